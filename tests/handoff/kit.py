@@ -61,14 +61,14 @@ def escalated(name: str, reason: str, attempt: int = 1, at: float = 4.0, **more:
     return ev.Escalated(at=at, request=R, subtask=name, attempt=attempt, escalation=escalation)
 
 
-def there(value: T | None) -> T:
+def require(value: T | None) -> T:
     """A value that may be missing, and is not."""
     assert value is not None
     return value
 
 
 def job(*log: ev.Event) -> Job:
-    return there(fold(log))
+    return require(fold(log))
 
 
 def ask(state: Job) -> Ask:

@@ -21,7 +21,7 @@ from handoff.engine.replay import open_log
 from handoff.state.job_state import Job, Work
 from handoff.state.state_values import Question, Ruling
 from handoff.summaries.summary import open_questions, projection
-from tests.handoff.kit import R, ask, asked, job, planned, returned, started, subtask, there
+from tests.handoff.kit import R, ask, asked, job, planned, require, returned, started, subtask
 
 OF: dict[str, Any] = {"request": R, "subtask": "a", "attempt": 1}
 TURN = ev.TurnTaken(at=4.0, turn={"text": "", "stop": "tool_use", "usage": {}}, **OF)
@@ -53,7 +53,7 @@ def work(state: Job, name: str = "a") -> Work:
 
 
 def question(state: Job, name: str = "a") -> Question:
-    return there(work(state, name).question)
+    return require(work(state, name).question)
 
 
 def ruling(state: Job) -> Ruling | None:
@@ -62,7 +62,7 @@ def ruling(state: Job) -> Ruling | None:
 
 def ruled(*log: ev.Event) -> tuple[str, tuple[str, ...], dict[str, Any]]:
     """What was decided, by whom, and of which arguments."""
-    found = there(ruling(job(*log)))
+    found = require(ruling(job(*log)))
     return found.outcome, found.users, found.arguments
 
 
@@ -94,7 +94,7 @@ def test_an_approval_is_a_checkpoint_and_the_wait_costs_the_attempt_no_time() ->
     state = job(*asks(), decides())
     assert running(state) == [1]
     assert ruled(*asks(), decides()) == ("approved", ("U1",), TEA)
-    assert (there(ruling(state)).call, there(ruling(state)).digest) == ("c1", digest_of("post", TEA))
+    assert (require(ruling(state)).call, require(ruling(state)).digest) == ("c1", digest_of("post", TEA))
     assert work(state).attempt_started == work(job(*asks())).attempt_started + 100.0
     assert work(state).answered[0].ruling == ruling(state)
 
@@ -119,7 +119,7 @@ def test_what_does_not_fit_decides_nothing(odd: ev.Event) -> None:
 
 def test_of_two_clicks_the_first_counts() -> None:
     state = job(*asks(), decides("deny", reason=" No tea. "), decides())
-    assert (there(ruling(state)).outcome, there(ruling(state)).reason) == ("denied", "No tea.")
+    assert (require(ruling(state)).outcome, require(ruling(state)).reason) == ("denied", "No tea.")
     assert len(work(state).answered) == 1
 
 
@@ -173,7 +173,7 @@ def test_a_quorum_takes_no_more_people_than_are_named_unless_a_group_is_among_th
 def test_an_edit_approves_other_arguments_of_a_write() -> None:
     edit = decides("edit", arguments=CAKE, what="post cake")
     assert ruled(*asks(), edit) == ("edited", ("U1",), CAKE)
-    assert there(ruling(job(*asks(), edit))).digest == digest_of("post", CAKE)
+    assert require(ruling(job(*asks(), edit))).digest == digest_of("post", CAKE)
     assert ruled(*asks(), decides("edit", arguments=TEA))[0] == "approved", "nothing was changed"
     one = approval(arguments={"n": 1}, digest=digest_of("post", {"n": 1}))
     log = [*asks()[:-1], ev.ApprovalAsked(at=10.0, approval=one, **OF)]
@@ -188,8 +188,8 @@ def test_an_edit_voids_the_approvals_before_it_and_asks_the_others_anew() -> Non
     log = (*asks(TWO)[:-1], wanted(terms=TWO, target="#board"), decides(user="U2"), edit)
     asks_anew = question(job(*log))
     assert (asks_anew.number, asks_anew.message, [vote.user for vote in asks_anew.votes]) == (2, "post cake", ["U3"])
-    assert (there(asks_anew.approval).target, there(asks_anew.approval).leaves) == ("#all", "cake")
-    before = there(work(job(*log)).answered[-1].ruling)
+    assert (require(asks_anew.approval).target, require(asks_anew.approval).leaves) == ("#all", "cake")
+    before = require(work(job(*log)).answered[-1].ruling)
     assert (before.target, before.leaves) == ("#all", "cake")
     assert ruling(job(*log, decides(user="U2"))) is None, "the first question is closed"
     assert ruled(*log, decides(user="U2", number=2, text="cake")) == ("edited", ("U3", "U2"), CAKE)
@@ -197,7 +197,7 @@ def test_an_edit_voids_the_approvals_before_it_and_asks_the_others_anew() -> Non
 
 def test_similar_calls_are_approved_on_the_same_terms_and_target() -> None:
     state = job(*asks(), decides("approve_alike"))
-    assert there(ruled_before(state, approval("cake"))).users == ("U1",)
+    assert require(ruled_before(state, approval("cake"))).users == ("U1",)
     for other in (
         approval("cake", tool="send"),
         approval("cake", target="#all"),
@@ -216,7 +216,7 @@ def test_similar_calls_are_approved_on_the_same_terms_and_target() -> None:
 
 def test_what_was_denied_is_not_asked_again_in_the_request() -> None:
     state = job(*asks(), decides("deny"))
-    assert there(ruled_before(state, approval("tea", call="c9"))).outcome == "denied"
+    assert require(ruled_before(state, approval("tea", call="c9"))).outcome == "denied"
     assert ruled_before(state, approval("cake")) is None
 
 
@@ -236,7 +236,7 @@ def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
     assert named(job(*asks(), decides("deny"), done)) == ("not done, as a person denied it: post tea",)
     state = job(*asks())
     late = apply(state.with_ask(approvals.expire_approval(ask(state), work(state), question(state), 400.0)), done)
-    assert there(work(late).answered[0].ruling).outcome == "expired"
+    assert require(work(late).answered[0].ruling).outcome == "expired"
     assert named(late) == ("not done, as nobody approved it in time: post tea",)
     again = (wanted("cake", call="c2", at=112.0), decides(text="cake", number=2, at=115.0))
     assert named(job(*asks(), decides("deny"), *again, done)) == ()
@@ -324,13 +324,13 @@ def costly(tokens: int = 5_000, terms: Terms = DEAR, cost: float | None = None) 
 def cost_decided(decision: str, user: str = "U2", **more: Any) -> Job:
     state = costly()
     of = {"request": R, "subtask": "a", "number": question(state).number}
-    digest = there(question(state).approval).digest
+    digest = require(question(state).approval).digest
     return apply(state, ev.ApprovalDecided(at=60.0, user=user, decision=decision, digest=digest, **of, **more))
 
 
 def test_a_costly_part_is_asked_for_before_it_begins_and_only_when_it_could() -> None:
     state = costly()
-    wish = there(question(state).approval)
+    wish = require(question(state).approval)
     assert (wish.kind, "about 5,000 tokens, and more than 1,000" in wish.why) == ("cost", True)
     assert work(state, "b").question is None
     assert running(state) == []
@@ -340,13 +340,13 @@ def test_a_costly_part_is_asked_for_before_it_begins_and_only_when_it_could() ->
     after = apply(apply(after, started("a")), returned("a", at=130.0))
     assert work(after, "b").state == "input_required"
     dollars = costly(10, Terms(ask_above_cost=2.0), 2.5)
-    assert there(question(dollars).approval).why.startswith("about $2.50"), "where prices are known"
+    assert require(question(dollars).approval).why.startswith("about $2.50"), "where prices are known"
 
 
 def test_a_costly_part_that_is_denied_is_left_out_and_named() -> None:
     state = cost_decided("deny", reason="Too dear.")
     assert (work(state).state, work(state).reason) == ("skipped", "not begun: a person denied it (“Too dear.”)")
-    assert "approve it" in there(ask(state).run.failure).advice
+    assert "approve it" in require(ask(state).run.failure).advice
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from handoff.engine.approvals import earlier, unable
 from handoff.engine.engine import apply
 from handoff.state.job_state import Ask, Job
 from handoff.state.state_values import Earlier, Question, Ruling
-from tests.handoff.kit import MEMBERS, PLACE, subtask
+from tests.handoff.kit import MEMBERS, PLACE, require, subtask
 
 PEOPLE = ("U1", "U2", "U3", "U4")
 TERMS = (
@@ -211,6 +211,19 @@ def alike(terms: ApprovalTerms, *approvers: str, view: frozenset[str] = frozense
         thread.click(user, "approve_alike")
     assert thread.granted
     return thread
+
+
+def test_a_vote_of_who_left_meanwhile_does_not_count() -> None:
+    thread = Thread()
+    thread.request("U1")
+    thread.want(TERMS[2], frozenset())
+    thread.click("U2", "approve")
+    thread.people["U2"].grouped = False
+    thread.click("U3", "approve")
+    assert [vote.user for vote in require(thread.question).votes] == ["U3"]
+    thread.click("U4", "approve")
+    assert thread.question is None
+    assert thread.clicked == 1
 
 
 def test_what_came_into_view_since_is_named() -> None:

@@ -23,7 +23,7 @@ from handoff.planning.tier_cap import capped_allowance, capped_members, capped_p
 from handoff.state.job_state import Job, replace
 from handoff.state.state_values import may_answer
 from handoff.summaries.summary import notes
-from tests.handoff.kit import MEMBERS, PLACE, R, ask, asked, escalated, job, started, subtask
+from tests.handoff.kit import PLACE, R, ask, asked, escalated, job, require, started, subtask
 
 HOUR = 3600.0
 MONDAY_9 = 1_793_610_000.0 - 1_793_610_000.0 % 86_400 + 9 * HOUR
@@ -35,21 +35,24 @@ PEOPLE = (
 )
 
 
-def question(asking: Asking, *, asks: tuple[str, ...] = (), people: tuple[Known, ...] = PEOPLE, **more: Any) -> Job:
+def question(asking: Asking, *, asks: tuple[str, ...] = (), **more: Any) -> Job:
     """A job whose only specialist asks at nine on Monday, and whose thread shows the question."""
+    return waiting(asking, "a", escalated("a", "ambiguous_input", at=MONDAY_9, **more), asks=asks)
+
+
+def waiting(asking: Asking, name: str, *events: ev.Event, asks: tuple[str, ...] = ()) -> Job:
+    """A job of one part whose last events, at nine on Monday, ask people something that its thread shows."""
     members = (Member(name="analyst", asks=asks),)
-    plan = Plan(goal="Find out", subtasks=(subtask("a"),))
-    terms = Terms(asking=asking)
-    log = [
+    plan = Plan(goal="Find out", subtasks=(subtask(name),))
+    return job(
         asked(),
-        ev.SettingKnown(at=1.5, request=R, setting=Setting(requester="Ana", people=people)),
-        ev.PlanProposed(at=2.0, request=R, plan=plan, members=members, terms=terms),
+        ev.SettingKnown(at=1.5, request=R, setting=Setting(requester="Ana", people=PEOPLE)),
+        ev.PlanProposed(at=2.0, request=R, plan=plan, members=members, terms=Terms(asking=asking)),
         ev.Posted(at=2.0, request=R, key=f"{R}:card", ts="9.0"),
-        started("a"),
-        escalated("a", "ambiguous_input", at=MONDAY_9, **more),
-        ev.Posted(at=MONDAY_9, request=R, key=question_key(R, "a", 1), ts="10.0"),
-    ]
-    return job(*log)
+        started(name),
+        *events,
+        ev.Posted(at=MONDAY_9, request=R, key=question_key(R, name, 1), ts="10.0"),
+    )
 
 
 def whom(state: Job) -> tuple[str, ...]:
@@ -129,9 +132,13 @@ def reminded(state: Job, at: float) -> Job:
     return apply(state, ev.Posted(at=at, request=R, key=key, ts=f"{at}"))
 
 
-def test_nobody_is_reminded_unless_it_is_set() -> None:
-    state = question(Asking())
+def test_nobody_is_reminded_unless_it_is_set_and_a_requester_who_was_asked_once() -> None:
+    assert outstanding(question(Asking()), 1e12) == ([], None)
+    state = reminded(question(Asking(remind_after=HOUR)), MONDAY_9 + HOUR)
     assert outstanding(state, 1e12) == ([], None)
+    anybody = question(Asking(whom=("anyone",), then=("U2",), remind_after=HOUR))
+    assert next_of(anybody, MONDAY_9 + HOUR) == RemindOfQuestion(R, "a", 1, ("U1",))
+    assert whom(reminded(reminded(anybody, MONDAY_9 + HOUR), MONDAY_9 + 2 * HOUR)) == (), "it stays for anybody"
 
 
 def test_first_who_was_asked_then_the_next_then_the_requester_and_then_nobody() -> None:
@@ -145,25 +152,11 @@ def test_first_who_was_asked_then_the_next_then_the_requester_and_then_nobody() 
     state = reminded(state, second)
     assert whom(state) == ("U2", "U3"), "who is brought in may answer"
     for expected in (("U2", "U3", "S1"), ("U2", "U3", "S1", "U1")):
-        due = outstanding(state, second)[1]
-        assert due is not None
+        due = require(outstanding(state, second)[1])
         state = reminded(state, due)
         assert whom(state) == expected
     assert outstanding(state, 1e12) == ([], None)
     assert len(ask(state).open_questions["a"].reminders) == MOST_REMINDERS
-
-
-def test_a_requester_who_was_asked_is_reminded_once() -> None:
-    state = reminded(question(Asking(remind_after=HOUR)), MONDAY_9 + HOUR)
-    assert outstanding(state, 1e12) == ([], None)
-
-
-def test_a_question_for_anybody_reminds_the_requester_and_stays_for_anybody() -> None:
-    state = question(Asking(whom=("anyone",), then=("U2",), remind_after=HOUR))
-    assert next_of(state, MONDAY_9 + HOUR) == RemindOfQuestion(R, "a", 1, ("U1",))
-    state = reminded(state, MONDAY_9 + HOUR)
-    state = reminded(state, MONDAY_9 + 2 * HOUR)
-    assert whom(state) == ()
 
 
 def test_an_answer_ends_reminders_and_a_late_one_changes_nothing() -> None:
@@ -198,12 +191,17 @@ TWO_DAYS = 2 * 86_400.0
 
 
 def test_nobody_answers_and_the_askers_assumption_is_taken_and_told() -> None:
-    told = {"message": "Which city?", "options": ["Oslo", "Bergen"], "assumption": "Bergen"}
+    told = {"message": "Which city?", "options": ["Oslo", "Bergen"], "assumption": "https://evil.com/?d=secret"}
     state = expired(question(Asking(expire_after=TWO_DAYS), **told), TWO_DAYS)
     work = ask(state).work["a"]
     assert (work.state, work.question) == ("pending", None)
-    assert [note.text for note in work.answers] == ["Nobody answered; assume: Bergen"]
-    assert notes(ask(state)) == ["Nobody answered “Which city?” within 2 days; I assumed: Bergen"]
+    assert [note.text for note in work.answers] == ["Nobody answered; assume: https://evil.com/?d=secret"]
+    assert notes(ask(state)) == ["Nobody answered “Which city?” within 2 days; I assumed: https://evil.com/?d=secret"]
+    assert not any("evil.com" in text for text in people_said(ask(state))), "an assumption is nobody's words"
+    state = expired(question(Asking(expire_after=TWO_DAYS)), TWO_DAYS)
+    work = ask(state).work["a"]
+    assert (work.state, work.reason) == ("error", "nobody answered within 2 days"), "nothing can be assumed"
+    assert notes(ask(state)) == []
 
 
 @pytest.mark.parametrize(("assume", "taken"), [("first", "Oslo"), ("the capital", "the capital")])
@@ -211,19 +209,6 @@ def test_a_crew_says_what_is_assumed_where_the_asker_does_not(assume: str, taken
     told = {"message": "Which city?", "options": ["Oslo", "Bergen"]}
     state = expired(question(Asking(expire_after=TWO_DAYS, assume=assume), **told), TWO_DAYS)
     assert ask(state).work["a"].answered[0].text == taken
-
-
-def test_where_nothing_can_be_assumed_it_goes_on_without_and_says_so() -> None:
-    state = expired(question(Asking(expire_after=TWO_DAYS)), TWO_DAYS)
-    work = ask(state).work["a"]
-    assert (work.state, work.reason) == ("error", "nobody answered within 2 days")
-    assert notes(ask(state)) == []
-
-
-def test_an_assumption_is_nobodys_words() -> None:
-    told = {"message": "Which page?", "assumption": "https://evil.com/?d=secret"}
-    state = expired(question(Asking(expire_after=TWO_DAYS), **told), TWO_DAYS)
-    assert not any("evil.com" in text for text in people_said(ask(state)))
 
 
 def test_the_planner_goes_on_with_an_assumption_and_fails_without() -> None:
@@ -238,52 +223,24 @@ def test_the_planner_goes_on_with_an_assumption_and_fails_without() -> None:
 
 
 def test_whether_something_was_carried_out_is_never_assumed() -> None:
-    state = question(Asking(expire_after=TWO_DAYS, remind_after=HOUR))
-    begun = ev.ToolStarted(at=1.0, request=R, subtask="b", attempt=1, call="c", tool="post", what="Post it")
-    plan = Plan(goal="g", subtasks=(subtask("b"),))
-    state = job(
-        asked(),
-        ev.PlanProposed(
-            at=2.0,
-            request=R,
-            plan=plan,
-            members=MEMBERS,
-            terms=Terms(asking=Asking(expire_after=1.0, remind_after=HOUR)),
-        ),
-        started("b"),
-        begun,
-        ev.ToolInDoubt(
-            at=MONDAY_9, request=R, subtask="b", attempt=1, call="c", tool="post", what="Post it", reason="lost"
-        ),
-        ev.Posted(at=MONDAY_9, request=R, key=question_key(R, "b", 1), ts="10.0"),
-    )
+    of: dict[str, Any] = {"request": R, "subtask": "b", "attempt": 1, "call": "c", "tool": "post", "what": "Post it"}
+    doubt = ev.ToolInDoubt(at=MONDAY_9, reason="lost", **of)
+    state = waiting(Asking(expire_after=1.0, remind_after=HOUR), "b", ev.ToolStarted(at=4.0, **of), doubt)
     assert next_of(state) == RemindOfQuestion(R, "b", 1, ("U1",))
     after = apply(state, ev.QuestionExpired(at=MONDAY_9 + TWO_DAYS, request=R, subtask="b", number=1))
     assert ask(after).open_questions == ask(state).open_questions
 
 
 def approving(asking: Asking) -> Job:
-    """A job whose specialist waits for Cleo's approval, asked at nine on Monday; its thread shows the card."""
-    wanted = Approval(
-        call="c", tool="post", what="post tea", arguments={}, digest="d", terms=ApprovalTerms(approvers=("U3",))
-    )
-    plan = Plan(goal="g", subtasks=(subtask("a"),))
-    return job(
-        asked(),
-        ev.SettingKnown(at=1.5, request=R, setting=Setting(people=PEOPLE)),
-        ev.PlanProposed(at=2.0, request=R, plan=plan, members=MEMBERS, terms=Terms(asking=asking)),
-        ev.Posted(at=2.0, request=R, key=f"{R}:card", ts="9.0"),
-        started("a"),
-        ev.ApprovalAsked(at=MONDAY_9, request=R, subtask="a", attempt=1, approval=wanted),
-        ev.Posted(at=MONDAY_9, request=R, key=question_key(R, "a", 1), ts="10.0"),
-    )
+    """A job whose specialist waits for Cleo's approval."""
+    terms = ApprovalTerms(approvers=("U3",))
+    wanted = Approval(call="c", tool="post", what="post tea", arguments={}, digest="d", terms=terms)
+    return waiting(asking, "a", ev.ApprovalAsked(at=MONDAY_9, request=R, subtask="a", attempt=1, approval=wanted))
 
 
 def test_of_an_approval_only_those_are_reminded_who_may_decide() -> None:
     state = approving(Asking(then=("U2",), remind_after=HOUR))
-    due = outstanding(state, MONDAY_9)[1]
-    assert due is not None
-    state = reminded(state, due)
+    state = reminded(state, require(outstanding(state, MONDAY_9)[1]))
     assert ask(state).open_questions["a"].reminders[0].to == ("U3",)
     assert whom(state) == ("U3",)
     assert outstanding(state, 1e12) == ([], None)
@@ -292,8 +249,7 @@ def test_of_an_approval_only_those_are_reminded_who_may_decide() -> None:
 def test_an_approval_expires_and_is_neither_denied_nor_assumed() -> None:
     state = expired(approving(Asking(expire_after=TWO_DAYS, assume="first")), TWO_DAYS)
     (closed,) = ask(state).work["a"].answered
-    assert closed.ruling is not None
-    assert closed.ruling.outcome == "expired"
+    assert require(closed.ruling).outcome == "expired"
     assert ask(state).work["a"].state == "in_progress"
     assert notes(ask(state)) == []
 

@@ -17,6 +17,7 @@ from handoff.evidence.period_words import periods_in
 from handoff.evidence.place_words import places_named
 from handoff.evidence.quotations import find_quotation, quotations_in
 from handoff.evidence.typed_constants import typed_constants
+from tests.handoff.kit import require
 
 ORDERS = """order_id,order_date,country,status,amount_eur
 1001,2026-03-02,DE,paid,120.50
@@ -438,8 +439,7 @@ def test_a_quotation_is_found_whatever_its_white_space_and_dressing(words: list[
     quoted = words[start : data.draw(st.integers(start + 2, len(words)))]
     damaged = "".join(data.draw(st.sampled_from(["", "**"])) + one + data.draw(DAMAGE) + " " for one in quoted).strip()
     assume(any(sign.isalnum() for sign in damaged))
-    at = find_quotation(text, f"“{damaged}.”".strip("“”"))
-    assert at is not None
+    at = require(find_quotation(text, f"“{damaged}.”".strip("“”")))
     plain = "".join(quoted)
     assert "".join(text[at:].split()).startswith(plain[0])
 
@@ -486,9 +486,7 @@ REPLY = "country | total\nDE | 931.8\nFR | 379.4\n(2 rows; only status = paid: 5
 
 
 def grid(text: str = REPLY) -> Grid:
-    found = grid_of_reply("orders.csv", text, "SELECT 1")
-    assert found is not None
-    return found
+    return require(grid_of_reply("orders.csv", text, "SELECT 1"))
 
 
 def test_the_last_rows_are_put_in_with_their_condition() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from handoff.briefs.provenance import own_words
 from handoff.contracts import Note, Request
 from handoff.effects import SortMessage
 from handoff.engine.correcting import MOST, SAID
-from handoff.engine.hearing import PAUSES, waiting
+from handoff.engine.hearing import PAUSES
 from handoff.engine.outstanding import outstanding
 from handoff.state.job_state import LATER, Job
 from tests.handoff.kit import R, ask, asked, effects, job, planned, started, subtask
@@ -131,31 +132,27 @@ def test_a_message_of_which_nobody_can_tell_what_it_is_for_is_looked_at_again() 
     assert [one.outcome for one in again.heard] == ["applied", "unsorted"], "its author is told once"
 
 
-def test_in_the_end_its_author_is_told_that_nobody_could_tell() -> None:
-    def after(*events: ev.Event) -> Job:
-        return job(*AT_WORK, *events, *(unknown(100.0 * number) for number in range(len(PAUSES) + 1)))
+@pytest.mark.parametrize(
+    ("user", "mentioned", "outcomes"),
+    [
+        ("U1", False, ["unclear"]),
+        ("U1", True, ["request"]),  # a mention is for the bot, whatever it is for
+        ("U9", False, []),  # people who talk among themselves are not told about it
+    ],
+)
+def test_in_the_end_its_author_is_told_that_nobody_could_tell(
+    user: str, outcomes: list[str], *, mentioned: bool
+) -> None:
+    message = Request(id="2.1", user=user, text="in euros", at=10.0)
+    said = ev.MessageHeard(at=10.0, message=message, mentioned=mentioned)
+    state = job(*AT_WORK, said, *(unknown(100.0 * number) for number in range(len(PAUSES) + 1)))
+    assert [one.outcome for one in state.heard if one.receipt == "2.1"] == outcomes
+    assert user == "U1" or state.heard == ()
 
-    first = correction(1, "in euros")[0]
-    assert isinstance(first, ev.MessageHeard)
-    mine = waiting(after(first), "2.1")
-    assert mine is not None
-    assert mine.outcome == "unclear"
-    mentioned = waiting(after(first.model_copy(update={"mentioned": True})), "2.1")
-    assert mentioned is not None
-    assert mentioned.outcome == "request", "a mention is for the bot, whatever it is for"
-    others = first.model_copy(update={"message": first.message.model_copy(update={"user": "U9"})})
-    assert after(others).heard == (), "people who talk among themselves are not told about it"
 
-
-def test_a_mentioned_correction_waits_for_the_dispatcher_too() -> None:
-    said = correction(1, "in euros")[0]
-    assert isinstance(said, ev.MessageHeard)
-    (sort,) = [
-        one
-        for one in effects(job(*AT_WORK, said.model_copy(update={"mentioned": True})))
-        if isinstance(one, SortMessage)
-    ]
-    assert sort.otherwise == "unknown"
-    other = said.model_copy(update={"mentioned": True, "message": said.message.model_copy(update={"user": "U9"})})
-    (theirs,) = [one for one in effects(job(*AT_WORK, other)) if isinstance(one, SortMessage)]
-    assert theirs.otherwise == "request"
+@pytest.mark.parametrize(("user", "otherwise"), [("U1", "unknown"), ("U9", "request")])
+def test_a_mentioned_correction_waits_for_the_dispatcher_too(user: str, otherwise: str) -> None:
+    message = Request(id="2.1", user=user, text="in euros", at=10.0)
+    state = job(*AT_WORK, ev.MessageHeard(at=10.0, message=message, mentioned=True))
+    (sort,) = [one for one in effects(state) if isinstance(one, SortMessage)]
+    assert sort.otherwise == otherwise

@@ -10,7 +10,7 @@ from handoff.engine.outstanding import outstanding
 from handoff.engine.writes import OPTIONS, verdict_of
 from handoff.state.job_state import Job, Work
 from handoff.state.state_values import Checked
-from tests.handoff.kit import R, ask, asked, escalated, failed, handed, job, planned, started, subtask
+from tests.handoff.kit import R, ask, asked, escalated, failed, handed, job, planned, require, started, subtask
 
 OF = {"request": R, "subtask": "a", "attempt": 1}
 TURN = ev.TurnTaken(at=4.0, turn={"text": "", "stop": "tool_use", "usage": {}}, **OF)
@@ -50,12 +50,10 @@ def running(state: Job) -> list[int]:
 def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
     state = job(*DOUBT)
     assert ask(state).state == "input_required"
-    assert running(state) == []
     effects, due = outstanding(state, 250.0)
+    assert (running(state), due) == ([], None)
     assert Post(R, question_key(R, "a", 1)) in effects
-    assert due is None
-    asking = work(state).question
-    assert asking is not None
+    asking = require(work(state).question)
     assert (asking.message, asking.options) == ("Was this carried out? post c1", OPTIONS)
     assert work(state).checkpoints == (TURN, begun()), "the attempt can go on from them"
 
@@ -95,23 +93,18 @@ def test_stopping_ends_the_part_with_a_gap_that_names_the_doubt() -> None:
 )
 def test_no_trouble_starts_a_fresh_attempt_over_a_doubt(trouble: ev.Event) -> None:
     state = job(*OPEN, trouble)
-    assert work(state).state == "input_required"
-    assert running(state) == []
-    assert work(state).failures == ()
-    asking = work(state).question
-    assert asking is not None
-    assert asking.doubt is not None
-    cleared = job(*OPEN, trouble, said("It did not happen"))
-    assert running(cleared) == [1]
-    assert running(job(*OPEN, trouble, said("It did not happen"), failed("a", at=200.0, transient=True))) == [2]
+    assert (work(state).state, running(state), work(state).failures) == ("input_required", [], ())
+    assert require(work(state).question).doubt is not None
+    cleared = (*OPEN, trouble, said("It did not happen"))
+    assert running(job(*cleared)) == [1]
+    assert running(job(*cleared, failed("a", at=200.0, transient=True))) == [2]
 
 
 def test_two_doubts_are_asked_one_after_the_other_and_a_late_click_answers_only_its_own() -> None:
     log = (*OPEN, begun("c2"), doubted("c1"), said("It happened"))
     assert running(job(*log)) == [1]
     log = (*log, doubted("c2", at=120.0))
-    second = work(job(*log)).question
-    assert second is not None
+    second = require(work(job(*log)).question)
     assert second.number == 2
     assert work(job(*log, said("It did not happen", number=1))).question == second
     assert running(job(*log, said("It did not happen", number=2))) == [1]
@@ -125,8 +118,7 @@ def test_doubts_do_not_use_up_the_questions_of_a_specialist() -> None:
     log += [ended("c6"), escalated("a", "ambiguous_input", options=("x",))]
     state = job(*log)
     assert work(state).questions == 1
-    asking = work(state).question
-    assert asking is not None
+    asking = require(work(state).question)
     assert (asking.number, asking.doubt) == (6, None)
 
 

@@ -37,17 +37,20 @@ from tests.handoff.kit import (
     handed,
     job,
     planned,
+    require,
     returned,
     running,
     started,
     subtask,
+    to_run,
 )
 
 
-def test_a_request_wants_a_card_and_a_plan() -> None:
+def test_a_request_wants_a_card_and_a_plan_once() -> None:
     state = job(asked())
     assert ask(state).state == "submitted"
     assert effects(state) == [Post(R, card_key(R)), MakePlan(R)]
+    assert job(asked(), asked()).asks == state.asks
 
 
 def test_a_refused_request_wants_one_message_only() -> None:
@@ -56,10 +59,6 @@ def test_a_refused_request_wants_one_message_only() -> None:
     state = apply(state, ev.Posted(at=2, request=R, key=answer_key(R), ts="9"))
     assert ask(state).state == "failed"
     assert effects(state) == []
-
-
-def test_the_same_request_twice_changes_nothing() -> None:
-    assert job(asked(), asked()).asks == job(asked()).asks
 
 
 def test_a_subtask_starts_the_moment_its_own_dependencies_end() -> None:
@@ -82,7 +81,7 @@ def test_a_handoff_carries_direct_dependencies_and_nothing_else() -> None:
         started("b"),
         returned("b"),
     )
-    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    effect = to_run(state)
     assert [(note.source, note.text) for note in handed(state, effect).context] == [("Part b", "all of b")]
     assert handed(state, effect).to_agent == "analyst"
     assert handed(state, effect).return_to == "supervisor"
@@ -115,7 +114,7 @@ def test_the_five_task_example_delivers_what_it_can() -> None:
     state = job(asked(), plan, started("t1"), started("t2"), failed("t1"), returned("t2"))
     assert ask(state).work["t3"].state == "skipped"
     state = apply(apply(state, started("t4")), returned("t4"))
-    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    effect = to_run(state)
     assert effect.subtask == "t5"
     assert "not available" in handed(state, effect).context[0].text
     state = apply(apply(state, started("t5")), returned("t5"))
@@ -134,7 +133,7 @@ def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
     assert ask(state).state == "input_required"
     answer = ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text="x")
     state = apply(state, answer)
-    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    effect = to_run(state)
     assert effect.attempt == 2
     assert handed(state, effect).context[-1].text == "Answered by a person: x"
     assert apply(state, answer).asks == state.asks, "an answer to a closed question changes nothing"
@@ -156,8 +155,7 @@ ASKS: dict[str, list[ev.Event]] = {
 @pytest.mark.parametrize("log", ASKS.values(), ids=ASKS)
 def test_an_answer_counts_only_from_those_whom_the_question_is_for(log: list[ev.Event]) -> None:
     state = job(asked(), *log)
-    question = ask(state).work["a"].question
-    assert question is not None
+    question = require(ask(state).work["a"].question)
     assert question.whom == ("U1",), "who made the request"
     for text in ("x", *question.options):
         for number in (0, question.number):
@@ -199,7 +197,7 @@ def test_a_stronger_tier_follows_low_confidence_and_a_brief_that_could_not_be_re
     assert RefineBrief(R, "a", 1) in effects(state)
     assert running(state) == []
     state = apply(state, ev.BriefRefined(at=5, request=R, subtask="a", attempt=1))
-    (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
+    effect = to_run(state)
     assert effect.tier == "deep"
 
 
@@ -211,19 +209,12 @@ def test_a_plan_may_be_mended_once() -> None:
     assert "still a cycle" in ask(state).run.failure.reason
 
 
-def test_cancelling_leaves_only_the_report() -> None:
+def test_cancelling_leaves_only_the_report_and_a_late_result_changes_nothing_visible() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"))
-    assert running(state) == []
-    assert Post(R, answer_key(R)) in effects(state)
-    state = _posted(state, answer_key(R), card_key(R), card_end_key(R))
-    assert ask(state).state == "cancelled"
-
-
-def test_a_late_result_of_a_cancelled_request_changes_nothing_visible() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"), returned("a"))
-    assert ask(state).run.answer is None
-    assert ask(state).work["a"].result is None
-    assert Post(R, answer_key(R)) in effects(state)
+    for seen in (state, apply(state, returned("a"))):
+        assert (running(seen), ask(seen).run.answer, ask(seen).work["a"].result) == ([], None, None)
+        assert Post(R, answer_key(R)) in effects(seen)
+        assert ask(_posted(seen, answer_key(R), card_key(R), card_end_key(R))).state == "cancelled"
 
 
 def test_files_come_before_the_answer() -> None:

@@ -30,6 +30,7 @@ from handoff.engine.returning import MAX_ROUNDS
 from handoff.engine.writes import OPTIONS
 from handoff.planning.revision import Revision, read_revision
 from handoff.state.job_state import ENDED, Job, Work
+from tests.handoff.kit import require
 
 MEMBERS = tuple(Member(name=name, fallback=fallback) for name, fallback in [("a", "b"), ("b", "c"), ("c", "")])
 REPLIES = ("that", *OPTIONS)
@@ -124,10 +125,8 @@ class World:
     def revision(self, job: Job, effect: RevisePlan) -> ev.Event:
         """What a planner says that has no sense, read as any planner's words are; or a plan that nobody checked."""
         self.revised += 1
-        ask = job.ask(effect.request)
-        assert ask is not None
-        trigger = current_trigger(ask)
-        assert trigger is not None
+        ask = require(job.ask(effect.request))
+        trigger = require(current_trigger(ask))
         run = ask.run_of(effect.within)
         ids = sorted(touchable(ask, trigger)) if self.rng.random() < 0.8 else list(ask.work)
         made = read_revision(json.dumps(wild_reply(self.rng, ids, list(run.members))), ask, run, trigger)
@@ -148,8 +147,7 @@ class World:
         return ev.BriefRefined(**of, intent=self.rng.choice(("", "do it in another way")))
 
     def attempt(self, job: Job, effect: RunSubtask) -> list[ev.Event]:
-        ask = job.ask(effect.request)
-        assert ask is not None
+        ask = require(job.ask(effect.request))
         for name in ask.work[effect.subtask].subtask.after:
             assert ask.work[name].state in {"complete", "error", "skipped"}, "it started before its dependencies ended"
         work = ask.work[effect.subtask]

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.supervisor.synthesizer import FINDINGS, describe
-from handoff import events as ev
 from handoff.answering.code_places import CodePlace, place_in
 from handoff.answering.findings import is_same, merge_graded_findings
 from handoff.answering.line_links import line_link
@@ -24,11 +23,11 @@ from handoff.answering.reducing import (
     stage,
     truncate_notes,
 )
-from handoff.checking.numerals import is_unit
 from handoff.contracts import Finding, Material, Note, Result, Section, Severity
 from handoff.engine.engine import fold
 from handoff.state.job_state import replace
 from handoff.text.context_budget import fits, tokens
+from tests.handoff.kit import require
 from tests.handoff.test_answering import after_results
 
 OFF = Finding(message="The total is off by 40 euros.", severity="medium", where="invoice.pdf, p. 3", confidence=70)
@@ -46,14 +45,8 @@ SEEN = Finding(message="Norway has 3 offices.", source="https://no.test")
 
 def told(*results: tuple[str, tuple[Finding, ...]], strategy: str = "merge", **terms: object) -> str:
     """The synthesizer's brief for results with these contents and findings."""
-    log = after_results([content for content, _ in results], verifier=False, strategy=strategy)
-    for place, (_, findings) in enumerate(results):
-        event = log[4 + 2 * place]
-        assert isinstance(event, ev.ResultReturned)
-        log[4 + 2 * place] = event.model_copy(update={"result": event.result.model_copy(update={"findings": findings})})
-    job = fold(log)
-    assert job is not None
-    ask = job.asks[0]
+    made = [Result(summary="s", content=content, findings=findings) for content, findings in results]
+    ask = require(fold(after_results(made, verifier=False, strategy=strategy))).asks[0]
     run = replace(ask.run, terms=ask.run.terms.model_copy(update=terms))
     return describe(ask, run).text
 
@@ -278,6 +271,8 @@ def part_of_text(text: str) -> Part:
     [
         ("What was the refund rate in Norway?", "The refund rate in Norway was 7.3 %."),
         ("Why did 4,872 people leave?", "Of those, 4,872 went to Globex."),
+        ("Wie hoch war die Quote in Norwegen?", "Die Quote in Norwegen war 7,3 %."),
+        ("ノルウェー 4,872 人", "そのうち 4,872 人が移りました。"),
     ],
 )
 def test_a_figure_that_the_request_names_survives_word_for_word(request_: str, sentence: str) -> None:
@@ -297,13 +292,6 @@ def test_figures_beyond_what_is_put_back_are_named_as_left_out() -> None:
     assert len(notes[-1].text.splitlines()) == RESCUED
     assert len(left_out) == 3
     assert all(line.startswith("Refunds: Refund case") for line in left_out)
-
-
-def test_notes_that_are_too_long_are_cut_and_that_is_said() -> None:
-    given_ = part_of_text("Nothing of note came up that day. " * 40)
-    notes, left_out = build_notes_from_reply("?", given_, "- so it went on and on\n" * 400)
-    assert size(notes) <= given_.limit + tokens("Refunds")
-    assert left_out[0].startswith("Refunds: notes cut at ")
 
 
 def test_notes_keep_the_headings_of_their_sources() -> None:
@@ -333,26 +321,3 @@ def test_notes_keep_the_headings_of_their_sources() -> None:
 )
 def test_a_message_is_held_by_its_words_and_all_of_its_figures(text: str, message: str, *, is_held: bool) -> None:
     assert holds(text, message) is is_held
-
-
-@pytest.mark.parametrize(
-    ("request_", "sentence", "reply"),
-    [
-        ("Wie hoch war die Quote in Norwegen?", "Die Quote in Norwegen war 7,3 %.", "- Die Quote war 3,7 %."),
-        ("ノルウェー 4,872 人", "そのうち 4,872 人が移りました。", "- 何もありません。"),
-    ],
-)
-def test_a_figure_that_notes_lost_is_put_back_in_any_language(request_: str, sentence: str, reply: str) -> None:
-    part = Part(1, 1, (Note(source="Bericht", text=f"Sonst war an jenem Tag nichts. {sentence}"),), 200)
-    notes, _ = build_notes_from_reply(request_, part, reply)
-    assert sentence in notes[-1].text
-    notes, _ = build_notes_from_reply(request_, part, f"{reply} {sentence}")
-    assert len(notes) == 1, "what survived is not put back"
-
-
-@pytest.mark.parametrize(
-    ("word", "is_one"),
-    [("month", True), ("Years", True), ("kg", True), ("euros", True), ("%", True), ("fixed", False), ("", False)],
-)
-def test_units_are_told_from_other_words(word: str, *, is_one: bool) -> None:
-    assert is_unit(word) is is_one

@@ -15,7 +15,6 @@ from handoff.engine import hearing
 from handoff.engine.correcting import MOST, SAID
 from handoff.engine.engine import apply
 from handoff.engine.hearing import LATE, SOON, answers_plainly, by_rules, waiting
-from handoff.engine.replan import MAX_REVISIONS
 from handoff.events import Aim
 from handoff.state.job_state import Job
 from handoff.state.state_values import Heard
@@ -28,6 +27,7 @@ from tests.handoff.kit import (
     escalated,
     job,
     planned,
+    require,
     returned,
     running,
     started,
@@ -98,58 +98,38 @@ def test_a_correction_is_part_of_the_request_and_reaches_who_works() -> None:
     now = ask(state)
     assert now.text.endswith("Said since then, by the same person: in euros please")
     assert now.request.text == "why did churn rise"
-    one = waiting(state, "2.0")
-    assert one is not None
+    one = require(waiting(state, "2.0"))
     assert (one.outcome, one.told, one.waiting) == ("applied", 1, 1)
     assert [note.text for note in now.work["a"].answers if note.source == SAID] == ["in euros please"]
-    (revise,) = [effect for effect in effects(state) if isinstance(effect, RevisePlan)]
-    assert (revise.within, revise.reason) == ("", "in euros please")
-    assert now.revisions == 0, "people's words count as no revision"
 
 
 def test_the_planner_revises_what_waits_and_other_triggers_keep_their_number() -> None:
-    state = job(*AT_WORK, *said("in euros please", "correction"))
+    log = (*AT_WORK, *said("in euros please", "correction"))
+    state = job(*log)
     (revise,) = [effect for effect in effects(state) if isinstance(effect, RevisePlan)]
-    plan = ask(state).run.plan
-    assert plan is not None
+    assert (revise.within, revise.reason) == ("", "in euros please")
+    plan = require(ask(state).run.plan)
     new = plan.subtasks[1].model_copy(update={"intent": "Do it in euros"})
-    changed = Plan(goal=plan.goal, subtasks=(plan.subtasks[0], new))
-    event = ev.PlanRevised(
-        at=12.0,
-        request=R,
-        subtask=revise.subtask,
-        plan=changed,
-        changes=(PlanChange(kind="rebriefed", subtask="b", why="Euros."),),
-    )
-    after = job(*AT_WORK, *said("in euros please", "correction"), event)
-    assert ask(after).work["b"].subtask.intent == "Do it in euros"
-    assert ask(after).revisions == 0
-    assert ask(after).replans == ()
-    kept = job(*AT_WORK, *said("in euros please", "correction"), event.model_copy(update={"plan": None}))
+    changes = (PlanChange(kind="rebriefed", subtask="b", why="Euros."),)
+    of = {"plan": Plan(goal=plan.goal, subtasks=(plan.subtasks[0], new)), "changes": changes}
+    event = ev.PlanRevised(at=12.0, request=R, subtask=revise.subtask, **of)
+    after = ask(job(*log, event))
+    assert after.work["b"].subtask.intent == "Do it in euros"
+    assert (after.revisions, after.replans) == (0, ()), "people's words count as no revision"
+    kept = job(*log, event.model_copy(update={"plan": None}))
     assert ("", "plan kept") in [(one.subtask, one.what) for one in ask(kept).decisions]
-    late = job(
-        *AT_WORK, *said("in euros please", "correction"), returned("a").model_copy(update={"corrected": 1}), event
-    )
+    late = job(*log, returned("a").model_copy(update={"corrected": 1}), event)
     assert ask(late).work["b"].subtask.intent == "Do it in euros", "b waited for the planner"
-    assert MAX_REVISIONS == 2
 
 
 def test_a_result_that_was_made_without_the_correction_is_sent_back() -> None:
-    state = job(*AT_WORK, *said("in euros please", "correction"), returned("a"))
-    wanting = ask(state).work["a"].wanting
-    assert wanting is not None
-    assert wanting.faults == ("The requester has said since: “in euros please” It was not taken in.",)
-    made = returned("a").model_copy(update={"corrected": 1})
-    assert ask(job(*AT_WORK, *said("in euros please", "correction"), made)).work["a"].state == "complete"
-
-
-def test_an_attempt_whose_handoff_was_made_before_the_correction_did_not_know_it() -> None:
-    """Its beginning is reported after the handoff is made, so a correction may come between the two."""
+    """An attempt's beginning is reported after its handoff is made, so a correction may come between the two."""
     correction = said("in euros please", "correction")
-    state = job(*AT_WORK[:-1], *correction, AT_WORK[-1], returned("a"))
-    wanting = ask(state).work["a"].wanting
-    assert wanting is not None
-    assert "in euros please" in wanting.faults[0]
+    for log in ((*AT_WORK, *correction), (*AT_WORK[:-1], *correction, AT_WORK[-1])):
+        wanting = require(ask(job(*log, returned("a"))).work["a"].wanting)
+        assert wanting.faults == ("The requester has said since: “in euros please” It was not taken in.",)
+    made = returned("a").model_copy(update={"corrected": 1})
+    assert ask(job(*AT_WORK, *correction, made)).work["a"].state == "complete"
 
 
 def test_a_correction_before_the_plan_has_it_planned_anew() -> None:
@@ -306,34 +286,26 @@ def test_a_reply_that_could_be_for_two_is_for_none_and_its_author_is_asked_which
 
 
 def test_who_asks_back_is_asked_which_too_unless_it_is_named() -> None:
-    state = replied(open_questions("place", "food"), "what do you mean?")
-    assert the_message(sort(state, "explain")).outcome == "which"
-    state = replied(open_questions("place", "food"), "food: what do you mean?")
-    assert (the_message(sort(state, "explain")).outcome, the_message(sort(state, "explain")).question) == (
-        "explained",
-        "food",
-    )
+    for words, outcome, question in (("", "which", ""), ("food: ", "explained", "food")):
+        found = the_message(sort(replied(open_questions("place", "food"), f"{words}what do you mean?"), "explain"))
+        assert (found.outcome, found.question) == (outcome, question)
 
 
-def test_the_only_question_takes_any_answer() -> None:
+def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
     state = sort(replied(open_questions("time"), "food: at nine"))
     assert [one.text for one in ask(state).work["time"].answered] == ["food: at nine"]
-
-
-def test_free_rules_know_an_answer_to_any_of_them() -> None:
-    state = replied(open_questions("place", "food"), "Fish")
-    assert hearing.by_rules(state, the_message(state)) == "answer"
-    state = replied(
-        open_questions("place", "food"), "I should say that we rather do not eat at all, it is too late by then"
-    )
-    assert hearing.by_rules(state, the_message(state)) is None
-
-
-def test_a_question_for_others_is_not_answered_in_passing() -> None:
     state = replied(open_questions("place"), "Oslo", user="U2")
     assert hearing.asked_of(state, the_message(state)) == []
     assert hearing.meant_by(state, the_message(state)) is None
     assert hearing.by_rules(state, the_message(state)) == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("text", "aim"), [("Fish", "answer"), ("I should say that we rather do not eat at all, it is too late", None)]
+)
+def test_free_rules_know_an_answer_to_any_of_them(text: str, aim: Aim | None) -> None:
+    state = replied(open_questions("place", "food"), text)
+    assert hearing.by_rules(state, the_message(state)) == aim
 
 
 # ---------------------------------------------------------------- what free rules make of messages

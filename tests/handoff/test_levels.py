@@ -28,7 +28,7 @@ from handoff.engine.engine import apply
 from handoff.engine.nested import handed_up, inner_plan, is_for_people
 from handoff.evidence.work_receipts import statements_of_no_source
 from handoff.state.job_state import SETTLED, Job
-from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, level, running
+from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, level, require, running
 
 CREW = Terms(job_seconds=100.0, subtask_seconds=40.0, confidence=50)
 MEMBERS = (Member(name="analyst"), Member(name="legal", fallback="analyst", crew=CREW))
@@ -48,6 +48,12 @@ def begun(name: str, attempt: int = 1, at: float = 3.0, who: str = "legal") -> e
     return ev.AttemptStarted(at=at, request=R, subtask=name, attempt=attempt, specialist=who, tier="balanced")
 
 
+def applied(state: Job, *events: ev.Event) -> Job:
+    for event in events:
+        state = apply(state, event)
+    return state
+
+
 def within(state: Job, *subtasks: Subtask, at: float = 4.0, strategy: Any = "merge") -> Job:
     """The plan of the crew that is at `law`."""
     plan = inner_plan(ask(state).work["law"], Plan(goal="g", subtasks=subtasks, strategy=strategy))
@@ -55,21 +61,17 @@ def within(state: Job, *subtasks: Subtask, at: float = 4.0, strategy: Any = "mer
 
 
 def done(state: Job, name: str, content: str = "", *, at: float = 6.0, **more: Any) -> Job:
-    who = ask(state).work[name].specialist
-    content = content or f"all of {name}"
-    result = Result(summary=f"sum {name}", content=content, usage=Usage(calls=1), **more)
-    for event in (
-        begun(name, at=at - 1, who=who),
-        ev.ResultReturned(at=at, request=R, subtask=name, attempt=1, result=result),
-    ):
-        state = apply(state, event)
-    return state
+    result = Result(summary=f"sum {name}", content=content or f"all of {name}", usage=Usage(calls=1), **more)
+    begin = begun(name, at=at - 1, who=ask(state).work[name].specialist)
+    return applied(state, begin, ev.ResultReturned(at=at, request=R, subtask=name, attempt=1, result=result))
 
 
 def broken(state: Job, name: str, at: float = 6.0) -> Job:
-    for event in (begun(name, at=at - 1, who=ask(state).work[name].specialist), failed(name, at=at)):
-        state = apply(state, event)
-    return state
+    return applied(state, begun(name, at=at - 1, who=ask(state).work[name].specialist), failed(name, at=at))
+
+
+def result_of(state: Job, name: str = "law") -> Result:
+    return require(ask(state).work[name].result)
 
 
 def up(state: Job, at: float = 9.0, name: str = "law") -> Job:
@@ -109,13 +111,15 @@ def test_what_is_inside_lies_beside_all_others() -> None:
     assert [work.subtask.id for work in view.inside("law")] == ["law/read", "law/check"]
     assert view.work["law/check"].subtask.after == ("law/read",)
     assert (level(view, "law"), level(view, "law/read")) == (0, 1)
-    inner = view.run_of("law").plan
-    assert inner is not None
-    assert [one.id for one in inner.subtasks] == ["law/read", "law/check"]
+    assert [one.id for one in require(view.run_of("law").plan).subtasks] == ["law/read", "law/check"]
     assert running(state) == [("law/read", 1, "legal/reader")]
+    taken = job(asked(), outer(part("law", to="legal"), part("law/read")), begun("law"))
+    taken = within(taken, part("read", to="legal/reader"))
+    assert ask(taken).run_of("law").plan is None
+    assert of_kind(taken, MakePlan)[0].faults == ("The ids law/read are taken; choose others.",)
 
 
-def test_those_inside_work_under_the_terms_of_their_own_crew() -> None:
+def test_those_inside_work_under_the_terms_of_their_own_crew_and_within_the_deadline_around_it() -> None:
     state = within(at_law(), *READ_AND_CHECK)
     (effect,) = of_kind(state, RunSubtask)
     assert handed(state, effect).constraints.timeout == effect.timeout == 40.0
@@ -124,6 +128,10 @@ def test_those_inside_work_under_the_terms_of_their_own_crew() -> None:
     inner = ask(state).run_of("law")
     assert inner.terms.confidence == 50
     assert contents(ask(state), inner)[0]["law/read"].endswith("_Less sure: “unsure”_")
+    state = within(at_law(terms=Terms(job_seconds=30.0)), *READ_AND_CHECK)
+    (effect,) = of_kind(state, RunSubtask)
+    assert handed(state, effect).constraints.timeout == effect.timeout <= 30.0
+    assert ask(state).run_of("law").deadline == 33.0
 
 
 def test_no_deadline_inside_is_beyond_that_of_what_is_around() -> None:
@@ -139,8 +147,7 @@ def test_one_result_inside_stands_as_it_is() -> None:
     assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
     assert of_kind(state, Post) == [Post(R, card_key(R))], "its file goes out with the result of what it is inside"
     state = up(state)
-    result = ask(state).work["law"].result
-    assert result is not None
+    result = result_of(state)
     assert (result.content, result.artifacts, result.usage) == ("# All", files, Usage())
     assert Post(R, file_key(R, "f")) in of_kind(state, Post)
     assert ask(state).usage.calls == 1, "counted once"
@@ -155,14 +162,12 @@ def test_several_are_put_together_inside() -> None:
     assert ask(state).run.answer is None
     assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
     state = up(state)
-    result = ask(state).work["law"].result
-    assert result is not None
+    result = result_of(state)
     assert (result.content, result.confidence, result.evidence) == ("Together: 4,200.", 60, ("4,200",))
     assert result.summary == "Part read: sum law/read\nPart check: sum law/check"
     both = ask(done(state, "sum"))
     assert gaps(both, both.run) == ("Part law: Part read: page 3",)
-    assert ask(state).usage.calls == 3
-    assert ask(state).work["law"].usage.calls == 3, "what it took in all"
+    assert (ask(state).usage.calls, ask(state).work["law"].usage.calls) == (3, 3), "what it took in all"
 
 
 def test_what_a_crew_keeps_apart_or_has_joined_goes_up_no_other_way() -> None:
@@ -175,16 +180,12 @@ def test_what_a_crew_keeps_apart_or_has_joined_goes_up_no_other_way() -> None:
     worse = Finding(message="Cents of the deposit are lost.", where="a.py:3", severity="high", confidence=70)
     guess = Finding(message="Somebody may mind.", where="a.py:9", severity="critical", confidence=30)
     state = done(done(state, "law/read", findings=(deposit, guess)), "law/check", findings=(worse,))
-    cut = apply(state, ev.DeadlineReached(at=103.0, request=R, subtask="law")).current
-    state = up(apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="One.")))
-    for there in (cut, ask(state)):
-        assert there is not None
-        result = there.work["law"].result
-        assert result is not None
-        [one] = result.findings
+    cut = apply(state, ev.DeadlineReached(at=103.0, request=R, subtask="law"))
+    for end in (cut, up(apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="One.")))):
+        [one] = result_of(end).findings
         assert (one.severity, one.confidence) == ("high", 90)
         assert one.message == "Cents of the deposit are lost. / The deposit is kept."
-        assert "Somebody may mind" not in result.content
+        assert "Somebody may mind" not in result_of(end).content
 
 
 def test_a_crews_figures_of_no_source_are_told_to_people() -> None:
@@ -198,8 +199,7 @@ def test_a_crews_figures_of_no_source_are_told_to_people() -> None:
         event = handed_up(ask(state), ask(state).work["law"], 9.0)
         assert isinstance(event, ev.ResultReturned)
         assert event.result.unsupported == ("45",)
-    last = apply(up(state), ev.AnswerVerified(at=20.0, request=R)).current
-    assert last is not None
+    last = require(apply(up(state), ev.AnswerVerified(at=20.0, request=R)).current)
     assert statements_of_no_source(last) == ("45",), "people are told of it"
 
 
@@ -217,9 +217,7 @@ def test_the_one_that_was_picked_goes_up_alone() -> None:
     rival = (Finding(message="It is 3.", source="b.md"),)
     state = done(done(state, "law/a", "It is 4.", confidence=70), "law/b", "It is 3.", confidence=90, findings=rival)
     state = apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="It is 4.", chosen="law/a", why="w"))
-    result = ask(up(state)).work["law"].result
-    assert result is not None
-    assert (result.confidence, result.findings) == (70, ())
+    assert (result_of(up(state)).confidence, result_of(up(state)).findings) == (70, ())
 
 
 def sent_back(state: Job, fault: str) -> Job:
@@ -243,10 +241,8 @@ def test_what_wrote_inside_an_attempt_is_known_to_the_next() -> None:
     of: dict[str, Any] = {"at": 5, "request": R, "subtask": "law/read", "attempt": 1}
     wrote = ev.ToolStarted(**of, call="c", tool="post", what="Post it", digest="d")
     replied = ev.ToolReturned(**of, reply={"call_id": "c", "text": "ok"})
-    for event in (begun("law/read", who="legal/reader"), wrote, replied):
-        state = apply(state, event)
-    result = Result(summary="s", content="c")
-    state = sent_back(apply(state, ev.ResultReturned(**{**of, "at": 6}, result=result)), "wrong")
+    came = ev.ResultReturned(**{**of, "at": 6}, result=Result(summary="s", content="c"))
+    state = sent_back(applied(state, begun("law/read", who="legal/reader"), wrote, replied, came), "wrong")
     state = within(apply(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
     (effect,) = of_kind(state, RunSubtask)
     assert "- carried out: Post it" in handed(state, effect).context[-1].text
@@ -255,16 +251,16 @@ def test_what_wrote_inside_an_attempt_is_known_to_the_next() -> None:
 def test_where_all_inside_failed_the_ladder_outside_follows() -> None:
     state = broken(within(at_law(part("sum", "law")), *READ_AND_CHECK), "law/read")
     assert ask(state).work["law/check"].state == "skipped", "the cascade inside"
-    (effect,) = of_kind(state, HandUp)
+    assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
     event = handed_up(ask(state), ask(state).work["law"], 9.0)
     assert isinstance(event, ev.AttemptFailed)
     assert (event.kind, event.subtask, event.message, event.took) == ("crew", "law", "Part read: the model broke", 6.0)
     state = apply(state, event)
     assert running(state) == [("law", 2, "analyst")]
     assert not of_kind(state, HandUp)
-    assert effect.attempt == 1
-    state = broken(apply(state, begun("law", 2, who="analyst")), "law")
-    assert list(ask(state).work) == ["law", "sum"], "what was inside is gone"
+    state = applied(state, begun("law", 2, who="analyst"), failed("law", 2, at=12))
+    assert {name: work.state for name, work in ask(state).work.items()} == {"law": "error", "sum": "skipped"}
+    assert ask(state).run.failure is not None
 
 
 def test_of_a_critical_part_people_are_asked_before_it_is_given_up() -> None:
@@ -299,19 +295,13 @@ def test_at_the_deadline_of_a_crew_what_it_has_is_taken() -> None:
     state = apply(state, ev.DeadlineReached(at=105.0, request=R, subtask="law"))
     work = ask(state).work
     assert (work["law"].state, work["law/check"].state) == ("complete", "skipped")
-    assert work["law"].result is not None
-    assert work["law"].result.content == "Read."
-    assert any("the time for this part (100 s) ran out" in gap for gap in work["law"].result.gaps)
-
-
-def test_the_time_of_a_crew_runs_while_it_plans() -> None:
-    state = at_law(part("sum"))
-    assert of_kind(state, ReachDeadline, now=103.0) == [ReachDeadline(R, "law")]
-    state = apply(state, ev.DeadlineReached(at=103.0, request=R, subtask="law"))
-    assert (ask(state).work["law"].state, ask(state).work["law"].reason) == (
-        "error",
-        "the time for this part (100 s) ran out",
-    )
+    assert result_of(state).content == "Read."
+    out_of_time = "the time for this part (100 s) ran out"
+    assert any(out_of_time in gap for gap in result_of(state).gaps)
+    planning = at_law(part("sum"))
+    assert of_kind(planning, ReachDeadline, now=103.0) == [ReachDeadline(R, "law")], "it runs while the crew plans"
+    law = ask(apply(planning, ev.DeadlineReached(at=103.0, request=R, subtask="law"))).work["law"]
+    assert (law.state, law.reason) == ("error", out_of_time)
 
 
 def test_at_the_deadline_of_the_job_what_is_inside_is_not_lost() -> None:
@@ -349,13 +339,6 @@ def test_a_stop_reaches_down() -> None:
     assert not of_kind(apply(state, begun("law/read")), RunSubtask)
 
 
-def test_ids_that_are_taken_are_refused() -> None:
-    state = job(asked(), outer(part("law", to="legal"), part("law/read")), begun("law"))
-    state = within(state, part("read", to="legal/reader"))
-    assert ask(state).run_of("law").plan is None
-    assert of_kind(state, MakePlan)[0].faults == ("The ids law/read are taken; choose others.",)
-
-
 # ---------------------------------------------------------------- a second look at a plan inside
 
 
@@ -379,8 +362,7 @@ def test_what_a_crew_lets_go_of_ends_with_all_inside() -> None:
 
 def test_a_look_that_ends_too_late_changes_nothing_and_is_paid_for() -> None:
     state = apply(upset_inside(), ev.DeadlineReached(at=7.0, request=R, subtask="law"))
-    plan = ask(state).run_of("law").plan
-    assert plan is not None
+    plan = require(ask(state).run_of("law").plan)
     more = plan.model_copy(update={"subtasks": (*plan.subtasks, part("law/late", to="legal/reader"))})
     changes = (PlanChange(kind="added", subtask="law/late", why="w"),)
     late = ev.PlanRevised(

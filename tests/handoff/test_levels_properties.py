@@ -28,7 +28,7 @@ from handoff.engine.replay import open_log
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.planning.revision import MAX_ADDED
 from handoff.state.job_state import ENDED, SETTLED, Ask, Job, Work
-from tests.handoff.kit import level
+from tests.handoff.kit import level, require
 from tests.handoff.test_engine_properties import OUTCOMES, REPLIES, World
 
 PLACE = Place(team="T", channel="C", thread_ts="1.0")
@@ -87,8 +87,7 @@ class Levels(World):
         )
 
     def perform(self, job: Job, effect: Effect) -> list[ev.Event]:
-        ask = job.ask(effect.request)
-        assert ask is not None
+        ask = require(job.ask(effect.request))
         events = self.done(ask, job, effect)
         self.calls += sum(_calls(event) for event in events)
         return events
@@ -327,8 +326,7 @@ def test_whatever_happens_at_once_a_job_ends(seed: int, cancel_at: int | None) -
             busy.add(ev.CancelRequested(at=busy.world.now, user="U"))
         if not busy.step():
             break
-    job = busy.job
-    assert job is not None
+    job = require(busy.job)
     ask = job.asks[0]
     assert ask.state in ENDED
     assert ask.revisions <= MAX_REVISIONS

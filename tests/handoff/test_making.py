@@ -14,7 +14,7 @@ from handoff.contracts import Made, Member, Plan, Tier
 from handoff.engine.ladder import LADDER, Standing, after_trouble
 from handoff.planning import adhoc
 from handoff.planning.adhoc import Allowance
-from handoff.planning.plan_check import MAX_FAULT_LENGTH, MAX_FAULTS, check
+from handoff.planning.plan_check import MAX_FAULT_LENGTH, MAX_FAULTS
 from tests.handoff.kit import read_plan
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
@@ -111,15 +111,6 @@ def test_each_must_be_of_use_once_and_not_too_many() -> None:
     assert read(*many, parts=[part(f"m{n}", f"p{n}") for n in range(3)])[1] == (
         "`made` has 3 specialists; at most 2 are allowed.",
     )
-
-
-def test_a_subtask_cannot_raise_the_tier_either() -> None:
-    _, faults = read(wish(), parts=[part(tier="deep")])
-    assert faults == ("Subtask 'p1' asks for the tier deep; jurist may have: fast, balanced.",)
-    revised = Plan.model_validate({"goal": "g", "subtasks": [part(tier="deep")]})
-    members = {**MEMBERS, "jurist": Member(name="jurist", made=True, tiers=("fast",))}
-    assert check(revised, members) == ("Subtask 'p1' asks for the tier deep; jurist may have: fast.",)
-    assert read(wish(), parts=[part(), part("writer", "p2", tier="deep")])[1] == ()
 
 
 def test_a_crew_that_allows_none_says_so() -> None:

@@ -14,6 +14,7 @@ from handoff.materials import outline
 from handoff.materials.outline import find_part, in_short, place
 from handoff.materials.passages import excerpt, search, split
 from handoff.text.context_budget import FULL, Piece, beginnings, fill, fits, pack, tokens
+from tests.handoff.kit import require
 
 PAGES = "".join(f"Page {n} says nothing of note.\n" * 20 for n in range(1, 4))
 OUTLINE = tuple(Section(name=f"page {n + 1}", start=n * 600) for n in range(3))
@@ -94,8 +95,7 @@ def test_a_part_is_found_by_what_it_is_cited_by(wanted: str, start: int | None) 
 
 def test_headings_are_found_without_their_lines_and_exactly() -> None:
     outline = (Section(name="line 1: Chapter 73", start=0), Section(name="line 9: Chapter 7", start=300))
-    found = find_part(PAGES, outline, "chapter 7", 100)
-    assert found is not None
+    found = require(find_part(PAGES, outline, "chapter 7", 100))
     assert found.start == 300
     assert in_short(Material(name="m", outline=outline), 100) == "Chapter 73, Chapter 7"
     assert in_short(Material(name="m", outline=outline), 12) == "Chapter 73, … (2 in all)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,9 @@ from handoff.planning.needs import settle
 from handoff.planning.plan_brief import BEGINNING, of_request, of_subtask
 from handoff.state.job_state import Ask, Job, Run, Work, replace
 from handoff.text.context_budget import FULL
-from tests.handoff.kit import NOW, PLACE, R, ask, asked, job, planned, returned, started, subtask
+from tests.handoff.kit import NOW, PLACE, R, ask, asked, job, planned, started, subtask
 
+DONE: dict[str, Any] = {"at": 5.0, "request": R, "subtask": "a", "attempt": 1}
 LONG = "The log says:\n" + "worker 7 waits\n" * 60
 
 
@@ -63,10 +65,11 @@ def test_a_need_that_is_not_there_is_a_fault_and_the_second_time_dropped() -> No
     assert done.reasons == ["a no longer needs 'offer.pdf', which is not there"]
 
 
-def test_a_need_of_another_part_is_a_dependency() -> None:
+def test_a_need_of_another_part_is_a_dependency_and_without_material_nothing_is_needed() -> None:
     done = settle(of(needing("a"), needing("b", "a", "b")), THERE, ())
-    assert done.plan.subtask("b").after == ("a",)
-    assert done.plan.subtask("b").needs == ()
+    assert (done.plan.subtask("b").after, done.plan.subtask("b").needs) == (("a",), ())
+    done = settle(of(needing("a", "offer.pdf")), (), ())
+    assert (done.plan.subtasks[0].needs, done.faults) == (None, [])
 
 
 def test_what_nobody_needs_is_given_to_whom_it_plainly_concerns_or_said() -> None:
@@ -78,11 +81,6 @@ def test_what_nobody_needs_is_given_to_whom_it_plainly_concerns_or_said() -> Non
     nobody = settle(of(needing("a"), needing("b")), THERE, own)
     assert nobody.reasons == ["terms.pdf: no part needs it"]
     assert settle(of(subtask("a"), needing("b")), THERE, own).reasons == [], "a needs all that there is"
-
-
-def test_without_material_nothing_is_needed() -> None:
-    done = settle(of(needing("a", "offer.pdf")), (), ())
-    assert (done.plan.subtasks[0].needs, done.faults) == (None, [])
 
 
 def state(*materials: Material, text: str = "why did churn rise", needs: tuple[str, ...] | None = None) -> Job:
@@ -151,13 +149,15 @@ def test_the_most_needed_stays_whole_and_the_rest_can_be_read() -> None:
     assert packed.left_out[0].startswith("a.txt: ")
 
 
-def test_a_table_goes_as_its_columns() -> None:
-    table = file("a.csv", is_table=True, outline=({"name": "month"}, {"name": "churn"}))
-    both = state(table)
+def test_a_table_goes_as_its_columns_and_a_text_that_is_no_longer_kept_is_said_in_its_place() -> None:
+    both = state(file("a.csv", is_table=True, outline=({"name": "month"}, {"name": "churn"})))
     handoff, _ = handoff_for(both, ask(both), ask(both).work["a"], NOW)
     assert handoff.given == ()
     assert [one.about for one in handoff.artifacts] == ["columns: month, churn"]
     assert names(*handoff.readable) == ["a.csv"], "for those who have no tools for tables"
+    both = state(file("a.txt"))
+    (note,) = handoff_for(both, ask(both), ask(both).work["a"], NOW)[0].given
+    assert note.text == "(its text is no longer kept)"
 
 
 def test_an_unread_file_is_a_gap_only_where_all_parts_say_what_they_need() -> None:
@@ -175,11 +175,8 @@ def test_what_others_wrote_makes_a_brief_derived_and_the_requesters_own_words_do
 
 
 def test_a_long_result_is_readable_by_the_id_of_its_part() -> None:
-    log = [asked(), planned(subtask("a"), subtask("b", "a")), started("a"), returned("a")]
-    done = log[-1]
-    assert isinstance(done, ev.ResultReturned)
-    log[-1] = done.model_copy(update={"result": Result(summary="short", content="The pump is old. " * 9_000)})
-    both = job(*log)
+    long = ev.ResultReturned(**DONE, result=Result(summary="short", content="The pump is old. " * 9_000))
+    both = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), long)
     handoff, _ = handoff_for(both, ask(both), ask(both).work["b"], NOW)
     assert names(*handoff.readable) == ["a"]
     assert handoff.readable[0].text in texts_of(both, ask(both))
@@ -213,19 +210,9 @@ def test_the_planner_of_a_crew_sees_what_its_subtask_needs() -> None:
     assert (brief.own, brief.beginnings) == ({"a.txt"}, {"a.txt": ("words",)})
 
 
-def test_a_text_that_is_no_longer_kept_is_said_in_its_place() -> None:
-    both = state(file("a.txt"))
-    (note,) = handoff_for(both, ask(both), ask(both).work["a"], NOW)[0].given
-    assert note.text == "(its text is no longer kept)"
-
-
 def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
-    log = [asked(), planned(subtask("a")), started("a"), returned("a")]
-    done = log[-1]
-    assert isinstance(done, ev.ResultReturned)
-    note = Artifact(id="n", name="note.docx", publish_as="file")
-    log[-1] = done.model_copy(update={"result": done.result.model_copy(update={"artifacts": (note,)})})
-    before = ask(job(*log))
+    made = Result(summary="s", content="c", artifacts=(Artifact(id="n", name="note.docx", publish_as="file"),))
+    before = ask(job(asked(), planned(subtask("a")), started("a"), ev.ResultReturned(**DONE, result=made)))
     again = ask(state())
     again = replace(again, request=again.request.model_copy(update={"id": "2.0", "at": 2.0}))
     both = Job(place=PLACE, asks=(before, again))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
@@ -35,7 +34,7 @@ from handoff.summaries.deeds import deeds_of
 from handoff.summaries.subject import subject_of
 from handoff.summaries.summary import projection
 from tests.bench.long_log import long_log
-from tests.handoff.kit import MEMBERS, PLACE
+from tests.handoff.kit import MEMBERS, PLACE, require
 from tests.handoff.test_engine_properties import MEMBERS as CREW
 from tests.handoff.test_engine_properties import REPLIES, World
 
@@ -147,15 +146,13 @@ def other_form(rng: random.Random, line: str) -> str:
 @settings(max_examples=20, deadline=None)
 def test_what_befalls_the_owners_changes_no_request(seed: int) -> None:
     log = played(seed, owners=0.3)
-    job = fold(log)
-    assert job is not None
+    job = require(fold(log))
     assert job.seq == len(log)
     assert all(ask.state in ENDED for ask in job.asks)
     assert job.takeovers == sum(isinstance(event, ev.TakenOver) for event in log)
     last = next((event for event in reversed(log) if isinstance(event, ev.SetAside | ev.Released)), None)
     assert (job.quarantine is not None) == isinstance(last, ev.SetAside)
-    without = fold(event for event in log if not isinstance(event, OWNERS))
-    assert without is not None
+    without = require(fold(event for event in log if not isinstance(event, OWNERS)))
     assert replace(job, seq=0, takeovers=0, quarantine=None) == replace(without, seq=0)
     assert outstanding(job, 1e9) == outstanding(without, 1e9)
 
@@ -177,19 +174,17 @@ def ended(name: str) -> ev.Event:
     return ev.ResultReturned(**of(name), result=Result(summary="s", content="c"))
 
 
-def test_an_end_that_came_too_late_ends_nothing() -> None:
-    log = [*begun("s0", "s1"), ev.CancelRequested(at=4.0, user="U"), ended("s0")]
-    job = open_log([ev.dump(event) for event in log])
+def opened(*log: ev.Event) -> Job:
+    """A log that is opened as it folds."""
+    job = require(open_log([ev.dump(event) for event in log]))
     assert job == fold(log)
-    assert job is not None
+    return job
+
+
+def test_an_end_that_came_too_late_ends_nothing_and_names_with_quotes_are_kept_apart() -> None:
+    job = opened(*begun("s0", "s1"), ev.CancelRequested(at=4.0, user="U"), ended("s0"))
     assert len(job.latest.work["s0"].checkpoints) == 1, "the request had ended before the attempt did"
-
-
-def test_names_with_quotes_are_kept_apart() -> None:
-    log = [*begun('"a', '"b'), ended('"a')]
-    job = open_log([ev.dump(event) for event in log])
-    assert job == fold(log)
-    assert job is not None
+    job = opened(*begun('"a', '"b'), ended('"a'))
     assert len(job.latest.work['"b'].checkpoints) == 1
 
 
@@ -222,21 +217,6 @@ def test_a_look_at_a_result_keeps_nobody_from_not_reading_what_ended() -> None:
     lines = [ev.dump(event) for event in log]
     assert not any("TurnTaken" in line for line in _lines_that_matter(lines))
     assert open_log(lines) == fold(log)
-
-
-def test_opening_grows_as_the_log_does() -> None:
-    long, short = ([ev.dump(event) for event in long_log(number)] for number in (4800, 600))
-    assert seconds(long) < 16 * seconds(short), "eight times as long a log takes about eight times as long"
-
-
-def seconds(lines: Sequence[str]) -> float:
-    """Of a processor, the quickest of a few: the others were disturbed."""
-    found = []
-    for _ in range(7):
-        began = time.process_time()
-        open_log(lines)
-        found.append(time.process_time() - began)
-    return min(found)
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

@@ -1,16 +1,30 @@
-"""A plan is checked before a token is spent on work, and each fault says what to change."""
+"""What a planner may say: an answer, a question, one specialist or a plan; what is mended, and each fault."""
+
+from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from handoff.contracts import Member
-from handoff.planning.plan_check import MAX_SUBTASKS, check
-from tests.handoff.kit import read_plan
+from handoff import events as ev
+from handoff.contracts import Artifact, Member, Place, Plan, Request, Result, Subtask
+from handoff.effects import MakePlan, Post, RunSubtask, SelectAnswer, VerifyAnswer, WriteAnswer
+from handoff.engine.answer import gaps
+from handoff.engine.engine import apply
+from handoff.engine.outstanding import outstanding
+from handoff.planning.mending import mend
+from handoff.planning.plan_brief import PlanBrief
+from handoff.planning.plan_check import MAX_DEPTH, MAX_FAULT_LENGTH, MAX_FAULTS, MAX_SUBTASKS, check
+from handoff.planning.planner_reply import PlannerReply, read_reply
+from handoff.state.job_state import ENDED
+from tests.handoff.kit import read_plan, require
 
-MEMBERS = {name: Member(name=name) for name in ("analyst", "writer")}
+MEMBERS = {name: Member(name=name) for name in ("analyst", "researcher", "writer")}
+BRIEF = PlanBrief("Which team lost most?", may_answer=True, may_ask=True)
 
 
 def part(name: str = "a", *after: str, **more: Any) -> dict[str, Any]:
@@ -18,14 +32,246 @@ def part(name: str = "a", *after: str, **more: Any) -> dict[str, Any]:
     return {"id": name, **fields, **more}
 
 
+def read(who: str, brief: PlanBrief = BRIEF, *, mended: bool = False, **fields: Any) -> PlannerReply:
+    text = json.dumps({"why": "one skill", "next": {"who": who, **fields}})
+    return read_reply(text, brief, MEMBERS, mended=mended)
+
+
+def planned(*subtasks: dict[str, Any], brief: PlanBrief = BRIEF, mended: bool = False, **more: Any) -> PlannerReply:
+    return read("several", brief, mended=mended, goal="g", subtasks=subtasks, **more)
+
+
+# ---------------------------------------------------------------- the four decisions
+
+
+def test_an_answer_is_taken_with_its_reason() -> None:
+    reply = read("answer", text=" You are welcome. ")
+    assert (reply.answer, reply.reasons, reply.plan, reply.faults) == ("You are welcome.", ("one skill",), None, ())
+
+
+def test_an_answer_may_repeat_figures_that_were_said() -> None:
+    assert read("answer", PlanBrief("Thanks for the 12 pages!", may_answer=True), text="12 pages, and 3 of us.").answer
+
+
+@pytest.mark.parametrize(
+    ("request_text", "text", "fault"),
+    [
+        ("We sold 24,800 in May.", "You said 24.800 for May.", ""),
+        ("We sold 24800 in May.", "Thanks, 24,800 it is.", ""),
+        ("It came in 1) boxes and 2) bags.", "Noted: 14 boxes.", "14"),
+        ("Our budget is 1764 euros.", "You have 764 euros left.", "764"),
+    ],
+)
+def test_an_answers_figures_are_read_as_those_of_results_are(request_text: str, text: str, fault: str) -> None:
+    """Not as digits that stand anywhere in what was said, however it is written."""
+    reply = read("answer", PlanBrief(request_text, may_answer=True), text=text)
+    assert (reply.answer == text) is not bool(fault)
+    assert not fault or f"The answer states {fault}: that is work" in reply.faults[0]
+
+
+def test_a_question_is_taken_with_likely_answers() -> None:
+    reply = read("ask", text="Which year?", options=["2025", " 2026 ", "", "2025", 7])
+    assert (reply.question, reply.options) == ("Which year?", ("2025", "2026", "7"))
+    assert read("ask", text="Which year?", options=None).options == ()
+
+
+def test_one_specialist_gets_the_request_word_for_word() -> None:
+    plan = require(read("analyst").plan)
+    (subtask,) = plan.subtasks
+    assert (subtask.intent, subtask.specialist, subtask.title) == (BRIEF.text, "analyst", BRIEF.text)
+
+
+@pytest.mark.parametrize(
+    ("who", "fields", "fault"),
+    [
+        ("answer", {"text": "..."}, "The answer has no text."),
+        ("answer", {}, "The answer has no text."),
+        (
+            "answer",
+            {"text": "It is 765, of 4250."},
+            "The answer states 765, 4250: that is work; hand it on or plan it.",
+        ),
+        ("ask", {"text": " "}, "The question has no text."),
+        ("wizard", {}, "There is no specialist 'wizard'; there are: analyst, researcher, writer."),
+        ("several", {}, "goal: Field required"),
+        ("dance", {"goal": "g", "subtasks": []}, "The plan has no subtasks"),
+    ],
+)
+def test_what_cannot_be_used_is_told_exactly(who: str, fields: dict[str, Any], fault: str) -> None:
+    reply = read(who, **fields)
+    assert reply.faults[0].startswith(fault)
+    assert (reply.plan, reply.answer, reply.question) == (None, "", "")
+
+
+def test_a_part_of_a_request_is_neither_answered_nor_asked_about() -> None:
+    inner = PlanBrief("Find the terms")
+    assert "nobody reads an answer" in read("answer", inner, text="Hello!").faults[0]
+    assert "Nobody can be asked any more" in read("ask", inner, text="Which?").faults[0]
+    assert read("writer", inner).plan is not None
+
+
+@pytest.mark.parametrize(
+    ("reply", "field"),
+    [
+        ({"text": "Hello!"}, "answer"),
+        ({"question": "Which?"}, "question"),
+        ({"specialist": "writer"}, "plan"),
+        ({"goal": "g", "subtasks": [part()]}, "plan"),
+    ],
+)
+def test_a_reply_that_does_not_say_what_it_does_shows_it(reply: dict[str, Any], field: str) -> None:
+    read = read_reply(f"So:\n```json\n{json.dumps(reply)}\n```", BRIEF, MEMBERS)
+    assert read.faults == ()
+    assert getattr(read, field)
+
+
+@given(st.one_of(st.text(max_size=80), st.recursive(st.text(max_size=9), st.lists).map(json.dumps)))
+def test_nonsense_is_a_fault_and_never_raises(text: str) -> None:
+    for reply in (text, json.dumps({"why": text, "next": text}), json.dumps({"who": text, "after": text})):
+        assert read_reply(reply, BRIEF, MEMBERS).faults
+
+
+# ---------------------------------------------------------------- mended without a model
+
+
+def afters(plan: Plan | None) -> dict[str, tuple[str, ...]]:
+    assert plan is not None
+    return {one.id: one.after for one in plan.subtasks}
+
+
+def test_a_circle_loses_the_dependency_against_the_plans_own_order() -> None:
+    reply = planned(part("region"), part("total", "region", "chart"), part("chart", "total"))
+    assert afters(reply.plan) == {"region": (), "total": ("region",), "chart": ("total",)}
+    assert "mended: total no longer waits for chart, which waits for total" in reply.reasons
+
+
+def test_dependencies_on_nothing_and_on_oneself_are_dropped() -> None:
+    reply = planned(part("a", "", "a", "zz"), part("b", "a", "a"))
+    assert afters(reply.plan) == {"a": (), "b": ("a",)}
+    assert [one for one in reply.reasons if one.startswith("mended")] == [
+        "mended: a no longer waits for nothing, which is not there",
+        "mended: a no longer waits for itself",
+        "mended: a no longer waits for 'zz', which is not there",
+    ]
+
+
+names = st.sampled_from("abcdef")
+
+
+@given(st.lists(st.tuples(names, st.lists(names, max_size=4)), unique_by=lambda one: one[0], max_size=6))
+def test_whatever_the_dependencies_they_end(parts: list[tuple[str, list[str]]]) -> None:
+    subtasks = tuple(Subtask(id=n, title="t", intent="i", specialist="s", after=tuple(a)) for n, a in parts)
+    left = {one.id: set(one.after) for one in mend(Plan(goal="g", subtasks=subtasks))[0].subtasks}
+    while left:
+        free = [name for name, after in left.items() if not after]
+        assert free
+        left = {name: after - set(free) for name, after in left.items() if name not in free}
+
+
+SLOGANS = (
+    part("bold", intent="Write a bold slogan for the spring fair", title="Write a bold slogan", specialist="writer"),
+    part("calm", intent="Write a calm slogan for the spring fair", title="Write a calm slogan", specialist="writer"),
+)
+
+
+@pytest.mark.parametrize(
+    ("subtasks", "strategy", "why"),
+    [
+        (SLOGANS, "select", ""),
+        (SLOGANS[:1], "select", "there is one part"),
+        (SLOGANS[:1], "reduce", "there is one part"),
+        ((part("a"), part("b", "a")), "select", "only one part has a result that nothing builds on"),
+        (
+            (
+                part("welcome", title="Welcome", intent="Write a welcome message for new colleagues"),
+                part("reminder", title="Reminder", intent="Draft two lines on the Friday deadline"),
+            ),
+            "select",
+            "welcome, reminder do not answer the same question",
+        ),
+        ((part("a"), part("b")), "reduce", ""),
+    ],
+)
+def test_only_rivals_are_chosen_between(subtasks: tuple[dict[str, Any], ...], strategy: str, why: str) -> None:
+    reply = planned(*subtasks, strategy=strategy)
+    assert reply.plan is not None
+    assert reply.plan.strategy == ("merge" if why else strategy)
+    assert [one for one in reply.reasons if "mended" in one] == (
+        [f"mended: merged instead of {strategy}: {why}"] if why else []
+    )
+
+
+# ---------------------------------------------------------------- files from nowhere
+
+
+def naming(intent: str, brief: PlanBrief = BRIEF) -> tuple[str, ...]:
+    return planned(part(intent=intent), brief=brief).faults
+
+
+@pytest.mark.parametrize("name", ["sales.csv", "Q3 report.xlsx", "terms.pdf", "über-uns.docx"])
+def test_a_file_that_nobody_mentioned_is_refused(name: str) -> None:
+    (fault,) = naming(f"Total the revenue in {name}, by region")
+    assert name.rpartition(" ")[2] in fault
+    assert "name only files that are listed" in fault
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        "Total the revenue by region",
+        "Publish the memo as Memo.docx",
+        "Read https://example.com/terms.pdf and node.js pages",
+        "Write to ana@example.com about v1.2.3",
+    ],
+)
+def test_what_is_no_file_at_hand_is_let_pass(intent: str) -> None:
+    assert naming(intent) == ()
+
+
+def test_files_at_hand_may_be_named() -> None:
+    intent = "Total the revenue in Sales 2026.CSV"
+    file = Artifact(id="0" * 64, name="Sales 2026.csv")
+    assert naming(intent)
+    assert naming(intent, PlanBrief("total it", files=(file,))) == ()
+    assert naming(intent, PlanBrief("total SALES 2026.csv")) == ()
+    assert naming(intent, PlanBrief("total it", file_faults=("Sales 2026.csv is too large",))) == ()
+    two = [part("a", intent="Save the totals as totals.csv"), part("b", "a", intent="Draw a chart of totals.csv")]
+    assert planned(*two).faults == ()
+
+
+def test_all_faults_are_told_at_once() -> None:
+    faults = planned(part(intent="Analyze sales.csv", title="", specialist="wizard"), part("b", intent=""))
+    told = " ".join(faults.faults)
+    for fault in ("unknown specialist 'wizard'", "has no title", "names sales.csv", "'b' has no brief"):
+        assert fault in told, fault
+
+
+def test_the_second_time_a_matter_of_judgement_is_let_pass_and_told() -> None:
+    side = "Define the schema of the export and write it"
+    for parts in ([part("a", intent=side), part("b", intent=side)], slices(4)):
+        assert planned(*parts).plan is None
+        reply = planned(*parts, mended=True)
+        assert reply.reasons[-1].startswith("taken as it is: ")
+        assert check(require(reply.plan), MEMBERS), "what it was let pass with can still be told"
+
+
+def test_nobody_can_tell_what_a_doubled_id_waits_for() -> None:
+    reply = planned(part("a", "zz"), part("a"))
+    assert any("Two subtasks are called 'a'" in fault for fault in reply.faults)
+
+
+def test_a_name_without_letters_is_about_nothing() -> None:
+    both = [part(name, title="1", intent="2 + 2 =", done_when="4") for name in ("a", "b")]
+    assert planned(*both, strategy="select").plan is not None
+
+
+# ---------------------------------------------------------------- what is wrong with a plan
+
+
 def faults_of(*subtasks: dict[str, Any]) -> tuple[str, ...]:
     plan, faults = read_plan(json.dumps({"goal": "g", "subtasks": subtasks}), MEMBERS)
     assert (plan is None) == bool(faults)
     return faults
-
-
-def test_a_good_plan_passes() -> None:
-    assert faults_of(part("a"), part("b", "a", specialist="writer")) == ()
 
 
 def test_a_plan_may_stand_in_a_code_fence() -> None:
@@ -40,7 +286,8 @@ def test_a_plan_may_stand_in_a_code_fence() -> None:
     [
         ([], "no subtasks"),
         ([part("a"), part("a")], "Two subtasks are called 'a'"),
-        ([part("a", specialist="wizard")], "unknown specialist 'wizard'; there are: analyst, writer"),
+        ([part("a", specialist="wizard")], "unknown specialist 'wizard'; there are: analyst, researcher, writer"),
+        ([part("a", specialist="poet")], "A part that none of them can do is left out and named in `missing`."),
         ([part("a", intent=" ")], "has no brief"),
         ([part("a", title=" ")], "has no title"),
         ([part(f"s{n}") for n in range(10_000)], f"10,000 subtasks; at most {MAX_SUBTASKS}"),
@@ -51,78 +298,157 @@ def test_a_bad_plan_is_told_exactly(subtasks: list[dict[str, Any]], fault: str) 
     assert any(fault in said for said in faults_of(*subtasks)), faults_of(*subtasks)
 
 
-@pytest.mark.parametrize("text", ["", "I'd rather not.", "{", "{}", "[1]", '{"goal": 1, "subtasks": "x"}', "}{"])
-def test_nonsense_is_a_fault_and_never_raises(text: str) -> None:
-    plan, faults = read_plan(text, MEMBERS)
-    assert plan is None
-    assert faults
-
-
 def test_a_flood_of_faults_is_capped() -> None:
     faults = faults_of(*[part(f"s{n}", title="") for n in range(20)])
     assert len(faults) < 20
     assert "more faults" in faults[-1]
 
 
-PLANS = sorted((Path(__file__).parent / "plans").glob("*.json"))
 CREW = {name: Member(name=name) for name in ("analyst", "researcher", "reviewer", "writer")}
 
 
-@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
-def test_plans_as_planners_make_them_pass(path: Path) -> None:
-    plan, faults = read_plan(path.read_text(encoding="utf-8"), CREW)
-    assert faults == ()
-    assert plan is not None
-
-
-def read(**more: Any) -> tuple[Any, tuple[str, ...]]:
+def read_with(**more: Any) -> tuple[Any, tuple[str, ...]]:
     return read_plan(json.dumps({"goal": "g", "subtasks": [part()], **more}), MEMBERS)
 
 
 def test_a_plan_may_say_that_nobody_can_do_some_or_all_of_it() -> None:
-    plan, faults = read(missing=["book a flight. ", " none", ""])
+    plan, faults = read_with(missing=["book a flight. ", " none", ""])
     assert (plan.missing, faults) == (("book a flight",), ())
-    plan, faults = read(subtasks=[], missing=["book a flight"])
+    plan, faults = read_with(subtasks=[], missing=["book a flight"])
     assert (plan.subtasks, faults) == ((), ())
-    plan, faults = read(subtasks=[], missing=["nothing"])
+    plan, faults = read_with(subtasks=[], missing=["nothing"])
     assert plan is None
     assert "`missing` must say what nobody can do" in faults[0]
 
 
 def test_what_is_missing_is_said_briefly() -> None:
-    assert "at most 8" in read(missing=["book a flight"] * 9)[1][0]
-    assert "a few words a part" in read(missing=["x" * 200])[1][0]
+    assert "at most 8" in read_with(missing=["book a flight"] * 9)[1][0]
+    assert "a few words a part" in read_with(missing=["x" * 200])[1][0]
 
 
-def test_one_who_does_not_exist_is_never_planned_with() -> None:
-    fault = faults_of(part(specialist="travel_agent"))[0]
-    assert fault.endswith("A part that none of them can do is left out and named in `missing`.")
+def slices(count: int) -> list[dict[str, Any]]:
+    return [part(f"s{n}", *([f"s{n - 1}"] if n else []), specialist="writer") for n in range(count)]
 
 
 def test_ones_own_work_cut_in_slices_is_put_together() -> None:
-    def slices(count: int) -> list[dict[str, Any]]:
-        return [part(f"s{n}", *([f"s{n - 1}"] if n else []), specialist="writer") for n in range(count)]
-
     assert faults_of(*slices(3)) == ()
     assert faults_of(*slices(4)) == ("Subtasks s0, s1, s2, s3 are writer's work one after the other; make them one.",)
     other = part("x", "s1")
     assert faults_of(*slices(4), other) == (), "somebody else needs a slice: it is a part of its own"
 
 
-def test_a_shared_decision_comes_first() -> None:
-    side = "Define the schema of the export and write it"
-    both = [part("a", intent=side), part("b", intent=side)]
-    assert "each define the schema" in faults_of(*both)[0]
-    assert faults_of(part("c", intent=side), part("a", "c", intent=side), part("b", "c", intent=side)) == ()
+# ---------------------------------------------------------------- whatever a planner says
+
+NAMES = ("analyst", "researcher", "writer", "reviewer")
+HERE = Path(__file__).parent
+BRIEFS = (HERE / "briefs" / "good.txt").read_text().splitlines()
+PLANS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((HERE / "plans").glob("*.json"))]
+ids = st.sampled_from([f"s{n}" for n in range(6)] + [""])
+subtasks = st.fixed_dictionaries(
+    {
+        "id": ids,
+        "title": st.sampled_from(["Find it", "", "Write it"]),
+        "intent": st.one_of(st.sampled_from(BRIEFS), st.text(max_size=40)),
+        "specialist": st.sampled_from([*NAMES, "wizard"]),
+        "after": st.lists(ids, max_size=3),
+    },
+    optional={
+        "done_when": st.text(max_size=20),
+        "critical": st.booleans(),
+        "tier": st.sampled_from(["deep", None, "x"]),
+    },
+)
+plans = st.fixed_dictionaries(
+    {"goal": st.text(max_size=10), "subtasks": st.lists(subtasks, max_size=8)},
+    optional={
+        "missing": st.lists(st.text(max_size=150), max_size=10),
+        "strategy": st.sampled_from(["merge", "select", "vote"]),
+    },
+)
 
 
-def test_what_is_a_matter_of_judgement_is_let_pass_the_second_time() -> None:
-    side = "Define the schema of the export and write it"
-    slices = [part(f"s{n}", *([f"s{n - 1}"] if n else []), specialist="writer") for n in range(4)]
-    for parts in ([part("a", intent=side), part("b", intent=side)], slices):
-        text = json.dumps({"goal": "g", "subtasks": parts})
-        assert read_plan(text, MEMBERS)[0] is None
-        plan, faults = read_plan(text, MEMBERS, mended=True)
-        assert faults == ()
-        assert plan is not None
-        assert check(plan, MEMBERS), "what it was let pass with can still be told"
+@given(st.one_of(plans.map(json.dumps), st.text(max_size=300)))
+@settings(max_examples=60, deadline=None)
+def test_it_is_a_plan_or_faults_and_never_both(reply: str) -> None:
+    plan, faults = read_plan(reply, CREW)
+    assert (plan is None) == bool(faults)
+    assert len(faults) <= MAX_FAULTS + 1
+    assert all(0 < len(fault) <= MAX_FAULT_LENGTH + 1 for fault in faults)
+    if plan is None:
+        return
+    assert check(plan, CREW) == ()
+    assert plan.subtasks or plan.missing
+    assert len(plan.subtasks) <= MAX_SUBTASKS
+    assert all(subtask.specialist in CREW for subtask in plan.subtasks), "nobody was invented"
+    assert runs_in_layers(plan.model_dump()) <= MAX_DEPTH
+
+
+def runs_in_layers(plan: dict[str, Any]) -> int:
+    left = {subtask["id"]: set(subtask["after"]) for subtask in plan["subtasks"]}
+    layers = 0
+    while left:
+        ready = {name for name, after in left.items() if not after & left.keys()}
+        assert ready, "it can never end"
+        left = {name: after for name, after in left.items() if name not in ready}
+        layers += 1
+    return layers
+
+
+@given(st.sampled_from(PLANS), st.randoms(use_true_random=False))
+def test_a_good_plan_stays_good_in_any_order_and_by_any_names(plan: dict[str, Any], rng: Any) -> None:
+    names = {subtask["id"]: f"p{n}" for n, subtask in enumerate(plan["subtasks"])}
+    renamed = [
+        {**subtask, "id": names[subtask["id"]], "after": [names[name] for name in subtask["after"]]}
+        for subtask in plan["subtasks"]
+    ]
+    rng.shuffle(renamed)
+    assert read_plan(json.dumps({**plan, "subtasks": renamed}), CREW)[1] == ()
+
+
+@given(st.sampled_from([plan for plan in PLANS if plan["subtasks"]]), st.data())
+def test_one_fault_in_a_good_plan_is_found(plan: dict[str, Any], data: Any) -> None:
+    subtask = data.draw(st.sampled_from(plan["subtasks"]))
+    bad = data.draw(
+        st.sampled_from(
+            [
+                {"specialist": "wizard"},
+                {"intent": " ", "after": []},
+                {"title": ""},
+            ]
+        )
+    )
+    broken = [{**one, **bad} if one is subtask else one for one in plan["subtasks"]]
+    _, faults = read_plan(json.dumps({**plan, "subtasks": broken}), CREW)
+    assert any(subtask["id"] in fault for fault in faults)
+
+
+@given(st.one_of(st.sampled_from(PLANS), plans))
+@settings(max_examples=30, deadline=None)
+def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
+    plan, _ = read_plan(json.dumps(reply), CREW, mended=True)
+    if plan is None or not plan.subtasks:
+        return
+    place = Place(team="T", channel="C", thread_ts="1.0")
+    job = apply(None, ev.RequestAdded(at=1.0, place=place, request=Request(id="1.0", user="U", text="t", at=1.0)))
+    for step in range(200):
+        effects, _ = outstanding(job, 2.0 + step)
+        if not effects:
+            break
+        effect, at = effects[0], 2.0 + step
+        if isinstance(effect, MakePlan):
+            event: ev.Event = ev.PlanProposed(at=at, request="1.0", plan=plan, members=tuple(CREW.values()))
+        elif isinstance(effect, RunSubtask):
+            of = {"at": at, "request": "1.0", "subtask": effect.subtask, "attempt": effect.attempt}
+            job = apply(job, ev.AttemptStarted(**of, specialist=effect.specialist, tier=effect.tier))
+            event = ev.ResultReturned(**of, result=Result(summary="s", content="c", confidence=90))
+        elif isinstance(effect, VerifyAnswer):
+            event = ev.AnswerVerified(at=at, request="1.0")
+        elif isinstance(effect, WriteAnswer | SelectAnswer):
+            event = ev.AnswerWritten(at=at, request="1.0", text="the answer")
+        else:
+            assert isinstance(effect, Post)
+            event = ev.Posted(at=at, request="1.0", key=effect.key, ts=str(at))
+        job = apply(job, event)
+    assert job.asks[0].state in ENDED
+    named = [f"nobody in the crew can {part}" for part in plan.missing]
+    assert set(named) <= set(gaps(job.asks[0], job.asks[0].run))

@@ -15,7 +15,6 @@ from handoff.briefs.provenance import provenance_of
 from handoff.contracts import (
     Artifact,
     Attachment,
-    Escalation,
     Finding,
     Made,
     Material,
@@ -33,13 +32,51 @@ from handoff.engine.engine import apply
 from handoff.engine.nested import inner_plan
 from handoff.engine.outstanding import outstanding
 from handoff.state.job_state import Job, replace
-from handoff.state.state_values import reply_source
-from tests.handoff.kit import MEMBERS, PLACE, R, asked, escalated, failed, job, planned, returned, started, subtask
+from handoff.state.state_values import Provenance, reply_source
+from tests.handoff.kit import (
+    MEMBERS,
+    PLACE,
+    R,
+    asked,
+    escalated,
+    failed,
+    job,
+    planned,
+    require,
+    returned,
+    started,
+    subtask,
+)
+
+
+def found(state: Job, name: str = "a") -> Provenance:
+    return provenance_of(state, state.asks[-1], state.asks[-1].work[name])
 
 
 def of(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:
-    found = provenance_of(state, state.asks[-1], state.asks[-1].work[name])
-    return found.words, found.has_derived_content
+    return found(state, name).words, found(state, name).has_derived_content
+
+
+def private(state: Job, name: str = "a") -> tuple[str, ...]:
+    return found(state, name).private
+
+
+def sources(state: Job, name: str = "a") -> tuple[str, ...]:
+    return tuple(one.name for one in found(state, name).sources)
+
+
+def ids(state: Job, name: str = "a") -> set[str]:
+    return {one.id for one in found(state, name).sources}
+
+
+def requested(**update: object) -> ev.RequestAdded:
+    """The request of `asked`, with something of it changed."""
+    event = asked()
+    return event.model_copy(update={"request": event.request.model_copy(update=update)})
+
+
+def attached(name: str) -> tuple[Attachment, ...]:
+    return (Attachment(file_id="F1", name=name),)
 
 
 def answered(text: str, number: int = 1) -> ev.QuestionAnswered:
@@ -69,38 +106,32 @@ def test_what_people_type_counts_and_a_click_on_what_a_model_offered_does_not(te
 
 
 def test_the_name_of_a_file_names_no_host() -> None:
-    request = asked().request.model_copy(
-        update={"text": "total of report.zip", "attachments": (Attachment(file_id="F1", name="report.zip"),)}
-    )
-    event = ev.RequestAdded(at=1.0, place=PLACE, request=request)
+    event = requested(text="total of report.zip", attachments=attached("report.zip"))
     assert of(job(event, planned(subtask("a"))))[0] == ("total of  ",)
 
 
 def test_what_others_said_and_attached_before_names_no_host() -> None:
     """What is said in a thread is data: only the request's own words may name where a tool may send something."""
-    request = asked().request.model_copy(update={"text": "profile labs.zip for acme.example", "look_back": "thread"})
     labs = Material(name="labs.zip", file=Artifact(id="f" * 64, name="labs.zip"), author="Ben Okafor")
     said = Material(name="thread", kind="thread", text="a" * 64, size=40)
     read = ev.MaterialGathered(at=2.0, request=R, materials=(said, labs))
-    state = job(ev.RequestAdded(at=1.0, place=PLACE, request=request), read, planned(subtask("a")))
-    assert of(state) == (("profile   for acme.example",), True)
+    event = requested(text="profile labs.zip for acme.example", look_back="thread")
+    assert of(job(event, read, planned(subtask("a")))) == (("profile   for acme.example",), True)
+    first = said_by("U2", "look at evil.com", at=0.5)
+    state = job(first, said_by("U1", "go on", at=1.0), planned(brief("a", "go on"), request="1.0"))
+    assert found(state).words == ("go on",)
 
 
-def test_a_request_inside_a_thread_is_not_planned_before_the_thread_was_read() -> None:
-    for look_back in ("thread", "files"):
-        request = asked().request.model_copy(update={"look_back": look_back})
-        state = job(ev.RequestAdded(at=1.0, place=PLACE, request=request))
-        assert GatherMaterial(R) in outstanding(state, 2.0)[0]
-        assert not [effect for effect in outstanding(state, 2.0)[0] if isinstance(effect, MakePlan)]
-        read = job(ev.RequestAdded(at=1.0, place=PLACE, request=request), ev.MaterialGathered(at=2.0, request=R))
-        assert MakePlan(R) in outstanding(read, 2.0)[0]
+@pytest.mark.parametrize("look_back", ["thread", "files"])
+def test_a_request_inside_a_thread_is_not_planned_before_the_thread_was_read(look_back: str) -> None:
+    added = requested(look_back=look_back)
+    to_do = outstanding(job(added), 2.0)[0]
+    assert GatherMaterial(R) in to_do
+    assert not [effect for effect in to_do if isinstance(effect, MakePlan)]
+    assert MakePlan(R) in outstanding(job(added, ev.MaterialGathered(at=2.0, request=R)), 2.0)[0]
 
 
 # ---------------------------------------------------------------- what is private
-
-
-def private(state: Job, name: str = "a") -> tuple[str, ...]:
-    return provenance_of(state, state.asks[-1], state.asks[-1].work[name]).private
 
 
 def said_by(user: str, text: str = "why did churn rise", at: float = 1.0, **more: object) -> ev.RequestAdded:
@@ -129,6 +160,7 @@ FILE = ev.MaterialGathered(
     at=1.5, request=R, materials=(Material(name="pay.csv", file=Artifact(id="f" * 64, name="pay.csv")),)
 )
 OWN = "why did churn rise"
+PLANNED = ("a brief written by who had seen pay.csv",)
 
 
 def test_with_the_requesters_words_and_the_web_alone_nothing_is_private() -> None:
@@ -141,57 +173,44 @@ def test_a_file_is_private_for_who_is_given_it_and_in_the_brief_of_who_planned()
     plan = planned(brief("a", OWN, needs=("pay.csv",)), brief("b", "Search the pay of J. Doe"), brief("c", f"{OWN}?"))
     state = job(asked(), FILE, plan)
     assert private(state) == ("pay.csv",)
-    assert private(state, "b") == ("a brief written by who had seen pay.csv",)
+    assert private(state, "b") == PLANNED
     assert private(state, "c") == (), "these are the requester's words"
     told = planned(brief("a", OWN, done_when="It names J. Doe"))
-    assert private(job(asked(), FILE, told)) == ("a brief written by who had seen pay.csv",)
+    assert private(job(asked(), FILE, told)) == PLANNED
+    name = said_by("U1", attachments=attached("merger with Contoso.pdf"))  # a file that could not be read
+    assert private(job(name, planned(brief("a", "Search Contoso")))) == (
+        "a brief written by who had seen merger with Contoso.pdf",
+    )
 
 
 def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_all_of_them() -> None:
     """A long brief in a few known words could say anything, and which passage was chosen says something too."""
-    plan = planned(
-        brief("a", "Why did churn rise?"), brief("b", "churn rise"), brief("c", "why why did churn rise rise")
-    )
-    state = job(asked(), FILE, plan)
-    assert private(state) == ()
-    assert private(state, "b") == private(state, "c") == ("a brief written by who had seen pay.csv",)
+    briefs = [brief("a", "Why did churn rise?"), brief("b", "churn rise"), brief("c", "why why did churn rise rise")]
+    state = job(asked(), FILE, planned(*briefs))
+    assert [private(state, name) for name in "abc"] == [(), PLANNED, PLANNED]
+    event = said_by("U1", "search what pay.csv lacks", attachments=attached("pay.csv"))
+    assert private(job(event, FILE, planned(brief("a", "search what pay.csv lacks")))) == (), "with names of files too"
 
 
 def test_a_step_of_a_pipeline_is_in_the_crews_words_and_the_requesters() -> None:
     """Nobody wrote it who had seen the file: a step that is not given the file knows nothing of it."""
-    labs = Material(name="labs.csv", file=Artifact(id="f" * 64, name="labs.csv"), text="a" * 64)
-    read = ev.MaterialGathered(at=1.5, request=R, materials=(labs,))
-    request = asked().request.model_copy(update={"attachments": (Attachment(file_id="F1", name="labs.csv"),)})
-    added = ev.RequestAdded(at=1.0, place=PLACE, request=request)
-    steps = (brief("a", "Search the web. why did churn rise"), brief("b", "Read it.", needs=None))
-    for fixed, names in ((True, ()), (False, ("a brief written by who had seen labs.csv",))):
-        plan = planned(*steps).model_copy(update={"pipeline": fixed})
-        state = job(added, read, plan)
+    added = requested(attachments=attached("pay.csv"))
+    steps = planned(brief("a", "Search the web. why did churn rise"), brief("b", "Read it.", needs=None))
+    fixed = steps.model_copy(update={"pipeline": True})
+    for plan, names in ((fixed, ()), (steps, PLANNED)):
+        state = job(added, FILE, plan)
         assert private(state) == names
-        assert "labs.csv" in private(state, "b")
-    made = planned(*steps).model_copy(update={"pipeline": True})
+        assert "pay.csv" in private(state, "b")
     refined = ev.BriefRefined(at=5.0, request=R, subtask="a", attempt=1, intent="Search for the ward's labs.")
-    again = job(added, read, made, started("a"), failed("a", kind="bad_reply"), refined)
-    assert "a brief written by who had seen labs.csv" in private(again), "a role rewrote it that may know more"
-
-
-def test_a_request_that_goes_to_somebody_word_for_word_is_the_requesters_with_names_of_files_too() -> None:
-    event = said_by("U1", "search what pay.csv lacks", attachments=(Attachment(file_id="F1", name="pay.csv"),))
-    assert private(job(event, FILE, planned(brief("a", "search what pay.csv lacks")))) == ()
+    again = job(added, FILE, fixed, started("a"), failed("a", kind="bad_reply"), refined)
+    assert PLANNED[0] in private(again), "a role rewrote it that may know more"
 
 
 def test_what_sends_a_result_back_is_as_private_as_the_plan() -> None:
     doubted = handed_in("a").model_copy(update={"faults": ("J. Doe is missing",)})
     state = job(asked(), FILE, planned(brief("a", OWN)), started("a"))
     assert private(state) == ()
-    assert private(apply(state, doubted)) == ("a brief written by who had seen pay.csv",)
-
-
-def test_the_name_of_a_file_that_could_not_be_read_is_private_too() -> None:
-    event = said_by("U1", attachments=(Attachment(file_id="F1", name="merger with Contoso.pdf"),))
-    assert private(job(event, planned(brief("a", "Search Contoso")))) == (
-        "a brief written by who had seen merger with Contoso.pdf",
-    )
+    assert private(apply(state, doubted)) == PLANNED
 
 
 def test_a_result_that_was_made_from_something_private_is_private_and_what_is_made_from_that() -> None:
@@ -211,11 +230,9 @@ def test_what_a_tool_gave_is_private_for_the_attempts_after_and_for_who_builds_o
     state = job(*log, handed_in("a", private=True))
     assert private(state, "b") == ('the result of "Part a"',)
     assert private(state, "c") == ()
-
-
-def test_a_result_of_an_earlier_release_says_nothing_and_counts_as_private() -> None:
-    log = [asked(), planned(brief("a", OWN), brief("b", OWN, "a")), started("a"), returned("a")]
-    assert private(job(*log), "b") == ('the result of "Part a"',)
+    assert private(job(*log, returned("a")), "b") == ('the result of "Part a"',), (
+        "an earlier release says nothing of it"
+    )
 
 
 def earlier(*log: ev.Event, user: str = "U1") -> tuple[str, ...]:
@@ -256,43 +273,19 @@ def test_the_brief_of_a_specialist_that_was_made_for_the_plan_is_the_planners() 
     plan = Plan(goal="Find out", subtasks=(part, brief("b", OWN)), made=(made,))
     members = (*MEMBERS, Member(name="scout", made=True))
     state = job(asked(), FILE, ev.PlanProposed(at=2.0, request=R, plan=plan, members=members))
-    assert private(state) == ("a brief written by who had seen pay.csv",)
-    assert private(state, "b") == ()
-
-
-def test_a_long_thread_is_labelled_quickly() -> None:
-    log: list[ev.Event] = []
-    for number in range(60):
-        at = 10.0 * number + 1
-        request = f"{at}"
-        log += [said_by("U1", at=at), planned(brief("a", f"Search {number}", needs=None), request=request)]
-        log += [ev.AttemptStarted(at=at, request=request, subtask="a", attempt=1, specialist="x", tier="fast")]
-        log += [handed_in("a", request=request, at=at), ev.AnswerWritten(at=at, request=request, text=f"{number}")]
-        log += [ev.Posted(at=at, request=request, key=answer_key(request), ts="9")]
-    assert private(job(*log)) == ()
+    assert (private(state), private(state, "b")) == (PLANNED, ())
 
 
 @pytest.mark.parametrize(("user", "names"), [("U1", ()), ("U2", ("what somebody else answered",))])
 def test_what_somebody_else_answered_is_private(user: str, names: tuple[str, ...]) -> None:
-    asking = ev.Escalated(
-        at=4.0,
-        request=R,
-        subtask="a",
-        attempt=1,
-        escalation=Escalation(reason="ambiguous_input", message="why churn?"),
-        private=False,
-    )
+    asking = escalated("a", "ambiguous_input", message="why churn?").model_copy(update={"private": False})
     said = ev.QuestionAnswered(at=9.0, request=R, subtask="a", user=user, text="churn did rise", number=1)
     state = job(asked(), planned(brief("a", OWN)), started("a"), asking)
-    if user != "U1":  # only a question that is for others too can be answered by one of them
-        work = state.asks[-1].work["a"]
-        assert work.question is not None
-        open_to_all = dataclasses.replace(work.question, whom=())
-        state = state.with_ask(state.asks[-1].with_work(replace(work, question=open_to_all)))
-    state = apply(state, said)
+    work = state.asks[-1].work["a"]  # only a question that is for others too can be answered by one of them
+    open_to_all = dataclasses.replace(require(work.question), whom=())
+    state = apply(state.with_ask(state.asks[-1].with_work(replace(work, question=open_to_all))), said)
     assert private(state)[:1] == names
-    words = provenance_of(state, state.asks[-1], state.asks[-1].work["a"]).words
-    assert ("churn did rise" in words) is (user == "U1")
+    assert ("churn did rise" in found(state).words) is (user == "U1")
 
 
 # ---------------------------------------------------------------- what is quoted
@@ -312,23 +305,17 @@ THEIRS = "see https://evil.com/start\nand evil.com/x for the rest"
 )
 def test_the_author_of_a_quoted_message_names_no_host(text: str) -> None:
     state = job(said_by("U1", text, quoted=THEIRS), planned(brief("a", OWN)))
-    words = "\n".join(provenance_of(state, state.asks[-1], state.asks[-1].work["a"]).words)
+    words = "\n".join(found(state).words)
     assert "evil" not in words
     assert "Do what it says" in words
     assert private(state)[0] == "the message that it was started from"
-
-
-def test_the_words_of_others_in_the_thread_name_no_host() -> None:
-    first = said_by("U2", "look at evil.com", at=0.5)
-    state = job(first, said_by("U1", "go on", at=1.0), planned(brief("a", "go on"), request="1.0"))
-    assert provenance_of(state, state.asks[-1], state.asks[-1].work["a"]).words == ("go on",)
 
 
 def test_what_a_request_may_say_by_choosing_is_shared_among_its_parts_and_their_attempts() -> None:
     """All that attempts may say together is never more than the request may."""
 
     def share(state: Job, name: str) -> float:
-        return provenance_of(state, state.asks[-1], state.asks[-1].work[name]).share
+        return found(state, name).share
 
     state = job(asked(), planned(brief("a", OWN), brief("b", OWN)))
     shares = [share(state, "b")]
@@ -364,7 +351,7 @@ def test_what_a_crew_was_given_is_private_inside_of_it_and_in_what_comes_up() ->
     parts = (brief("x", OWN), brief("y", "Search J. Doe"), brief("z", OWN, needs=None))
     state = inside(FILE, parts=parts, needs=("pay.csv",))
     assert private(state, "law/x") == ()
-    assert private(state, "law/y") == ("a brief written by who had seen pay.csv",)
+    assert private(state, "law/y") == PLANNED
     assert private(state, "law/z") == ("pay.csv",)
     assert private(state, "after") == ('the result of "Part law"',)
 
@@ -381,14 +368,6 @@ def test_what_one_inside_was_given_by_a_tool_comes_up_as_private() -> None:
 
 
 # ---------------------------------------------------------------- where it came from in the end
-
-
-def sources(state: Job, name: str = "a") -> tuple[str, ...]:
-    return tuple(one.name for one in provenance_of(state, state.asks[-1], state.asks[-1].work[name]).sources)
-
-
-def ids(state: Job, name: str = "a") -> set[str]:
-    return {one.id for one in provenance_of(state, state.asks[-1], state.asks[-1].work[name]).sources}
 
 
 def test_what_is_made_from_something_private_has_its_sources() -> None:
@@ -434,7 +413,7 @@ A, B = "https://a.org/x", "https://b.org/y?q=1&r=2#z"
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "known"),
     [
         (f"See {A}.", {A}),
         (f"({A}), then <{B}>", {A, B}),
@@ -450,8 +429,8 @@ A, B = "https://a.org/x", "https://b.org/y?q=1&r=2#z"
         ("", set()),
     ],
 )
-def test_addresses_in_texts(text: str, found: set[str]) -> None:
-    assert addresses_in(text) == found
+def test_addresses_in_texts(text: str, known: set[str]) -> None:
+    assert addresses_in(text) == known
 
 
 def test_material_gives_what_people_wrote_and_nothing_of_models_and_apps() -> None:
@@ -507,6 +486,6 @@ def test_a_later_request_knows_the_earlier_ones_and_not_the_other_way_round() ->
 
 @given(st.text("ab.)!(,/:htp", min_size=1, max_size=20))
 def test_what_a_word_may_end_as_is_part_of_it_the_longest_first(token: str) -> None:
-    found = list(endings(token))
-    assert found[0] == token
-    assert all(token.startswith(one) for one in found)
+    ends = list(endings(token))
+    assert ends[0] == token
+    assert all(token.startswith(one) for one in ends)

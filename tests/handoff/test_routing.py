@@ -17,7 +17,7 @@ from handoff.planning.plan_brief import PlanBrief, of_request
 from handoff.planning.plan_check import check
 from handoff.planning.routing import LONGEST, Load, Rule, lightest, route, spread
 from handoff.state.job_state import Job, replace
-from tests.handoff.kit import ask, asked, job
+from tests.handoff.kit import ask, asked, job, require
 
 
 def rule(name: str, *to: str, when: str, unless: str = "", files: object = "any") -> Rule:
@@ -79,8 +79,7 @@ def test_a_request_goes_where_one_rule_sends_it(text: str, files: tuple[str, ...
 
 
 def test_the_plan_of_a_rule_is_sound_and_names_it() -> None:
-    routed = route(brief("Translate this into German: good morning to all of you"), RULES, idle)
-    assert routed is not None
+    routed = require(route(brief("Translate this into German: good morning to all of you"), RULES, idle))
     assert check(routed.plan, {"translator": Member(name="translator")}) == ()
     assert routed.rule == "translate"
     assert routed.reasons == ("rule translate: translator alone, without asking the planner",)
@@ -109,8 +108,7 @@ def test_the_lightest_of_equals_is_chosen_and_it_is_said_why() -> None:
 
 def test_a_rule_chooses_among_its_equals_by_load() -> None:
     busy = {"reader_a": Load(waiting=3), "reader_b": Load()}
-    routed = route(brief("proofread this"), RULES, busy.__getitem__)
-    assert routed is not None
+    routed = require(route(brief("proofread this"), RULES, busy.__getitem__))
     assert routed.plan.subtasks[0].specialist == "reader_b"
     assert "reader_b of reader_a (3 under way)" in routed.reasons[1]
 

@@ -52,20 +52,12 @@ def test_what_only_looks_alike_passes(one: str, other: str) -> None:
     assert list(faults_of(plan(("a", one, ()), ("b", other, ())))) == []
 
 
-def test_rivals_are_meant_to_decide_the_same() -> None:
+def test_rivals_and_those_who_wait_may_decide_the_same() -> None:
     side = "Design the API of the billing service and say why"
     both = plan(("a", side, ()), ("b", side, ()))
     assert list(faults_of(both)) != []
     assert list(faults_of(both.model_copy(update={"strategy": "select"}))) == []
-
-
-def test_who_waits_for_the_other_may_define_it_again() -> None:
-    both = "Define the schema and write code for it"
-    assert list(faults_of(plan(("a", both, ()), ("b", both, ("a",))))) == []
-    assert list(faults_of(plan(("a", both, ()), ("b", both, ())))) != []
-
-
-def test_a_decision_that_both_wait_for_settles_it() -> None:
+    assert list(faults_of(plan(("a", side, ()), ("b", side, ("a",))))) == []
     first = ("schema", "Define the schema of the export: names, types, keys", ())
     sides = [(name, "Define the schema as code, by the earlier result", ("schema",)) for name in ("a", "b")]
-    assert list(faults_of(plan(first, *sides))) == []
+    assert list(faults_of(plan(first, *sides))) == [], "a decision that both wait for settles it"

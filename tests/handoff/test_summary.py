@@ -20,7 +20,6 @@ from handoff.contracts import (
     Plan,
     Reading,
     Request,
-    Result,
     Section,
     Usage,
 )
@@ -30,7 +29,6 @@ from handoff.engine.engine import apply
 from handoff.evidence.work_receipts import receipt_lines, receipts_of
 from handoff.planning.routing import FIRST, alone
 from handoff.state.job_state import Ask, Job, Run
-from handoff.state.state_values import may_answer
 from handoff.summaries.shown_rows import MOST, ROWS, ShownRow, rows_of, shown_rows
 from handoff.summaries.subject import subject_of
 from handoff.summaries.summary import (
@@ -56,6 +54,7 @@ from tests.handoff.kit import (
     failed,
     job,
     planned,
+    require,
     returned,
     started,
     subtask,
@@ -102,8 +101,7 @@ def test_each_step_has_its_words(log: tuple[ev.Event, ...], words: str) -> None:
 
 
 def test_a_second_look_at_the_plan_is_told_while_nothing_else_goes_on() -> None:
-    found = Result(summary="s", content="c", findings=(Finding(message="no bug here", where="plan"),))
-    upset = ev.ResultReturned(at=5.0, request=R, subtask="a", attempt=1, result=found)
+    upset = returned("a", findings=(Finding(message="no bug here", where="plan"),))
     state = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), upset)
     assert step(ask(state)) == "taking a second look at the plan"
 
@@ -126,23 +124,14 @@ def test_an_answer_with_gaps_is_told_as_one_in_part() -> None:
     assert projection(state)["in_part"] == "1"
 
 
-def waiting() -> Job:
-    return job(asked(), TWO, started("a"), escalated("a", "ambiguous_input"))
-
-
 def test_open_questions_are_told_with_whom_they_are_for() -> None:
-    (question,) = open_questions(projection(waiting()))
+    state = job(asked(), TWO, started("a"), escalated("a", "ambiguous_input"))
+    (question,) = open_questions(projection(state))
     assert (question.request, question.subtask, question.number, question.whom) == (R, "a", 1, ("U1",))
-    assert question.may_answer("U1")
-    assert not question.may_answer("U2")
-    assert may_answer((), "U2"), "a question that names nobody is for anybody in the thread"
-
-
-def test_questions_as_an_earlier_release_wrote_them_are_for_the_one_it_named() -> None:
+    assert (question.may_answer("U1"), question.may_answer("U2")) == (True, False)
     old = [{"request": R, "subtask": "a", "number": 1, "user": "U7"}]
     (question,) = open_questions({"questions": json.dumps(old)})
-    assert question.may_answer("U7")
-    assert not question.may_answer("U1")
+    assert (question.may_answer("U7"), question.may_answer("U1")) == (True, False), "as an earlier release wrote it"
     assert open_questions({}) == open_questions({"questions": ""}) == ()
 
 
@@ -167,14 +156,9 @@ def test_lists_of_jobs_read_the_rows_that_the_card_shows(numbers: list[int]) -> 
     assert kept[0] == ShownRow("in_progress", f"Part {names[0]}", "analyst")
 
 
-def test_a_job_without_a_plan_or_after_its_end_has_no_rows() -> None:
-    assert rows_of(shown_rows(job(asked()))) == ((), 0)
-    assert rows_of({}) == ((), 0)
-
-
 @pytest.mark.parametrize("written", ["{", '[["a"]]', '[[["x", "y", "z", "and more"]], 0]', "7"])
-def test_rows_of_another_release_are_left_out(written: str) -> None:
-    assert rows_of({ROWS: written}) == ((), 0)
+def test_rows_of_another_release_are_left_out_and_a_job_without_a_plan_has_none(written: str) -> None:
+    assert rows_of({ROWS: written}) == rows_of({}) == rows_of(shown_rows(job(asked()))) == ((), 0)
 
 
 def test_the_row_of_a_crew_says_how_far_it_is() -> None:
@@ -336,23 +320,17 @@ def thread_of(*said: str, answer: str = "Revenue fell in Oslo since two tandem d
     ],
 )
 def test_a_follow_up_keeps_the_name(later: str) -> None:
-    found = subject_of(thread_of(FIRST_SAID, later))
-    assert found is not None
-    assert found.request.text == FIRST_SAID
+    assert require(subject_of(thread_of(FIRST_SAID, later))).request.text == FIRST_SAID
 
 
-def test_something_else_takes_it_over_and_so_may_the_next() -> None:
-    other = "Draft a job posting for a backend engineer in Lisbon"
-    found = subject_of(thread_of(FIRST_SAID, other, "shorter, please", answer=""))
-    assert found is not None
-    assert found.request.text == other
-    back = subject_of(thread_of(FIRST_SAID, other, FIRST_SAID, answer=""))
-    assert back is not None
-    assert back.id == "2"
-    german = "Schreibe eine Stellenanzeige für Lissabon"
-    found = subject_of(thread_of(FIRST_SAID, german, answer=""))
-    assert found is not None
-    assert found.request.text == german
+OTHER, GERMAN = "Draft a job posting for a backend engineer in Lisbon", "Schreibe eine Stellenanzeige für Lissabon"
+
+
+@pytest.mark.parametrize(
+    ("later", "named"), [((OTHER, "shorter, please"), 1), ((OTHER, FIRST_SAID), 2), ((GERMAN,), 1)]
+)
+def test_something_else_takes_it_over_and_so_may_the_next(later: tuple[str, ...], named: int) -> None:
+    assert require(subject_of(thread_of(FIRST_SAID, *later, answer=""))).id == str(named)
 
 
 def test_what_was_withdrawn_names_nothing() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from handoff import events as ev
 from handoff.access import rights
 from handoff.approval_values import Approval, ApprovalTerms
-from handoff.contracts import Artifact, Attachment, Material, Request, Result, Subtask, ToolReply, Turn, Usage
+from handoff.contracts import Artifact, Attachment, Material, Request, ToolReply, Turn, Usage
 from handoff.conversation.again import Again
 from handoff.conversation.again_words import Wish, names_the_last, wish_of
 from handoff.effects import Effect, MakePlan, Post, RunSubtask, file_key
@@ -26,26 +26,40 @@ from handoff.state.job_state import ENDED, SETTLED, Ask, Job
 from handoff.state.state_values import Ruling
 from handoff.summaries.deeds import deeds_of
 from handoff.summaries.step_names import step_line, step_meant
-from tests.handoff.kit import MEMBERS, PLACE, R, asked, effects, job, planned, running, subtask
-from tests.handoff.test_levels import broken, done, of_kind, outer, part, up, within
+from tests.handoff.kit import (
+    MEMBERS,
+    PLACE,
+    R,
+    asked,
+    effects,
+    escalated,
+    failed,
+    job,
+    planned,
+    require,
+    returned,
+    running,
+    started,
+    subtask,
+)
+from tests.handoff.test_levels import at_law, broken, done, of_kind, part, up, within
 from tests.handoff.test_levels_properties import Levels
 
 FIVE = (subtask("t1"), subtask("t2"), subtask("t3", "t1"), subtask("t4", "t2"), subtask("t5", "t3", "t4"))
 AGAIN = "2.0"
 
 
+def begun(name: str, request: str = R) -> ev.AttemptStarted:
+    return started(name).model_copy(update={"request": request})
+
+
 def all_failed(name: str, request: str = R) -> list[ev.Event]:
     """A part that fails for good: the writer has nobody who steps in."""
-    of: dict[str, Any] = {"request": request, "subtask": name, "attempt": 1}
-    start = ev.AttemptStarted(at=3.0, **of, specialist="analyst", tier="balanced")
-    return [start, ev.AttemptFailed(at=4.0, **of, kind="model", message="it broke", failed_calls=3)]
+    return [begun(name, request), failed(name, failed_calls=3).model_copy(update={"request": request})]
 
 
-def finished(name: str, request: str = R, attempt: int = 1, **more: Any) -> list[ev.Event]:
-    of: dict[str, Any] = {"request": request, "subtask": name, "attempt": attempt}
-    result = Result(summary=f"sum {name}", content=f"all of {name}", **more)
-    start = ev.AttemptStarted(at=3.0, **of, specialist="analyst", tier="balanced")
-    return [start, ev.ResultReturned(at=5.0, **of, result=result)]
+def finished(*names: str, **more: Any) -> list[ev.Event]:
+    return [event for name in names for event in (started(name), returned(name, **more))]
 
 
 def ended(request: str = R, text: str | None = "the answer") -> list[ev.Event]:
@@ -75,10 +89,9 @@ def proposed(state: Job, at: float = 11.0) -> Job:
     return apply(state, ev.PlanProposed.model_validate(of))
 
 
-def in_part() -> Job:
+def in_part(*before: ev.Event) -> Job:
     """T1 failed, T3 was skipped, and T5 was done without T3."""
-    log = [*all_failed("t1"), *finished("t2"), *finished("t4"), *finished("t5")]
-    return job(asked(), planned(*FIVE), *log, *ended())
+    return job(asked(), *before, planned(*FIVE), *all_failed("t1"), *finished("t2", "t4", "t5"), *ended())
 
 
 def test_what_failed_is_run_again_with_all_that_builds_on_it() -> None:
@@ -102,18 +115,17 @@ def test_from_a_step_what_it_needs_and_lacks_is_run_as_well() -> None:
 def test_of_one_part_alone_the_answer_is_written_anew() -> None:
     """All that failed was the answer: what the parts brought is enough for it."""
     broke = ev.RequestFailed(at=6.0, request=R, step="writing the answer", reason="away", advice="again")
-    two = job(asked(), planned(FIVE[0], FIVE[1]), *finished("t1"), *finished("t2"), broke, *ended(text=None))
+    two = job(asked(), planned(FIVE[0], FIVE[1]), *finished("t1", "t2"), broke, *ended(text=None))
     state = proposed(apply(two, wants()))
     assert [type(one).__name__ for one in effects(state) if not isinstance(one, Post)] == ["WriteAnswer"]
     lone = job(asked(), planned(FIVE[0]), *all_failed("t1"), *ended(text=None))
-    state = proposed(apply(lone, wants()))
-    assert running(state) == [("t1", 1, "analyst")]
+    assert running(proposed(apply(lone, wants()))) == [("t1", 1, "analyst")]
 
 
 def stopped(*points: ev.Event) -> Job:
-    start = ev.AttemptStarted(at=3.0, request=R, subtask="t1", attempt=1, specialist="analyst", tier="balanced")
     stop = ev.CancelRequested(at=8.0, user="U1")
-    return job(asked(), planned(FIVE[0], FIVE[1]), *finished("t2"), start, *points, stop, *ended(text=None))
+    log = (planned(FIVE[0], FIVE[1]), *finished("t2"), started("t1"), *points, stop, *ended(text=None))
+    return job(asked(), *log)
 
 
 TURN = ev.TurnTaken(
@@ -124,7 +136,7 @@ TURN = ev.TurnTaken(
 def test_what_was_stopped_goes_on_from_its_last_turn_and_is_paid_once() -> None:
     state = proposed(apply(stopped(TURN), wants("continue")), at=500.0)
     first, again = state.asks
-    assert first.usage.calls == 1
+    assert first.usage.calls == 3, "two of t2, and the turn of t1"
     work = again.work["t1"]
     assert (work.state, work.attempt, len(work.checkpoints), work.usage.calls) == ("in_progress", 1, 1, 0)
     assert sum(one.turn.usage.calls for one in work.checkpoints if isinstance(one, ev.TurnTaken)) == 0
@@ -136,10 +148,7 @@ def test_what_was_stopped_goes_on_from_its_last_turn_and_is_paid_once() -> None:
 
 
 def test_an_open_question_is_asked_anew_where_it_goes_on() -> None:
-    escalation = {"reason": "ambiguous_input", "message": "which one?", "options": ("a", "b")}
-    which = ev.Escalated.model_validate(
-        {"at": 5.0, "request": R, "subtask": "t1", "attempt": 1, "escalation": escalation}
-    )
+    which = escalated("t1", "ambiguous_input", at=5.0, options=("a", "b"))
     state = proposed(apply(stopped(which), wants("continue")), at=500.0)
     question = state.asks[-1].open_questions["t1"]
     assert (question.asked, question.number, question.reminders) == (500.0, 1, ())
@@ -168,26 +177,20 @@ def test_what_was_approved_for_somebody_elses_try_is_asked_for_anew(user: str, *
 def test_an_open_approval_is_put_to_those_who_may_decide_for_this_try(user: str, whom: tuple[str, ...]) -> None:
     asks = ev.ApprovalAsked(at=5.0, request=R, subtask="t1", attempt=1, approval=CALL)
     state = proposed(apply(stopped(TURN, asks), wants("continue", user=user, admin=user == "U9")), at=500.0)
-    question = state.asks[-1].work["t1"].question
-    assert question is not None
+    question = require(state.asks[-1].work["t1"].question)
     assert question.whom == whom
 
 
-def wrote(name: str, what: str, *, known: bool = True) -> list[ev.Event]:
-    of: dict[str, Any] = {"request": R, "subtask": name, "attempt": 1}
-    start = ev.AttemptStarted(at=3.0, **of, specialist="analyst", tier="balanced")
+def wrote(name: str, what: str, *, known: bool = True, request: str = R) -> list[ev.Event]:
+    of: dict[str, Any] = {"request": request, "subtask": name, "attempt": 1}
     intent = ev.ToolStarted(at=3.5, **of, call="c", tool="post", what=what, digest=f"d-{what}")
     reply = ev.ToolReturned(at=3.7, **of, reply=ToolReply(call_id="c", text="done"))
-    return [start, intent, *([reply] if known else [])]
+    return [begun(name, request), intent, *([reply] if known else [])]
 
 
 def with_writes() -> Job:
     """T1 posted something and failed then; T2 posted something and is done."""
-    broke = ev.AttemptFailed(
-        at=4.0, request=R, subtask="t1", attempt=1, kind="model", message="it broke", failed_calls=3
-    )
-    result = ev.ResultReturned(at=5.0, request=R, subtask="t2", attempt=1, result=Result(summary="s", content="c"))
-    log = [*wrote("t1", "post A"), broke, *wrote("t2", "post B"), result]
+    log = [*wrote("t1", "post A"), failed("t1", failed_calls=3), *wrote("t2", "post B"), returned("t2")]
     return job(asked(), planned(FIVE[0], FIVE[1]), *log, *ended(text=None), ev.AnswerWritten(at=6, request=R, text="x"))
 
 
@@ -233,10 +236,8 @@ def test_stop_ends_it_before_it_begins() -> None:
 
 
 def test_a_call_of_which_nobody_knows_is_said_to_be_unknown() -> None:
-    state = job(asked(), planned(FIVE[0], FIVE[1]), *wrote("t1", "post A", known=False), *finished("t2"))
-    state = apply(state, ev.CancelRequested(at=8.0, user="U1"))
-    for event in ended(text=None):
-        state = apply(state, event)
+    log = [*wrote("t1", "post A", known=False), *finished("t2"), ev.CancelRequested(at=8.0, user="U1")]
+    state = job(asked(), planned(FIVE[0], FIVE[1]), *log, *ended(text=None))
     question = apply(state, wants()).asks[-1].open_questions[""]
     assert "• unknown, please check: post A" in question.message
     goes_on = proposed(apply(state, wants("continue")))
@@ -255,10 +256,8 @@ def test_a_retry_of_a_retry_remembers_all_that_was_written() -> None:
 
 def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> None:
     state = proposed(apply(in_part(), wants()))
-    for event in wrote("t1", "post A"):
-        state = apply(state, event.model_copy(update={"request": AGAIN}))
-    state = apply(state, ev.RequestWithdrawn(at=12.0, message=AGAIN))
-    for event in ended(AGAIN, text=None):
+    gone = ev.RequestWithdrawn(at=12.0, message=AGAIN)
+    for event in (*wrote("t1", "post A", request=AGAIN), gone, *ended(AGAIN, text=None)):
         state = apply(state, event)
     assert second_try.last_try(state, state.asks[0]) is state.asks[0]
     third = apply(state, wants(request="3.0")).asks[-1]
@@ -296,13 +295,6 @@ def test_only_one_try_at_a_time_and_none_of_what_goes_on() -> None:
     assert apply(going, wants()).asks[-1].refusal.startswith("That is still under way")
 
 
-def test_it_waits_its_turn() -> None:
-    state = apply(apply(in_part(), asked("5.0", at=9.0)), wants())
-    assert state.current is not None
-    assert state.current.id == "5.0"
-    assert [one.outcome for one in state.heard] == ["queued"]
-
-
 def test_a_message_that_is_deleted_takes_its_second_try_with_it() -> None:
     state = apply(proposed(apply(in_part(), wants())), ev.RequestWithdrawn(at=12.0, message=R))
     assert state.asks[-1].withdrawn
@@ -312,17 +304,7 @@ def test_a_message_that_is_deleted_takes_its_second_try_with_it() -> None:
 def test_what_people_answered_before_is_no_new_deed() -> None:
     question = ev.PlannerAsked(at=1.5, request=R, question="Which?", options=("a", "b"))
     said = ev.QuestionAnswered(at=1.7, request=R, subtask="", user="U1", text="a")
-    log = [
-        asked(),
-        question,
-        said,
-        planned(*FIVE),
-        *all_failed("t1"),
-        *finished("t2"),
-        *finished("t4"),
-        *finished("t5"),
-    ]
-    state = job(*log, *ended())
+    state = in_part(question, said)
     after = apply(state, wants())
     assert [one.text for one in after.asks[-1].answers] == ["Answered by a person: a"], "nobody is asked twice"
     (deed,) = deeds_of(state, wants(), after)
@@ -344,53 +326,38 @@ def test_files_of_the_first_try_are_at_hand_and_posted_once() -> None:
 
 
 def test_what_is_gone_is_said_before_it_begins() -> None:
-    there = Material(
-        name="sales.csv", text="d" * 64, size=5, file=Artifact(id="e" * 64, name="sales.csv"), file_id="F1"
-    )
+    file = Artifact(id="e" * 64, name="sales.csv")
+    sales = Material(name="sales.csv", text="d" * 64, size=5, file=file, file_id="F1")
     five = (FIVE[0].model_copy(update={"needs": ("sales.csv",)}), *FIVE[1:])
-    log = [asked(), ev.MaterialGathered(at=1.5, request=R, materials=(there,)), planned(*five), *all_failed("t1")]
-    state = job(*log, *finished("t2"), *finished("t4"), *finished("t5"), *ended(), ev.FileDeleted(at=8.0, file="F1"))
+    log = [ev.MaterialGathered(at=1.5, request=R, materials=(sales,)), planned(*five), *all_failed("t1")]
+    state = job(asked(), *log, *finished("t2", "t4", "t5"), *ended(), ev.FileDeleted(at=8.0, file="F1"))
     question = apply(state, wants()).asks[-1].open_questions[""]
     assert question.message.startswith("sales.csv is not here any more.")
     assert question.options == (second_try.GO_ON, second_try.STOP)
-    assert (
-        apply(state, wants(gone=("other.pdf",))).asks[-1].open_questions[""].message.startswith("Not here any more: ")
-    )
+    other = apply(state, wants(gone=("other.pdf",))).asks[-1].open_questions[""]
+    assert other.message.startswith("Not here any more: ")
     new = apply(state, wants(files=(Attachment(file_id="F2", name="sales.csv"),)))
     assert not new.asks[-1].open_questions, "it came with the second try"
-    fresh = there.model_copy(update={"file_id": "F2", "fault": ""})
+    fresh = sales.model_copy(update={"file_id": "F2", "fault": ""})
     ask = apply(new, ev.MaterialGathered(at=11.0, request=AGAIN, materials=(fresh,))).asks[-1]
     assert [(one.name, one.fault) for one in ask.materials] == [("sales.csv", "")]
-    other = apply(state, wants(files=(Attachment(file_id="F2", name="mended.csv"),)))
     mended = fresh.model_copy(update={"name": "mended.csv"})
-    other = answers(apply(other, ev.MaterialGathered(at=10.2, request=AGAIN, materials=(mended,))), second_try.GO_ON)
-    assert [one.needs for one in second_try_subtasks(other)] == [("sales.csv", "mended.csv"), None, None]
+    begun_with = apply(state, wants(files=(Attachment(file_id="F2", name="mended.csv"),)))
+    read = apply(begun_with, ev.MaterialGathered(at=10.2, request=AGAIN, materials=(mended,)))
+    afresh = [work for work in proposed(answers(read, second_try.GO_ON)).asks[-1].work.values() if not work.kept]
+    assert [work.subtask.needs for work in afresh] == [("sales.csv", "mended.csv"), None, None]
     assert FAULT in {one.fault for one in state.asks[0].materials}
-
-
-def second_try_subtasks(state: Job) -> list[Subtask]:
-    """The subtasks that begin afresh, once it has begun."""
-    return [work.subtask for work in proposed(state).asks[-1].work.values() if not work.kept]
 
 
 # ---------------------------------------------------------------- crews
 
 
 def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
-    inner = (
-        part("read", to="legal/reader"),
-        part("check", "read", to="legal/checker"),
-        part("list", to="legal/reader"),
-    )
-    state = job(asked(), outer(part("law", to="legal"), part("sum", "law"), part("note")))
-    state = apply(
-        state, ev.AttemptStarted(at=3, request=R, subtask="law", attempt=1, specialist="legal", tier="balanced")
-    )
-    state = within(state, *inner)
+    read, check = part("read", to="legal/reader"), part("check", "read", to="legal/checker")
+    state = within(at_law(part("sum", "law"), part("note")), read, check, part("list", to="legal/reader"))
     for name in ("law/read", "law/list", "note"):
         state = done(state, name)
-    state = broken(state, "law/check")
-    state = apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="In part."))
+    state = apply(broken(state, "law/check"), ev.AnswerWritten(at=8, request=R, within="law", text="In part."))
     state = done(up(state), "sum", at=9.5)
     for event in ended():
         state = apply(state, event)
