@@ -1,32 +1,40 @@
-"""One provider of ours and the local server it talks to, for each wire format."""
+"""One provider of ours and the local server it talks to, for each wire format, and limits before it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from bot.limits.call_limits import CallLimits
+from bot.limits.rules import Payer, Rules
 from bot.models.anthropic_messages import AnthropicMessages
 from bot.models.openai_chat import OpenAIChat
 from bot.models.openai_responses import OpenAIResponses
 from bot.models.provider_model import ProviderModel
 from bot.models.retrying import RetryPolicy
-from handoff.contracts import Tier
-from specialists.model import ModelCall, ModelMessage
+from bot.store.redis.redis_store import Store
+from handoff.contracts import Tier, Turn
+from specialists.model import ModelCall, ModelError, ModelMessage
+from specialists.tools.tool import ToolSpec
+from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, ProviderServer
 from tests.providers.wire import Api, WireRequest
+from tests.store.kit import MovedClock, fresh_store
 
 CLAUDE: dict[Tier, str] = {"fast": "claude-haiku-5-5", "balanced": "claude-sonnet-5-5", "deep": "claude-opus-5-5"}
 GPT: dict[Tier, str] = {"fast": "gpt-6-luna", "balanced": "gpt-6.1-terra", "deep": "gpt-6.1-sol"}
 QUICK = RetryPolicy(first_pause=0.02, longest_pause=0.05)
-
-
 HOME = "home-server"
 """The name of the provider that speaks chat completions here."""
+LOOK_UP = ToolSpec("look_up", "Looks a city up.", {"type": "object", "properties": {"city": {"type": "string"}}})
+TOOLS = (LOOK_UP,)
+ANA = Payer("T1", "C1", "U1", "J1")
+FINE = Reply("Fine.", tokens_out=40)
 Heard = tuple[list[str], Callable[[str], Awaitable[None]]]
 
 
@@ -38,6 +46,10 @@ class Pair:
     model: ProviderModel
     server: ProviderServer
 
+    def say(self, reply: Reply | Fault) -> None:
+        """Have the server say this from now on."""
+        self.server.brain = lambda _: reply
+
 
 def ask(text: str = "Hello", **more: Any) -> ModelCall:
     """A call with one message."""
@@ -45,15 +57,19 @@ def ask(text: str = "Hello", **more: Any) -> ModelCall:
     return ModelCall(messages=(ModelMessage(role="user", text=text),), **more)
 
 
-def connect(api: Api, server: ProviderServer, retries: RetryPolicy = QUICK, **options: Any) -> ProviderModel:
-    """A provider for that server; the options are those of its wire."""
+def connect_to(api: Api, url: str, retries: RetryPolicy = QUICK, **options: Any) -> ProviderModel:
+    """A provider for the server at an address without a path; the options are those of its wire."""
     if api == "anthropic":
-        messages = AnthropicMessages("key", server.url, **options)
-        return ProviderModel(messages, CLAUDE, provider="anthropic", retries=retries)
+        return ProviderModel(AnthropicMessages("key", url, **options), CLAUDE, provider="anthropic", retries=retries)
     if api == "responses":
-        responses = OpenAIResponses("key", server.openai_url, **options)
+        responses = OpenAIResponses("key", f"{url}/v1", **options)
         return ProviderModel(responses, GPT, provider="openai", retries=retries)
-    return ProviderModel(OpenAIChat("key", server.openai_url, **options), GPT, provider=HOME, retries=retries)
+    return ProviderModel(OpenAIChat("key", f"{url}/v1", **options), GPT, provider=HOME, retries=retries)
+
+
+def connect(api: Api, server: ProviderServer, retries: RetryPolicy = QUICK, **options: Any) -> ProviderModel:
+    """A provider for that server."""
+    return connect_to(api, server.url, retries, **options)
 
 
 @asynccontextmanager
@@ -67,6 +83,82 @@ async def paired(api: Api, brain: Brain, retries: RetryPolicy = QUICK, **options
             await model.close()
 
 
+async def take_turns(api: Api, replies: Iterable[Reply], call: ModelCall | None = None, **options: Any) -> list[Turn]:
+    """What one provider makes of these replies, one after the other."""
+    turns = []
+    async with paired(api, lambda _: Reply(), **options) as pair:
+        for reply in replies:
+            pair.say(reply)
+            turns.append(await pair.model.reply(call or ask()))
+    return turns
+
+
+async def take_turn(api: Api, reply: Reply, call: ModelCall | None = None, **options: Any) -> Turn:
+    """What a provider makes of a reply."""
+    (turn,) = await take_turns(api, [reply], call, **options)
+    return turn
+
+
+async def catch_failures(
+    api: Api, replies: Iterable[Reply | Fault], call: ModelCall | None = None, **options: Any
+) -> list[ModelError]:
+    """How calls fail whose server says the same each time that it is asked. Each reached it as often as it counts."""
+    failures = []
+    async with paired(api, lambda _: Reply(), **options) as pair:
+        for reply in replies:
+            pair.say(reply)
+            before = pair.server.stats.calls
+            with pytest.raises(ModelError) as caught:
+                await pair.model.reply(call or ask())
+            assert caught.value.usage.calls == pair.server.stats.calls - before
+            failures.append(caught.value)
+    return failures
+
+
+async def catch_failure(api: Api, reply: Reply | Fault, call: ModelCall | None = None, **options: Any) -> ModelError:
+    """How a call fails whose server says this each time that it is asked."""
+    (failure,) = await catch_failures(api, [reply], call, **options)
+    return failure
+
+
+@dataclass
+class Said:
+    """What the server says to each call, and what was counted."""
+
+    words: Callable[[], Reply | Fault | Awaitable[Reply | Fault]]
+    withheld_for: list[str] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+
+    def withheld(self, reason: str) -> None:
+        self.withheld_for.append(reason)
+
+    def waited(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+@dataclass
+class Desk:
+    """Two instances on one store, whose clock can be moved, with a provider behind each."""
+
+    server: ProviderServer
+    said: Said
+    store: Store
+    clock: MovedClock
+    made: list[CallLimits] = field(default_factory=list)
+
+    def limits(self, **rules: Any) -> CallLimits:
+        model = connect("chat", self.server)
+        self.made.append(CallLimits(self.store.counters, model, Rules(**rules), self.store.clock))
+        limits = self.made[-1]
+        limits.on_wait, limits.on_withheld = self.said.waited, self.said.withheld
+        return limits
+
+    async def close(self) -> None:
+        for limits in self.made:
+            await limits.close()
+            await limits._model.close()
+
+
 @pytest.fixture(params=["anthropic", "responses", "chat"])
 def api(request: pytest.FixtureRequest) -> Api:
     api: Api = request.param
@@ -78,6 +170,18 @@ async def pair(api: Api) -> AsyncIterator[Pair]:
     """A provider whose server says `Hello there, this is the answer.`."""
     async with paired(api, lambda _: Reply("Hello there, this is the answer.")) as both:
         yield both
+
+
+@pytest.fixture
+async def desk(server_url: str) -> AsyncIterator[Desk]:
+    """Two instances on one empty store, and a provider that says that all is fine, until told otherwise."""
+    said = Said(lambda: FINE)
+    store = await fresh_store(server_url)
+    async with ProviderServer(lambda _: said.words()) as server:
+        made = Desk(server, said, store, MovedClock(store))
+        yield made
+        await made.close()
+    await store.close()
 
 
 @pytest.fixture

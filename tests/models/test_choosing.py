@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from bot.models.anthropic_messages import AnthropicMessages
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.openai_chat import OpenAIChat
 from bot.models.openai_responses import OpenAIResponses
 from bot.models.rehearsal.rehearsal import RehearsalModel
+from tests.models.test_server_facts import telling
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9"}
 ALL_TIERS = {f"LEADHAND_MODEL_{tier}": "phi" for tier in ("FAST", "BALANCED", "DEEP")}
@@ -22,22 +22,10 @@ WIRES = {"anthropic": AnthropicMessages, "openai": OpenAIResponses}
 
 
 @asynccontextmanager
-async def ollama(body: Any) -> AsyncIterator[str]:
-    """Something that answers `/api/tags` and `/v1/models` with that body. Gives its host and port."""
-
-    async def tags(_: web.Request) -> web.Response:
-        return web.json_response(body)
-
-    app = web.Application()
-    app.router.add_get("/api/tags", tags)
-    app.router.add_get("/v1/models", tags)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+async def ollama(body: Any, path: str = "/api/tags") -> AsyncIterator[str]:
+    """Something that answers at a path with that body. Gives its host and port."""
+    async with telling(path, body) as url:
+        yield url.removeprefix("http://")
 
 
 MODELS = {
@@ -93,11 +81,11 @@ async def test_an_ollama_on_loopback_comes_before_the_rehearsal() -> None:
 
 
 async def test_a_compatible_server_is_asked_for_its_models() -> None:
-    async with ollama({"data": [{"id": "bge-small"}, {"id": "llama-8b"}, {"id": "phi"}]}) as host:
+    async with ollama({"data": [{"id": "bge-small"}, {"id": "llama-8b"}, {"id": "phi"}]}, "/v1/models") as host:
         url, host_of_listed = {"OPENAI_BASE_URL": f"http://{host}/v1"}, host
         listed = await choose_model(url)
         named = await choose_model(url | {"LEADHAND_MODEL_DEEP": "phi"})
-    async with ollama({"data": [{"id": "gpt-6-luna"}]}) as host:
+    async with ollama({"data": [{"id": "gpt-6-luna"}]}, "/v1/models") as host:
         gateway = await choose_model({"OPENAI_BASE_URL": f"http://{host}/v1", "OPENAI_API_KEY": "k"})
     assert listed.provider == host_of_listed
     assert set(listed.tiers.values()) == {"llama-8b"}

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from bot.models.openai_chat import OpenAIChat
-from bot.models.provider_model import ProviderModel
 from specialists.model import ModelError
-from tests.models.closing_server import ClosingServer
-from tests.models.conftest import GPT, QUICK, ask
-
-
-def connected(server: ClosingServer, *, keeps: bool) -> ProviderModel:
-    """A provider that keeps its connections, or one that makes a new one for each call."""
-    return ProviderModel(OpenAIChat("key", server.url, own=keeps), GPT, provider="home", retries=QUICK)
+from tests.models.conftest import ask, connect_to
+from tests.models.raw_servers import ClosingServer
 
 
 @pytest.mark.parametrize("keeps", [True, False])
 async def test_a_connection_that_the_server_closed_costs_no_try(*, keeps: bool) -> None:
-    with ClosingServer() as server:
-        model = connected(server, keeps=keeps)
+    server = ClosingServer()
+    with server.serving() as url:
+        model = connect_to("chat", url, own=keeps)
         for number in range(1, 6):
             server.closed.clear()
             turn = await model.reply(ask("word " * 200 * number, tries=1))
@@ -31,8 +25,9 @@ async def test_a_connection_that_the_server_closed_costs_no_try(*, keeps: bool) 
 
 async def test_a_server_at_home_is_sent_no_call_over_a_used_connection() -> None:
     """One that is gone by then tells nothing of whether the call was read."""
-    with ClosingServer(closes=False) as server:
-        model = connected(server, keeps=False)
+    server = ClosingServer(closes=False)
+    with server.serving() as url:
+        model = connect_to("chat", url)
         for _ in range(3):
             await model.reply(ask())
         assert (server.requests, server.connections) == (3, 3)
@@ -40,8 +35,9 @@ async def test_a_server_at_home_is_sent_no_call_over_a_used_connection() -> None
 
 
 async def test_a_call_that_was_read_is_not_sent_again_for_nothing() -> None:
-    with ClosingServer(answers=1) as server:
-        model = connected(server, keeps=True)
+    server = ClosingServer(answers=1)
+    with server.serving() as url:
+        model = connect_to("chat", url, own=True)
         await model.reply(ask())
         assert server.closed.wait(5)
         with pytest.raises(ModelError) as caught:

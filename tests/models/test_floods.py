@@ -7,34 +7,28 @@ import contextlib
 import gc
 import json
 import random
-import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import count
 from typing import Any
 
 import pytest
 
-from bot.models.anthropic_messages import AnthropicMessages
 from bot.models.openai_chat import OpenAIChat
-from bot.models.openai_responses import OpenAIResponses
 from bot.models.provider_model import ProviderModel
 from bot.models.think_tags import ThinkTagStripper
 from bot.models.wire import MOST_CALLS, Connection
 from specialists.model import ModelError
-from tests.models.conftest import CLAUDE, GPT, QUICK, ask
+from tests.models.chat_replies import event as chat_event
+from tests.models.conftest import GPT, QUICK, ask, connect_to
+from tests.models.raw_servers import Events, streaming
 from tests.providers.wire import Api
 
-Events = Iterable[dict[str, Any]]
-MANY = 20_000
+MANY = 10_000
 HELD = 0.1
 """Seconds of processor time that the loop may be held in one go."""
 USAGE = {"input_tokens": 5, "output_tokens": 5}
-
-
-def chat_event(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
 def chat_call(number: int) -> dict[str, Any]:
@@ -88,45 +82,16 @@ FLOODS: dict[str, tuple[Api, Callable[[int], Events]]] = {
 }
 
 
-@contextlib.contextmanager
-def served(events: Callable[[], Events]) -> Iterator[str]:
-    """The address of a server, in a thread of its own, that answers each request with a stream of these events."""
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        thread = threading.Thread(target=_serve, args=(door, events), daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{door.getsockname()[1]}"
-        door.shutdown(socket.SHUT_RDWR)
-    thread.join(5)
-
-
-def _serve(door: socket.socket, events: Callable[[], Events]) -> None:
-    while True:
+@contextlib.asynccontextmanager
+async def flooded(api: Api, events: Callable[[], Events]) -> AsyncIterator[ProviderModel]:
+    """A provider whose server answers with these events. Its SDK is loaded: that would take most of the time."""
+    with streaming(events) as url:
+        model = connect_to(api, url, **({"tool_mode": "native"} if api == "chat" else {}))
+        await model._connect()
         try:
-            connection, _ = door.accept()
-        except OSError:
-            return
-        with connection, connection.makefile("rb") as reader, contextlib.suppress(OSError):
-            length = 0
-            while line := reader.readline().strip().lower():
-                if line.startswith(b"content-length:"):
-                    length = int(line.partition(b":")[2])
-            reader.read(length)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
-            piece = bytearray()
-            for event in events():
-                piece += f"data: {json.dumps(event)}\n\n".encode()
-                if len(piece) > 100_000:
-                    connection.sendall(piece)
-                    piece.clear()
-            connection.sendall(piece)
-
-
-def model_at(api: Api, url: str) -> ProviderModel:
-    if api == "anthropic":
-        return ProviderModel(AnthropicMessages("key", url), CLAUDE, provider="anthropic", retries=QUICK)
-    if api == "responses":
-        return ProviderModel(OpenAIResponses("key", f"{url}/v1"), GPT, provider="openai", retries=QUICK)
-    return ProviderModel(OpenAIChat("key", f"{url}/v1", tool_mode="native"), GPT, provider="home", retries=QUICK)
+            yield model
+        finally:
+            await model.close()
 
 
 @contextlib.asynccontextmanager
@@ -154,29 +119,18 @@ async def watched() -> AsyncIterator[list[float]]:
 async def test_thousands_of_calls_in_one_reply_are_refused_and_hold_nobody_up(name: str) -> None:
     api, flood = FLOODS[name]
     ready = list(flood(MANY))
-    with served(lambda: ready) as url:
-        model = model_at(api, url)
-        await model._connect()  # the SDK takes longer to load than what is measured here
-        try:
-            async with watched() as held:
-                with pytest.raises(ModelError) as caught:
-                    await model.reply(ask(deadline=30.0))
-        finally:
-            await model.close()
+    async with flooded(api, lambda: ready) as model, watched() as held:
+        with pytest.raises(ModelError, match=f"more than {MOST_CALLS} tool calls") as caught:
+            await model.reply(ask(deadline=30.0))
     assert caught.value.kind == "bad_reply"
-    assert f"more than {MOST_CALLS} tool calls" in str(caught.value)
     assert held[0] <= HELD
 
 
 @pytest.mark.parametrize("name", FLOODS)
 async def test_as_many_as_are_believed_come_whole(name: str) -> None:
     api, flood = FLOODS[name]
-    with served(lambda: flood(MOST_CALLS)) as url:
-        model = model_at(api, url)
-        try:
-            turn = await model.reply(ask())
-        finally:
-            await model.close()
+    async with flooded(api, lambda: flood(MOST_CALLS)) as model:
+        turn = await model.reply(ask())
     assert [call.id for call in turn.calls] == [f"c{number}" for number in range(MOST_CALLS)]
 
 
@@ -191,27 +145,17 @@ def endless(api: Api) -> Events:
 
 
 async def test_words_without_end_stop_at_the_deadline(api: Api) -> None:
-    with served(lambda: endless(api)) as url:
-        model = model_at(api, url)
-        await model._connect()
-        try:
-            async with watched() as held:
-                with pytest.raises(ModelError) as caught:
-                    await model.reply(ask(deadline=0.5))
-        finally:
-            await model.close()
+    async with flooded(api, lambda: endless(api)) as model, watched() as held:
+        with pytest.raises(ModelError, match="LEADHAND_CALL_DEADLINE") as caught:
+            await model.reply(ask(deadline=0.5))
     assert caught.value.kind == "timeout"
     assert held[0] <= HELD
 
 
 async def test_a_line_without_end_is_no_reply() -> None:
-    with served(lambda: [chat_event({"content": "x" * 9 * 1024 * 1024})]) as url:
-        model = model_at("chat", url)
-        try:
-            with pytest.raises(ModelError, match="goes on for more than 8 MB"):
-                await model.reply(ask())
-        finally:
-            await model.close()
+    async with flooded("chat", lambda: [chat_event({"content": "x" * 9 * 1024 * 1024})]) as model:
+        with pytest.raises(ModelError, match="goes on for more than 8 MB"):
+            await model.reply(ask())
 
 
 async def test_arguments_in_thousands_of_pieces_come_whole() -> None:
@@ -223,12 +167,8 @@ async def test_arguments_in_thousands_of_pieces_come_whole() -> None:
         yield from (chat_event({"tool_calls": [{"index": 0, "function": {"arguments": letter}}]}) for letter in text)
         yield chat_event({}, "tool_calls")
 
-    with served(pieces) as url:
-        model = model_at("chat", url)
-        try:
-            (call,) = (await model.reply(ask())).calls
-        finally:
-            await model.close()
+    async with flooded("chat", pieces) as model:
+        (call,) = (await model.reply(ask())).calls
     assert call.arguments == {"at": words}
 
 
@@ -248,7 +188,7 @@ class SlowToLoad(OpenAIChat):
 
 async def test_loading_the_sdk_counts_and_goes_on_for_the_next_call() -> None:
     loaded = threading.Event()
-    with served(lambda: [chat_event({"content": "Hello."}, "stop")]) as url:
+    with streaming(lambda: [chat_event({"content": "Hello."}, "stop")]) as url:
         wire = SlowToLoad(url, loaded)
         model = ProviderModel(wire, GPT, provider="home", retries=QUICK)
         try:
@@ -265,22 +205,9 @@ async def test_loading_the_sdk_counts_and_goes_on_for_the_next_call() -> None:
 
 def test_thoughts_are_stripped_alike_whole_and_in_pieces() -> None:
     dice = random.Random(5)
-    parts = [
-        "<think>",
-        "</think>",
-        "<thinking>",
-        "</thinking>",
-        "<thi",
-        "nk>",
-        " ",
-        "\n",
-        "\n\n",
-        "a",
-        "word",
-        "<",
-        "/",
-    ]
-    for _ in range(5_000):
+    tags = ("<think>", "</think>", "<thinking>", "</thinking>", "<thi", "nk>", "<", "/")
+    parts = (*tags, " ", "\n", "\n\n", "a", "word")
+    for _ in range(1_000):
         text = "".join(dice.choices(parts, k=dice.randrange(1, 12)))
         stripper, said, rest = ThinkTagStripper(), "", text
         while rest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from bot.limits.rules import SpendingBudget
 from bot.store.counters import CLOSED, Counter
 from specialists.model import ModelCall, ModelError, Withheld
 from tests.models import conftest
-from tests.models.limits_desk import ANA, FINE, Desk, open_desk
+from tests.models.conftest import ANA, FINE, Desk
 from tests.patience import patience
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
@@ -24,12 +23,6 @@ MODEL = "model:gpt-6.1-terra"
 WRITER = "specialist:writer"
 OF_THE_ACCOUNT: list[FaultKind] = ["rate_limited", "no_quota", "bad_key", "rate_limited"]
 BROKEN_CONNECTIONS: list[FaultKind] = ["reset", "server_error", "cut_stream", "reset"]
-
-
-@pytest.fixture
-async def desk(server_url: str) -> AsyncIterator[Desk]:
-    async with open_desk(server_url) as made:
-        yield made
 
 
 def ask(**more: Any) -> ModelCall:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,20 +14,13 @@ from bot.models.prompt_size import prompt_tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_counters import Counters
 from specialists.model import ModelError, Withheld
-from tests.models.conftest import HOME, ask
-from tests.models.limits_desk import ANA, FINE, Desk, open_desk
+from tests.models.conftest import ANA, FINE, HOME, Desk, ask
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.store.kit import eventually
 
 TOKENS = Counter("person:T1/U1:tokens", "day", 1)
 COUNTED = [Counter("gpt-6.1-terra:requests", "rate", 1), Counter("calls:T1", "slots", 2), TOKENS]
-
-
-@pytest.fixture
-async def desk(server_url: str) -> AsyncIterator[Desk]:
-    async with open_desk(server_url) as made:
-        yield made
 
 
 async def test_a_rate_is_shared_and_what_cannot_wait_is_not_called(desk: Desk) -> None:
@@ -166,22 +158,6 @@ async def with_its_rate_used_up(desk: Desk) -> CallLimits:
     await limits.reply(ANA, ask())
     await limits.close()
     return limits
-
-
-async def test_a_call_that_is_stopped_while_it_waits_gives_back_what_it_was_let_through_with(desk: Desk) -> None:
-    limits = await with_its_rate_used_up(desk)
-    before = await desk.store.counters.read_spending(COUNTED)
-    call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
-
-    async def waits() -> bool:
-        return (await desk.store.counters.read_spending(COUNTED))[1] == 1
-
-    await eventually(waits)
-    call.cancel()
-    await asyncio.wait({call})
-    await limits.close(60.0)
-    assert await desk.store.counters.read_spending(COUNTED) == before
-    assert len(desk.server.requests) == 1
 
 
 async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_nothing_there(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Models that specialists name, their effort and temperature: on the wire, in prices, limits and metrics."""
+"""Names of models and providers are data: on the wire, in prices, limits and metrics; and effort and temperature."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules, read_rates
 from bot.models import prices
 from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import fault_of, name_at, names_at, take_on
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.metered import MeteredModel
@@ -23,15 +24,14 @@ from handoff.contracts import Plan, Subtask, Terms
 from handoff.engine.ladder import Standing, after_trouble
 from handoff.planning.plan_check import check
 from specialists.crew import Crew
-from specialists.model import ModelError
+from specialists.model import ModelError, Withheld
 from specialists.registry import CrewError, load_crew
-from tests.models.conftest import ask, effort_of, paired
-from tests.models.limits_desk import ANA
+from tests.models.conftest import ANA, ask, connect, effort_of, paired
 from tests.operation.probe import Samples
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
-from tests.providers.wire import Api, WireRequest
+from tests.providers.wire import Api
 
 CLAUDE, GPT = "claude-opus-5-5", "gpt-6.1-sol"
 PAGE = "---\nname: {name}\ndescription: Does {name} work.\ntools: []\n{keys}\n---\nYou are {name}.\n"
@@ -67,23 +67,6 @@ async def test_effort_and_temperature_go_to_whoever_takes_them(api: Api) -> None
         await pair.model.reply(ask(effort="low", temperature=0.7))
     request = pair.server.requests[0]
     assert (effort_of(request), request.body["temperature"]) == ("low", 0.7)
-
-
-async def test_what_a_model_refuses_is_left_out_from_then_on(api: Api, caplog: pytest.LogCaptureFixture) -> None:
-    def brain(request: WireRequest) -> Reply | Fault:
-        if "temperature" in request.body:
-            return Fault("no_temperature")
-        return Fault("no_effort") if effort_of(request) else Reply("Fine.")
-
-    caplog.set_level("INFO")
-    async with paired(api, brain, own=True) as pair:
-        for _ in range(2):
-            turn = await pair.model.reply(ask(effort="high", temperature=1.5))
-    assert turn.text == "Fine."
-    assert pair.server.stats.calls == 4  # each learnt once
-    told = [record.getMessage() for record in caplog.records]
-    assert any("without temperature from now on" in one for one in told)
-    assert any("effort from now on" in one for one in told)
 
 
 @pytest.mark.parametrize(
@@ -191,3 +174,41 @@ async def test_tiers_think_as_the_operator_says(api: Api) -> None:
     assert [effort_of(one) for one in pair.server.requests] == [None, "high"]
     with pytest.raises(ModelSettingsError, match="LEADHAND_EFFORT is 'deep most'"):
         await choose_model({"LEADHAND_MODEL": "anthropic", "ANTHROPIC_API_KEY": "k", "LEADHAND_EFFORT": "deep most"})
+
+
+async def chosen(way: str, server: ProviderServer) -> tuple[ChosenModel, str]:
+    """A model that the server plays the provider of, and the provider's name as README has it."""
+    host = f"127.0.0.1:{server.port}"
+    if way == "ollama":
+        return await choose_model({"OLLAMA_HOST": host}), "ollama"
+    if way == "host":
+        return await choose_model({"OPENAI_BASE_URL": server.openai_url}), host
+    if way == "anthropic":
+        return await choose_model({"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": server.url}), "anthropic"
+    return connect("responses", server), "openai"
+
+
+@pytest.mark.parametrize("way", ["ollama", "host", "anthropic", "openai"])
+async def test_a_rate_by_the_name_of_the_provider_limits_it_and_metrics_name_it_so(
+    way: str, caplog: pytest.LogCaptureFixture, store: Store
+) -> None:
+    metrics = Metrics()
+    async with ProviderServer(lambda _: Reply("Fine."), ollama=("qwen3:8b",)) as server:
+        model, name = await chosen(way, server)
+        rules = Rules(rates=read_rates(f"{name}: 1 requests"))
+        limits = CallLimits(store.counters, MeteredModel(model, metrics), rules, store.clock)
+        await limits.reply(ANA, ask())
+        with pytest.raises(Withheld, match=f"1 requests a minute for {name}"):
+            await limits.reply(ANA, ask(deadline=5.0))
+        assert server.stats.calls == 1
+        assert Samples(metrics.page()[0].decode()).of("model_calls_total", provider=name, outcome="ok") == 1
+        assert not [record for record in caplog.records if "LEADHAND_RATES" in record.message]
+        await limits.close()
+        await model.close()
+
+
+async def test_a_rate_that_limits_nothing_says_so_at_the_start(caplog: pytest.LogCaptureFixture, store: Store) -> None:
+    rules = Rules(rates=read_rates("olama: 10 requests; rehearsal: 5 requests; 50 requests"))
+    await CallLimits(store.counters, RehearsalModel(), rules, store.clock).close()
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told == "LEADHAND_RATES names olama, which no call uses; in use are rehearsal"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,24 +12,21 @@ from hypothesis import strategies as st
 
 from bot.models.model_faults import code_and_message
 from bot.models.overflow import is_overflow, numbers_in, share_that_fits
-from specialists.model import ModelError
-from tests.models.conftest import ask, paired
-from tests.models.overflow_words import SOMETHING_ELSE, TOO_LONG
+from tests.models.conftest import catch_failures
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api
 
+WORDS = Path(__file__).parent / "overflow_words.jsonl"
+"""What servers say: on each line whether it is about a call that is too long, the status and the body."""
 DEEP = [[[[[[[[{"error": {"message": "x"}}]]]]]]]]
 
 
-@pytest.mark.parametrize(("status", "body"), TOO_LONG)
-def test_a_call_that_is_too_long_is_known(status: int, body: Any) -> None:
-    assert is_overflow(status, *code_and_message(body))
-
-
-@pytest.mark.parametrize(("status", "body"), SOMETHING_ELSE)
-def test_nothing_else_is_taken_for_one(status: int, body: Any) -> None:
-    assert not is_overflow(status, *code_and_message(body))
+def test_a_call_that_is_too_long_is_known_and_nothing_else_is_taken_for_one() -> None:
+    lines = WORDS.read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    wrong = [row for row in rows if is_overflow(row[1], *code_and_message(row[2])) is not row[0]]
+    assert (wrong, len({row[0] for row in rows})) == ([], 2)
 
 
 @given(limit=st.integers(1_000, 2_000_000), over=st.floats(1.01, 50), separator=st.sampled_from(["", ",", ".", " "]))
@@ -40,30 +39,27 @@ def test_numbers_say_what_fits_however_they_are_written(limit: int, over: float,
     assert share_that_fits(said) == pytest.approx(min(max(limit / asked, 0.1), 0.9))
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ([{"error": {"code": 400, "message": "Gemini's words.", "status": "INVALID_ARGUMENT"}}], "Gemini's words"),
-        ({"error": "a plain text"}, "a plain text"),
-        ({"detail": [{"loc": ["body", "model"], "msg": "FastAPI's words"}]}, "FastAPI's words"),
-        ({"errors": [{"message": "one"}, {"message": "two"}]}, "one; two"),
-        ({"error": {"message": '{"error": {"message": "quoted words"}}'}}, "quoted words"),
-        (
-            {"error": {"message": "Provider returned error", "metadata": {"raw": '{"message": "theirs"}'}}},
-            "error: theirs",
-        ),
-        (
-            "<html><head><style>b {}</style><title>400 Bad</title></head><body>No &amp; no</body></html>",
-            "400 Bad No & no",
-        ),
-    ],
-)
-async def test_the_words_of_an_error_are_told_wherever_they_are(api: Api, body: Any, words: str) -> None:
-    async with paired(api, lambda _: Fault("in_own_words", body=body)) as pair:
-        with pytest.raises(ModelError) as caught:
-            await pair.model.reply(ask())
-    assert (caught.value.kind, words in str(caught.value)) == ("bad_request", True), str(caught.value)
-    assert pair.server.stats.calls == 1
+BODIES: list[tuple[Any, str]] = [
+    ([{"error": {"code": 400, "message": "Gemini's words.", "status": "INVALID_ARGUMENT"}}], "Gemini's words"),
+    ({"error": "a plain text"}, "a plain text"),
+    ({"detail": [{"loc": ["body", "model"], "msg": "FastAPI's words"}]}, "FastAPI's words"),
+    ({"errors": [{"message": "one"}, {"message": "two"}]}, "one; two"),
+    ({"error": {"message": '{"error": {"message": "quoted words"}}'}}, "quoted words"),
+    (
+        {"error": {"message": "Provider returned error", "metadata": {"raw": '{"message": "theirs"}'}}},
+        "error: theirs",
+    ),
+    (
+        "<html><head><style>b {}</style><title>400 Bad</title></head><body>No &amp; no</body></html>",
+        "400 Bad No & no",
+    ),
+]
+
+
+async def test_the_words_of_an_error_are_told_wherever_they_are(api: Api) -> None:
+    failures = await catch_failures(api, [Fault("in_own_words", body=body) for body, _ in BODIES])
+    assert {(failure.kind, failure.usage.calls) for failure in failures} == {("bad_request", 1)}
+    assert [words for (_, words), failure in zip(BODIES, failures, strict=True) if words not in str(failure)] == []
 
 
 def test_a_body_that_is_nested_without_end_says_nothing() -> None:
@@ -71,16 +67,12 @@ def test_a_body_that_is_nested_without_end_says_nothing() -> None:
 
 
 async def test_an_error_in_a_list_inside_a_success_is_told() -> None:
-    error = {
-        "error": {"code": 400, "message": "The input token count (2000000) exceeds the maximum of 1048576 tokens."}
-    }
-    for raw in ((error,), error):
-        async with paired("chat", lambda _, raw=raw: Reply(raw=raw)) as pair:  # type: ignore[misc]
-            with pytest.raises(ModelError) as caught:
-                await pair.model.reply(ask())
-        assert caught.value.kind == "too_long"
-        assert caught.value.share == pytest.approx(0.524, abs=0.001)
-        assert "LEADHAND_CONTEXT" in str(caught.value)
+    words = "The input token count (2000000) exceeds the maximum of 1048576 tokens."
+    error = {"error": {"code": 400, "message": words}}
+    for failure in await catch_failures("chat", [Reply(raw=(error,)), Reply(raw=error)]):
+        assert failure.kind == "too_long"
+        assert failure.share == pytest.approx(0.524, abs=0.001)
+        assert "LEADHAND_CONTEXT" in str(failure)
 
 
 LIMITS = [
@@ -94,10 +86,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "kind", "calls"), LIMITS)
-async def test_a_limit_that_waiting_cannot_cure_is_not_tried_again(api: Api, said: str, kind: str, calls: int) -> None:
-    body = {"error": {"message": said, "type": "rate_limit_error"}}
-    async with paired(api, lambda _: Fault("in_own_words", status=429, body=body)) as pair:
-        with pytest.raises(ModelError) as caught:
-            await pair.model.reply(ask())
-    assert (caught.value.kind, pair.server.stats.calls) == (kind, calls)
+async def test_a_limit_that_waiting_cannot_cure_is_not_tried_again(api: Api) -> None:
+    bodies = [{"error": {"message": said, "type": "rate_limit_error"}} for said, _, _ in LIMITS]
+    failures = await catch_failures(api, [Fault("in_own_words", status=429, body=body) for body in bodies])
+    assert [(failure.kind, failure.usage.calls) for failure in failures] == [row[1:] for row in LIMITS]

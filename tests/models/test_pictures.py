@@ -6,19 +6,14 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
-from bot.models.anthropic_messages import AnthropicMessages
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.prompt_size import prompt_tokens
 from bot.models.provider_model import ProviderModel
-from bot.models.server_facts import sees_at
 from bot.models.sight import MESSAGES, OPENAI, claude_sees, openai_sees, within_limits
 from handoff.contracts import Tier, ToolCall
 from specialists.model import ModelCall, ModelMessage, Picture
-from specialists.tools.tool import ToolSpec
-from tests.models.conftest import CLAUDE, GPT, Pair, ask, paired
+from tests.models.conftest import CLAUDE, GPT, TOOLS, Pair, ask, paired
 from tests.models.sample_pictures import picture, png
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
@@ -27,7 +22,6 @@ from tests.providers.wire import Api, WireRequest
 TWO = (picture("plan.png"), picture("roof.png", png(3, 3)))
 TIERS: tuple[Tier, ...] = ("fast", "balanced", "deep")
 SEEING = dict.fromkeys(TIERS, True)
-TOOL = ToolSpec("look_up", "Looks a city up.", {"type": "object", "properties": {"city": {"type": "string"}}})
 
 
 def showing(*pictures: Picture, text: str = "What is it?", **more: Any) -> ModelCall:
@@ -49,19 +43,18 @@ def content(request: WireRequest) -> Any:
 
 async def test_pictures_go_out_as_image_blocks_before_the_text(pair: Pair) -> None:
     turn = await all_see(pair).model.reply(showing(*TWO))
-    one, other = (b64encode(each.data).decode() for each in TWO)
     sent = content(pair.server.requests[0])
-    if pair.api == "anthropic":
-        block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": one}}
-        assert sent[1] == block
-        assert sent[3]["source"]["data"] == other
-    elif pair.api == "responses":
-        assert sent[1] == {"type": "input_image", "image_url": f"data:image/png;base64,{one}", "detail": "auto"}
-        assert sent[3]["image_url"] == f"data:image/png;base64,{other}"
-    else:
-        url = {"url": f"data:image/png;base64,{one}", "detail": "auto"}
-        assert sent[1] == {"type": "image_url", "image_url": url}
-        assert sent[3]["image_url"]["url"] == f"data:image/png;base64,{other}"
+    data = b64encode(TWO[0].data).decode()
+    url = f"data:image/png;base64,{data}"
+    assert (
+        sent[1]
+        == {
+            "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
+            "responses": {"type": "input_image", "image_url": url, "detail": "auto"},
+            "chat": {"type": "image_url", "image_url": {"url": url, "detail": "auto"}},
+        }[pair.api]
+    )
+    assert pair.server.requests[0].messages[0].pictures == TWO
     assert [part["text"] for part in sent if "text" in part] == ["plan.png:", "roof.png:", "What is it?"]
     assert turn.unseen == ()
 
@@ -74,7 +67,7 @@ async def test_a_message_without_pictures_goes_out_as_before(pair: Pair) -> None
 
 async def test_the_mark_of_the_cache_is_on_the_last_block(api: Api) -> None:
     async with paired(api, lambda _: Reply("Yes.")) as pair:
-        await all_see(pair).model.reply(showing(*TWO, tools=(TOOL,)))
+        await all_see(pair).model.reply(showing(*TWO, tools=TOOLS))
     sent = content(pair.server.requests[0])
     marked = [number for number, part in enumerate(sent) if "cache_control" in part]
     assert marked == ([4] if api == "anthropic" else [])
@@ -123,22 +116,20 @@ async def test_a_fault_that_has_nothing_to_do_with_pictures_stays_one(pair: Pair
 
 
 async def test_steps_in_a_schema_keep_the_pictures() -> None:
-    async with paired("chat", lambda _: Reply('{"tool": "look_up", "arguments": {"city": "Bern"}}')) as pair:
-        wire = type(pair.model.wire)("key", pair.server.openai_url, tool_mode="schema")  # type: ignore[call-arg]
-        model = ProviderModel(wire, GPT, provider="home", sees=SEEING)
-        turn = await model.reply(showing(*TWO, tools=(TOOL,)))
-        await model.close()
+    step = Reply('{"tool": "look_up", "arguments": {"city": "Bern"}}')
+    async with paired("chat", lambda _: step, tool_mode="schema") as pair:
+        turn = await all_see(pair).model.reply(showing(*TWO, tools=TOOLS))
     assert turn.calls[0].arguments == {"city": "Bern"}
     assert "tools" not in pair.server.requests[0].body
     assert pair.server.requests[0].messages[0].pictures == TWO
 
 
 async def test_pictures_stay_in_the_first_message_once_tools_replied(pair: Pair) -> None:
-    first = showing(*TWO, tools=(TOOL,))
+    first = showing(*TWO, tools=TOOLS)
     call = ToolCall(id="c1", name="look_up", arguments={})
     later = (ModelMessage(role="assistant", calls=(call,)), ModelMessage(role="user", text="Go on."))
     await all_see(pair).model.reply(
-        ModelCall(purpose="t", system="", messages=(*first.messages, *later), tools=(TOOL,), deadline=20.0)
+        ModelCall(purpose="t", system="", messages=(*first.messages, *later), tools=TOOLS, deadline=20.0)
     )
     assert pair.server.requests[0].messages[0].pictures == TWO
 
@@ -177,47 +168,6 @@ def test_many_pictures_at_once() -> None:
 
 def test_pictures_count_as_tokens() -> None:
     assert prompt_tokens(showing(picture(data=png(1_500, 750)))) - prompt_tokens(showing()) == 85 + 1_500
-
-
-SERVERS = [
-    ("/props", {"modalities": {"vision": True}}, True),
-    ("/props", {"modalities": {"vision": False}}, False),
-    ("/v1/models", {"data": [{"id": "home", "architecture": {"input_modalities": ["text", "image"]}}]}, True),
-    ("/v1/models", {"data": [{"id": "home", "architecture": {"input_modalities": ["text"]}}]}, False),
-    ("/v1/models", {"data": [{"id": "home"}]}, None),
-    ("/api/show", {"capabilities": ["completion", "vision"]}, True),
-    ("/api/show", {"capabilities": ["completion"]}, False),
-    ("/nothing", {}, None),
-]
-
-
-@pytest.mark.parametrize(("path", "said", "sees"), SERVERS)
-async def test_servers_say_in_their_ways_if_a_model_sees(
-    path: str,
-    said: object,
-    sees: bool | None,  # noqa: FBT001 - a parameter
-) -> None:
-    async def say(_: web.Request) -> web.Response:
-        return web.json_response(said)
-
-    app = web.Application()
-    app.router.add_route("*", path, say)
-    async with TestServer(app) as server:
-        assert await sees_at(str(server.make_url("/v1")), "home", {}) is sees
-
-
-@pytest.mark.parametrize("can", [True, False])
-async def test_anthropic_says_if_a_model_sees(can: bool) -> None:  # noqa: FBT001 - a parameter
-    async def say(_: web.Request) -> web.Response:
-        return web.json_response({"id": "m", "type": "model", "capabilities": {"image_input": {"supported": can}}})
-
-    app = web.Application()
-    app.router.add_get("/v1/models/claude-opus-5-5", say)
-    async with TestServer(app) as server:
-        model = ProviderModel(AnthropicMessages("key", str(server.make_url("/"))), CLAUDE, provider="anthropic")
-        assert await model.sees("deep") is can
-        assert await model.sees("fast") is None  # a compatible server that does not say
-        await model.close()
 
 
 def test_the_providers_own_models_by_name() -> None:

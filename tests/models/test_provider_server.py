@@ -5,73 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import time
 
 import aiohttp
-import pytest
 
-from bot.models.provider_model import ProviderModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from handoff.contracts import Plan, ToolReply
+from handoff.contracts import Plan
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 from specialists.turns import finish_tools
-from tests.models.conftest import ask, connect, paired
+from tests.models.conftest import ask, paired
 from tests.patience import patience
 from tests.providers.scripts import brain_from_model, by_purpose, six, slowed
-from tests.providers.server import ProviderServer
 from tests.providers.wire import Api
 
 BRIEF = "# Request\nDo all six\n\n# Specialists\n" + "\n".join(f"- w{n}: Works out part {n}." for n in range(1, 7))
 LOOK = ToolSpec("look_up", "", {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]})
 
 
-async def six_parts(model: ProviderModel) -> int:
-    """The job of six by hand, with as much side by side as its plan allows. Gives the number of its calls."""
-    turn = await model.reply(ask(BRIEF, answer_schema=Plan.model_json_schema()))
-    plan = Plan.model_validate_json(turn.text)
-    calls = 1
-    done: dict[str, asyncio.Task[None]] = {}
-
-    async def part(name: str) -> None:
-        nonlocal calls
-        subtask = plan.subtask(name)
-        await asyncio.gather(*(done[other] for other in subtask.after))
-        messages = [ModelMessage(role="user", text=f"# Task\n{subtask.intent}")]
-        first = await model.reply(part_call(messages))
-        messages.append(ModelMessage(role="assistant", calls=first.calls))
-        replies = tuple(ToolReply(call_id=call.id, text=f"{name} is 42") for call in first.calls)
-        messages.append(ModelMessage(role="tool", replies=replies))
-        last = await model.reply(part_call(messages))
-        assert first.calls[0].arguments == {"key": name}
-        assert last.calls[0].name == "return_result"
-        assert f"{name} is 42" in last.calls[0].arguments["content"]
-        calls += 2
-
-    for subtask in plan.subtasks:
-        done[subtask.id] = asyncio.create_task(part(subtask.id))
-    await asyncio.gather(*done.values())
-    await model.reply(ask("# Request\nDo all six\n\n# Results\n"))
-    return calls + 1
-
-
 def part_call(messages: list[ModelMessage]) -> ModelCall:
     return ModelCall(
         purpose="specialist:x", system="You work.", messages=tuple(messages), tools=(LOOK, *finish_tools.SPECS)
     )
-
-
-async def test_the_job_of_six_takes_fourteen_calls_on_its_critical_path(api: Api) -> None:
-    async with ProviderServer(six, latency=0.05) as server:
-        model = connect(api, server)
-        await model.warm()
-        began = time.monotonic()
-        assert await six_parts(model) == server.stats.calls == 14
-        took = time.monotonic() - began
-        await model.close()
-    assert server.stats.prompt_tokens == sum(request.prompt_tokens for request in server.requests)
-    assert server.stats.at_once == 4
-    assert took >= 8 * 0.05
 
 
 async def test_latency_can_depend_on_the_task_and_the_purpose() -> None:
@@ -123,11 +77,3 @@ async def test_it_runs_as_a_process_of_its_own() -> None:
     finally:
         process.terminate()
         await process.wait()
-
-
-@pytest.mark.parametrize("path", ["/v1/models", "/v2/messages"])
-async def test_other_paths_are_not_found(path: str) -> None:
-    async with ProviderServer(six) as server, aiohttp.ClientSession() as session:
-        async with session.post(server.url + path, json={}) as response:
-            assert response.status == 404
-        assert server.stats.calls == 0

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bot.models.repetition import RepetitionWatch
-from tests.models.conftest import ask, paired
-from tests.models.test_compatible_servers import TOOLS, chunks, part
+from tests.models.chat_replies import chunks, part
+from tests.models.conftest import TOOLS, ask, take_turn
 
 LONG = 60_000
 """Characters that a model would write in circles."""
@@ -69,9 +69,8 @@ LOOPS: dict[str, Any] = {
 @pytest.mark.parametrize("loop", LOOPS)
 async def test_such_a_reply_ends_as_if_at_its_limit_and_the_server_is_left(loop: str) -> None:
     opening = part(0, '{"city": "', id="c1") if loop == "arguments" else {"content": ""}
-    endless = chunks(opening, *[LOOPS[loop]] * 20_000, finish="tool_calls")
-    async with paired("chat", lambda _: endless) as pair:
-        turn = await pair.model.reply(ask(tools=TOOLS))
+    endless = chunks(opening, *[LOOPS[loop]] * 4_000, finish="tool_calls")
+    turn = await take_turn("chat", endless, ask(tools=TOOLS))
     assert (turn.stop, turn.calls) == ("max_tokens", ())
     assert len(turn.text) < 4_000
     assert 0 < turn.usage.tokens_out < 2_000  # one for each event that came

@@ -81,14 +81,6 @@ async def test_calls_that_queue_at_a_server_at_home_wait_for_each_other() -> Non
     assert [turn.text for turn in replies] == ["Read."] * 5
 
 
-async def test_the_deadline_still_ends_a_reply_that_never_ends(api: Api) -> None:
-    async with paired(api, lambda _: Reply("word " * 400, piece=5, pause=0.02), silence=30.0) as pair:
-        await pair.model.warm()
-        with pytest.raises(ModelError, match="LEADHAND_CALL_DEADLINE") as caught:
-            await pair.model.reply(ask(deadline=0.5))
-    assert caught.value.kind == "timeout"
-
-
 async def test_one_connection_serves_one_call_after_the_other(api: Api) -> None:
     """A stream is read to its end: else every call would pay for a new connection."""
     options = {"own": True} if api == "chat" else {}  # servers at home get a new one each time

@@ -1,18 +1,24 @@
-"""What a model thought goes back to it unchanged with the next turn, and to no other model."""
+"""What a model thought, and fields that only its provider knows, go back to it unchanged, and to no other model."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.models.chat_reply import merge_fields
 from handoff.contracts import Tier, ToolCall, ToolReply, Turn
-from specialists.model import ModelCall, ModelMessage
-from specialists.tools.tool import ToolSpec
-from tests.models.conftest import Pair, ask, paired
+from specialists.model import ModelCall, ModelError, ModelMessage
+from tests.models.chat_replies import chunks, completion
+from tests.models.conftest import HOME, TOOLS, Pair, ask, paired, take_turn
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api, WireRequest
 
-TOOLS = (ToolSpec("look_up", "Looks a city up.", {"type": "object", "properties": {"city": {"type": "string"}}}),)
+THINKING: tuple[Api, ...] = ("anthropic", "responses")
 CALL = ToolCall(id="call_1", name="look_up", arguments={"city": "Bern"})
 
 BLOCKS: list[dict[str, Any]] = [
@@ -72,50 +78,102 @@ def responses_stream() -> Reply:
     )
 
 
+SIGNATURE = {"google": {"thought_signature": "c2lnbmVkIGJ5IEdlbWluaQ=="}}
+DETAILS = [
+    {"type": "reasoning.text", "text": "Bern first, then Rome.", "signature": "c2ln", "format": "x-v1", "index": 0},
+    {"type": "reasoning.encrypted", "data": "aGlkZGVu", "id": "rs_1", "format": "x-v1", "index": 1},
+]
+FIELDS: dict[str, Any] = {"reasoning_content": "Bern first, then Rome.", "reasoning_details": DETAILS}
+
+
+def calls(*, signed: bool = True) -> list[dict[str, Any]]:
+    """Two parallel calls, of which the first is signed, as Gemini does it."""
+    more = {"extra_content": SIGNATURE} if signed else {}
+    bern = {"name": "look_up", "arguments": '{"city": "Bern"}'}
+    rome = {"name": "look_up", "arguments": '{"city": "Rome"}', "note": "beside the arguments"}
+    return [
+        {"id": "a", "type": "function", "function": bern, **more},
+        {"id": "b", "type": "function", "function": rome},
+    ]
+
+
+def streamed() -> Reply:
+    """The reply of `whole`, in the parts in which servers send it."""
+    text, encrypted = DETAILS
+    pieces = ("Bern first, ", "then Rome.")
+    return chunks(
+        {"role": "assistant", "content": "", "reasoning_content": None},
+        *({"reasoning_content": piece} for piece in pieces),
+        *({"reasoning_details": [{**text, "text": piece, "signature": ""}]} for piece in pieces),
+        {"reasoning_details": [{"type": "reasoning.text", "index": 0, "signature": "c2ln"}]},
+        {"reasoning_details": [encrypted]},
+        *({"tool_calls": [{"index": index, **call}]} for index, call in enumerate(calls())),
+        finish="tool_calls",
+    )
+
+
+def whole() -> Reply:
+    return completion("tool_calls", content=None, tool_calls=calls(), **FIELDS)
+
+
+def strict(reply: Reply) -> Any:
+    """A server that refuses a turn of its own model without what it sent with it, in Gemini's words."""
+
+    def brain(request: WireRequest) -> Reply | Fault:
+        earlier = [one for one in request.body["messages"] if one["role"] == "assistant"]
+        if not earlier:
+            return reply
+        if earlier[0]["tool_calls"][0].get("extra_content") != SIGNATURE:
+            words = "Function call is missing a thought_signature in functionCall parts."
+            return Fault(
+                "in_own_words", body=[{"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}}]
+            )
+        return Reply("Sunny.")
+
+    return brain
+
+
 def brain(request: WireRequest) -> Reply:
     if request.messages[-1].replies:
         return Reply("Sunny.")
-    return messages_stream() if request.api == "anthropic" else responses_stream()
+    return {"anthropic": messages_stream, "responses": responses_stream, "chat": whole}[request.api]()
 
 
-async def next_turn(pair: Pair, turn: Turn, tier: Tier = "balanced", calls: tuple[ToolCall, ...] = (CALL,)) -> Any:
-    """Take the turn after this one; the messages that the server got for it."""
+async def next_turn(
+    pair: Pair, turn: Turn, tier: Tier = "balanced", calls: tuple[ToolCall, ...] = (), **more: Any
+) -> list[dict[str, Any]]:
+    """Take the turn after this one; the messages that the server got for it, of whichever kind."""
+    calls = calls or turn.calls
     messages = (
         ModelMessage(role="user", text="Weather?"),
         ModelMessage(role="assistant", text=turn.text, calls=calls, thoughts=turn.thoughts),
-        ModelMessage(role="tool", replies=(ToolReply(call_id="call_1", text="sunny"),)),
+        ModelMessage(role="tool", replies=tuple(ToolReply(call_id=call.id, text="sunny") for call in turn.calls)),
     )
-    await pair.model.reply(
-        ModelCall(purpose="test", system="", messages=messages, tools=TOOLS, tier=tier, tool_choice="required")
-    )
+    await pair.model.reply(ModelCall(purpose="t", system="", messages=messages, tools=TOOLS, tier=tier, **more))
     body = pair.server.requests[-1].body
-    return body["messages"] if pair.api == "anthropic" else body["input"]
+    sent: list[dict[str, Any]] = body.get("messages") or body["input"]
+    return sent
 
 
-async def test_blocks_come_back_as_they_were() -> None:
-    async with paired("anthropic", brain) as pair:
-        turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
-        assert (turn.text, turn.calls, turn.stop) == ("I will look.", (CALL,), "tool_use")
-        assert turn.thoughts == ({"provider": "anthropic", "model": "claude-sonnet-5-5"}, *BLOCKS)
-        kept = Turn.model_validate_json(turn.model_dump_json())
-        sent = await next_turn(pair, kept)
-    assert sent[1] == {"role": "assistant", "content": BLOCKS}
-    assert "tool_choice" not in pair.server.requests[-1].body  # a forced call is an error while a model thinks
-
-
-async def test_items_come_back_as_they_were() -> None:
-    async with paired("responses", brain, own=True) as pair:
-        turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
-        assert (turn.text, turn.calls) == ("I will look.", (CALL,))
-        assert turn.thoughts == ({"provider": "openai", "model": "gpt-6.1-terra"}, *ITEMS)
-        sent = await next_turn(pair, Turn.model_validate_json(turn.model_dump_json()))
-    assert sent[1:4] == ITEMS
-    assert pair.server.requests[-1].body["include"] == ["reasoning.encrypted_content"]
+async def test_blocks_and_items_come_back_as_they_were() -> None:
+    for api, parts in zip(THINKING, (BLOCKS, ITEMS), strict=True):
+        async with paired(api, brain, own=api == "responses") as pair:
+            turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
+            assert (turn.text, turn.calls, turn.stop) == ("I will look.", (CALL,), "tool_use")
+            assert turn.thoughts == ({"provider": pair.model.provider, "model": pair.model.tiers["balanced"]}, *parts)
+            kept = Turn.model_validate_json(turn.model_dump_json())
+            sent = await next_turn(pair, kept, tool_choice="required")
+            last = pair.server.requests[-1].body
+        if api == "anthropic":
+            assert sent[1] == {"role": "assistant", "content": BLOCKS}
+            assert "tool_choice" not in last  # a forced call is an error while a model thinks
+        else:
+            assert sent[1:4] == ITEMS
+            assert last["include"] == ["reasoning.encrypted_content"]
 
 
 async def test_another_models_thoughts_are_left_out_and_its_words_and_calls_told() -> None:
-    wires: tuple[Api, ...] = ("anthropic", "responses")
-    for api in wires:
+    for api in THINKING:
         async with paired(api, brain) as pair:
             turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
             sent = await next_turn(pair, turn, tier="deep")
@@ -143,8 +201,7 @@ async def test_thoughts_that_are_refused_are_sent_no_more() -> None:
         thinks = "'type': 'thinking'" in told or "'type': 'reasoning'" in told
         return Fault("no_thoughts") if thinks else brain(request)
 
-    wires: tuple[Api, ...] = ("anthropic", "responses")
-    for api in wires:
+    for api in THINKING:
         async with paired(api, refuses) as pair:
             turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
             for _ in range(2):
@@ -153,6 +210,110 @@ async def test_thoughts_that_are_refused_are_sent_no_more() -> None:
 
 
 async def test_a_turn_without_thoughts_keeps_none(api: Api) -> None:
-    reply = Reply("Looking.", (CALL,), "tool_use")
-    async with paired(api, lambda _: reply) as pair:
-        assert (await pair.model.reply(ask(tools=TOOLS))).thoughts == ()
+    assert (await take_turn(api, Reply("Looking.", (CALL,), "tool_use"), ask(tools=TOOLS))).thoughts == ()
+
+
+@pytest.mark.parametrize("reply", [whole(), streamed()], ids=["whole", "streamed"])
+async def test_what_only_the_provider_knows_comes_back_as_it_was(reply: Reply) -> None:
+    async with paired("chat", strict(reply)) as pair:
+        turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
+        assert turn.thoughts[0] == {"provider": HOME, "model": "gpt-6.1-terra"}
+        sent = await next_turn(pair, Turn.model_validate_json(turn.model_dump_json()))
+    assert sent[1] == {"role": "assistant", "content": "", "tool_calls": calls(), **FIELDS}
+
+
+async def test_another_model_gets_none_of_it() -> None:
+    async with paired("chat", brain) as pair:
+        turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
+        sent = (await next_turn(pair, turn, tier="deep"))[1]
+    assert set(sent) == {"role", "content", "tool_calls"}
+    assert all(set(call) == {"id", "type", "function"} for call in sent["tool_calls"])
+    assert all(set(call["function"]) == {"name", "arguments"} for call in sent["tool_calls"])
+
+
+REFUSALS = [
+    "Unknown name \"reasoning_details\" at 'messages[1]': Cannot find field.",
+    "'messages.1' : the following must be satisfied[('messages.1' : property 'reasoning_content' is unsupported)]",
+    "messages.1.assistant.reasoning_content: Extra inputs are not permitted",
+    "Additional properties are not allowed ('extra_content' was unexpected) - 'messages.1.tool_calls.0'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", REFUSALS)
+async def test_a_server_that_refuses_them_is_asked_once(words: str) -> None:
+    def refuses(request: WireRequest) -> Reply | Fault:
+        named = set(FIELDS) & set(request.body["messages"][1])
+        return Fault("in_own_words", body={"error": {"message": words}}) if named else brain(request)
+
+    async with paired("chat", refuses) as pair:
+        turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
+        for _ in range(2):
+            await next_turn(pair, turn)
+    assert pair.server.stats.calls == 4, "learnt once"
+
+
+async def test_a_server_that_misses_one_is_not_taken_for_one_that_refuses_it() -> None:
+    async with paired(
+        "chat", strict(completion("tool_calls", content=None, tool_calls=calls(signed=False), **FIELDS))
+    ) as pair:
+        turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
+        for _ in range(2):
+            with pytest.raises(ModelError, match="missing a thought_signature"):
+                await next_turn(pair, turn)
+    assert pair.server.requests[-1].body["messages"][1]["reasoning_content"] == FIELDS["reasoning_content"]
+
+
+async def test_a_plain_reply_keeps_nothing() -> None:
+    reply = completion(
+        "tool_calls", content=None, tool_calls=calls(signed=False)[:1], annotations=[], reasoning="", audio=None
+    )
+    assert (await take_turn("chat", reply, ask(tools=TOOLS))).thoughts == ()
+
+
+async def test_endless_reasoning_is_not_kept() -> None:
+    rows = (range(start, start + 3_000) for start in range(0, 60_000, 3_000))
+    deltas = [{"reasoning_content": " ".join(str(number * number) for number in row)} for row in rows]
+    reply = chunks(*deltas, {"tool_calls": calls()[1:]}, finish="tool_calls")
+    turn = await take_turn("chat", reply, ask("Weather?", tools=TOOLS))
+    assert len(turn.calls) == 1
+    assert "reasoning_content" not in json.dumps(turn.thoughts)
+
+
+TEXT = st.text(max_size=30)
+ITEM = st.fixed_dictionaries({"type": st.sampled_from(["a", "b"]), "text": TEXT}, optional={"signature": TEXT})
+
+
+@given(
+    fields=st.dictionaries(st.sampled_from(["one", "two"]), st.one_of(TEXT, st.booleans(), st.integers())),
+    nested=TEXT,
+    items=st.lists(ITEM, max_size=4),
+    size=st.integers(1, 7),
+)
+def test_any_cutting_of_a_stream_adds_up_to_the_whole(
+    fields: dict[str, Any], nested: str, items: list[dict[str, Any]], size: int
+) -> None:
+    listed = [{**item, "index": index} for index, item in enumerate(items)]
+    right = {**fields, "deep": {"in": {"it": nested}}, "details": listed}
+    found: dict[str, Any] = {}
+    for one in _parts(right, size):
+        merge_fields(found, json.loads(json.dumps(one)))
+    found.setdefault("details", [])
+    assert found == right
+
+
+def _parts(whole: dict[str, Any], size: int) -> list[dict[str, Any]]:
+    """Cut the texts of an object into pieces, each in a part of its own."""
+    cut: list[dict[str, Any]] = []
+    for key, value in whole.items():
+        if isinstance(value, str):
+            cut += [{key: value[start : start + size]} for start in range(0, max(1, len(value)), size)]
+        elif isinstance(value, dict):
+            cut += [{key: one} for one in _parts(value, size)]
+        elif isinstance(value, list):
+            for item in value:
+                once = {name: item[name] for name in ("type", "index")}
+                rest = {name: each for name, each in item.items() if name not in once}
+                cut += [{key: [once | one]} for one in _parts(rest, size)]
+        else:
+            cut.append({key: value})
+    return cut

@@ -1,30 +1,91 @@
-"""Prices that are not known yet: calls, budgets in dollars and estimates wait for them, as long as they may."""
+"""What calls cost: by the list, which is never in memory, and as long as it is not read yet."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
+import genai_prices
 import pytest
 
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules, SpendingBudget
 from bot.models import prices
+from bot.models.prices import Prices
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.models.wire import Tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_store import Store
 from specialists.model import Withheld
-from tests.models.conftest import ask, connect
-from tests.models.limits_desk import ANA, Said
+from tests.models.conftest import ANA, CLAUDE, GPT, Said, ask, connect, paired
 from tests.models.price_lists import failing_price_list, held_price_list
 from tests.patience import patience
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
+from tests.providers.wire import Api
 from tests.store.kit import eventually
 
+MODELS = {"anthropic": [*CLAUDE.values()], "openai": [*GPT.values()]}
 FINE = Reply("Fine.", tokens_out=400)
 DOLLARS = Rules(budgets={"day": SpendingBudget(micros=1_000_000)})
 SPENT = Counter("day:T1/all:micros", "day", 1)
+
+
+@pytest.mark.parametrize("provider", sorted(MODELS))
+async def test_costs_agree_with_the_list_for_any_mix_of_tokens(provider: str) -> None:
+    prices = Prices(MODELS[provider], provider=provider)
+    assert prices.cost(MODELS[provider][0], Tokens(1000, 10)) is None  # nothing is known yet
+    await prices.ready()
+    for model in MODELS[provider]:
+        for tokens in (Tokens(1000, 10), Tokens(900_000, 500, 300_000, 1000), Tokens(150_000, 1), Tokens(7, 3, 7)):
+            usage = genai_prices.Usage(
+                input_tokens=tokens.input,
+                output_tokens=tokens.output,
+                cache_read_tokens=tokens.read,
+                cache_write_tokens=tokens.written,
+            )
+            expected = genai_prices.calc_price(usage, model, provider_id=provider).total_price
+            assert prices.cost(model, tokens) == pytest.approx(float(expected))
+
+
+async def test_an_unknown_model_has_no_price() -> None:
+    prices = Prices(["my-own-model"], provider="openai")
+    await prices.ready()
+    assert prices.cost("my-own-model", Tokens(1000, 10)) is None
+    nameless = Prices(["gpt-6-luna"])
+    await nameless.ready()
+    assert nameless.cost("gpt-6-luna", Tokens(1000, 10)) is None
+
+
+def test_heavy_modules_are_imported_by_nobody_who_does_not_use_them() -> None:
+    code = (
+        "import sys, bot.models.choosing; print([name for name in "
+        "('anthropic', 'openai', 'genai_prices', 'aiohttp', 'httpx2') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("api", ["anthropic", "responses"])
+async def test_a_call_costs_what_the_list_says_and_a_model_says_it_beforehand(api: Api) -> None:
+    async with paired(api, lambda _: Reply("Hello", tokens_out=250, cached=40)) as pair:
+        assert pair.model.price("deep", 1000, 10) is None, "nothing is known yet"
+        await pair.model.warm()
+        turn = await pair.model.reply(ask("x" * 1000, tier="deep"))
+        fast, deep = (pair.model.price(tier, 1000, 10) or 0.0 for tier in ("fast", "deep"))
+    assert 0 < fast < deep
+    usage = genai_prices.Usage(input_tokens=turn.usage.tokens_in, output_tokens=250, cache_read_tokens=40)
+    provider = "anthropic" if api == "anthropic" else "openai"
+    price = genai_prices.calc_price(usage, turn.usage.model, provider_id=provider).total_price
+    assert turn.usage.cost == pytest.approx(float(price))
+    assert float(price) > 0
+
+
+def test_the_rehearsal_costs_nothing() -> None:
+    assert RehearsalModel().price("deep", 1000, 10) == 0.0
 
 
 async def test_the_cost_of_a_call_waits_for_the_prices_however_long_they_take(
