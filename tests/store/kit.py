@@ -8,13 +8,13 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bot.store.embedded import find_server
-from bot.store.interface import Claim, Commit, JobKey
+from bot.store.interface import Claim, Commit, Head, JobKey
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
 from bot.store.script import Arg, Script
@@ -48,10 +48,39 @@ class Kit:
     async def claimed(self, key: JobKey = JOB, payload: str = '{"n":1}', *, lease: float = 10.0) -> Claim:
         """A new job that is owned, its one event still in the inbox."""
         assert await self.store.jobs.ingest(key, payload, dedupe=[f"first {key.job}"])
-        claim = await self.store.jobs.claim("me", lease=lease, schema=1)
-        assert claim is not None
+        claim = await take_job(self.store, lease=lease)
         assert claim.key == key
         return claim
+
+
+async def take_job(store: Store, owner: str = "me", *, lease: float = 10, schema: int = 1, **more: Any) -> Claim:
+    """Claim a job where one is ready."""
+    claim = await store.jobs.claim(owner, lease=lease, schema=schema, **more)
+    assert claim is not None
+    return claim
+
+
+async def read_head(store: Store, key: JobKey = JOB) -> Head:
+    """The head of a job that is there."""
+    head = await store.jobs.head(key)
+    assert head is not None
+    return head
+
+
+@contextlib.asynccontextmanager
+async def hearing(signals: AsyncIterator[Any], heard: list[Any]) -> AsyncIterator[None]:
+    """Collect what is heard, until the end of the block."""
+
+    async def listen() -> None:
+        async for one in signals:
+            heard.append(one)  # noqa: PERF401 - a comprehension would show nothing before its end
+
+    task = asyncio.create_task(listen())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def read_entries(store: Store, name: bytes) -> list[tuple[str, bytes]]:
@@ -97,6 +126,16 @@ async def age(store: Store, seconds: float) -> None:
 async def fresh_store(url: str, **options: Any) -> Store:
     """An empty store on a server: its prefix is its own."""
     return await Store.connect(url, prefix=f"t{secrets.token_hex(4)}", **options)
+
+
+@contextlib.asynccontextmanager
+async def open_store(url: str, **options: Any) -> AsyncIterator[Store]:
+    """The same, until the end of the block."""
+    store = await fresh_store(url, **options)
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def redis_kit(url: str, *, repeats: bool = False, instances: int = 3, **options: Any) -> Kit:

@@ -5,7 +5,7 @@ import pytest
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from bot.store.retention import Retention
-from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, fresh_store
+from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, open_store, take_job
 
 
 async def read(kit: Kit, since: float = 0.0) -> list[str]:
@@ -42,23 +42,18 @@ async def test_what_follows_from_no_event_is_noted_beside_it_in_order(kit: Kit) 
 
 async def test_many_entries_are_read_page_by_page(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.store.redis.redis_audit.PAGE", 5)
-    store = await fresh_store(server_url, partitions=3)
-    try:
+    async with open_store(server_url, partitions=3) as store:
         jobs = [JobKey("T1", f"J{number:010}") for number in range(9)]
         for number in range(100):
             await store.audit.note("T1", jobs[number % 9].job, f'{{"a":{number}}}')
         found = [entry async for entry in store.audit.read()]
-    finally:
-        await store.close()
     assert sorted(found) == sorted(f'{{"a":{number}}}' for number in range(100))
 
 
 async def test_an_entry_outlives_its_job_and_goes_after_its_own_time(server_url: str) -> None:
-    store = await fresh_store(server_url, partitions=1, retention=Retention(jobs=0.1, audit=1.5))
-    try:
+    async with open_store(server_url, partitions=1, retention=Retention(jobs=0.1, audit=1.5)) as store:
         await store.jobs.ingest(JOB, "{}", dedupe=["1"])
-        claim = await store.jobs.claim("me", lease=10.0, schema=1)
-        assert claim is not None
+        claim = await take_job(store)
         taken = [entry.seq for entry in await store.jobs.inbox(JOB)]
         await store.jobs.commit(claim, "1", 0, ["{}"], taken=taken, ends=True, audit=['{"a":1}'])
         await store.jobs.release(claim, due=None)
@@ -68,8 +63,6 @@ async def test_an_entry_outlives_its_job_and_goes_after_its_own_time(server_url:
         kit.offset_ms += 1_600
         await store.audit.note("T1", "", '{"a":2}')
         assert [entry async for entry in store.audit.read()] == ['{"a":2}']
-    finally:
-        await store.close()
 
 
 async def _is_gone(store: Store) -> bool:
@@ -77,12 +70,9 @@ async def _is_gone(store: Store) -> bool:
 
 
 async def test_a_clock_that_goes_back_loses_no_entry(server_url: str) -> None:
-    store: Store = await fresh_store(server_url, partitions=1)
-    try:
+    async with open_store(server_url, partitions=1) as store:
         store._clock.offset_ms = 60_000
         await store.audit.note("T1", "", '{"a":1}')
         store._clock.offset_ms = 0
         await store.audit.note("T1", "", '{"a":2}')
         assert [entry async for entry in store.audit.read()] == ['{"a":1}', '{"a":2}']
-    finally:
-        await store.close()

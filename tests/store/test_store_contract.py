@@ -21,14 +21,13 @@ from bot.store.interface import (
     PayloadTooLarge,
 )
 from bot.store.redis import layout
-from tests.store.kit import JOB, OTHER_JOB, Kit, eventually
+from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, hearing, read_head, take_job
 
 
 async def test_what_comes_in_makes_a_job_that_is_due_at_once(kit: Kit) -> None:
     before = await kit.store.now()
     assert await kit.store.jobs.ingest(JOB, '{"n":1}', dedupe=["e1"], fields={"title": "ä"})
-    head = await kit.store.jobs.head(JOB)
-    assert head is not None
+    head = await read_head(kit.store)
     assert (head.key, head.seq, head.epoch, head.owner, head.fields) == (JOB, 0, 0, "", {"title": "ä"})
     assert head.due is not None
     assert before <= head.due <= await kit.store.now()
@@ -64,8 +63,7 @@ async def test_events_without_ids_are_all_taken(kit: Kit) -> None:
 async def test_fields_of_an_event_fill_gaps_and_replace_nothing(kit: Kit) -> None:
     await kit.store.jobs.ingest(JOB, "{}", dedupe=[], fields={"a": "1"})
     await kit.store.jobs.ingest(JOB, "{}", dedupe=[], fields={"a": "2", "b": "3"})
-    head = await kit.store.jobs.head(JOB)
-    assert head is not None
+    head = await read_head(kit.store)
     assert head.fields == {"a": "1", "b": "3"}
     with pytest.raises(ValueError, match="underscore"):
         await kit.store.jobs.ingest(JOB, "{}", dedupe=[], fields={"_seq": "9"})
@@ -99,8 +97,7 @@ async def test_a_claim_tells_until_when_it_holds(kit: Kit) -> None:
     now = await kit.store.now()
     assert now + 20 < claim.expires <= now + 25
     assert claim.epoch == 1
-    head = await kit.store.jobs.head(JOB)
-    assert head is not None
+    head = await read_head(kit.store)
     assert (head.owner, head.epoch, head.due) == (claim.owner, 1, None)
 
 
@@ -109,8 +106,7 @@ async def test_an_expired_lease_goes_before_what_is_due(kit: Kit) -> None:
     for n in range(20):
         await kit.store.jobs.ingest(JobKey("T1", f"backlog{n}"), "{}", dedupe=[])
     kit.advance(11)
-    claim = await kit.store.jobs.claim("next", lease=10, schema=1)
-    assert claim is not None
+    claim = await take_job(kit.store, "next")
     assert (claim.key, claim.epoch) == (JOB, old.epoch + 1)
 
 
@@ -119,12 +115,10 @@ async def test_due_jobs_of_some_people_are_left_to_wait(kit: Kit) -> None:
         await kit.store.jobs.ingest(JobKey("T1", f"A{n}"), "{}", dedupe=[], fields={"user": "UANA"})
     await kit.store.jobs.ingest(JobKey("T1", "B"), "{}", dedupe=[], fields={"user": "UBEN"})
     ana = JobKey("T1", "A7")
-    first = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=ana, leave=[("T1", "UANA"), ("T1", "UCLEO")])
-    assert first is not None
+    first = await take_job(kit.store, prefer=ana, leave=[("T1", "UANA"), ("T1", "UCLEO")])
     assert (first.key.job, first.user) == ("B", "UBEN"), "also before a preferred one"
     assert await kit.store.jobs.claim("me", lease=10, schema=1, leave=[("T1", "UANA")]) is None
-    later = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=ana)
-    assert later is not None
+    later = await take_job(kit.store, prefer=ana)
     assert (later.key, later.user) == (ana, "UANA")
     kit.advance(11)
     lost = [
@@ -157,8 +151,7 @@ async def test_due_jobs_of_a_team_are_left_to_wait_however_many_they_are(kit: Ki
 async def test_the_preferred_job_goes_first_if_it_is_ready(kit: Kit) -> None:
     for n in range(5):
         await kit.store.jobs.ingest(JobKey("T1", f"J{n}"), "{}", dedupe=[])
-    claim = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JobKey("T1", "J4"))
-    assert claim is not None
+    claim = await take_job(kit.store, prefer=JobKey("T1", "J4"))
     assert claim.key.job == "J4"
     other = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JobKey("T1", "J4"))
     assert other is not None, "a preferred job that is owned keeps nobody from the others"
@@ -170,8 +163,7 @@ async def test_jobs_of_a_newer_schema_are_left_alone(kit: Kit) -> None:
     assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], schema=2))
     kit.advance(11)
     assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
-    newer = await kit.store.jobs.claim("new", lease=10, schema=2)
-    assert newer is not None
+    newer = await take_job(kit.store, "new", schema=2)
     assert await kit.store.jobs.release(newer, due=0)
     assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
     assert await kit.store.jobs.claim("old", lease=10, schema=1, prefer=JOB) is None
@@ -219,8 +211,7 @@ async def test_who_let_go_or_lost_a_job_can_do_nothing_to_it(kit: Kit) -> None:
     claim = await kit.claimed()
     assert await kit.store.jobs.release(claim, due=None)
     await _can_do_nothing(kit, claim)
-    successor = await kit.store.jobs.claim("other", lease=10, schema=1)
-    assert successor is not None
+    successor = await take_job(kit.store, "other")
     await _can_do_nothing(kit, claim)
     kit.advance(11)
     assert await kit.store.jobs.claim("third", lease=10, schema=1) is not None
@@ -242,8 +233,7 @@ async def _can_do_nothing(kit: Kit, claim: Claim) -> None:
 async def test_the_same_owner_with_another_epoch_is_another_owner(kit: Kit) -> None:
     first = await kit.claimed()
     kit.advance(11)
-    second = await kit.store.jobs.claim("me", lease=10, schema=1)
-    assert second is not None
+    second = await take_job(kit.store)
     forged = Claim(JOB, second.epoch, first.owner, second.expires)
     assert await kit.store.jobs.commit(forged, "op", 0, ["{}"]) is Commit.FENCED
     forged = Claim(JOB, first.epoch, second.owner, second.expires)
@@ -259,8 +249,7 @@ async def test_a_commit_appends_in_order_takes_from_the_inbox_and_updates_the_he
     assert await kit.store.jobs.log(JOB) == [Entry(1, '{"e":1}'), Entry(2, '{"e":2}'), Entry(3, '{"e":3}')]
     assert await kit.store.jobs.log(JOB, after=2) == [Entry(3, '{"e":3}')]
     assert await kit.store.jobs.inbox(JOB) == [Entry(2, '{"n":2}')]
-    head = await kit.store.jobs.head(JOB)
-    assert head is not None
+    head = await read_head(kit.store)
     assert (head.seq, head.schema, head.fields) == (3, 1, {"state": "working", "step": "2"})
 
 
@@ -271,8 +260,7 @@ async def test_a_commit_is_checked_for_its_operation_then_its_token_then_its_seq
     assert await kit.store.jobs.commit(claim, "b", 0, ["{}"]) is Commit.CONFLICT
     assert await kit.store.jobs.commit(claim, "b", 2, ["{}"]) is Commit.CONFLICT
     kit.advance(11)
-    successor = await kit.store.jobs.claim("other", lease=10, schema=1)
-    assert successor is not None
+    successor = await take_job(kit.store, "other")
     assert await kit.store.jobs.commit(claim, "a", 7, ["{}"]) is Commit.DUP
     assert await kit.store.jobs.commit(claim, "b", 7, ["{}"]) is Commit.FENCED
     assert await kit.store.jobs.log(JOB) == [Entry(1, "{}")]
@@ -295,8 +283,7 @@ async def test_a_commit_may_only_take_or_only_describe(kit: Kit) -> None:
     assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, [], taken=[1, 99]))
     assert kit.ok(await kit.store.jobs.commit(claim, "b", 0, [], fields={"x": ""}))
     assert await kit.store.jobs.inbox(JOB) == []
-    head = await kit.store.jobs.head(JOB)
-    assert head is not None
+    head = await read_head(kit.store)
     assert (head.seq, head.fields) == (0, {"x": ""})
 
 
@@ -311,8 +298,7 @@ async def test_large_payloads_come_back_whole(kit: Kit) -> None:
     small, large = '{"é":"%s"}' % ("ü" * (INLINE_LIMIT // 3)), '{"é":"%s"}' % ("ü" * INLINE_LIMIT)
     await kit.store.jobs.ingest(JOB, large, dedupe=["1"])
     assert await kit.store.jobs.inbox(JOB) == [Entry(1, large)]
-    claim = await kit.store.jobs.claim("me", lease=10, schema=1)
-    assert claim is not None
+    claim = await take_job(kit.store)
     assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, [large, small, large], taken=[1]))
     assert [entry.payload for entry in await kit.store.jobs.log(JOB)] == [large, small, large]
 
@@ -359,8 +345,7 @@ async def test_a_message_is_begun_by_one_operation(kit: Kit) -> None:
     assert (first.first, first.ts, first.draft_ts) == (True, "", "")
     assert first.began == pytest.approx(await kit.store.now(), abs=5)
     kit.advance(11)
-    successor = await kit.store.jobs.claim("other", lease=10, schema=1)
-    assert successor is not None
+    successor = await take_job(kit.store, "other")
     again = await kit.store.outbox.begin(successor, "answer", "op1")
     assert again == first, "the same operation is the same attempt"
     second = await kit.store.outbox.begin(successor, "answer", "op2")
@@ -439,34 +424,24 @@ async def test_a_schedule_can_be_changed_switched_off_and_removed(kit: Kit) -> N
 async def test_everybody_hears_of_what_comes_in_and_of_jobs_that_are_let_go(kit: Kit) -> None:
     heard: list[JobKey] = []
 
-    async def listen() -> None:
-        async for key in kit.others[0].signals():
-            heard.append(key)  # noqa: PERF401 - a comprehension would show nothing before its end
-
-    listener = asyncio.create_task(listen())
-
     async def hears() -> bool:
         await kit.store.jobs.ingest(OTHER_JOB, "{}", dedupe=[])
         return OTHER_JOB in heard
 
-    await eventually(hears)
-    await kit.store.jobs.ingest(JOB, "{}", dedupe=["1"])
-    await eventually(lambda: _is_in(JOB, heard))
-    claim = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JOB)
-    assert claim is not None
-    heard.clear()
-    await kit.store.jobs.signal(JOB, "{}", dedupe=["2"])
-    await eventually(lambda: _is_in(JOB, heard))
-    heard.clear()
-    await kit.store.jobs.release(claim, due=None)
-    await eventually(lambda: _is_in(JOB, heard))
-    listener.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await listener
+    async def is_heard() -> bool:
+        return JOB in heard
 
-
-async def _is_in(key: JobKey, heard: list[JobKey]) -> bool:
-    return key in heard
+    async with hearing(kit.others[0].signals(), heard):
+        await eventually(hears)
+        await kit.store.jobs.ingest(JOB, "{}", dedupe=["1"])
+        await eventually(is_heard)
+        claim = await take_job(kit.store, prefer=JOB)
+        heard.clear()
+        await kit.store.jobs.signal(JOB, "{}", dedupe=["2"])
+        await eventually(is_heard)
+        heard.clear()
+        await kit.store.jobs.release(claim, due=None)
+        await eventually(is_heard)
 
 
 async def test_names_that_could_be_confused_are_refused(kit: Kit) -> None:

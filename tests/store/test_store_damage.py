@@ -7,7 +7,7 @@ import pytest
 from bot.store.interface import Claim, Commit, Entry, LogBroken, StoreError
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
-from tests.store.kit import JOB, Kit, ask, eventually, tcp_server
+from tests.store.kit import JOB, Kit, ask, eventually, read_head, take_job, tcp_server
 
 LARGE = "x" * 20_000
 
@@ -16,7 +16,6 @@ LARGE = "x" * 20_000
 async def broken(served: Kit) -> tuple[Store, Claim]:
     """A job with five events, the third of them in a blob key."""
     claim = await served.claimed()
-    assert isinstance(served.store, Store)
     await served.store.jobs.commit(claim, "a", 0, ['{"e":1}', '{"e":2}', LARGE, '{"e":4}', '{"e":5}'], taken=[1])
     return served.store, claim
 
@@ -44,15 +43,13 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
     assert await store.jobs.quarantine(claim, '{"why":"damaged"}', schema=1)
     last = await store._server.command("XREVRANGE", store._keys.of_job(JOB)[1], "+", "-", "COUNT", 1)
     assert (last[0][0], last[0][1][b"p"]) == (b"6-0", b'{"why":"damaged"}')
-    head = await store.jobs.head(JOB)
-    assert head is not None
+    head = await read_head(store)
     assert (head.seq, head.quarantined) == (6, True)
     with pytest.raises(LogBroken):
         await store.jobs.log(JOB)
     assert await store.jobs.log(JOB, after=5) == [Entry(6, '{"why":"damaged"}')]
     assert await store.jobs.release_quarantined(JOB, "{}")
-    again = await store.jobs.claim("me", lease=10, schema=1)
-    assert again is not None
+    again = await take_job(store)
     assert await store.jobs.quarantine(again, "{}", schema=1), "and again, as long as nobody repairs it"
 
 
@@ -60,14 +57,12 @@ async def test_a_log_that_is_ahead_of_its_head_can_be_quarantined(broken: tuple[
     store, claim = broken
     await store._server.command("XADD", store._keys.of_job(JOB)[1], "9-0", "p", "{}")
     assert await store.jobs.quarantine(claim, "{}", schema=1)
-    head = await store.jobs.head(JOB)
-    assert head is not None
+    head = await read_head(store)
     assert head.seq == 10
 
 
 async def test_a_job_whose_inbox_lost_a_payload_is_named(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, Store)
     await store.jobs.ingest(JOB, LARGE, dedupe=["1"])
     await store._server.command("DEL", store._keys.of_job(JOB)[4])
     with pytest.raises(LogBroken, match=JOB.job):
@@ -92,8 +87,7 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
         store = await Store.connect(f"redis://127.0.0.1:{port}")
         assert await store.full() == ""
         await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
-        claim = await store.jobs.claim("me", lease=30, schema=1)
-        assert claim is not None
+        claim = await take_job(store, lease=30)
         blobs = [bytes([number]) * 100_000 for number in range(100)]
         kept = [(await store.blobs.put(JOB, blob), blob) for blob in blobs if not await store.full()]
         text = await eventually(store.full)
@@ -132,8 +126,7 @@ async def test_a_full_server_can_be_started_on_and_lets_go_of_jobs_but_gives_non
     with tcp_server(tmp_path, "--appendonly", "yes") as port:
         store = await Store.connect(f"redis://127.0.0.1:{port}")
         await store.jobs.ingest(JOB, "{}", dedupe=["1"])
-        claim = await store.jobs.claim("me", lease=30, schema=1)
-        assert claim is not None
+        claim = await take_job(store, lease=30)
         ask(port, "CONFIG", "SET", "maxmemory", "1mb")
         other = await Store.connect(f"redis://127.0.0.1:{port}")
         assert "% full" in await other.full()
@@ -141,8 +134,7 @@ async def test_a_full_server_can_be_started_on_and_lets_go_of_jobs_but_gives_non
         assert await store.jobs.release(claim, due=0)
         with pytest.raises(StoreError, match="out of memory"):
             await other.jobs.claim("me", lease=30, schema=1)
-        head = await other.jobs.head(JOB)
-        assert head is not None
+        head = await read_head(other)
         assert (head.epoch, head.owner, head.lost) == (1, "", 0)
         ask(port, "CONFIG", "SET", "maxmemory", "0")
         assert await other.jobs.claim("me", lease=30, schema=1) is not None

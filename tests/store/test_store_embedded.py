@@ -16,7 +16,7 @@ from bot.store import embedded
 from bot.store.embedded import find_server, start_embedded, stop_embedded
 from bot.store.interface import Entry, StoreError
 from bot.store.redis.redis_store import Store
-from tests.store.kit import JOB, is_alive, until
+from tests.store.kit import JOB, is_alive, take_job, until
 
 START = """
 import asyncio, sys
@@ -96,8 +96,7 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(data: Path) -> None:
     pid = await _pid(url)
     store = await Store.connect(url)
     assert await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
-    claim = await store.jobs.claim("me", lease=30, schema=1)
-    assert claim is not None
+    claim = await take_job(store, lease=30)
     await store.jobs.commit(claim, "op", 0, ["{}"] * 50, taken=[1])
     os.kill(pid, signal.SIGKILL)
     until(lambda: not is_alive(pid), "it lives on")

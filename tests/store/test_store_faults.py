@@ -14,7 +14,7 @@ from bot.store.interface import Commit, Entry, JobKey, StoreError
 from bot.store.redis.redis_store import Store
 from bot.store.retention import Retention
 from bot.store.server_diagnosis import examine, explain
-from tests.store.kit import JOB, Kit, ask, eventually, free_port, tcp_server, until
+from tests.store.kit import JOB, Kit, ask, eventually, free_port, hearing, take_job, tcp_server, until
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 
@@ -39,6 +39,8 @@ async def test_the_password(port: int) -> None:
     for login in ("", ":wrong@", "someone:p%40ss%2Fword@"):
         with pytest.raises(StoreError, match=r"refused the password\..*in REDIS_URL, between the colon and the @"):
             await Store.connect(f"redis://{login}127.0.0.1:{port}")
+    with pytest.raises(StoreError, match="%23 %2F %3F %40 %3A %25"):  # how it is to be written
+        await Store.connect(f"redis://:p@ss%41@127.0.0.1:{port}")
     store = await Store.connect(f"redis://:p%40ss%2Fword@127.0.0.1:{port}/1")
     assert await store.check() == []
     await store.close()
@@ -82,8 +84,7 @@ async def test_a_primary_that_became_a_replica(port: int, tmp_path: Path) -> Non
 async def test_a_full_server_takes_nothing_half(port: int) -> None:
     store = await Store.connect(f"redis://127.0.0.1:{port}")
     await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
-    claim = await store.jobs.claim("me", lease=30, schema=1)
-    assert claim is not None
+    claim = await take_job(store, lease=30)
     ask(port, "CONFIG", "SET", "maxmemory", "1mb")
     assert any("memory" in fault for fault in await store.check())
     with pytest.raises(StoreError, match="out of memory"):
@@ -191,23 +192,21 @@ async def test_through_a_sentinel(port: int, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="No Sentinel"):
             await Store.connect(f"{url}/nobody")
         store = await Store.connect(f"{url}/main")
-        heard = asyncio.ensure_future(anext(store.signals()))
+        heard: list[JobKey] = []
 
         async def hears() -> bool:
             await store.jobs.ingest(JOB, "{}", dedupe=[])
-            return heard.done()
+            return JOB in heard
 
-        await eventually(hears)
-        assert await heard == JOB
-        claim = await store.jobs.claim("me", lease=30, schema=1)
-        assert claim is not None
+        async with hearing(store.signals(), heard):
+            await eventually(hears)
+        claim = await take_job(store, lease=30)
         assert await store.jobs.commit(claim, "op", 0, ["{}"]) is Commit.OK
         await store.close()
 
 
 async def test_scripts_are_loaded_again_where_the_server_forgot_them(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, Store)
     claim = await served.claimed()
     await store._server.command("SCRIPT", "FLUSH")
     assert await store.jobs.commit(claim, "op", 0, ["{}"]) is Commit.OK
@@ -216,23 +215,17 @@ async def test_scripts_are_loaded_again_where_the_server_forgot_them(served: Kit
 
 async def test_listeners_come_back_after_a_lost_connection(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, Store)
     heard: list[JobKey] = []
-
-    async def listen() -> None:
-        async for key in served.others[0].signals():
-            heard.append(key)  # noqa: PERF401 - a comprehension would show nothing before its end
 
     async def hears() -> bool:
         await store.jobs.ingest(JOB, "{}", dedupe=[])
         return JOB in heard
 
-    listener = asyncio.create_task(listen())
-    await eventually(hears)
-    assert await store._server.command("CLIENT", "KILL", "TYPE", "pubsub") >= 1
-    heard.clear()
-    await eventually(hears)
-    listener.cancel()
+    async with hearing(served.others[0].signals(), heard):
+        await eventually(hears)
+        assert await store._server.command("CLIENT", "KILL", "TYPE", "pubsub") >= 1
+        heard.clear()
+        await eventually(hears)
 
 
 @asynccontextmanager
@@ -274,8 +267,7 @@ async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> 
         # Warm, so that no reply is lost that only asks for a script's text.
         warm = JobKey("T1", "warm")
         await store.jobs.ingest(warm, "{}", dedupe=[])
-        claim = await store.jobs.claim("me", lease=30, schema=1, prefer=warm)
-        assert claim is not None
+        claim = await take_job(store, lease=30, prefer=warm)
         await store.jobs.commit(claim, "op", 0, [], taken=[1])
         await store.outbox.begin(claim, "m", "o")
         await store.jobs.release(claim, due=None)
@@ -283,8 +275,7 @@ async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> 
         losses.append(1)
         assert await store.jobs.ingest(JOB, "{}", dedupe=["1"])
         losses.append(1)
-        claim = await store.jobs.claim("me", lease=30, schema=1, prefer=JOB)
-        assert claim is not None
+        claim = await take_job(store, lease=30, prefer=JOB)
         assert (claim.key, claim.epoch) == (JOB, 1)
         losses.append(1)
         intent = await store.outbox.begin(claim, "m", "o")
@@ -311,8 +302,7 @@ async def test_finished_jobs_expire_and_what_comes_in_keeps_them(server_url: str
     digest = ""
     for key in keys:
         await store.jobs.ingest(key, large, dedupe=["1"], user="U1")
-        claim = await store.jobs.claim("me", lease=30, schema=1, prefer=key)
-        assert claim is not None
+        claim = await take_job(store, lease=30, prefer=key)
         if key.job == "waits":
             await store.jobs.signal(key, "{}", dedupe=["2"])
         assert await store.jobs.commit(claim, "op", 0, [large], taken=[1], ends=True) is Commit.OK
@@ -339,7 +329,6 @@ async def _is_gone(store: Store, key: JobKey) -> bool:
 
 async def test_everything_kept_has_a_bound(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, Store)
     claim = await served.claimed()
     await store.blobs.put(JobKey("T1", "never"), b"x")
     await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1])
@@ -358,11 +347,3 @@ def test_the_arguments_that_a_server_quotes_are_left_out() -> None:
     assert "unknown command 'AUTH'" in str(explain(quoted, "db:6379"))
     piped = ResponseError("Command # 1 (SET key S3cret) of pipeline caused error: ERR syntax error")
     assert str(explain(piped, "db:6379")).endswith("refused a command: ERR syntax error")
-
-
-async def test_a_refused_password_says_how_it_is_written(port: int) -> None:
-    ask(port, "CONFIG", "SET", "requirepass", "p@ss%41")
-    with pytest.raises(StoreError, match="%23 %2F %3F %40 %3A %25"):
-        await Store.connect(f"redis://:p@ss%41@127.0.0.1:{port}")
-    store = await Store.connect(f"redis://:p%40ss%2541@127.0.0.1:{port}")
-    await store.close()

@@ -6,9 +6,8 @@ import pytest
 
 from bot.store.counters import DAY, Counter
 from bot.store.interface import Commit, Forgotten, JobKey
-from bot.store.redis.redis_store import Store
 from bot.store.retention import Retention
-from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, fresh_store
+from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, open_store, take_job
 
 BIG = '{"n":"' + "x" * 20_000 + '"}'
 
@@ -16,8 +15,7 @@ BIG = '{"n":"' + "x" * 20_000 + '"}'
 async def test_a_job_is_erased_whole_and_whoever_owned_it_is_fenced(kit: Kit) -> None:
     store = kit.store
     await store.jobs.ingest(JOB, BIG, dedupe=["0"], user="U1")
-    claim = await store.jobs.claim("me", lease=10.0, schema=1)
-    assert claim is not None
+    claim = await take_job(store)
     assert kit.ok(await store.jobs.commit(claim, "1", 0, [BIG], taken=[1]))
     digest = await store.blobs.put(JOB, b"file")
     await store.blobs.came_from(JOB, ["F1"])
@@ -87,11 +85,9 @@ async def test_bytes_are_dropped_or_replaced_and_their_room_is_free_again(kit: K
 
 
 async def test_files_may_go_before_their_job_and_its_record_stays_whole(server_url: str) -> None:
-    store: Store = await fresh_store(server_url, retention=Retention(jobs=60.0, materials=0.2))
-    try:
+    async with open_store(server_url, retention=Retention(jobs=60.0, materials=0.2)) as store:
         await store.jobs.ingest(JOB, BIG, dedupe=["1"])
-        claim = await store.jobs.claim("me", lease=10.0, schema=1)
-        assert claim is not None
+        claim = await take_job(store)
         digest = await store.blobs.put(JOB, b"file")
         assert await store.jobs.commit(claim, "1", 0, [BIG], taken=[1], ends=True) is Commit.OK
 
@@ -103,36 +99,27 @@ async def test_files_may_go_before_their_job_and_its_record_stays_whole(server_u
         with pytest.raises(KeyError):
             await store.blobs.get(JOB, digest)
         assert [entry.payload for entry in await store.jobs.log(JOB)] == [BIG]
-    finally:
-        await store.close()
 
 
 async def test_files_stay_while_there_is_something_to_do(server_url: str) -> None:
-    store: Store = await fresh_store(server_url, retention=Retention(jobs=60.0, materials=0.2))
-    try:
+    async with open_store(server_url, retention=Retention(jobs=60.0, materials=0.2)) as store:
         await store.jobs.ingest(JOB, "{}", dedupe=["1"])
-        claim = await store.jobs.claim("me", lease=10.0, schema=1)
-        assert claim is not None
+        claim = await take_job(store)
         digest = await store.blobs.put(JOB, b"file")
         await store.jobs.commit(claim, "1", 0, ["{}"], taken=[1])
         await store.jobs.release(claim, due=None)  # it waits for a person
         await asyncio.sleep(0.4)
         assert await store.blobs.get(JOB, digest) == b"file"
-    finally:
-        await store.close()
 
 
 async def test_what_an_earlier_release_kept_is_found(server_url: str) -> None:
     """It kept files with the large events."""
-    store: Store = await fresh_store(server_url)
-    try:
+    async with open_store(server_url) as store:
         await store._server.command("HSET", store._keys.of_job(JOB)[4], "abc", b"old", "size", 3)
         assert await store.blobs.get(JOB, "abc") == b"old"
         await store.blobs.drop(JOB, {"abc": b""})
         with pytest.raises(KeyError):
             await store.blobs.get(JOB, "abc")
-    finally:
-        await store.close()
 
 
 async def test_counters_of_a_job_go_at_once_and_those_of_a_person_with_the_day(kit: Kit) -> None:
@@ -141,6 +128,5 @@ async def test_counters_of_a_job_go_at_once_and_those_of_a_person_with_the_day(k
     await kit.store.counters.forget([job, person])
     assert await kit.store.counters.read_spending([job, person]) == [0, 7]
     store = kit.store
-    assert isinstance(store, Store)
     left = await store._server.command("TTL", f"{store._keys.limits}day:{person.name}")
     assert 0 < left <= DAY

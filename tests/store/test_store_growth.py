@@ -11,7 +11,7 @@ from bot.store.interface import JobKey
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
 from bot.store.retention import AS_EVER, Retention
-from tests.store.kit import Kit, eventually, redis_kit
+from tests.store.kit import Kit, eventually, redis_kit, take_job
 
 T = TypeVar("T")
 BAR = 4096
@@ -38,8 +38,7 @@ async def pause(store: Store, number: int) -> JobKey:
     key = JobKey("T0123456789", f"J{number:010d}")
     seen = [f"event:Ev{number:010d}", f"message:C0123456789:1795273287.{number:06d}"]
     assert await store.jobs.ingest(key, EVENT, dedupe=seen, user=f"U{number % 20}", fields=FIELDS)
-    claim = await store.jobs.claim("0123456789ab", lease=30, schema=2, prefer=key)
-    assert claim is not None
+    claim = await take_job(store, "0123456789ab", lease=30, schema=2, prefer=key)
     for seq in range(0, EVENTS, 5):
         operation = f"{claim.owner}:{claim.epoch}:{seq}"
         await store.jobs.commit(claim, operation, seq, [EVENT] * 5, taken=[1], fields=FIELDS, schema=2)
@@ -73,7 +72,6 @@ async def idle_round(store: Store) -> int:
 
 async def test_a_paused_job_costs_little_beyond_its_contents_and_no_work(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, Store)
     alone = await idle_round(store)
     keys = await in_turns(lambda number: pause(store, number), JOBS)
     assert await idle_round(store) == alone
@@ -92,13 +90,11 @@ async def test_a_paused_job_costs_little_beyond_its_contents_and_no_work(served:
 async def test_jobs_that_are_too_new_cost_an_older_instance_nothing(server_url: str) -> None:
     kit = await redis_kit(server_url, instances=1, partitions=1)
     store = kit.store
-    assert isinstance(store, Store)
 
     async def make(number: int) -> None:
         key = JobKey("T1", f"N{number}")
         await store.jobs.ingest(key, "{}", dedupe=[])
-        claim = await store.jobs.claim("new", lease=10, schema=2, prefer=key)
-        assert claim is not None
+        claim = await take_job(store, "new", schema=2, prefer=key)
         await store.jobs.commit(claim, "op", 0, [], schema=2)
         if number % 2:
             await store.jobs.release(claim, due=0)
@@ -106,16 +102,14 @@ async def test_jobs_that_are_too_new_cost_an_older_instance_nothing(server_url: 
     await in_turns(make, TOO_NEW)
     kit.advance(11)
     await store.jobs.ingest(JobKey("T1", "old"), "{}", dedupe=[])
-    claim = await store.jobs.claim("old", lease=10, schema=1)
-    assert claim is not None
+    claim = await take_job(store, "old")
     assert claim.key.job == "old"
     assert await store.jobs.claim("old", lease=10, schema=1) is None
     assert await store.jobs.next_due() == pytest.approx(claim.expires), "nobody is woken for them"
     assert await store.jobs.claim("old", lease=10, schema=1) is None
 
     async def take(_: int) -> JobKey:
-        claim = await store.jobs.claim("new", lease=10, schema=2)
-        assert claim is not None
+        claim = await take_job(store, "new", schema=2)
         return claim.key
 
     assert len(set(await in_turns(take, TOO_NEW))) == TOO_NEW
@@ -126,11 +120,9 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     monkeypatch.setattr(layout, "SEEN_FOR", 0.3)
     kit = await redis_kit(server_url, instances=1, retention=Retention(jobs=0.3))
     store = kit.store
-    assert isinstance(store, Store)
     key = JobKey("T1", "J1")
     await store.jobs.ingest(key, EVENT, dedupe=["e1"], user="U1")
-    claim = await store.jobs.claim("me", lease=30, schema=2)
-    assert claim is not None
+    claim = await take_job(store, lease=30, schema=2)
     await store.jobs.commit(claim, "a", 0, [EVENT, "x" * 20_000], taken=[1], schema=2)
     await store.outbox.begin(claim, "card", "o")
     await store.outbox.done(claim, "card", "1.1")
@@ -158,7 +150,6 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
 
 async def test_a_job_set_aside_fades_whatever_comes_in(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, Store)
     claim = await served.claimed()
     await store.jobs.commit(claim, "a", 0, ["x" * 20_000], taken=[1])
     assert await store.jobs.quarantine(claim, "{}", schema=1)

@@ -6,20 +6,17 @@ import pytest
 
 from bot.store.interface import Claim, Commit, Entry, JobKey
 from bot.store.redis import layout
-from tests.store.kit import JOB, OTHER_JOB, Kit
+from tests.store.kit import JOB, OTHER_JOB, Kit, read_head, take_job
 
 
 async def taken_over(kit: Kit, *, lease: float = 10) -> Claim:
     """The job, claimed by another instance after the lease of its owner ran out."""
     kit.advance(lease + 1)
-    claim = await kit.store.jobs.claim(f"next{secrets.token_hex(2)}", lease=lease, schema=1)
-    assert claim is not None
-    return claim
+    return await take_job(kit.store, f"next{secrets.token_hex(2)}", lease=lease)
 
 
 async def lost(kit: Kit, key: JobKey = JOB) -> int:
-    head = await kit.store.jobs.head(key)
-    assert head is not None
+    head = await read_head(kit.store, key)
     return head.lost
 
 
@@ -52,8 +49,7 @@ async def test_a_job_that_was_let_go_of_lost_no_owner(kit: Kit) -> None:
     claim = await taken_over(kit)
     assert await kit.store.jobs.release(claim, due=0)
     assert await lost(kit) == 0
-    again = await kit.store.jobs.claim("me", lease=10, schema=1)
-    assert again is not None
+    again = await take_job(kit.store)
     assert again.lost == 0
 
 
@@ -61,8 +57,7 @@ async def test_a_job_let_go_of_in_the_middle_of_its_work_goes_on_counting(kit: K
     await kit.claimed()
     claim = await taken_over(kit)
     assert await kit.store.jobs.release(claim, due=0, lost=None)
-    again = await kit.store.jobs.claim("me", lease=10, schema=1)
-    assert again is not None
+    again = await take_job(kit.store)
     assert again.lost == await lost(kit) == 1
     assert (await taken_over(kit)).lost == 2
 
@@ -70,8 +65,7 @@ async def test_a_job_let_go_of_in_the_middle_of_its_work_goes_on_counting(kit: K
 async def test_an_instance_that_takes_up_its_own_job_again_lost_nobody(kit: Kit) -> None:
     await kit.claimed()
     kit.advance(11)
-    again = await kit.store.jobs.claim("me", lease=10, schema=1)
-    assert again is not None
+    again = await take_job(kit.store)
     assert again.lost == await lost(kit) == 0
 
 
@@ -79,8 +73,7 @@ async def test_an_owner_whose_work_broke_counts_as_lost_at_once(kit: Kit) -> Non
     claim = await kit.claimed()
     for count in (1, 2):
         assert await kit.store.jobs.release(claim, due=0, lost=True)
-        again = await kit.store.jobs.claim("me", lease=10, schema=1)
-        assert again is not None
+        again = await take_job(kit.store)
         assert again.lost == await lost(kit) == count
         claim = again
 
@@ -119,8 +112,7 @@ async def test_a_job_set_aside_is_given_to_nobody(kit: Kit) -> None:
     claim = await kit.claimed()
     assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"], taken=[1], fields={"state": "working"}))
     assert await kit.store.jobs.quarantine(claim, '{"why":1}', schema=2, fields={"state": "quarantined"})
-    head = await kit.store.jobs.head(JOB)
-    assert head is not None
+    head = await read_head(kit.store)
     assert (head.quarantined, head.owner, head.due, head.seq, head.schema) == (True, "", None, 2, 2)
     assert head.fields == {"state": "quarantined"}
     assert await kit.store.jobs.log(JOB) == [Entry(1, "{}"), Entry(2, '{"why":1}')]
@@ -137,8 +129,7 @@ async def test_the_schema_of_a_job_set_aside_never_falls(kit: Kit) -> None:
     claim = await kit.claimed()
     assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"], schema=3))
     assert await kit.store.jobs.quarantine(claim, "{}", schema=2)
-    head = await kit.store.jobs.head(JOB)
-    assert head is not None
+    head = await read_head(kit.store)
     assert head.schema == 3
 
 
@@ -167,12 +158,10 @@ async def test_a_job_set_aside_is_reinstated_once(kit: Kit) -> None:
     assert await lost(kit) == 1
     assert await kit.store.jobs.release_quarantined(JOB, '{"released":1}')
     assert not await kit.store.jobs.release_quarantined(JOB, '{"released":2}')
-    head = await kit.store.jobs.head(JOB)
-    assert head is not None
+    head = await read_head(kit.store)
     assert (head.quarantined, head.lost) == (False, 0)
     assert head.due is not None
-    again = await kit.store.jobs.claim("me", lease=10, schema=1)
-    assert again is not None
+    again = await take_job(kit.store)
     assert (again.key, again.lost) == (JOB, 0)
     assert [entry.payload for entry in await kit.store.jobs.inbox(JOB)] == ['{"n":1}', '{"released":1}']
     assert kit.ok(await kit.store.jobs.commit(again, "on", 1, ["{}", "{}"], taken=[1, 2]))
@@ -193,8 +182,7 @@ async def newer(kit: Kit, count: int) -> list[JobKey]:
     keys = [JobKey("T1", f"N{n}") for n in range(count)]
     for n, key in enumerate(keys):
         await kit.store.jobs.ingest(key, "{}", dedupe=[])
-        claim = await kit.store.jobs.claim("new", lease=10, schema=2, prefer=key)
-        assert claim is not None
+        claim = await take_job(kit.store, "new", schema=2, prefer=key)
         assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken=[1], schema=2))
         if n % 2:
             assert await kit.store.jobs.release(claim, due=0)
@@ -205,8 +193,7 @@ async def newer(kit: Kit, count: int) -> list[JobKey]:
 async def test_newer_jobs_hide_no_older_one_and_wake_nobody(kit: Kit) -> None:
     keys = await newer(kit, 6)
     await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
-    claim = await kit.store.jobs.claim("old", lease=10, schema=1)
-    assert claim is not None
+    claim = await take_job(kit.store, "old")
     assert claim.key == JOB
     assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]))
     assert await kit.store.jobs.release(claim, due=kit.store.clock() + 50)
@@ -215,16 +202,14 @@ async def test_newer_jobs_hide_no_older_one_and_wake_nobody(kit: Kit) -> None:
     assert due is not None
     assert due > await kit.store.now() + 40, "nothing is left for an older instance to look at"
     for key in keys:
-        head = await kit.store.jobs.head(key)
-        assert head is not None
+        head = await read_head(kit.store, key)
         assert (head.owner, head.lost) == ("", 1 - int(key.job[1:]) % 2), "an owner counts as lost all the same"
 
 
 async def test_newer_jobs_are_there_at_once_for_who_knows_them(kit: Kit) -> None:
     keys = await newer(kit, 6)
     assert await kit.store.jobs.claim("old", lease=10, schema=1, prefer=keys[5]) is None
-    preferred = await kit.store.jobs.claim("new", lease=10, schema=2, prefer=keys[4])
-    assert preferred is not None
+    preferred = await take_job(kit.store, "new", schema=2, prefer=keys[4])
     assert (preferred.key, preferred.lost) == (keys[4], 1)
     claims = [await kit.store.jobs.claim("new", lease=10, schema=3) for _ in keys[1:]]
     assert {claim.key for claim in claims if claim} == set(keys) - {keys[4]}
@@ -237,8 +222,7 @@ async def test_what_comes_in_for_a_newer_job_waits_for_who_knows_it(kit: Kit) ->
     assert await kit.store.jobs.signal(key, "{}", dedupe=["click"])
     assert await kit.store.jobs.next_due() is None
     assert await kit.store.jobs.claim("old", lease=10, schema=1, prefer=key) is None
-    claim = await kit.store.jobs.claim("new", lease=10, schema=2)
-    assert claim is not None
+    await take_job(kit.store, "new", schema=2)
     assert len(await kit.store.jobs.inbox(key)) == 1
 
 

@@ -24,6 +24,7 @@ from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
 from tests.specialists.far_side import far_side
+from tests.store.kit import take_job
 from tests.system.brains import connect, provider, purposes, result
 from tests.system.scene import SAMPLE, Scene, Talk, card_title, shown
 from tests.system.test_write_tools import clerk, crew_with
@@ -88,8 +89,7 @@ async def moved_in(scene: Scene, name: str) -> Talk:
         assert artifact == SAMPLE.name
         await store.blobs.put(talk.key, SAMPLE.read_bytes())
     assert await store.jobs.ingest(talk.key, log[0], dedupe=["then"], user=person.id)
-    claim = await store.jobs.claim("then", lease=10, schema=ev.SCHEMA)
-    assert claim is not None
+    claim = await take_job(store, "then", schema=ev.SCHEMA)
     fields = {field: moved(value) for field, value in about["fields"].items()}
     (taken,) = await store.jobs.inbox(talk.key)
     kept = await store.jobs.commit(claim, "then", 0, log, taken=[taken.seq], fields=fields, schema=about["schema"])

@@ -12,6 +12,7 @@ from bot.store.interface import Commit, Head
 from bot.tracing.export import trace_json
 from handoff import events as ev
 from handoff.contracts import Place, Request
+from tests.store.kit import take_job
 from tests.system.brains import Gate, connect, plan, played, provider, result, subtask
 from tests.system.scene import Scene, Talk, eventually, shown
 
@@ -109,8 +110,7 @@ async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admin
         await talk.over()
         head = await eventually(lambda: _let_go(talk))
     await scene.store.jobs.ingest(talk.key, "{}", dedupe=[])
-    claim = await scene.store.jobs.claim("else", lease=10, schema=ev.SCHEMA, prefer=talk.key)
-    assert claim is not None
+    claim = await take_job(scene.store, "else", schema=ev.SCHEMA, prefer=talk.key)
     lines = ['{"type":"Unheard","at":1.0,"v":1}', "no JSON at all"]
     done = await scene.store.jobs.commit(claim, "x", head.seq, lines, taken=[2], schema=ev.SCHEMA, ends=True)
     assert done is Commit.OK

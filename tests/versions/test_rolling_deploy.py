@@ -22,6 +22,7 @@ from tests.patience import patience
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, task_of
 from tests.providers.wire import WireRequest
+from tests.store.kit import read_head
 from tests.system.brains import escalation, plan, provider, result, subtask
 from tests.system.scene import Json, Scene, Talk, eventually, scene_on, shown
 from tests.versions.next_release import NEXT as NEXT_SCHEMA
@@ -100,9 +101,7 @@ class Board:
         return self.talks[name]
 
     async def head(self, name: str) -> Head:
-        head = await self.scene.store.jobs.head(self.talks[name].key)
-        assert head is not None
-        return head
+        return await read_head(self.scene.store, self.talks[name].key)
 
     async def at(self, name: str, state: str, schema: int) -> None:
         """Wait until the head says so."""
