@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -160,19 +160,3 @@ def furthest(nodes: list[Node]) -> Node:
         return next(int(line.partition(b":")[2]) for line in lines if line.startswith(b"slave_repl_offset:"))
 
     return max(nodes, key=offset)
-
-
-@contextlib.asynccontextmanager
-async def hearing(signals: AsyncIterator[Any], heard: list[Any]) -> AsyncIterator[None]:
-    """Collect what is heard, until the end of the block."""
-
-    async def listen() -> None:
-        async for one in signals:
-            heard.append(one)  # noqa: PERF401 - a comprehension would show nothing before its end
-
-    task = asyncio.create_task(listen())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
 from tests.failover.servers import Cluster, cluster
-from tests.failover.writers import Writer, broken, more
-from tests.store.kit import eventually
+from tests.failover.writers import Writer, broken, more, writing
+from tests.store.kit import eventually, hearing
 
 JOBS = [JobKey("T1", f"J{n:010}") for n in range(24)]
 """Enough for every primary to have some."""
@@ -31,26 +31,15 @@ async def _is_whole(store: Store) -> bool:
 async def test_nothing_acknowledged_is_lost_with_a_primary(tmp_path: Path) -> None:
     with cluster(tmp_path) as nodes:
         stores = [await Store.connect(nodes.url, timeout=1.0) for _ in range(2)]
-        over = asyncio.Event()
         writers = [Writer("one", stores[0], JOBS), Writer("two", stores[1], JOBS[::-1])]
-        heard: set[JobKey] = set()
-
-        async def listen() -> None:
-            async for key in stores[1].signals():
-                heard.add(key)
-
-        listener = asyncio.create_task(listen())
-        async with asyncio.TaskGroup() as tasks:
-            for writer in writers:
-                tasks.create_task(writer.run(over))
+        heard: list[JobKey] = []
+        async with hearing(stores[1].signals(), heard), writing(writers):
             await more(writers, 100)
             assert heard
             await _lose_a_primary(nodes)
             heard.clear()
             await more(writers, 100)
-            over.set()
-        assert heard >= set(JOBS), "signals of all nodes are heard again"
-        listener.cancel()
+        assert set(heard) >= set(JOBS), "signals of all nodes are heard again"
         promises = [writer.promised for writer in writers]
         assert await broken(stores[0], promises) == []
         assert any(promised.refused for promised in promises)

@@ -8,8 +8,8 @@ import pytest
 from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
 from tests.failover.servers import NEEDS_SIDES, Watched, watched
-from tests.failover.writers import Promised, Writer, broken, more
-from tests.store.kit import eventually
+from tests.failover.writers import Promised, Writer, broken, more, writing
+from tests.store.kit import eventually, hearing
 
 pytestmark = NEEDS_SIDES
 
@@ -24,22 +24,14 @@ async def _through_a_partition(servers: Watched, options: str) -> list[Promised]
     inside = await Store.connect(servers.url(0, options=options), timeout=TIMEOUT)
     outside = await Store.connect(servers.url(1, 2, options=options), timeout=TIMEOUT)
     both = await Store.connect(servers.url(options=options), timeout=TIMEOUT)
-    over = asyncio.Event()
     writers = [Writer("inside", inside, JOBS), Writer("outside", outside, JOBS[::-1]), Writer("both", both, JOBS[3:])]
     heard: list[JobKey] = []
-
-    async def listen() -> None:
-        async for key in outside.signals():
-            heard.append(key)  # noqa: PERF401 - a comprehension would show nothing before its end
 
     async def hears() -> bool:
         await outside.jobs.ingest(CALL, "{}", dedupe=[])
         return CALL in heard
 
-    listener = asyncio.create_task(listen())
-    async with asyncio.TaskGroup() as tasks:
-        for writer in writers:
-            tasks.create_task(writer.run(over))
+    async with hearing(outside.signals(), heard), writing(writers):
         await more(writers)
         await asyncio.to_thread(servers.part)
         await eventually(lambda: asyncio.to_thread(servers.has_new_primary))
@@ -52,8 +44,6 @@ async def _through_a_partition(servers: Watched, options: str) -> list[Promised]
         await asyncio.to_thread(servers.heal)
         await eventually(lambda: asyncio.to_thread(servers.is_whole))
         await more(writers)
-        over.set()
-    listener.cancel()
     for store in (inside, outside, both):
         await store.close()
     return [writer.promised for writer in writers]

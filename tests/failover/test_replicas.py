@@ -1,7 +1,5 @@
 """What a write waits for, and what it costs where there is nothing to wait for."""
 
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,25 +7,16 @@ import pytest
 
 from bot.store.interface import Commit, StoreError
 from bot.store.redis.redis_store import Store
+from tests.failover.names import replicated
 from tests.failover.servers import Node
-from tests.store.kit import JOB, until
-
-KEPT = ("--save", "", "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
+from tests.store.kit import JOB, take_job
 
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Node, Node]]:
     """A primary and its replica."""
-    folder = tmp_path_factory.mktemp("replicas")
-    primary, replica = Node(folder / "primary", "127.0.0.1"), Node(folder / "replica", "127.0.0.1")
-    try:
-        primary.start(*KEPT)
-        replica.start(*KEPT, "--replicaof", "127.0.0.1", str(primary.port))
-        until(lambda: b"master_link_status:up" in replica.ask("INFO", "replication"), "no link")
+    with replicated(tmp_path_factory.mktemp("replicas")) as (primary, replica):
         yield primary, replica
-    finally:
-        primary.kill()
-        replica.kill()
 
 
 @pytest.fixture
@@ -39,12 +28,11 @@ def pair(servers: tuple[Node, Node]) -> tuple[Node, Node]:
 
 @contextmanager
 def _frozen(node: Node) -> Iterator[None]:
-    assert node.process is not None
-    os.kill(node.process.pid, signal.SIGSTOP)
+    node.freeze()
     try:
         yield
     finally:
-        os.kill(node.process.pid, signal.SIGCONT)
+        node.resume()
 
 
 async def test_what_no_replica_has_counts_only_once_it_has_it(pair: tuple[Node, Node]) -> None:
@@ -52,8 +40,7 @@ async def test_what_no_replica_has_counts_only_once_it_has_it(pair: tuple[Node, 
     url = f"redis://127.0.0.1:{primary.port}?replicas=1"
     store = await Store.connect(url, timeout=0.3)
     await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
-    claim = await store.jobs.claim("me", lease=60, schema=1)
-    assert claim is not None
+    claim = await take_job(store, lease=60)
     (asked,) = await store.jobs.inbox(JOB)
     with _frozen(replica):
         for attempt in range(2):  # a repeat, which writes nothing, must prove as much
@@ -81,8 +68,7 @@ async def test_a_claim_that_no_replica_has_is_not_one_and_counts_as_no_lost_owne
         for _ in range(4):
             with pytest.raises(StoreError, match="no replica has confirmed"):
                 await store.jobs.claim("me", lease=0.01, schema=1, prefer=JOB)
-    claim = await store.jobs.claim("me", lease=60, schema=1, prefer=JOB)
-    assert claim is not None
+    claim = await take_job(store, lease=60, prefer=JOB)
     assert claim.lost == 0
     await store.close()
 
@@ -136,8 +122,7 @@ async def test_what_a_cut_off_primary_numbered_is_not_taken_for_another(pair: tu
     primary, _ = pair
     store = await Store.connect(f"redis://127.0.0.1:{primary.port}?replicas=1")
     await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
-    claim = await store.jobs.claim("me", lease=60, schema=1)
-    assert claim is not None
+    claim = await take_job(store, lease=60)
     kept = [
         (key, await store._server.command("DUMP", key))
         for key in (store._keys.of_job(JOB)[0], store._keys.of_job(JOB)[2])

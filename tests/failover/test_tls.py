@@ -11,8 +11,8 @@ import pytest
 
 from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
-from tests.failover.writers import Writer, broken, more
-from tests.store.kit import eventually
+from tests.failover.writers import Writer, broken, more, writing
+from tests.store.kit import eventually, hearing
 
 CERTIFICATES = Path(__file__).parent / "certificates"
 JOBS = [JobKey("T1", f"J{n:010}") for n in range(3)]
@@ -53,33 +53,24 @@ async def test_all_of_the_store_works_through_tls(tls_port: int) -> None:
     url = f"rediss://127.0.0.1:{tls_port}?ssl_ca_certs={CERTIFICATES / 'ca.pem'}"
     prefix = f"t{secrets.token_hex(4)}"
     store = await Store.connect(url, prefix=prefix)
-    heard: set[JobKey] = set()
-
-    async def listen() -> None:
-        async for key in store.signals():
-            heard.add(key)
+    heard: list[JobKey] = []
 
     async def hears_all() -> bool:
         for key in JOBS:
             await store.jobs.signal(key, "{}", dedupe=[])
-        return heard >= set(JOBS)
+        return set(heard) >= set(JOBS)
 
-    listener = asyncio.create_task(listen())
-    over = asyncio.Event()
     writers = [Writer("one", store, JOBS), Writer("two", store, JOBS[::-1])]
-    async with asyncio.TaskGroup() as tasks:
-        for writer in writers:
-            tasks.create_task(writer.run(over))
+    async with writing(writers):
         await more(writers, 100)
-        over.set()
     promises = [writer.promised for writer in writers]
     assert await broken(store, promises) == []
     assert not any(promised.refused for promised in promises)
-    await eventually(hears_all)
+    async with hearing(store.signals(), heard):
+        await eventually(hears_all)
     digest = await store.blobs.put(JOBS[0], b"x" * 300_000)
     assert await store.blobs.get(JOBS[0], digest) == b"x" * 300_000
     assert "Valkey" in await store.about() or "Redis" in await store.about()
-    listener.cancel()
     await store.close()
 
 

@@ -1,11 +1,12 @@
 """Writers through the real store, and what they were promised."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from bot.store.interface import Claim, Commit, JobKey, StoreError
@@ -81,6 +82,17 @@ class Writer:
 
     def _payload(self, what: str) -> str:
         return json.dumps({what: f"{self._name} {next(self._numbers)}"})
+
+
+@contextlib.asynccontextmanager
+async def writing(writers: Sequence[Writer]) -> AsyncIterator[None]:
+    """Have them write until the end of the block."""
+    over = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        for writer in writers:
+            tasks.create_task(writer.run(over))
+        yield
+        over.set()
 
 
 async def broken(store: Store, promises: Sequence[Promised]) -> list[str]:
