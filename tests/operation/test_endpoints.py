@@ -6,10 +6,8 @@ import signal
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-import pytest
-
 from bot.operation.instrumentation import Instrumentation
-from bot.settings import Address, SettingsError, read_settings
+from bot.settings import Address
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment, leadhand
 from tests.command_line.test_command_run import failed, slack
@@ -109,13 +107,3 @@ async def test_a_port_that_is_taken(tmp_path: Path) -> None:
 def door(address: Address | None) -> AbstractAsyncContextManager[str]:
     """The endpoints of an instance that has just begun."""
     return Instrumentation().server(address)
-
-
-def test_the_setting() -> None:
-    assert read_settings({}).operation == Address("127.0.0.1", 9464, fixed=False)
-    assert read_settings({"LEADHAND_OPERATION": "off"}).operation is None
-    assert read_settings({"LEADHAND_OPERATION": "0.0.0.0:80"}).operation == Address("0.0.0.0", 80)  # noqa: S104 - as in a container
-    assert str(read_settings({"LEADHAND_OPERATION": "[::1]:9464"}).operation) == "[::1]:9464"
-    for wrong in ("9464", ":9464", "localhost", "http://localhost:1", "localhost:99999", "a:b", "a:1/x", "u@a:1"):
-        with pytest.raises(SettingsError, match="it takes host:port"):
-            read_settings({"LEADHAND_OPERATION": wrong})

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bot.jobs.quarantine import UnreadableLog, read_log
 from bot.logs import HIDDEN, about, configure, describe, formatter, ids
-from bot.settings import Form, SettingsError, read_settings
+from bot.settings import Form
 from bot.store.interface import Entry, StoreError
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Request
@@ -183,22 +183,3 @@ async def test_no_words_of_an_event_that_cannot_be_read_get_out(
     assert [each for each in lines if "cannot be folded" in each]
     assert [each for each in lines if "cannot be read" in each]
     assert not [each for each in lines if SECRET in each]
-
-
-def test_the_setting() -> None:
-    assert read_settings({}).log == "text"
-    assert read_settings({"LEADHAND_LOG": "json"}).log == "json"
-    with pytest.raises(SettingsError, match="LEADHAND_LOG is 'xml'; it takes text or json"):
-        read_settings({"LEADHAND_LOG": "xml"})
-
-
-def test_what_is_secret_among_the_settings() -> None:
-    env = {
-        "SLACK_BOT_TOKEN": "xoxb-1",
-        "SLACK_SIGNING_SECRET": "0123",
-        "BRAVE_API_KEY": "brave",
-        "REDIS_URL": "redis://me:p%40ss@host",
-        "LEADHAND_CREW": "general",
-        "MY_TOKEN": "of another program",
-    }
-    assert read_settings(env).secrets == {"xoxb-1", "0123", "brave", "p%40ss", "p@ss"}

@@ -19,6 +19,7 @@ from handoff.contracts import Place, Request, Usage
 from handoff.state.state_values import Decision
 from tests.operation.collector import Collector, attributes, collecting, said
 from tests.patience import patience
+from tests.store.kit import take_job
 
 KEY = JobKey("T1", "J0123456789")
 SECRET = "the merger with Zanzibar"
@@ -124,8 +125,7 @@ async def _asked(store: Store, number: int) -> JobKey:
     place = Place(team="T1", channel="C1", thread_ts=f"{number}.1")
     key, request = JobKey("T1", place.job_id), Request(id=f"{number}.1", user="U1", text="Hello", at=1.0)
     await store.jobs.ingest(key, "{}", dedupe=())
-    claim = await store.jobs.claim("me", lease=10, schema=ev.SCHEMA)
-    assert claim is not None
+    claim = await take_job(store, schema=ev.SCHEMA)
     event = ev.dump(ev.RequestAdded(at=1.0, place=place, request=request))
     await store.jobs.commit(claim, f"op{number}", 0, [event], schema=ev.SCHEMA)
     return key

@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 import yaml
 
 from bot.__main__ import _COMMANDS
@@ -132,9 +131,3 @@ async def test_the_addresses_are_answered() -> None:
 def test_the_trace_has_the_version_that_is_promised() -> None:
     schema = json.loads((ROOT / "docs" / "trace-schema.json").read_text(encoding="utf-8"))
     assert f"version {schema['properties']['version']['const']}" in public("traces")
-
-
-@pytest.mark.parametrize("key", ["replicas", "image", "secret", "settings", "seccompProfile", "resources"])
-def test_the_chart_has_the_keys_that_people_set(key: str) -> None:
-    values = yaml.safe_load((ROOT / "docs" / "deploy" / "chart" / "values.yaml").read_text(encoding="utf-8"))
-    assert key in values

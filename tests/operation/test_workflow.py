@@ -141,11 +141,3 @@ def test_pypi_is_asked_without_a_password_for_what_was_built_and_checked() -> No
     assert published == {"attestations": True}
     assert step_of("pypi", "actions/download-artifact")["with"]["name"] == "dist"
     assert "make release-check PYTHON=python" in str(RELEASE["jobs"]["build"]["steps"])
-
-
-def test_the_notes_are_those_of_the_changelog() -> None:
-    text = TEXTS["release"]
-    assert 'python .ci/release.py notes "$GITHUB_REF_NAME" > notes.md' in text
-    assert "--notes-file published/notes.md" in text
-    assert 'python .ci/release.py chart "$IMAGE" build/leadhand' in text
-    assert (ROOT / "docs" / "deploy" / "leadhand.service").is_file()
