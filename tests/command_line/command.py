@@ -72,7 +72,10 @@ def leadhand_inside(*arguments: str | Path, env: dict[str, str], capture: pytest
         for name, value in env.items():
             patch.setenv(name, value)
         with logging_as_before():
-            code = main([*map(str, arguments)])
+            try:
+                code = main([*map(str, arguments)])
+            except SystemExit as ended:  # of the parser
+                code = int(ended.code or 0)
     said = capture.readouterr()
     assert "Traceback" not in said.err, said.err
     return Ended(code, said.out, said.err)

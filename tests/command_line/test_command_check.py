@@ -5,7 +5,7 @@ import asyncio
 import json
 import re
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,21 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.command_line.check import CREW_ALONE, CREW_IS_FINE, Verdict, check, readers, verdicts
+from bot.command_line.check import (
+    CREW_ALONE,
+    CREW_IS_FINE,
+    Verdict,
+    _bot,
+    _collector,
+    _models,
+    _redis,
+    _way_in,
+    check,
+    readers,
+    verdicts,
+)
 from bot.command_line.new_files import new_files
-from bot.settings import read_settings
+from bot.settings import Settings, read_settings
 from bot.store.embedded import is_running, start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import ToolCall
@@ -33,7 +45,20 @@ from tests.store.kit import ask, free_port, tcp_server
 CALL = ToolCall(id="c1", name="calculate", arguments={"code": "123456 * 654321"})
 Start = Callable[..., Awaitable[Workspace]]
 Checked = Callable[..., Awaitable[dict[str, Verdict]]]
+Part = Callable[[Settings], AsyncIterator[Verdict]]
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9", "LEADHAND_MODEL": "rehearsal"}
+HOME = {f"LEADHAND_MODEL_{tier}": "home" for tier in ("FAST", "BALANCED", "DEEP")}
+TIERS = [f"model, tier {tier}" for tier in ("fast", "balanced", "deep")]
+
+
+def _model(settings: Settings) -> AsyncIterator[Verdict]:
+    """The part of the check that is about models, of no crew."""
+    return _models(settings, ())
+
+
+def at_home(server: ProviderServer) -> dict[str, str]:
+    """The settings for a server that is not a provider's own."""
+    return {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.openai_url, "LEADHAND_MODEL": ""}
 
 
 def capable(request: WireRequest) -> Reply:
@@ -53,11 +78,11 @@ def as_text(request: WireRequest) -> Reply:
 
 @pytest.fixture
 def checked(tmp_path: Path, redis_url: str) -> Checked:
-    """The verdicts of some settings, by what was checked. Redis is in order, the model rehearsed, unless told."""
+    """The verdicts of some settings in parts of the check. Redis is in order, the model rehearsed, unless told."""
 
-    async def checked(**env: str) -> dict[str, Verdict]:
+    async def checked(*parts: Part, **env: str) -> dict[str, Verdict]:
         settings = read_settings({**NOWHERE, "LEADHAND_DATA": str(tmp_path), "REDIS_URL": redis_url, **env})
-        return {verdict.what: verdict async for verdict in verdicts(settings)}
+        return {verdict.what: verdict for part in parts for verdict in [one async for one in part(settings)]}
 
     return checked
 
@@ -110,7 +135,7 @@ def test_what_readers_of_files_reach_is_a_risk_with_what_to_do() -> None:
 async def test_a_running_embedded_server_goes_on(checked: Checked, tmp_path: Path) -> None:
     await start_embedded(tmp_path)
     try:
-        assert (await checked(REDIS_URL=""))["Redis"].fault == ""
+        assert (await checked(_redis, REDIS_URL=""))["Redis"].fault == ""
         assert is_running(tmp_path)
     finally:
         await stop_embedded(tmp_path)
@@ -126,6 +151,7 @@ async def test_nothing_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "SLACK_APP_TOKEN" in failed[1]
     assert "SLACK_SIGNING_SECRET" in failed[1]
     assert lines[-1] == f"2 to fix: Slack bot token, Slack way in. {CREW_IS_FINE}"
+    assert not any(" channels: " in line for line in lines)
     (named,) = [line for line in lines if " settings: " in line]
     assert named.endswith("settings: 4 set: REDIS_URL, OLLAMA_HOST, LEADHAND_MODEL, LEADHAND_DATA"), named
 
@@ -159,12 +185,14 @@ async def test_a_crew_is_checked_alone(tmp_path: Path, capsys: pytest.CaptureFix
 
 async def test_wrong_tokens(workspace: Start, checked: Checked) -> None:
     place = await workspace()
-    found = await checked(**slack(place, SLACK_BOT_TOKEN="xoxb-wrong", SLACK_APP_TOKEN="xapp-wrong"))
+    found = await checked(_bot, _way_in, **slack(place, SLACK_BOT_TOKEN="xoxb-wrong", SLACK_APP_TOKEN="xapp-wrong"))
     for what in ("Slack bot token", "Slack app token"):
         assert "invalid_auth" in found[what].fault
         assert "copy it again" in found[what].fault
     assert "Slack scopes" not in found
-    found = await checked(**slack(place, SLACK_BOT_TOKEN=place.app_token, SLACK_APP_TOKEN=place.bot_token))
+    found = await checked(
+        _bot, _way_in, **slack(place, SLACK_BOT_TOKEN=place.app_token, SLACK_APP_TOKEN=place.bot_token)
+    )
     for what in ("Slack bot token", "Slack app token"):
         assert "xoxb-... for the bot, xapp-... for Socket Mode" in found[what].fault
 
@@ -177,27 +205,27 @@ async def test_scopes_against_the_manifest(workspace: Start, checked: Checked, t
     scopes.append("team:read")
     changed = tmp_path / "manifest.yml"
     changed.write_text(yaml.safe_dump(manifest), encoding="utf-8")
-    verdict = (await checked(**slack(await workspace(changed))))["Slack scopes"]
+    verdict = (await checked(_bot, **slack(await workspace(changed))))["Slack scopes"]
     assert verdict.fault.startswith("missing canvases:write, files:read: update the app from manifest.yml")
     assert "team:read" in verdict.note
 
 
 async def test_socket_mode_that_is_off(workspace: Start, checked: Checked) -> None:
     place = await workspace(request_url="http://127.0.0.1:9/slack/events")
-    assert "switch Socket Mode on" in (await checked(**slack(place)))["Slack app token"].fault
+    assert "switch Socket Mode on" in (await checked(_way_in, **slack(place)))["Slack app token"].fault
 
 
 async def test_http_mode(workspace: Start, checked: Checked) -> None:
     place, port = await workspace(), str(free_port())
     env = slack(place, SLACK_APP_TOKEN="", SLACK_SIGNING_SECRET=place.signing_secret, LEADHAND_PORT=port)
-    found = await checked(**env)
+    found = await checked(_way_in, **env)
     assert found["Slack signing secret"].fault == ""
     assert (found["HTTP mode"].fault, port in found["HTTP mode"].note) == ("", True)
     assert "set LEADHAND_URL" in found["HTTP mode"].note
-    found = await checked(**env | {"LEADHAND_URL": "https://bot.example.com"})
+    found = await checked(_way_in, **env | {"LEADHAND_URL": "https://bot.example.com"})
     assert "sign-ins end at https://bot.example.com/signed-in" in found["HTTP mode"].note
     taken = await asyncio.start_server(lambda *_: None, "127.0.0.1", int(port))
-    found = await checked(**env | {"SLACK_SIGNING_SECRET": "xoxb-1"})
+    found = await checked(_way_in, **env | {"SLACK_SIGNING_SECRET": "xoxb-1"})
     taken.close()
     assert "Basic Information" in found["Slack signing secret"].fault
     assert "LEADHAND_PORT" in found["HTTP mode"].fault
@@ -206,57 +234,54 @@ async def test_http_mode(workspace: Start, checked: Checked) -> None:
 async def test_something_that_is_not_slack(checked: Checked) -> None:
     tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
     async with ProviderServer(lambda _: Reply("hello")) as server:
-        other = await checked(**tokens, SLACK_API_URL=f"{server.url}/api/")
-    nobody = await checked(**tokens, SLACK_API_URL="http://127.0.0.1:9/api/")
+        other = await checked(_bot, _way_in, **tokens, SLACK_API_URL=f"{server.url}/api/")
+    nobody = await checked(_bot, _way_in, **tokens, SLACK_API_URL="http://127.0.0.1:9/api/")
     for what in ("Slack bot token", "Slack app token"):
         assert "does not answer as Slack does: look at SLACK_API_URL" in other[what].fault
         assert "http://127.0.0.1:9/api/ cannot be reached" in nobody[what].fault
 
 
-async def test_redis(checked: Checked, tmp_path: Path) -> None:
-    nobody = (await checked(REDIS_URL="redis://:secret@127.0.0.1:9"))["Redis"]
+async def test_redis(checked: Checked, redis_url: str, tmp_path: Path) -> None:
+    assert "has no database of that number" in (await checked(_redis, REDIS_URL=f"{redis_url}/99"))["Redis"].fault
+    (tmp_path / "file").touch()
+    nowhere = await checked(_redis, REDIS_URL="", LEADHAND_DATA=str(tmp_path / "file"))
+    assert "data folder cannot be used" in nowhere["Redis"].fault
+    nobody = (await checked(_redis, REDIS_URL="redis://:secret@127.0.0.1:9"))["Redis"]
     assert "cannot be reached" in nobody.fault
     assert "secret" not in nobody.fault
     with tcp_server(tmp_path / "evicts", "--maxmemory-policy", "allkeys-lru") as port:
-        assert "maxmemory-policy noeviction" in (await checked(REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"].fault
+        assert (
+            "maxmemory-policy noeviction"
+            in (await checked(_redis, REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"].fault
+        )
     with tcp_server(tmp_path / "forgets", "--save", "") as port:
-        forgets = (await checked(REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"]
+        forgets = (await checked(_redis, REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"]
     assert forgets.fault == ""
     assert "Set `appendonly yes`" in forgets.risk
     assert str(forgets).startswith("warn  Redis: ")
     assert "nothing on disk, noeviction" in forgets.note
 
 
-async def test_a_database_that_is_not_there(checked: Checked, redis_url: str) -> None:
-    assert "has no database of that number" in (await checked(REDIS_URL=f"{redis_url}/99"))["Redis"].fault
-
-
 async def test_a_rehearsal_that_nobody_asked_for(checked: Checked) -> None:
-    assert (await checked())["model"].risk == ""
-    model = (await checked(LEADHAND_MODEL=""))["model"]
+    assert (await checked(_model))["model"].risk == ""
+    model = (await checked(_model, LEADHAND_MODEL=""))["model"]
     assert (model.note, model.fault) == ("rehearsal (no language model)", "")
     assert "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama" in model.risk
 
 
 async def test_the_memory_of_redis(checked: Checked, tmp_path: Path) -> None:
-    found = await checked()
+    found = await checked(_redis)
     assert "16 partitions" in found["Redis"].note
     assert "no `maxmemory` is set" in found["Redis memory"].note
     assert found["Redis memory"].risk == ""
     with tcp_server(tmp_path / "full", "--maxmemory", "10mb", "--appendonly", "yes") as port:
         for number in range(74):
             assert ask(port, "SET", f"filler{number}", "x" * 100_000) == b"+OK\r\n"
-        full = await checked(REDIS_URL=f"redis://127.0.0.1:{port}")
+        full = await checked(_redis, REDIS_URL=f"redis://127.0.0.1:{port}")
     assert (full["Redis"].fault, full["Redis"].risk) == ("", "")
     assert "of `maxmemory` used (" in full["Redis memory"].note
     assert "% full, so I start no work. Raise its `maxmemory`" in full["Redis memory"].risk
     assert str(full["Redis memory"]).startswith("warn  Redis memory: ")
-
-
-async def test_an_embedded_server_without_a_place(checked: Checked, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    found = await checked(REDIS_URL="", LEADHAND_DATA=str(tmp_path / "file"))
-    assert "data folder cannot be used" in found["Redis"].fault
 
 
 async def test_each_tier_of_a_model(checked: Checked) -> None:
@@ -264,12 +289,11 @@ async def test_each_tier_of_a_model(checked: Checked) -> None:
         return Fault("not_found") if request.model == "gpt-9" else capable(request)
 
     async with ProviderServer(brain) as server:
-        keys = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.openai_url, "LEADHAND_MODEL": ""}
         names = {"LEADHAND_MODEL_FAST": "gpt-1", "LEADHAND_MODEL_BALANCED": "gpt-2", "LEADHAND_MODEL_DEEP": "gpt-9"}
-        found = await checked(**keys, **names)
+        found = await checked(_model, **at_home(server), **names)
         calls = server.stats.calls
         server.brain = lambda _: Fault("bad_key")
-        refused = await checked(**keys, **names)
+        refused = await checked(_model, **at_home(server), **names)
     assert calls == 5
     assert found["model, tier fast"].note.startswith("gpt-1: makes plans, calls tools, ")
     assert found["model, tier balanced"].fault == ""
@@ -315,11 +339,8 @@ async def test_what_a_model_at_home_can_do(
     checked: Checked, brain: Callable[[WireRequest], Reply], note: str, risk: str, fault: str
 ) -> None:
     async with ProviderServer(brain) as server:
-        keys = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.openai_url, "LEADHAND_MODEL": ""}
-        names = {f"LEADHAND_MODEL_{tier}": "home" for tier in ("FAST", "BALANCED", "DEEP")}
-        found = await checked(**keys, **names)
-    for tier in ("fast", "balanced", "deep"):
-        verdict = found[f"model, tier {tier}"]
+        found = await checked(_model, **at_home(server), **HOME)
+    for verdict in (found[tier] for tier in TIERS):
         assert note in verdict.note
         assert (risk in verdict.risk, bool(verdict.risk)) == (True, bool(risk))
         assert (fault in verdict.fault, bool(verdict.fault)) == (True, bool(fault))
@@ -327,9 +348,8 @@ async def test_what_a_model_at_home_can_do(
 
 async def test_a_context_that_is_smaller_than_what_it_is_given(checked: Checked) -> None:
     async with ProviderServer(capable, props={"default_generation_settings": {"n_ctx": 8192}}) as server:
-        keys = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.openai_url, "LEADHAND_MODEL": ""}
-        found = await checked(**keys)
-        fits = await checked(**keys, LEADHAND_CONTEXT="fast 4k, balanced 4k, deep 4k")
+        found = await checked(_model, **at_home(server))
+        fits = await checked(_model, **at_home(server), LEADHAND_CONTEXT="fast 4k, balanced 4k, deep 4k")
     assert "a context of 8,192 tokens" in found["model, tier deep"].note
     assert "LEADHAND_CONTEXT gives it up to 64,000 tokens" in found["model, tier deep"].risk
     assert "set `deep 4k`" in found["model, tier deep"].risk
@@ -346,51 +366,49 @@ async def test_a_context_that_is_smaller_than_what_it_is_given(checked: Checked)
     ],
 )
 async def test_it_says_of_each_tier_if_its_model_sees(
-    checked: Checked,
-    vision: object,
-    setting: str,
-    words: list[str],
+    checked: Checked, vision: object, setting: str, words: list[str]
 ) -> None:
     async with ProviderServer(capable, props={"modalities": {"vision": vision}}) as server:
-        keys = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": server.openai_url, "LEADHAND_MODEL": ""}
-        names = {f"LEADHAND_MODEL_{tier}": "home" for tier in ("FAST", "BALANCED", "DEEP")}
-        found = await checked(**keys, **names, LEADHAND_SEES=setting)
-    for tier, said in zip(("fast", "balanced", "deep"), words, strict=True):
-        assert found[f"model, tier {tier}"].note.endswith(f", {said}")
+        found = await checked(_model, **at_home(server), **HOME, LEADHAND_SEES=setting)
+    for tier, said in zip(TIERS, words, strict=True):
+        assert found[tier].note.endswith(f", {said}")
 
 
 async def test_a_model_or_crew_that_cannot_be(checked: Checked) -> None:
-    found = await checked(LEADHAND_MODEL="oracle", LEADHAND_CREW="nobody")
+    found = await checked(verdicts, LEADHAND_MODEL="oracle", LEADHAND_CREW="nobody")
     assert "LEADHAND_MODEL is 'oracle'" in found["model"].fault
     assert "nobody" in found["crew"].fault
 
 
 async def test_a_rate_whose_name_nothing_has_limits_nothing_and_says_so(checked: Checked) -> None:
-    found = await checked(LEADHAND_MODEL="rehearsal", LEADHAND_RATES="rehearsal: 5 requests; 50 requests")
+    found = await checked(_model, LEADHAND_MODEL="rehearsal", LEADHAND_RATES="rehearsal: 5 requests; 50 requests")
     assert (found["rates"].note, found["rates"].risk) == ("rehearsal, each model", "")
-    found = await checked(LEADHAND_MODEL="rehearsal", LEADHAND_RATES="olama: 10 requests")
+    found = await checked(_model, LEADHAND_MODEL="rehearsal", LEADHAND_RATES="olama: 10 requests")
     assert found["rates"].risk == "LEADHAND_RATES names olama, which no call uses; in use are rehearsal"
-    assert "rates" not in await checked(LEADHAND_MODEL="rehearsal")
+    assert "rates" not in await checked(_model, LEADHAND_MODEL="rehearsal")
 
 
 async def test_the_settings_of_channels(checked: Checked, tmp_path: Path) -> None:
     crew = tmp_path / "crew"
     shutil.copytree(ROOT / "specialists" / "crews" / "general", crew)
-    assert "channels" not in await checked(LEADHAND_CREW=str(crew))
-    (crew / "channels.yml").write_text("C0123ABCD:\n  guests: true\n", encoding="utf-8")
-    assert (await checked(LEADHAND_CREW=str(crew)))["channels"].note == "1 of channels.yml: C0123ABCD"
-    (crew / "channels.yml").write_text("C0123ABCD:\n  guest: true\n", encoding="utf-8")
-    fault = (await checked(LEADHAND_CREW=str(crew)))["channels"].fault
-    assert fault.startswith(f"{crew / 'channels.yml'}:2: unknown key guest (did you mean guests?)")
+    for text, note, fault in (
+        ("C0123ABCD:\n  guests: true\n", "1 of channels.yml: C0123ABCD", ""),
+        ("C0123ABCD:\n  guest: true\n", "", f"{crew / 'channels.yml'}:2: unknown key guest (did you mean guests?)"),
+    ):
+        (crew / "channels.yml").write_text(text, encoding="utf-8")
+        found = (await checked(verdicts, LEADHAND_CREW=str(crew)))["channels"]
+        assert (found.note, found.fault[: len(fault)]) == (note, fault)
 
 
 async def test_a_collector_of_traces(checked: Checked) -> None:
     what = "collector of traces"
-    assert what not in await checked()
+    assert what not in await checked(_collector)
     async with collecting() as collector:
-        found = (await checked(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
+        found = (await checked(_collector, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
         assert found.note.endswith("/v1/traces takes them: names, times, tokens and cost, no contents")
         collector.answers = [401]
-        found = (await checked(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
+        found = (await checked(_collector, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
         assert "answers 401 Unauthorized; is it an OTLP/HTTP collector" in found.fault
-    assert "it takes http://HOST:4318" in (await checked(OTEL_EXPORTER_OTLP_ENDPOINT="collector"))[what].fault
+    assert (
+        "it takes http://HOST:4318" in (await checked(_collector, OTEL_EXPORTER_OTLP_ENDPOINT="collector"))[what].fault
+    )

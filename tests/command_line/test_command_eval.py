@@ -59,7 +59,7 @@ async def evaluated(crew: Path, naive: str, *more: str | Path) -> Ended:
         return await asyncio.to_thread(leadhand, *words, env=env_of(server, crew.parent))
 
 
-async def test_the_table_is_printed_and_progress_goes_beside_it(crew: Path, tmp_path: Path) -> None:
+async def test_the_table_is_printed_and_the_run_is_kept(crew: Path, tmp_path: Path) -> None:
     kept = tmp_path / "run.json"
     ended = await evaluated(crew, "the writer", "--limit", "6", "--seed", "3", "--parallel", "2", "--json", kept)
     assert ended.code == 0, ended.err
@@ -73,6 +73,17 @@ async def test_the_table_is_printed_and_progress_goes_beside_it(crew: Path, tmp_
     assert "product" not in ended.err.splitlines()[0]
     run = json.loads(kept.read_text(encoding="utf-8"))
     assert (run["complete"], run["seed"], len(run["records"]), run["crew"]) == (True, 3, 12, "desk")
+    rehearsed = environment(tmp_path, LEADHAND_MODEL="rehearsal")
+    for words, said in (
+        (["--resume", kept], "and this is rehearsal"),
+        (
+            ["--sets", "routing", "--json", kept],
+            f"{kept} is there already: go on with --resume {kept}",
+        ),
+    ):
+        refused = await asyncio.to_thread(leadhand, "eval", "--crew", crew, *words, env=rehearsed)
+        assert (refused.code, said in refused.err) == (1, True), refused.err
+    assert json.loads(kept.read_text(encoding="utf-8")) == run
 
 
 async def test_an_interrupted_run_keeps_what_it_has_and_can_be_gone_on_with(crew: Path, tmp_path: Path) -> None:
@@ -118,16 +129,6 @@ async def test_two_runs_are_compared(crew: Path, tmp_path: Path) -> None:
     assert "routing product: 8 of 8 right before, 8 after; no change beyond chance (p 1.000)" in ended.out
 
 
-async def test_another_model_does_not_go_on_with_a_run(crew: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "run.json"
-    await evaluated(crew, "scribe", "--limit", "1", "--json", kept)
-    env = environment(tmp_path, LEADHAND_MODEL="rehearsal")
-    ended = await asyncio.to_thread(leadhand, "eval", "--crew", crew, "--resume", kept, env=env)
-    assert ended.code == 1
-    assert "--resume goes on with m (" in ended.err
-    assert "and this is rehearsal" in ended.err
-
-
 async def test_a_failed_call_shows_in_the_exit_code(crew: Path) -> None:
     async with ProviderServer(lambda _: Reply("scribe")) as server:
         env = env_of(server, crew.parent)
@@ -136,15 +137,6 @@ async def test_a_failed_call_shows_in_the_exit_code(crew: Path) -> None:
     )
     assert ended.code == 3, ended.err
     assert "1/2 ! routing r" in ended.err
-
-
-async def test_a_run_that_is_kept_is_not_overwritten(crew: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "run.json"
-    kept.write_text("dear", encoding="utf-8")
-    ended = await evaluated(crew, "scribe", "--json", kept)
-    assert ended.code == 1
-    assert f"{kept} is there already: go on with --resume {kept}, or name another file." in ended.err
-    assert kept.read_text(encoding="utf-8") == "dear"
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from bot.command_line.route import _chosen, in_words
+from bot.settings import Settings
 from tests.command_line.command import environment, leadhand, processes_in
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -78,3 +83,33 @@ async def test_a_refused_plan_is_asked_for_once_more(tmp_path: Path) -> None:
 
 async def test_a_model_that_cannot_be_reached_decides_nothing(tmp_path: Path) -> None:
     assert (await routed(tmp_path, Fault("bad_request")))[1] == 1
+
+
+SETTINGS = Settings(env={}, crew="general", more_crews=("/srv/crews/review", "law"))
+
+
+@pytest.mark.parametrize(
+    ("text", "crew", "expected"),
+    [
+        ("is it fine?", "", ("general", "is it fine?")),
+        ("Review: is it fine?", "", ("/srv/crews/review", "is it fine?")),
+        ("Note: it is large", "", ("general", "Note: it is large")),
+        ("is it fine?", "law", ("law", "is it fine?")),
+        ("review: is it fine?", "law", ("law", "is it fine?")),
+        ("is it fine?", "support", ("support", "is it fine?")),
+    ],
+)
+def test_the_crew_is_chosen_as_in_slack(text: str, crew: str, expected: tuple[str, str]) -> None:
+    settings, rest = _chosen(argparse.Namespace(text=text, crew=crew), SETTINGS)
+    assert (settings.crew, rest) == expected
+
+
+def test_where_there_is_one_crew_its_name_is_no_word() -> None:
+    settings, rest = _chosen(argparse.Namespace(text="general: hello", crew=""), Settings(env={}))
+    assert (settings.crew, rest) == ("general", "general: hello")
+
+
+def test_the_crew_stands_above_what_it_decides() -> None:
+    found: dict[str, Any] = {"does": "answer", "by": "rehearsal", "text": "Hello!", "parts": []}
+    found |= {"missing": [], "refused": [], "why": []}
+    assert in_words({"crew": "review", **found}).splitlines()[0] == "crew review:"

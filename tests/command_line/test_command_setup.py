@@ -23,11 +23,11 @@ from tests.command_line.command import PATIENCE, ROOT, Ended, environment, leadh
 Start = Callable[..., Awaitable[Workspace]]
 
 
-async def set_up(place: Workspace, tmp_path: Path, *options: str, **more: str) -> Ended:
+async def set_up(place: Workspace, tmp_path: Path, *options: str, afresh: bool = False, **more: str) -> Ended:
     env = environment(
         tmp_path / "data", SLACK_API_URL=place.api_url, LEADHAND_SETTINGS=str(tmp_path / "it.env"), **more
     )
-    return await asyncio.to_thread(leadhand, "setup", "--no-browser", *options, env=env, afresh=True)
+    return await asyncio.to_thread(leadhand, "setup", "--no-browser", *options, env=env, afresh=afresh)
 
 
 async def test_from_nothing_to_a_bot_that_can_run(workspace: Start, tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ async def test_from_nothing_to_a_bot_that_can_run(workspace: Start, tmp_path: Pa
     tokens = ("--bot-token", place.bot_token, "--app-token", place.app_token, "--admins", "U0000000A")
     path.parent.mkdir()
     path.write_text("# ours\nLEADHAND_SLOTS=3\n", encoding="utf-8")
-    ended = await set_up(place, path.parent, *tokens, LEADHAND_MODEL="rehearsal")
+    ended = await set_up(place, path.parent, *tokens, LEADHAND_MODEL="rehearsal", afresh=True)
     assert ended.code == 0, f"{ended.out}\n{ended.err}"
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[:2] == ["# ours", "LEADHAND_SLOTS=3"], "what stood there stays"
@@ -49,24 +49,23 @@ async def test_from_nothing_to_a_bot_that_can_run(workspace: Start, tmp_path: Pa
     assert path.read_text(encoding="utf-8").splitlines() == lines
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ((), "SLACK_BOT_TOKEN is not set, and nobody is here to ask: give it as --bot-token."),
-        (("--bot-token", "xoxp-1"), "--bot-token: That is no bot token: it begins with xoxb-"),
-        (("--bot-token", "xoxb-nobody"), "--bot-token: Slack says invalid_auth"),
-        (("--bot-token", ""), "--bot-token: That is no bot token"),
-        (("--model-key", "key"), "That is no key of Anthropic"),
-        (("--http", "http://bot.example"), "Slack posts to an address such as https://bot.example.com"),
-    ],
-)
-async def test_a_wrong_answer_is_named_and_nothing_is_written(
-    workspace: Start, tmp_path: Path, options: tuple[str, ...], words: str
-) -> None:
-    ended = await set_up(await workspace(), tmp_path, *options, LEADHAND_MODEL="rehearsal")
-    assert (ended.code, words in ended.err) == (1, True), ended.err
+async def test_a_wrong_answer_is_named_and_nothing_is_written(workspace: Start, tmp_path: Path) -> None:
+    wrong: dict[tuple[str, ...], str] = {
+        (): "SLACK_BOT_TOKEN is not set, and nobody is here to ask: give it as --bot-token.",
+        ("--bot-token", "xoxp-1"): "--bot-token: That is no bot token: it begins with xoxb-",
+        ("--bot-token", "xoxb-nobody"): "--bot-token: Slack says invalid_auth",
+        ("--bot-token", ""): "--bot-token: That is no bot token",
+        ("--model-key", "key"): "That is no key of Anthropic",
+        ("--http", "http://bot.example"): "Slack posts to an address such as https://bot.example.com",
+    }
+    place = await workspace()
+    for options, words in wrong.items():
+        ended = await set_up(place, tmp_path, *options, LEADHAND_MODEL="rehearsal")
+        assert (ended.code, words in ended.err) == (1, True), ended.err
+        assert ("Create the app" in ended.out) == (not options), "no next step before what was given is proved"
+    ended = await set_up(place, tmp_path, LEADHAND_MODEL="rehearsal", SLACK_BOT_TOKEN="xoxb-revoked")
+    assert (ended.code, "SLACK_BOT_TOKEN: Slack says invalid_auth" in ended.err) == (1, True), ended.err
     assert not (tmp_path / "it.env").exists()
-    assert ("Create the app" in ended.out) == (not options), "no next step before what was given is proved"
 
 
 async def test_the_address_of_http_mode_is_also_where_sign_ins_end(workspace: Start, tmp_path: Path) -> None:
@@ -117,14 +116,6 @@ async def test_it_asks_at_a_terminal_and_asks_again_for_what_is_wrong(workspace:
     assert "Slack says invalid_auth" in said
     assert "It opens a connection." in said
     assert f"SLACK_APP_TOKEN={place.app_token}" in (tmp_path / "it.env").read_text(encoding="utf-8")
-
-
-async def test_a_token_that_was_set_before_is_proved_before_anything_is_written(
-    workspace: Start, tmp_path: Path
-) -> None:
-    ended = await set_up(await workspace(), tmp_path, LEADHAND_MODEL="rehearsal", SLACK_BOT_TOKEN="xoxb-revoked")
-    assert (ended.code, "SLACK_BOT_TOKEN: Slack says invalid_auth" in ended.err) == (1, True), ended.err
-    assert not (tmp_path / "it.env").exists()
 
 
 def test_a_value_with_spaces_is_quoted_and_read_back(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
 from tests.command_line.command import environment, leadhand
+from tests.store.kit import take_job
 from tests.tracing.made_logs import PLACE, R, a_day
 
 LINK = f"https://x.slack.com/archives/{PLACE.channel}/p{R.replace('.', '')}"
@@ -24,8 +25,7 @@ async def _fill(store: Store) -> JobKey:
     key = JobKey(PLACE.team, PLACE.job_id)
     await store.home(PLACE.team)
     await store.jobs.ingest(key, ev.dump(events[0]), dedupe=["x"], user="UANA")
-    claim = await store.jobs.claim("me", lease=60.0, schema=ev.SCHEMA)
-    assert claim is not None
+    claim = await take_job(store, lease=60.0, schema=ev.SCHEMA)
     lines = [ev.dump(event) for event in events]
     done = await store.jobs.commit(claim, "all", 0, lines, fields={"state": "completed"}, schema=ev.SCHEMA)
     assert done is Commit.OK

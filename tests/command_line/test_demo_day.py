@@ -16,6 +16,7 @@ from bot.settings import Settings
 from bot.store.interface import Head, JobKey
 from specialists.loading import demo_file
 from specialists.registry import CREWS
+from tests.store.kit import read_head
 from tests.system.scene import bot_in, scene_on
 
 ALL = {"answered", "in part", "failed", "cancelled", "question", "approval", "working"}
@@ -93,8 +94,7 @@ async def test_scenes_are_played_over_the_day(
         assert "no button 'Nothing'" in asked.fault
         times = [float(played.place.thread_ts) for played in player.played]
         assert 6900 < times[1] - times[0] < 7300
-        head = await scene.store.jobs.head(JobKey(asked.place.team, asked.place.job_id))
-        assert head is not None
+        head = await read_head(scene.store, JobKey(asked.place.team, asked.place.job_id))
         assert abs(float(head.fields["asked"]) - times[0]) < 30  # the store's clock went with the workspace's
     demo_day.tell(player.played, 1.0)
     assert "1 answered, 1 cancelled" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""README, CONTRIBUTING, docs/, the settings, the commands and the Makefile say the same."""
+"""README, CONTRIBUTING, docs/, the settings, the commands and the Makefile say the same, in few and short pages."""
 
 import argparse
 import ast
@@ -11,24 +11,27 @@ import pytest
 
 from bot.__main__ import _parser
 from bot.settings import NAMES
+from specialists.loading import approval_keys, crew_file
 from specialists.loading.crew_folders import BESIDE, NO_SPECIALISTS
 from specialists.outbound import network
+from specialists.specialist import _KEYS as SPECIALIST_KEYS
 from specialists.tools.databases.named_databases import ANY_USER
+from tests import pages, reference
 from tests.command_line.command import ROOT
 from tests.conftest import LONG_FILES, LONG_FOLDERS, LONG_TESTS
+from tests.own_tools import all_tools
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
-REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 CREWS = (ROOT / "docs" / "crews" / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 SETTING = re.compile(r"(?:SLACK|LEADHAND|ANTHROPIC|OPENAI|OLLAMA|REDIS|BRAVE|TAVILY)_[A-Z_]+")
 COMMAND = re.compile(r"(?<![@/.\w-])leadhand ([a-z]+)((?: +(?:--?[a-z][a-z-]*|\"[^\"]*\"|[\w.]+))*)")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 SYSTEMS_OWN = {"XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "PATH", "HOME", "PYTHONPATH", "NODE_OPTIONS"}
+"""What belongs to the machine, not to us."""
 OTHERS = {"OLLAMA_CONTEXT_LENGTH"}
 """Settings of other programs, which the documents tell people to set there."""
-"""What belongs to the machine, not to us."""
 
 
 @cache
@@ -152,15 +155,6 @@ def test_commands_are_found_in_documents() -> None:
     assert shown == set(COMMANDS), "each command is shown in use"
 
 
-def test_every_command_is_described() -> None:
-    assert [command for command in COMMANDS if f"### leadhand {command}\n" not in REFERENCE] == []
-
-
-def test_every_command_has_its_help() -> None:
-    text = _parser().format_help()
-    assert [command for command in COMMANDS if not re.search(rf"^ +{command} +\S", text, re.MULTILINE)] == []
-
-
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "Makefile"], ids=lambda page: page.name)
 def test_every_target_of_make_that_is_named_exists(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
@@ -170,15 +164,9 @@ def test_every_target_of_make_that_is_named_exists(page: Path) -> None:
     assert named - targets == set()
 
 
-def test_targets_are_phony_or_files() -> None:
-    (phony,) = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
-    assert set(phony.split()) == set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
-
-
 @EACH_PAGE
 def test_every_file_that_a_document_points_at_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    links = [page.parent / link for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in link]
     paths = [
         ROOT / word
         for word in re.findall(r"`([\w./-]+/[\w./-]*|\w+\.(?:yml|toml|md|lock))`", text)
@@ -187,7 +175,7 @@ def test_every_file_that_a_document_points_at_exists(page: Path) -> None:
         and not word.startswith(("/", "./"))
         and word.split("/")[0] not in IN_A_CREW
     ]
-    assert [path for path in (*links, *paths) if not path.exists()] == []
+    assert [path for path in paths if not path.exists()] == []
 
 
 def test_the_readme_is_short_and_its_pictures_are_light() -> None:
@@ -217,3 +205,59 @@ def test_every_test_that_is_called_long_exists() -> None:
     assert LONG_FILES - {path.stem for path in files} == set()
     text = "".join(path.read_text(encoding="utf-8") for path in files)
     assert LONG_TESTS - set(re.findall(r"^(?:async )?def (test_\w+)", text, re.MULTILINE)) == set()
+
+
+MOST_PAGES = 16
+MOST_WORDS = 22_000
+"""The pages of crews in docs/crews do not count, nor does their README, which is the page of the crew general."""
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_headings_and_blocks_of_code_are_whole(page: Path) -> None:
+    assert [*pages.faults_of(page)] == []
+
+
+def test_the_pages_are_few_and_short() -> None:
+    found = [*(ROOT / "docs").glob("*.md")]
+    assert len(found) <= MOST_PAGES
+    assert sum(map(pages.words_of, found)) <= MOST_WORDS
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("See [this](gone.md).", "gone.md: there is no such file"),
+        ("See [this](#gone).", "#gone: there is no such heading"),
+        ("```\n# Gone\n```\nSee [this](#gone).", "#gone: there is no such heading"),
+        ("1. So:\n\n   ```json\n   {1}\n   ```", "a block of json cannot be read"),
+        ("```yaml\na: b: c\n```", "a block of yaml cannot be read"),
+    ],
+)
+def test_what_is_broken_is_named(tmp_path: Path, text: str, fault: str) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# A page\n\n[here](#a-page)\n\n{text}\n")
+    (found,) = pages.faults_of(page)
+    assert found.startswith(fault)
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    page = reference.PAGE.read_text(encoding="utf-8")
+    assert page == reference.render(), f"docs/reference.md is out of date; renew it: {reference.RENEW}"
+
+
+def test_each_setting_stands_below_one_heading() -> None:
+    listed = [name for names in reference.SETTINGS.values() for name in names.split()]
+    assert sorted(listed) == sorted(NAMES)
+
+
+def test_the_example_of_a_crews_file_has_each_key_and_no_fault(tmp_path: Path) -> None:
+    keys = re.findall(r"^(\w+):", reference.CREW_FILE, re.MULTILINE)
+    assert sorted(keys) == sorted(
+        {*crew_file._READERS, *crew_file._ABOUT, *crew_file._BELOW, *approval_keys.KEYS}  # each key that a file takes
+    )
+    (tmp_path / crew_file.NAME).write_text(reference.CREW_FILE, encoding="utf-8")
+    assert crew_file.read(tmp_path, ("translator", "translator_b"), all_tools()).faults == []
+
+
+def test_the_example_of_a_specialist_has_each_key() -> None:
+    assert sorted(re.findall(r"^(\w+):", reference.SPECIALIST_FILE, re.MULTILINE)) == sorted(SPECIALIST_KEYS)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from bot.settings import NAMES, SettingsError
+from bot.settings import SettingsError
 from bot.settings_file import LARGEST, take_in_files
 from tests.command_line.command import environment, leadhand_inside
-
-ROOT = Path(__file__).parents[2]
 
 
 def read_in(env: dict[str, str]) -> dict[str, str]:
@@ -85,13 +82,3 @@ def test_a_command_says_in_one_line_what_is_wrong(tmp_path: Path, capsys: pytest
     env = environment(tmp_path, **file(tmp_path, "LEADHAND_SLOTS=many\n"))
     ended = leadhand_inside("check", env=env, capture=capsys)
     assert (ended.code, ended.err) == (1, "leadhand: LEADHAND_SLOTS is 'many'; it takes a number from 1 to 1000.\n")
-
-
-def test_each_variable_that_is_read_is_declared() -> None:
-    """It is in the reference, the file of settings takes it, and so does `NAME_FILE`."""
-    systems = {"PATH", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"}
-    read = re.compile(r'env(?:iron)?(?:\.get\(|\[)"([A-Z][A-Z0-9_]+)"|"(LEADHAND_[A-Z0-9_]+)"')
-    files = [path for package in ("bot", "specialists", "handoff") for path in (ROOT / package).rglob("*.py")]
-    found = {"".join(names) for path in files for names in read.findall(path.read_text(encoding="utf-8"))}
-    assert "GITHUB_TOKEN" in found
-    assert found - systems <= NAMES.keys()
