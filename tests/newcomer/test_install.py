@@ -52,7 +52,6 @@ def has(python: Path, name: str) -> bool:
 VARIABLES = {"PIP_INDEX_URL": "{index}/simple", "PIP_CERT": "{ca}"}
 CASES: dict[str, tuple[str, dict[str, str]]] = {
     "named_in_pip_conf": ("index-url = {index}/simple\ncert = {ca}\n", {}),
-    "named_in_variables": ("", VARIABLES),
     "variables_beat_the_file": ("index-url = {index}/empty\n", VARIABLES),
     "a_host_to_be_trusted": ("index-url = {index}/simple\ntrusted-host = {host}\n", {}),
     "for_install_alone": ("cert = {ca}\n[install]\nindex-url = {index}/simple\n", {}),
