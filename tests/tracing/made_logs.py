@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from bot.store.interface import Entry
@@ -26,11 +27,17 @@ from handoff.contracts import (
 T0 = 1_795_432_500.0
 R = "1795432500.000100"
 PLACE = Place(team="T1", channel="C0SALES", thread_ts=R)
+RECORDED = sorted((Path(__file__).parents[1] / "versions" / "logs").glob("*.jsonl"))
 ASKED = "Compare our prices with the market, check the contract terms, and post a note to #sales with a chart."
 
 
 def entries(events: Sequence[ev.Event]) -> list[Entry]:
     return [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+
+
+def recorded(path: Path) -> list[Entry]:
+    """A log that was written down (tests/versions)."""
+    return [Entry(seq, line) for seq, line in enumerate(path.read_text().splitlines(), 1)]
 
 
 def usage(tokens_in: int, tokens_out: int, seconds: float, model: str = "gpt-6.1-terra") -> Usage:

@@ -22,21 +22,16 @@ from bot.tracing.time_scale import scale_of
 from bot.tracing.trace_page import MOST_CHARACTERS, trace_page
 from bot.tracing.whole_trace import Trace, read_trace
 from handoff.contracts import ToolCall
-from tests.tracing.made_logs import T0, Log, a_day, a_long_wait, entries, long_log, part
+from tests.tracing.made_logs import RECORDED, T0, Log, a_day, a_long_wait, entries, long_log, part, recorded
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs/trace-schema.json").read_text(encoding="utf-8"))
-RECORDED = sorted((ROOT / "tests/versions/logs").glob("*.jsonl"))
 
 
 @pytest.fixture(scope="module")
 def long_trace() -> Trace:
     log = entries(long_log())
     return read_trace(log)
-
-
-def recorded(path: Path) -> Trace:
-    return read_trace([Entry(seq, line) for seq, line in enumerate(path.read_text().splitlines(), 1)])
 
 
 def hostile() -> Trace:
@@ -62,7 +57,7 @@ def test_the_export_keeps_the_documented_schema() -> None:
     assert SCHEMA["properties"]["version"] == {"const": VERSION}
     broken = entries(a_day())
     broken[20] = Entry(21, '{"type":"RequestFailed","request":"\\ud800"}')
-    traces = [*map(recorded, RECORDED), read_trace(entries(a_day())), read_trace(broken), read_trace([])]
+    traces = [read_trace(log) for log in (*map(recorded, RECORDED), entries(a_day()), broken, [])]
     for trace in traces:
         jsonschema.validate(json.loads(json.dumps(export(trace))), SCHEMA)
     assert export(traces[-2])["unreadable"] == {"from_seq": 21, "entries": len(broken) - 20}

@@ -15,20 +15,14 @@ from handoff.contracts import Usage
 from handoff.engine.engine import fold
 from handoff.summaries.summary import gain_words
 from tests.handoff.test_opening import played
-from tests.tracing.made_logs import R, a_day, entries
-
-LOGS = sorted((Path(__file__).parents[1] / "versions").glob("logs/*.jsonl"))
-
-
-def recorded(path: Path) -> list[Entry]:
-    return [Entry(seq, line) for seq, line in enumerate(path.read_text().splitlines(), 1)]
+from tests.tracing.made_logs import RECORDED, R, a_day, entries, recorded
 
 
 def one(found: tuple[Span, ...], kind: str, subtask: str = "", place: int = 0) -> Span:
     return [each for each in found if each.kind == kind and each.subtask == subtask][place]
 
 
-@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_a_recorded_log_gives_spans_that_lie_in_one_another_and_hold_all_that_was_used(path: Path) -> None:
     log = recorded(path)
     found = spans(log)
