@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -34,22 +33,20 @@ class Child:
 
     async def line(self, seconds: float = START_SECONDS) -> str:
         """The next line it prints. Raises ChildBroke if none comes in time."""
-        if self.process.stdout is None:
-            raise AssertionError("started without a pipe")
+        assert self.process.stdout is not None
         try:
             line = await asyncio.wait_for(self.process.stdout.readline(), seconds)
         except TimeoutError:
-            raise ChildBroke(f"{self.name} printed nothing for {seconds:g} s.\n{await self.tell()}") from None
+            raise ChildBroke(f"{self.name} printed nothing for {seconds:g} s.\n{self.end_of_log()}") from None
         if not line:
             raise ChildBroke(f"{self.name} ended.\n{self.end_of_log()}")
         return line.decode().strip()
 
-    async def ask(self, text: str, seconds: float = START_SECONDS) -> str:
+    async def ask(self, text: str) -> str:
         """Send a line and give the one that answers it."""
-        if self.process.stdin is None:
-            raise AssertionError("started without a pipe")
+        assert self.process.stdin is not None
         self.process.stdin.write(f"{text}\n".encode())
-        return await self.line(seconds)
+        return await self.line()
 
     def cpu(self) -> float:
         """CPU seconds so far."""
@@ -59,13 +56,6 @@ class Child:
     def memory(self) -> float:
         """Resident memory in MB."""
         return float(self.usage.memory_info().rss) / 1024 / 1024
-
-    async def tell(self) -> str:
-        """What its tasks wait for, where it knows how to say that (SIGUSR1), and the end of its log."""
-        if self.process.returncode is None and self.name.endswith("bench.bot"):
-            self.process.send_signal(signal.SIGUSR1)
-            await asyncio.sleep(0.5)
-        return self.end_of_log()
 
     def end_of_log(self) -> str:
         """The last lines of its standard error."""
@@ -79,10 +69,10 @@ class Child:
         try:
             await asyncio.wait_for(self.process.wait(), END_SECONDS)
         except TimeoutError:
-            told = await self.tell()
             self.process.kill()
             await self.process.wait()
-            raise ChildBroke(f"{self.name} did not end within {END_SECONDS:g} s of SIGTERM.\n{told}") from None
+            told = f"{self.name} did not end within {END_SECONDS:g} s of SIGTERM.\n{self.end_of_log()}"
+            raise ChildBroke(told) from None
 
 
 @contextlib.asynccontextmanager

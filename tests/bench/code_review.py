@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from bot.store.embedded import start_embedded, stop_embedded
 from handoff import events as ev
 from specialists.registry import CREWS, load_crew
 from specialists.tools.toolkit import ToolSettings
 from tests.bench.made_change import FILES, made_change
 from tests.own_tools import all_toolkits
+from tests.proof_kit import open_store_server, row
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
@@ -26,7 +24,7 @@ SPEED, SHARE = 4.0, 1.3
 APART = "one by one"
 
 
-async def code_review(data: Path, row: Callable[..., Any]) -> None:
+async def code_review(data: Path) -> None:
     """Seconds of the lenses both ways, and the tokens of each lens beside those of the diff."""
     home = data / "review"
     home.mkdir()
@@ -34,23 +32,20 @@ async def code_review(data: Path, row: Callable[..., Any]) -> None:
     settings = ToolSettings({"LEADHAND_REPOSITORIES": f"shop={home / 'repository'}"}, home / "copies")
     crew = load_crew(CREWS / "review", {}, settings, around=all_toolkits(settings))
     words = dict.fromkeys(LENSES, _lens)
-    url = await start_embedded(home)
-    try:
-        async with (
-            scene_on(url) as scene,
-            provider(planner=_planned, synthesizer=lambda _: Reply("Fine."), **words) as server,
-            scene.bot(connect("chat", server), crew=crew),
-        ):
-            server.latency = CALL
-            together = await _seconds(scene, f"Review shop {revisions}")
-            asked = [one for one in server.requests if purpose_of(one).partition(":")[2] in LENSES]
-            apart = await _seconds(scene, f"Review shop {revisions}, {APART}")
-    finally:
-        await stop_embedded(home)
+    async with (
+        open_store_server(home) as url,
+        scene_on(url) as scene,
+        provider(planner=_planned, synthesizer=lambda _: Reply("Fine."), **words) as server,
+        scene.bot(connect("chat", server), crew=crew),
+    ):
+        server.latency = CALL
+        together = await _seconds(scene, f"Review shop {revisions}")
+        asked = [one for one in server.requests if purpose_of(one).partition(":")[2] in LENSES]
+        apart = await _seconds(scene, f"Review shop {revisions}, {APART}")
     row(f"review of {FILES} files, {diff.count(chr(10)):,} lines, {CALL:g} s a call", f"{together:.2f} s", "", "")
     row("  lenses one by one", f"{apart:.2f} s")
     row("  side by side faster by", f"{apart / together:.2f} x", f">= {SPEED:g} x", met=apart / together >= SPEED)
-    _tokens(asked, diff, row)
+    _tokens(asked, diff)
 
 
 async def _seconds(scene: Scene, text: str) -> float:
@@ -86,7 +81,7 @@ def _lens(request: WireRequest) -> Reply:
     return result("Nothing.", 90) if replies else tool_call(tool, **arguments.get(tool, {}))
 
 
-def _tokens(asked: list[WireRequest], diff: str, row: Callable[..., Any]) -> None:
+def _tokens(asked: list[WireRequest], diff: str) -> None:
     """Of the first call of each lens: it holds the whole change. Later ones repeat it, which providers cache."""
     firsts = {purpose_of(one): one for one in reversed(asked)}
     sizes = {name: len(json.dumps(one.body, ensure_ascii=False)) / len(diff) for name, one in firsts.items()}

@@ -1,175 +1,66 @@
-"""What grows: the time in which a long job opens, and what many paused jobs cost an instance that is idle."""
+"""What 10,000 jobs that wait for people cost an instance that is idle, and the store."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import statistics
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from bot.app import manifest_path
-from bot.command_line.serve import keep_what_is_loaded
-from bot.store.embedded import start_embedded, stop_embedded
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
-from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
 from handoff.effects import card_key, question_key
 from handoff.engine.engine import fold
 from handoff.engine.outstanding import outstanding
-from handoff.engine.replay import open_log
 from handoff.state.job_state import Job
 from handoff.summaries.summary import projection
 from tests.bench.child import child
-from tests.bench.long_log import MEMBERS, PLACE, long_log
+from tests.bench.long_log import MEMBERS, PLACE
+from tests.bench.stage import memory_of, settings_of
+from tests.proof_kit import open_store_server, open_workspace, row
 
-Row = Callable[..., None]
-
-EVENTS = 5000
-OPENINGS = 15
 PAUSED = 10_000
 SIDE_BY_SIDE = 25
 STARTS = 5
 IDLE_SECONDS = 20.0
 BY_HAND = 2_000
 """Jobs whose logs and heads are kept once more as plain streams and hashes."""
-OPENING_BAR, MEMORY_BAR, IDLE_BAR = 4.0, 1.0, 2.0
+START_BAR, MEMORY_BAR, IDLE_BAR = 1.15, 1.0, 2.0
 AFTER_START = 2.0
 
 
-async def growth(data: Path, row: Row) -> None:
-    """Both rows. Two servers, so that instances with and without paused jobs can be measured side by side."""
-    without, crowded = data / "without", data / "crowded"
-    try:
-        url, crowded_url = await start_embedded(without), await start_embedded(crowded)
-        await opening(url, row)
-        await paused(data, url, crowded_url, row)
-    finally:
-        await stop_embedded(without)
-        await stop_embedded(crowded)
+async def growth(data: Path) -> None:
+    """Start time, idle CPU and memory of `leadhand run`: with no job, with very many that wait for people.
 
-
-# ---------------------------------------------------------------- a long job
-
-
-async def opening(url: str, row: Row) -> None:
-    """A job of 5,000 events, from the server to the folded state, in a process that is set up as an instance is."""
-    keep_what_is_loaded()
-    store = await Store.connect(url, prefix="opening")
-    log = long_log(EVENTS)
-    key = await keep(store, log)
-    reading, folding, parsing = [], [], []
-    for _ in range(OPENINGS):
-        began = time.perf_counter()
-        entries = await store.jobs.log(key)
-        read = time.perf_counter()
-        job = open_log([entry.payload for entry in entries])
-        folding.append((time.perf_counter() - read) * 1000)
-        reading.append((read - began) * 1000)
-        began = time.perf_counter()
-        for entry in entries:
-            json.loads(entry.payload)
-        parsing.append((time.perf_counter() - began) * 1000)
-    if job != fold(log):
-        raise AssertionError("the job opened is not the job kept")
-    await store.close()
-    both = [first + second for first, second in zip(reading, folding, strict=True)]
-    size = sum(len(entry.payload) for entry in entries) // EVENTS
-    row(f"a job of {EVENTS:,} events ({size} bytes each) opens", f"{statistics.median(both):.0f} ms")
-    parts = f"{statistics.median(reading):.0f} + {statistics.median(folding):.0f} ms"
-    row("  reading it + folding it", parts)
-    ratio = statistics.median(whole / lines for whole, lines in zip(both, parsing, strict=True))
-    bar = f"<= {OPENING_BAR:.2f} x"
-    row("  as a multiple of json.loads of its lines", f"{ratio:.2f} x", bar, met=ratio <= OPENING_BAR)
-    row(f"  lowest and highest of {OPENINGS}", f"{min(both):.0f}-{max(both):.0f} ms")
-
-
-async def keep(store: Store, log: list[ev.Event]) -> JobKey:
-    """A job with that log in a store, owned by nobody."""
-    key = JobKey(PLACE.team, PLACE.job_id)
-    lines = [ev.dump(event) for event in log]
-    await store.jobs.ingest(key, lines[0], dedupe=[])
-    claim = await store.jobs.claim("bench", lease=60, schema=ev.SCHEMA, prefer=key)
-    if claim is None:
-        raise AssertionError("the job cannot be claimed")
-    for at in range(0, len(lines), 250):
-        await store.jobs.commit(claim, f"{at}", at, lines[at : at + 250], taken=[] if at else [1], schema=ev.SCHEMA)
-    await store.jobs.release(claim, due=None)
-    return key
-
-
-# ---------------------------------------------------------------- many paused jobs
-
-
-async def paused(data: Path, url: str, crowded_url: str, row: Row) -> None:
-    """Start time, idle CPU and memory of `leadhand run`: with no job, with very many that wait for people."""
-    workspace = await Workspace.start(manifest_path(), rate_limits=False)
-    try:
-        await crowd(crowded_url, workspace.team_id, row)
-        starts: list[tuple[float, float]] = []
-        for _ in range(STARTS):
-            pair = [await seconds_to_start(data, workspace, one) for one in (url, crowded_url)]
-            starts.append((pair[0], pair[1]))
+    Two servers, so that instances with and without paused jobs can be measured side by side.
+    """
+    async with open_store_server(data) as url, open_store_server(data) as crowded_url, open_workspace() as workspace:
+        await _crowd(crowded_url, workspace.team_id)
+        more = {"LEADHAND_MODEL": "rehearsal", "LEADHAND_OPERATION": "off"}
+        sides = [settings_of(workspace, one, "", **more) for one in (url, crowded_url)]
+        starts = [[await _start(data, env) for env in sides] for _ in range(STARTS)]
         ratio = statistics.median(crowded / alone for alone, crowded in starts)
         alone, crowded = (statistics.median(column) for column in zip(*starts, strict=True))
         row("start of an instance: no job, then so many", f"{alone:.2f}, {crowded:.2f} s")
-        row(f"  as a multiple ({STARTS} pairs)", f"{ratio:.2f} x", "<= 1.15 x", met=ratio <= 1.15)
-        await idle(data, workspace, url, crowded_url, row)
-    finally:
-        await workspace.stop()
+        bar = f"<= {START_BAR:.2f} x"
+        row(f"  as a multiple ({STARTS} pairs)", f"{ratio:.2f} x", bar, met=ratio <= START_BAR)
+        await _idle(data, sides)
 
 
-async def crowd(url: str, team: str, row: Row) -> None:
-    """Make the paused jobs, and tell what they take."""
-    store = await Store.connect(url)
-    before = await used_memory(store)
-    await asyncio.gather(*(some(store, team, number) for number in range(SIDE_BY_SIDE)))
-    between = await used_memory(store)
-    each = (between - before) / PAUSED
-    await by_hand(store, team)
-    hand = (await used_memory(store) - between) / BY_HAND
-    row(f"Redis for one of {PAUSED:,} jobs that wait for people", f"{each:,.0f} B", "", f"{hand:,.0f} B")
-    label, bar = "  as a multiple of its log and head alone", f"<= {MEMORY_BAR:.2f} x"
-    row(label, f"{each / hand:.2f} x", bar, met=each / hand <= MEMORY_BAR)
-    await store.close()
-
-
-async def by_hand(store: Store, team: str) -> None:
-    """Keep the same logs and heads as plain streams and hashes, of `BY_HAND` jobs; take them away at the end."""
-    key = await first_paused(team)
-    head = await store.jobs.head(key)
-    lines = [entry.payload for entry in await store.jobs.log(key)]
-    fields = [word for item in (head.fields if head else {}).items() for word in item]
-    for number in range(BY_HAND):
-        stream = [("XADD", f"hand:{number}", f"{at + 1}-0", "p", line) for at, line in enumerate(lines)]
-        await store._server.commands([*stream, ("HSET", f"hand-head:{number}", *fields)])
-
-
-async def first_paused(team: str) -> JobKey:
-    """Return the key of the first of the paused jobs."""
-    job = fold(waiting_log(team, 0))
-    if job is None:
-        raise AssertionError
-    return JobKey(team, job.id)
-
-
-async def seconds_to_start(data: Path, workspace: Workspace, url: str) -> float:
+async def _start(data: Path, env: dict[str, str]) -> float:
     """From the start of the process until it listens."""
     began = time.perf_counter()
-    async with child(data, "bot", "run", env=settings(workspace, url)) as bot:
+    async with child(data, "bot", "run", env=env) as bot:
         await bot.line()
         return time.perf_counter() - began
 
 
-async def idle(data: Path, workspace: Workspace, url: str, crowded_url: str, row: Row) -> None:
+async def _idle(data: Path, sides: list[dict[str, str]]) -> None:
     """CPU of two instances over the same idle seconds, and their memory."""
-    async with (
-        child(data, "bot", "run", env=settings(workspace, url)) as alone,
-        child(data, "bot", "run", env=settings(workspace, crowded_url)) as crowded,
-    ):
+    async with child(data, "bot", "run", env=sides[0]) as alone, child(data, "bot", "run", env=sides[1]) as crowded:
         both = (alone, crowded)
         for bot in both:
             await bot.line()
@@ -183,19 +74,30 @@ async def idle(data: Path, workspace: Workspace, url: str, crowded_url: str, row
         row("memory of the idle instances", f"{alone.memory():.0f}, {crowded.memory():.0f} MB")
 
 
-def settings(workspace: Workspace, url: str) -> dict[str, str]:
-    """The environment of an instance."""
-    return {
-        "SLACK_BOT_TOKEN": workspace.bot_token,
-        "SLACK_APP_TOKEN": workspace.app_token,
-        "SLACK_API_URL": workspace.api_url,
-        "REDIS_URL": url,
-        "LEADHAND_MODEL": "rehearsal",
-        "LEADHAND_OPERATION": "off",
-    }
+async def _crowd(url: str, team: str) -> None:
+    """Make the paused jobs, and tell what they take beside the same logs and heads as plain streams and hashes."""
+    store = await Store.connect(url)
+
+    async def pause_some(first: int) -> list[Job]:
+        return [await pause(store, team, number) for number in range(first, PAUSED, SIDE_BY_SIDE)]
+
+    before = await memory_of(store)
+    (first, *_), *_ = await asyncio.gather(*map(pause_some, range(SIDE_BY_SIDE)))
+    between = await memory_of(store)
+    key = JobKey(team, first.id)
+    head, lines = await store.jobs.head(key), [entry.payload for entry in await store.jobs.log(key)]
+    fields = [word for item in (head.fields if head else {}).items() for word in item]
+    for number in range(BY_HAND):
+        stream = [("XADD", f"hand:{number}", f"{at + 1}-0", "p", line) for at, line in enumerate(lines)]
+        await store._server.commands([*stream, ("HSET", f"hand-head:{number}", *fields)])
+    each, hand = (between - before) / PAUSED, (await memory_of(store) - between) / BY_HAND
+    await store.close()
+    row(f"Redis for one of {PAUSED:,} jobs that wait for people", f"{each:,.0f} B", "", f"{hand:,.0f} B")
+    bar = f"<= {MEMORY_BAR:.2f} x"
+    row("  as a multiple of its log and head alone", f"{each / hand:.2f} x", bar, met=each / hand <= MEMORY_BAR)
 
 
-def waiting_log(team: str, number: int) -> list[ev.Event]:
+def _waiting_log(team: str, number: int) -> list[ev.Event]:
     """The log of a job that asked its person something."""
     at = 1000.0 + number
     place = Place(team=team, channel="C0BENCH", thread_ts=f"{at:.6f}")
@@ -213,29 +115,31 @@ def waiting_log(team: str, number: int) -> list[ev.Event]:
     ]
 
 
-async def some(store: Store, team: str, first: int) -> None:
-    """Every so-manieth of the paused jobs."""
-    for number in range(first, PAUSED, SIDE_BY_SIDE):
-        await pause(store, team, number)
-
-
 async def pause(store: Store, team: str, number: int) -> Job:
     """A job that waits for a person, as an owner leaves it."""
-    log = waiting_log(team, number)
+    log = _waiting_log(team, number)
     job = fold(log)
-    if job is None or outstanding(job, 0.0) != ([], None):
-        raise AssertionError("the job does not wait")
-    key = JobKey(team, job.id)
-    lines = [ev.dump(event) for event in log]
-    await store.jobs.ingest(key, lines[0], dedupe=[f"event {number}"], user=job.latest.request.user)
-    claim = await store.jobs.claim("bench", lease=60, schema=ev.SCHEMA, prefer=key)
-    if claim is None or claim.key != key:
-        raise AssertionError("the job cannot be claimed")
-    await store.jobs.commit(claim, "all", 0, lines, taken=[1], fields=projection(job), schema=ev.SCHEMA)
-    await store.jobs.release(claim, due=None)
+    assert job is not None
+    assert outstanding(job, 0.0) == ([], None), "the job does not wait"
+    of = {"dedupe": [f"event {number}"], "user": job.latest.request.user}
+    await _keep(store, JobKey(team, job.id), log, ingested=of, fields=projection(job))
     return job
 
 
-async def used_memory(store: Store) -> int:
-    """Bytes that the server uses."""
-    return int((await store._server.command("INFO", "memory"))["used_memory"])
+async def keep(store: Store, log: list[ev.Event]) -> JobKey:
+    """A job with that log in a store, owned by nobody."""
+    key = JobKey(PLACE.team, PLACE.job_id)
+    await _keep(store, key, log, ingested={"dedupe": []})
+    return key
+
+
+async def _keep(store: Store, key: JobKey, log: list[ev.Event], *, ingested: dict[str, Any], **options: Any) -> None:
+    lines = [ev.dump(event) for event in log]
+    await store.jobs.ingest(key, lines[0], **ingested)
+    claim = await store.jobs.claim("bench", lease=60, schema=ev.SCHEMA, prefer=key)
+    assert claim is not None
+    assert claim.key == key, "the job cannot be claimed"
+    for at in range(0, len(lines), 250):
+        some, taken = lines[at : at + 250], [] if at else [1]
+        await store.jobs.commit(claim, f"{at}", at, some, taken=taken, schema=ev.SCHEMA, **options)
+    await store.jobs.release(claim, due=None)

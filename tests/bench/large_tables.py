@@ -8,16 +8,14 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from handoff.contracts import Artifact
 from specialists.tools.charts.charts import DrawChart, draw_chart
 from specialists.tools.tables.tables import ProfileTable, profile_table, run_query
 from specialists.tools.tool import FolderWorkbench
-from tests.bench.child import output
-
-Row = Callable[..., None]
+from tests.bench.stage import compare, seconds_of
+from tests.proof_kit import row
 
 SEED = 7
 ROWS, LARGE = 200_000, 30_000_000
@@ -28,64 +26,56 @@ BY_HAND += "print(duckdb.execute(sys.argv[2]).fetchall())"
 OTHER_SQL = "SELECT product, avg(price) AS price FROM orders WHERE country = 'DE' GROUP BY 1 ORDER BY 2 DESC LIMIT 5"
 
 
-async def large_tables(data: Path, row: Row) -> None:
+async def large_tables(data: Path) -> None:
     """Both rows. Each round begins without anything kept of earlier ones."""
     before = os.environ.get("XDG_CACHE_HOME")
     fonts = Path(before or Path.home() / ".cache") / "leadhand" / "matplotlib"
     try:
-        await _beside_by_hand(data, fonts, row)
-        await _second_query(data, fonts, row)
+        await _beside_by_hand(data, fonts)
+        await _second_query(data, fonts)
     finally:
         os.environ.pop("XDG_CACHE_HOME")
         if before is not None:
             os.environ["XDG_CACHE_HOME"] = before
 
 
-async def _beside_by_hand(data: Path, fonts: Path, row: Row) -> None:
+async def _beside_by_hand(data: Path, fonts: Path) -> None:
     file = data / "orders.csv"
     file.write_text(orders(ROWS))
     ours, hands, starts = [], [], []
     for number in range(ROUNDS + 1):
-        hand = await _seconds_of("-m", "tests.bench.table_by_hand", str(file), SQL, str(data / "hand.png"))
-        start = await _seconds_of("-I", "-c", "import duckdb")
-        seconds = await _ours(file, _fresh_cache(data / f"cache{number}", fonts), data / f"bench{number}")
+        hand = await seconds_of("-m", "tests.bench.table_by_hand", str(file), SQL, str(data / "hand.png"))
+        start = await seconds_of("-I", "-c", "import duckdb")
+        _empty_cache(data / f"cache{number}", fonts)
+        seconds = await _ours(file, data / f"bench{number}")
         if number:  # the first warms the disk and the list of fonts
             ours.append(seconds)
             hands.append(hand)
             starts.append(start)
-    whole, hand = statistics.median(map(sum, ours)), statistics.median(hands)
-    row(f"profile, query, chart of {ROWS:,} rows", f"{whole:.2f} s", "", f"{hand:.2f} s")
+    less = [sum(our) - start for our, start in zip(ours, starts, strict=True)]
+    compare(f"profile, query, chart of {ROWS:,} rows, less one start", less, hands, 2.0)
     parts = " + ".join(f"{statistics.median(part):.2f}" for part in zip(*ours, strict=True))
     row("  of that each", f"{parts} s")
     row("  start of a process with DuckDB", f"{statistics.median(starts):.2f} s")
-    over = [(sum(our) - start) / hand for our, hand, start in zip(ours, hands, starts, strict=True)]
-    ratio = statistics.median(over)
-    span = f"{min(over):.2f}-{max(over):.2f} x"
-    row("  less one start, as a multiple of by hand", f"{ratio:.2f} x", "<= 2.00 x", span, met=ratio <= 2)
 
 
-async def _second_query(data: Path, fonts: Path, row: Row) -> None:
+async def _second_query(data: Path, fonts: Path) -> None:
     text = orders(LARGE * ROWS // len(orders(ROWS)))
     file = data / "large.csv"
     file.write_text(text)
-    _fresh_cache(data / "cache-large", fonts)
+    _empty_cache(data / "cache-large", fonts)
     await run_query(SQL, workbench(file, data / "first"))
     times, hands = [], []
     for number in range(ROUNDS):
-        hands.append(await _seconds_of("-c", BY_HAND, str(file), OTHER_SQL))
+        hands.append(await seconds_of("-c", BY_HAND, str(file), OTHER_SQL))
         began = time.perf_counter()
         answer = await run_query(OTHER_SQL, workbench(file, data / f"later{number}"))
         times.append(time.perf_counter() - began)
-        if len(answer.rows) != 5:
-            raise AssertionError("the query has not been answered")
-    label = f"second query on a CSV of {len(text) / 1e6:.0f} MB"
-    row(label, f"{statistics.median(times):.2f} s", "", f"{statistics.median(hands):.2f} s")
-    over = sorted(our / hand for our, hand in zip(times, hands, strict=True))
-    ratio, span = statistics.median(over), f"{over[0]:.2f}-{over[-1]:.2f} x"
-    row("  as a multiple of DuckDB reading it anew", f"{ratio:.2f} x", "<= 1.00 x", span, met=ratio <= 1)
+        assert len(answer.rows) == 5, "the query has not been answered"
+    compare(f"second query on a CSV of {len(text) / 1e6:.0f} MB, beside DuckDB", times, hands, 1.0)
 
 
-async def _ours(file: Path, _: Path, folder: Path) -> tuple[float, float, float]:
+async def _ours(file: Path, folder: Path) -> tuple[float, float, float]:
     bench = workbench(file, folder)
     marks = [time.perf_counter()]
     told = await profile_table(ProfileTable(file="orders.csv"), bench)
@@ -95,25 +85,19 @@ async def _ours(file: Path, _: Path, folder: Path) -> tuple[float, float, float]
     wish = DrawChart(title="Revenue by country", kind="bar", sql=SQL, x="country", y=["revenue"], unit="")
     drawn = await draw_chart(wish, bench)
     marks.append(time.perf_counter())
-    if told.failed or drawn.failed or len(answer.rows) != 5:
-        raise AssertionError(f"{told.text}\n{drawn.text}")
+    assert not told.failed, told.text
+    assert not drawn.failed, drawn.text
+    assert len(answer.rows) == 5
     first, second, third, fourth = marks
     return second - first, third - second, fourth - third
 
 
-async def _seconds_of(*arguments: str) -> float:
-    began = time.perf_counter()
-    await output(*arguments)
-    return time.perf_counter() - began
-
-
-def _fresh_cache(folder: Path, fonts: Path) -> Path:
+def _empty_cache(folder: Path, fonts: Path) -> None:
     """A folder for what is kept, empty but for the list of fonts, which takes seconds to make."""
     (folder / "leadhand").mkdir(parents=True)
     fonts.mkdir(parents=True, exist_ok=True)
     (folder / "leadhand" / "matplotlib").symlink_to(fonts)
     os.environ["XDG_CACHE_HOME"] = str(folder)
-    return folder
 
 
 def workbench(file: Path, folder: Path) -> FolderWorkbench:

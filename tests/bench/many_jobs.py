@@ -2,52 +2,84 @@
 
 from __future__ import annotations
 
+import asyncio
 import statistics
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench.scenario import REQUEST
-from tests.bench.stage import provider
-from tests.bench.two_instances import TwoInstances, Used, two_instances
-
-Row = Callable[..., None]
+from tests.bench.stage import Stage, Used, open_provider, open_stage, tell_level
+from tests.proof_kit import row
 
 LATENCIES_MS = (0, 200)
 ROUNDS = {10: 4, 1: 8, 100: 2, 1000: 1}
 """How often each number of jobs is run. Tens are run again at the end: the ratios are to their mean."""
 WARM = 30
-LEVEL = 1.2
+STEPS = (10, 100, 1000)
+THINKS_MS = 600_000
+STARTED_SECONDS = 150.0
+AT_REST = 3.0
 
 
-async def many_jobs(data: Path, row: Row, most: int = 1000) -> None:
+async def many_jobs(data: Path) -> None:
     """The rows for both latencies."""
     for latency in LATENCIES_MS:
-        async with provider(data, latency) as url, two_instances(data, url) as pair:
-            await pair.jobs(REQUEST, WARM)
-            used = {count: await rounds(pair, count) for count in ROUNDS if count <= most}
-            used[10] += await rounds(pair, 10)
-            tell(row, latency, used, pair)
+        async with open_provider(data, latency) as url, open_stage(data, url, 2) as stage:
+            await stage.jobs(REQUEST, WARM)
+            used = {count: await _rounds(stage, count) for count in ROUNDS}
+            used[10] += await _rounds(stage, 10)
+            for count in sorted(used):
+                _tell_used(f"{count:,} jobs at {latency} ms", count, used[count], used[10])
+            row("  memory of an instance afterwards", f"{stage.memory() / len(stage.bots):.0f} MB")
 
 
-async def rounds(pair: TwoInstances, count: int) -> list[Used]:
-    """What so many jobs at once use, a few times."""
-    return [await pair.jobs(REQUEST, count) for _ in range(ROUNDS[count])]
+async def _rounds(stage: Stage, count: int) -> list[Used]:
+    return [await stage.jobs(REQUEST, count) for _ in range(ROUNDS[count])]
 
 
-def tell(row: Row, latency: int, used: dict[int, list[Used]], pair: TwoInstances) -> None:
-    """A row for each number of jobs: CPU a job of the instances and of the store, memory a job at its peak."""
-    ten = statistics.mean(one.bots for one in used[10]) / 10
-    ten_store = statistics.mean(one.store for one in used[10]) / 10
-    for count in sorted(used):
-        bots = statistics.mean(one.bots for one in used[count]) / count
-        store = statistics.mean(one.store for one in used[count]) / count
-        wall = statistics.median(one.wall for one in used[count])
-        grown = max(one.grown for one in used[count]) / count * 1000
-        met = None if count <= 10 else bots / ten <= LEVEL
-        bar = "" if count <= 10 else f"<= {LEVEL} x"
-        row(f"{count:,} jobs at {latency} ms: CPU a job", f"{bots * 1000:.1f} ms", bar, f"{bots / ten:.2f} x", met=met)
-        met = None if count <= 10 else store / ten_store <= LEVEL
-        row("  of the store", f"{store * 1000:.1f} ms", bar, f"{store / ten_store:.2f} x", met=met)
-        slowed = statistics.mean(one.slowed for one in used[count])
-        row("  memory a job at the most; seconds; slowed by", f"{grown:.0f} kB", f"{wall:.1f} s", f"{slowed:.2f} x")
-    row("  memory of an instance afterwards", f"{pair.memory() / len(pair.bots):.0f} MB")
+def _tell_used(name: str, count: int, used: Sequence[Used], tens: Sequence[Used]) -> None:
+    """CPU a job of the instances and of the store beside that of ten, memory a job at its peak."""
+    for label, of in ((f"{name}: CPU a job", "bots"), ("  of the store", "store")):
+        each, ten = (statistics.mean(getattr(one, of) for one in some) / n for some, n in ((used, count), (tens, 10)))
+        if count > 10:
+            tell_level(label, f"{each * 1000:.1f} ms", each / ten)
+        else:
+            row(label, f"{each * 1000:.1f} ms", "", f"{each / ten:.2f} x")
+    grown, wall = max(one.grown for one in used) / count * 1000, statistics.median(one.wall for one in used)
+    slowed = statistics.mean(one.slowed for one in used)
+    row("  memory a job at the most; seconds; slowed by", f"{grown:.0f} kB", f"{wall:.1f} s", f"{slowed:.2f} x")
+
+
+# ---------------------------------------------------------------- jobs whose models think for minutes
+
+
+async def held_jobs(data: Path) -> None:
+    """Memory and CPU of each job that waits for its model, by steps; then status and Home while all are under way."""
+    async with open_provider(data, THINKS_MS) as url, open_stage(data, url, 2, LEADHAND_SILENCE="900") as stage:
+        await _begin(stage, 20)  # what is loaded and kept with the first jobs is no part of a job
+        jobs, memory = 20, stage.memory()
+        few = await stage.tell_looks(f"with {jobs} jobs under way")
+        earlier = 0.0
+        for count in STEPS:
+            await _begin(stage, count)
+            each = (stage.memory() - memory) / count * 1000
+            jobs, memory = jobs + count, stage.memory()
+            name, figure = f"{count:,} more jobs wait for models: memory of each", f"{each:.0f} kB"
+            # From a hundred on, what they hold is more than what the allocator keeps in hand.
+            if count > 100:
+                tell_level(name, figure, each / earlier)
+            else:
+                row(name, figure)
+            earlier, (bots, _) = each, await stage.watched()
+            row(f"  CPU of each of {jobs:,} in a second", f"{bots / jobs * 1000:.0f} us")
+        await stage.tell_looks(f"with {jobs:,} jobs under way", few)
+
+
+async def _begin(stage: Stage, count: int) -> None:
+    """Begin so many jobs, and wait until each has a card and waits for its planner."""
+    cards = stage.workspace.call_count("chat.postMessage")
+    await stage.say(REQUEST, count)
+    await stage.workspace.until(
+        lambda: stage.workspace.call_count("chat.postMessage") >= cards + count, timeout=STARTED_SECONDS
+    )
+    await asyncio.sleep(AT_REST)

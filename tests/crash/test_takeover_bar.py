@@ -9,9 +9,9 @@ from collections import Counter
 from dataclasses import replace
 
 from handoff import events as ev
-from specialists.registry import load_crew
 from specialists.tools.tool import ToolOutcome, Workbench
-from tests.bench.scenario import CREW, REQUEST, LookupArguments, lookup, lookups
+from tests.bench.scenario import REQUEST, LookupArguments, lookup, make_six
+from tests.bench.stage import settings_of
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import SCRIPTS, purpose_of
@@ -49,7 +49,7 @@ async def test_a_kill_in_the_first_layer_repeats_only_what_was_in_flight(server_
         ran[arguments.part] += 1
         return await lookup(arguments, workbench)
 
-    crew = load_crew(CREW, {name: replace(tool, run=counted) for name, tool in lookups().items()})
+    crew = make_six(counted)
     async with scene_on(server_url, rate_limits=False) as scene, ProviderServer(held) as server:
         store = await emptied(server_url)
         killed = await _bot(scene, server, server_url)
@@ -80,17 +80,8 @@ async def test_a_kill_in_the_first_layer_repeats_only_what_was_in_flight(server_
 
 async def _bot(scene: Scene, server: ProviderServer, url: str) -> asyncio.subprocess.Process:
     """The bot of the benchmark, in a process of its own, once it is there."""
-    settings = {
-        "SLACK_BOT_TOKEN": scene.workspace.bot_token,
-        "SLACK_APP_TOKEN": scene.workspace.app_token,
-        "SLACK_API_URL": scene.workspace.api_url,
-        "REDIS_URL": url,
-        "OPENAI_API_KEY": "bar",
-        "OPENAI_BASE_URL": server.openai_url,
-        "LEADHAND_MODEL": "openai",
-        "LEADHAND_LEASE": "1",
-        "LEADHAND_SLACK_UNLIMITED": "1",
-    }
+    more = {"LEADHAND_LEASE": "1", "LEADHAND_SLACK_UNLIMITED": "1"}
+    settings = settings_of(scene.workspace, url, server.openai_url, **more)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.bench.bot", env={**os.environ, **settings}, stdout=asyncio.subprocess.PIPE
     )

@@ -1,7 +1,7 @@
-"""A brain for the benchmark's growing jobs: one question, a question to people, or so many parts in three crews.
+"""A brain for the benchmark's growing jobs: one question, or so many parts in three crews.
 
-What is played follows from the request: `Work out 57 parts ...` is spread over the crews there are, `Book a room ...`
-asks in which city, and anything else is one specialist's.
+What is played follows from the request: `Work out 57 parts ...` is spread over the crews there are, and anything else
+is one specialist's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from handoff.contracts import ToolCall
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 
-CITIES = ("Oslo", "Bergen")
 FURTHER = "The road of way {way} climbs over the fell, and it is closed when there is snow. " * 4
 
 
@@ -33,8 +32,6 @@ def _request(texts: str) -> str:
 
 
 def _plan(brief: str, asked: str) -> dict[str, Any]:
-    if "Book a room" in asked:
-        return {"who": "asker"}
     found = re.search(r"Work out (\d+) parts", asked)
     if found is None:
         return {"who": "quick"}
@@ -65,9 +62,6 @@ def _plan(brief: str, asked: str) -> dict[str, Any]:
 
 def _specialist(texts: str) -> Reply:
     task = texts.partition("# Task\n")[2]
-    if "Book a room" in task and not any(city in texts for city in CITIES):
-        asks = {"reason": "ambiguous_input", "message": "In which city is it to be?", "options": list(CITIES)}
-        return Reply(calls=(ToolCall(id="asks", name="escalate", arguments=asks),), stop="tool_use")
     said = "What was asked is worked out, and it is as it should be."
     if way := re.search(r"by way (\d+)", task):
         said = f"By way {way[1]} it is {400 + int(way[1])} km from Oslo to Bergen. " + FURTHER.format(way=way[1])
