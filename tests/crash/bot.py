@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,10 @@ from bot.app import running
 from bot.command_line.serve import open_slack_connection
 from bot.settings import Settings
 from bot.store.redis.redis_store import Store
-from specialists.registry import load_crew
-from specialists.tools.tool import Tool
 from tests.crash.points import Passages
-from tests.crash.proxies import WatchedModel, watched_slack, watched_store, watched_tools
-from tests.crash.scenarios import SCENARIOS, PlayedModel, Scenario, tools
+from tests.crash.proxies import watch_model, watched_slack, watched_store, watched_tools
+from tests.crash.scenarios import SCENARIOS, PlayedModel, make_office
 from tests.nursery.forks import serve
-
-CREW = Path(__file__).parent / "crew"
 
 
 @dataclass(frozen=True)
@@ -43,12 +38,8 @@ class Start:
     later: float = 0.0
 
 
-async def work(
-    start: Start,
-    scenarios: Mapping[str, Scenario] = SCENARIOS,
-    made: Callable[[Path], Mapping[str, Tool]] = tools,
-) -> None:
-    """Be that bot, until killed. `made` makes the tools of its crew."""
+async def work(start: Start) -> None:
+    """Be that bot, until killed."""
     passages = Passages(Path(start.passages), start.crash_at)
     settings = Settings(
         env={},
@@ -56,11 +47,11 @@ async def work(
         app_token=start.app_token,
         slack_api_url=start.api_url,
         slack_unlimited=True,
-        terms=scenarios[start.scenario].terms,
+        terms=SCENARIOS[start.scenario].terms,
     )
     store = await Store.connect(start.store_url, prefix=start.prefix, clock_offset_ms=round(start.later * 1000))
-    model = WatchedModel(PlayedModel(scenarios[start.scenario]), passages)
-    crew = load_crew(CREW, watched_tools(made(Path(start.far_side)), passages))
+    model = watch_model(PlayedModel(SCENARIOS[start.scenario]), passages)
+    crew = make_office(Path(start.far_side), lambda tools: watched_tools(tools, passages))
     with watched_slack(passages):
         async with (
             watched_store(store, passages) as watched,

@@ -20,7 +20,7 @@ from bot.models.chosen_model import ChosenModel
 from bot.slack.send.elsewhere import KEY
 from bot.slack.send.web_calls import make_client
 from bot.store.redis.redis_store import Store
-from handoff.contracts import Tier, Turn
+from handoff.contracts import Turn
 from specialists.model import ModelCall
 from specialists.tools.tool import Tool
 from tests.crash.points import Passages
@@ -36,20 +36,8 @@ WRITES = {
     "audit": frozenset({"note"}),
 }
 READS = {
-    "jobs": frozenset(
-        {
-            "log",
-            "inbox",
-            "head",
-            "heads",
-            "glance",
-            "list_asked_by",
-            "keys_asked_by",
-            "number_asked_by",
-            "keys_under_way",
-        }
-        | {"next_due", "forgotten"}
-    ),
+    "jobs": frozenset({"log", "inbox", "head", "heads", "glance", "next_due", "forgotten"})
+    | frozenset({"list_asked_by", "keys_asked_by", "number_asked_by", "keys_under_way"}),
     "outbox": frozenset({"messages", "read_left_behind"}),
     "blobs": frozenset({"get", "count", "jobs_that_read"}),
     "schedules": frozenset({"read", "of", "due", "next_due"}),
@@ -59,40 +47,34 @@ READS = {
 """The methods of a store's parts. Its own only read."""
 
 
-class WatchedStore:
-    """A store whose writes have names."""
+class Watched:
+    """Something that has other things in place of some of its own, by their names."""
 
-    def __init__(self, store: Store, passages: Passages) -> None:
-        self._store = store
-        self._parts = {name: WatchedPart(name, getattr(store, name), passages) for name in WRITES}
+    def __init__(self, whole: Any, instead: Mapping[str, Any]) -> None:
+        self._whole, self._instead = whole, instead
 
     def __getattr__(self, name: str) -> Any:
-        return self._parts.get(name) or getattr(self._store, name)
+        return self._instead[name] if name in self._instead else getattr(self._whole, name)
 
 
-class WatchedPart:
+def watch_part(name: str, part: Any, passages: Passages) -> Watched:
     """A part of a store whose writes have names."""
 
-    def __init__(self, name: str, part: Any, passages: Passages) -> None:
-        self._name = name
-        self._part = part
-        self._passages = passages
+    def watch(method: str) -> Callable[..., Awaitable[Any]]:
+        call = getattr(part, method)
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._part, name)
-        return self._watched(name, found) if name in WRITES[self._name] else found
-
-    def _watched(self, name: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @functools.wraps(call)
         async def watched(*args: Any, **options: Any) -> Any:
-            what = written(self._name, name, args)
-            self._passages.at("before", *what)
+            what = written(name, method, args)
+            passages.at("before", *what)
             answer = await call(*args, **options)
-            if name != "claim" or answer is not None:
-                self._passages.at("after", *what)
+            if method != "claim" or answer is not None:
+                passages.at("after", *what)
             return answer
 
         return watched
+
+    return Watched(part, {method: watch(method) for method in WRITES[name]})
 
 
 def written(part: str, name: str, args: tuple[Any, ...]) -> list[str]:
@@ -129,44 +111,14 @@ def _key(key: str) -> str:
     return kind if kind in {"file", "receipt"} else rest
 
 
-class WatchedModel:
+def watch_model(model: ChosenModel, passages: Passages) -> ChosenModel:
     """A model whose calls have names."""
 
-    def __init__(self, model: ChosenModel, passages: Passages) -> None:
-        self._model = model
-        self._passages = passages
+    async def reply(call: ModelCall) -> Turn:
+        async with passages.around(f"model {call.purpose}"):
+            return await model.reply(call)
 
-    @property
-    def label(self) -> str:
-        """See `Model.label`."""
-        return self._model.label
-
-    @property
-    def provider(self) -> str:
-        """See `ChosenModel.provider`."""
-        return self._model.provider
-
-    @property
-    def tiers(self) -> Mapping[Tier, str]:
-        """See `ChosenModel.tiers`."""
-        return self._model.tiers
-
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
-        """See `ChosenModel.price`."""
-        return self._model.price(tier, tokens_in, tokens_out)
-
-    async def reply(self, call: ModelCall) -> Turn:
-        """See `Model.reply`."""
-        async with self._passages.around(f"model {call.purpose}"):
-            return await self._model.reply(call)
-
-    async def warm(self) -> None:
-        """See `ChosenModel.warm`."""
-        await self._model.warm()
-
-    async def close(self) -> None:
-        """See `Model.close`."""
-        await self._model.close()
+    return cast("ChosenModel", Watched(model, {"reply": reply}))
 
 
 def watched_tools(tools: Mapping[str, Tool], passages: Passages) -> dict[str, Tool]:
@@ -241,6 +193,7 @@ def watched_slack(passages: Passages) -> Iterator[None]:
 async def watched_store(store: Store, passages: Passages) -> AsyncIterator[Store]:
     """A watched store, closed at the end."""
     try:
-        yield cast("Store", WatchedStore(store, passages))  # it has all methods, by way of __getattr__
+        parts = {name: watch_part(name, getattr(store, name), passages) for name in WRITES}
+        yield cast("Store", Watched(store, parts))  # it has all methods, by way of __getattr__
     finally:
         await store.close()

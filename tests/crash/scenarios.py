@@ -17,17 +17,19 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.models.choosing import ANTHROPIC_TIERS
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import TERMS
 from bot.slack.send.outbox import STREAMED
 from bot.workspace.person import Attached
 from bot.workspace.refusal import ActionFailed
 from handoff import events as ev
-from handoff.contracts import Asking, Terms, Tier, ToolCall, Turn, Usage
+from handoff.contracts import Asking, Terms, ToolCall, Turn, Usage
 from handoff.effects import answer_key
+from specialists.crew import Crew
 from specialists.model import ModelCall
 from specialists.tools.messages import messages
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
+from tests.proof_kit import Worker, make_crew
 from tests.system.brains import subtask
 from tests.system.scene import Talk, buttons, eventually
 
@@ -122,31 +124,17 @@ async def asks_first(call: ModelCall) -> Turn:
     return WHICH_CITY
 
 
-async def writes(call: ModelCall) -> Turn:
-    """A letter, and again if somebody says that it was not sent; then the end."""
-    replies = [reply for message in call.messages for reply in message.replies]
-    if replies and "not carried out" not in replies[-1].text:
-        return result("It is sent.")
-    wish = ToolCall(id=f"letter_{len(replies)}", name="send_letter", arguments={"text": "tea is ready"})
-    return Turn(text="", calls=(wish,), stop="tool_use", usage=Usage(calls=1))
+def writes(tool: str, **arguments: str) -> Words:
+    """A call of a tool that writes, and again if somebody says that it was not carried out; then the end."""
 
+    async def words(call: ModelCall) -> Turn:
+        replies = [reply for message in call.messages for reply in message.replies]
+        if replies and "not carried out" not in replies[-1].text:
+            return result("It is sent.")
+        wish = ToolCall(id=f"{tool}_{len(replies)}", name=tool, arguments=arguments)
+        return Turn(text="", calls=(wish,), stop="tool_use", usage=Usage(calls=1))
 
-async def asks_and_writes(call: ModelCall) -> Turn:
-    """A parcel, which has to be approved, and again if somebody says that it was not sent; then the end."""
-    replies = [reply for message in call.messages for reply in message.replies]
-    if replies and "not carried out" not in replies[-1].text:
-        return result("It is sent.")
-    wish = ToolCall(id=f"parcel_{len(replies)}", name="send_parcel", arguments={"text": "tea is ready"})
-    return Turn(text="", calls=(wish,), stop="tool_use", usage=Usage(calls=1))
-
-
-async def asks_and_sends(call: ModelCall) -> Turn:
-    """A message to another channel, which has to be approved; then the end."""
-    replies = [reply for message in call.messages for reply in message.replies]
-    if replies and "not carried out" not in replies[-1].text:
-        return result("It is sent.")
-    wish = ToolCall(id=f"note_{len(replies)}", name="send_message", arguments={"to": "#sales", "text": "tea is ready"})
-    return Turn(text="", calls=(wish,), stop="tool_use", usage=Usage(calls=1))
+    return words
 
 
 async def nothing(_: Talk, __: Path) -> None:
@@ -207,8 +195,12 @@ async def approves(talk: Talk, far_side: Path) -> None:
 
 async def stops(talk: Talk, _: Path) -> None:
     """Say stop once the work has begun."""
-    await talk.until(lambda job: job.latest.work and all(w.state == "in_progress" for w in job.latest.work.values()))
+    await _begun(talk)
     await talk.say("@leadhand stop")
+
+
+async def _begun(talk: Talk) -> None:
+    await talk.until(lambda job: job.latest.work and all(w.state == "in_progress" for w in job.latest.work.values()))
 
 
 async def stops_the_answer(talk: Talk, _: Path) -> None:
@@ -234,7 +226,7 @@ async def _half_written(talk: Talk) -> bool:
 
 async def corrects(talk: Talk, _: Path) -> None:
     """Say how it is wanted once the work has begun."""
-    await talk.until(lambda job: job.latest.work and all(w.state == "in_progress" for w in job.latest.work.values()))
+    await _begun(talk)
     await talk.say("in a red pot please")
 
 
@@ -298,6 +290,27 @@ def tools(far_side: Path) -> dict[str, Tool]:
     }
 
 
+WRITER_TOOLS = ("make_files", "send_letter", "send_parcel", "send_message")
+WORKERS = {
+    "writer": Worker("Writes. Cannot read tables.", WRITER_TOOLS, more={"approve": "{send_letter: never}"}),
+    "reviewer": Worker("Reviews a text. Cannot write one.", ("count_words",)),
+    **{
+        f"{crew}/{name}": Worker(f"Is the {name}. Cannot read tables.")
+        for crew, names in {"office": ("proofer", "speller"), "press": ("editor", "reporter")}.items()
+        for name in names
+    },
+}
+INSIDE = {
+    "office": "Does what takes several people. Cannot read tables.",
+    "press": "Does what several people have to look at. Cannot read tables.",
+}
+
+
+def make_office(far_side: Path, wrap: Callable[[dict[str, Tool]], dict[str, Tool]] = dict) -> Crew:
+    """Return the crew of these scenarios. `wrap` puts something around its tools."""
+    return make_crew(WORKERS, wrap(tools(far_side)), INSIDE)
+
+
 @dataclass(frozen=True)
 class Scenario:
     """A request and all that goes with it. `words` are by the purpose of a call.
@@ -320,34 +333,16 @@ class Scenario:
     new: tuple[str, ...] = ()
 
 
-class PlayedModel:
+class PlayedModel(RehearsalModel):
     """A model that says a scenario's words."""
 
-    label = provider = "played"
-
     def __init__(self, scenario: Scenario) -> None:
-        self._scenario = scenario
-
-    @property
-    def tiers(self) -> Mapping[Tier, str]:
-        """See `ChosenModel.tiers`."""
-        return ANTHROPIC_TIERS
-
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
-        """See `ChosenModel.price`: nobody knows one."""
-        del tier, tokens_in, tokens_out
-        return None
+        super().__init__()
+        self._words = {"verifier": says(turn(json.dumps(FINE))), **scenario.words}
 
     async def reply(self, call: ModelCall) -> Turn:
         """See `Model.reply`."""
-        words = {"verifier": says(turn(json.dumps(FINE))), **self._scenario.words}
-        return await words[call.purpose](call)
-
-    async def warm(self) -> None:
-        """See `ChosenModel.warm`."""
-
-    async def close(self) -> None:
-        """See `Model.close`."""
+        return await self._words[call.purpose](call)
 
 
 WRITER = subtask("text", "writer")
@@ -381,6 +376,10 @@ REFUTED = {
     "contradictions": [],
 }
 FINE = {**REFUTED, "sentences": []}
+CANVAS = {
+    "planner": planned(WRITER),
+    "specialist:writer": says(turn("", ("make_files", {"canvas": True})), result("A canvas.")),
+}
 LOOKS = (
     *(f"after commit {look}" for look in ("BriefRefined", "AnswerVerified")),
     *(f"after model {mind}" for mind in ("refiner", "verifier", "synthesizer")),
@@ -434,17 +433,11 @@ _ALL = (
     ),
     Scenario(
         "canvas",
-        {
-            "planner": planned(WRITER),
-            "specialist:writer": says(turn("", ("make_files", {"canvas": True})), result("A canvas.")),
-        },
+        CANVAS,
     ),
     Scenario(
         "canvas_direct",
-        {
-            "planner": planned(WRITER),
-            "specialist:writer": says(turn("", ("make_files", {"canvas": True})), result("A canvas.")),
-        },
+        CANVAS,
         channel="@leadhand",
         new=("canvases.access.set", "outbox.done file"),
     ),
@@ -480,7 +473,7 @@ _ALL = (
         "write",
         {
             "planner": planned(WRITER),
-            "specialist:writer": writes,
+            "specialist:writer": writes("send_letter", text="tea is ready"),
         },
         people=checks,
         letters=1,
@@ -488,7 +481,7 @@ _ALL = (
     ),
     Scenario(
         "approval",
-        {"planner": planned(WRITER), "specialist:writer": asks_and_writes},
+        {"planner": planned(WRITER), "specialist:writer": writes("send_parcel", text="tea is ready")},
         people=approves,
         letters=1,
         may_ask=True,
@@ -496,7 +489,7 @@ _ALL = (
     ),
     Scenario(
         "message",
-        {"planner": planned(WRITER), "specialist:writer": asks_and_sends},
+        {"planner": planned(WRITER), "specialist:writer": writes("send_message", to="#sales", text="tea is ready")},
         people=approves,
         new=("elsewhere",),
         sent=1,

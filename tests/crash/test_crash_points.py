@@ -20,9 +20,9 @@ from bot.store.redis.redis_audit import Audit
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Blobs, KeptSettings, OutboxRecords, Schedules, Store
 from bot.store.redis_server import Server
-from tests.crash.__main__ import BOTS, kill_at_all, stages_on
+from tests.crash.__main__ import kill_at_all, stages_on
 from tests.crash.play import Broke, Stage, Undisturbed
-from tests.crash.proxies import READS, WRITES, request_name, written
+from tests.crash.proxies import READS, WRITES
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import nursery
 
@@ -42,8 +42,7 @@ LANES = 8
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stages(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[list[Stage]]:
     """Workspaces to play in, side by side."""
-    folder = tmp_path_factory.mktemp("bots")
-    async with nursery(folder, BOTS) as bots, stages_on(server_url, bots, folder, LANES) as made:
+    async with stages_on(server_url, tmp_path_factory.mktemp("bots"), LANES) as made:
         yield made
 
 
@@ -117,13 +116,3 @@ def test_all_requests_to_slack_go_through_one_session() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open_session"
     ]
     assert made == ["bolt_dispatch.py", "web_calls.py"]
-
-
-def test_points_are_named_without_ids_that_are_new_in_each_run() -> None:
-    for key, name in (("1.0:card", "card"), ("1.0:file:c0ffee", "file"), ("1.0:receipt:2.0", "receipt")):
-        assert written("outbox", "begin", (None, key)) == [f"outbox.begin {name}"]
-
-
-def test_requests_are_named_by_method() -> None:
-    assert request_name("https://slack.com/api/chat.postMessage") == "chat.postMessage"
-    assert request_name("https://files.slack.com/upload/v1/abc") == "upload"

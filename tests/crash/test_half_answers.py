@@ -20,13 +20,10 @@ from bot.workspace.refusal import ActionFailed
 from handoff.effects import answer_key
 from handoff.state.job_state import Job
 from specialists.model import ModelCall, ModelError
-from specialists.registry import load_crew
-from tests.crash.__main__ import BOTS, stages_on
-from tests.crash.bot import CREW
+from tests.crash.__main__ import stages_on
 from tests.crash.play import LATER, Stage
 from tests.crash.points import passed
-from tests.crash.scenarios import SCENARIOS, PlayedModel, Turn, Words, says, stops_short, tools, turn
-from tests.nursery.nursery import nursery
+from tests.crash.scenarios import SCENARIOS, PlayedModel, Turn, Words, make_office, says, stops_short, turn
 from tests.system.scene import Json, Talk, bot_in, eventually, shown
 
 on_one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -119,8 +116,7 @@ ENDINGS = (
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     """A workspace to play in."""
-    folder = tmp_path_factory.mktemp("bots")
-    async with nursery(folder, BOTS) as bots, stages_on(server_url, bots, folder, 1) as made:
+    async with stages_on(server_url, tmp_path_factory.mktemp("bots"), 1) as made:
         yield made[0]
 
 
@@ -137,7 +133,7 @@ async def half_written(stage: Stage, point: str, words: Words, meanwhile: Act) -
         await meanwhile(talk)
         scenario: Mapping[str, Words] = {**SCENARIOS[NAME].words, "synthesizer": words}
         model = PlayedModel(replace(SCENARIOS[NAME], words=scenario))
-        crew = load_crew(CREW, tools(Path(start.far_side)))
+        crew = make_office(Path(start.far_side))
         options = {"prefix": start.prefix, "model": model, "crew": crew, "later": LATER}
         async with bot_in(stage.workspace, stage.url, slack_unlimited=True, **options):
             yield talk
