@@ -16,8 +16,9 @@ import tempfile
 from pathlib import Path
 
 from tests.chaos.invariants import examine, whole_run
-from tests.chaos.report import report, say
+from tests.chaos.report import report
 from tests.chaos.run import Options, started
+from tests.proof_kit import say
 
 
 async def main(options: Options, folder: Path) -> bool:

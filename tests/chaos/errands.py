@@ -14,7 +14,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Literal, get_args
 
-CREW = Path(__file__).parent / "crew"
+from tests.proof_kit import Worker, write_crew
+
 FILE_NAME = "figures.csv"
 """Both files of an errand have this name: they must be told apart all the same."""
 
@@ -65,6 +66,28 @@ HALTED_AT = 2
 STREAMED = ("streamed", "halted")
 """Whose answers take long to write."""
 SUPERVISED: tuple[Kind, ...] = ("ladder", "revised", "nested", "disputed", "made", "costly")
+_FIGURE = "Works out one figure. Cannot make files."
+_FIGURE_OF_OFFICE = Worker("Works out one figure of the office. Cannot make files.", model="fast")
+WORKERS: Mapping[str, Worker] = MappingProxyType(
+    {
+        **dict.fromkeys(("clerk_a", "clerk_b", "clerk_c", "loner"), Worker(_FIGURE, model="fast")),
+        "doubter": Worker(_FIGURE),
+        "refuser": Worker(_FIGURE, model="fast", more={"fallback": "clerk_b"}),
+        "weigher": Worker("Weighs one figure. Cannot make files.", ("weigh",), "fast"),
+        "booker": Worker("Enters a record in the book.", ("enter_record",), "fast"),
+        "filer_a": Worker("Makes one file with a figure in it.", ("make_file_a",), "fast"),
+        "filer_b": Worker("Makes one file with a figure in it.", ("make_file_b",), "fast"),
+        **dict.fromkeys(("office/scribe_a", "office/scribe_b"), _FIGURE_OF_OFFICE),
+        "office/archive/keeper": Worker("Looks up one figure. Cannot make files.", model="fast"),
+    }
+)
+"""Who does the parts; no two who make files or enter records share a tool."""
+INNER_CREWS: Mapping[str, str] = MappingProxyType(
+    {
+        "office": "Works out figures that take several people. Cannot make files.",
+        "office/archive": "Looks up figures of old. Cannot make files.",
+    }
+)
 PEOPLE = ("ana", "ben", "cleo")
 CHANNELS = ("#general", "#sales")
 CITIES = ("Oslo", "Bergen")
@@ -178,6 +201,13 @@ class Errand:
         if self.kind == "nested" and part == "a":
             return together(str(figure(name, inner)) for inner in ("x", "y", "k"))
         return str(figure(name, part))
+
+
+def write_errands_crew(folder: Path) -> Path:
+    """Write the crew that does the errands, which may have one specialist made, and return its folder."""
+    write_crew(folder, WORKERS, INNER_CREWS)
+    (folder / "crew.yml").write_text("make: {tools: [weigh], at_most: 1, fallback: clerk_b}\n", encoding="utf-8")
+    return folder
 
 
 def errands(seed: int) -> Sequence[Errand]:

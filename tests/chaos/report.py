@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,22 +11,11 @@ from handoff import events as ev
 from tests.chaos.errands import SUPERVISED
 from tests.chaos.invariants import Found, Violation
 from tests.chaos.run import Run
+from tests.proof_kit import row, say
 from tests.system.scene import shown
 
 COUNTED = ("taken_over", "fenced", "reconciled", "set_aside", "stalled", "store_away", "store_back")
 SHOWN = 20
-
-
-def row(name: str, figure: str, bar: str = "", *, met: bool | None = None) -> None:
-    """One figure beside its bar."""
-    mark = "" if met is None else "ok" if met else "MISSED"
-    say(f"{name:<46} {figure:>12} {bar:>12}  {mark}".rstrip())
-
-
-def say(line: str) -> None:
-    """One line on standard output."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def report(run: Run, found: Sequence[Found], general: Sequence[Violation]) -> bool:

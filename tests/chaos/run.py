@@ -22,7 +22,7 @@ from bot.workspace.refusal import ActionFailed
 from handoff import events as ev
 from tests.chaos import faults
 from tests.chaos.crossings import Crossings
-from tests.chaos.errands import CREW, errands
+from tests.chaos.errands import errands, write_errands_crew
 from tests.chaos.far_side import FarSide
 from tests.chaos.instances import RESTS, Instance
 from tests.chaos.models import Models
@@ -35,6 +35,7 @@ from tests.chaos.teams import Team, open_one, open_several
 from tests.chaos.toolkit import FAR_SIDE
 from tests.chaos.watch import Watch
 from tests.nursery.nursery import nursery
+from tests.specialists.local_web import serving
 from tests.store.kit import free_port
 from tests.system.installing import Browser
 
@@ -329,7 +330,8 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
         *proxies, front = [await stack.enter_async_context(Proxy(redis.port)) for _ in range(faults.INSTANCES + 1)]
         models = Models(options.seed, calm=options.calm)
         await stack.enter_async_context(models.server)
-        far_side = await stack.enter_async_context(FarSide(options.seed, calm=options.calm))
+        far_side = FarSide(options.seed, calm=options.calm)
+        book = await stack.enter_async_context(serving(far_side.enter))
         ports = [free_port() for _ in proxies]
         if options.teams:
             balancer = await stack.enter_async_context(Proxy(*ports))
@@ -349,7 +351,10 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
             session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
             browser = Browser(teams[0].workspace, balancer.port, session)
             moves = Moves(options.seed, options.seconds, teams, instances, store, browser, crossings)
-        shared = _environment(teams, models, far_side, moves)
+        shared = _environment(teams, models, moves) | {
+            "LEADHAND_CREW": str(write_errands_crew(folder / "crew")),
+            FAR_SIDE: book.url(""),
+        }
         for instance, proxy, port in zip(instances, proxies, ports, strict=True):
             instance.env |= {**shared, "REDIS_URL": f"redis://127.0.0.1:{proxy.port}", "LEADHAND_PORT": str(port)}
         watch = Watch(
@@ -359,25 +364,11 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
             lambda: any(one.up and proxy.is_open for one, proxy in zip(instances, proxies, strict=True)),
         )
         stack.push_async_callback(watch.close)
-        yield Run(
-            options,
-            folder,
-            teams,
-            redis,
-            proxies,
-            front,
-            instances,
-            models,
-            far_side,
-            store,
-            watch,
-            visits,
-            moves,
-            crossings,
-        )
+        places = (redis, proxies, front, instances, models, far_side, store, watch)
+        yield Run(options, folder, teams, *places, visits, moves, crossings)
 
 
-def _environment(teams: list[Team], models: Models, far_side: FarSide, moves: Moves | None) -> dict[str, str]:
+def _environment(teams: list[Team], models: Models, moves: Moves | None) -> dict[str, str]:
     first = teams[0].workspace
     who, admin = first.identity, first.person(ADMIN).id
     tokens = {"SLACK_BOT_TOKEN": who.bot_token, "SLACK_APP_TOKEN": who.app_token}
@@ -399,7 +390,6 @@ def _environment(teams: list[Team], models: Models, far_side: FarSide, moves: Mo
         "LEADHAND_MODEL_DEEP": "deep",
         # None of them may take the DEEP calls a minute.
         "LEADHAND_ROLES": "planner balanced, replanner balanced, synthesizer balanced, verifier balanced",
-        "LEADHAND_CREW": str(CREW),
         "LEADHAND_LEASE": str(LEASE),
         RESTS: str(LEASE),
         "LEADHAND_SLOTS": str(SLOTS),
@@ -409,7 +399,6 @@ def _environment(teams: list[Team], models: Models, far_side: FarSide, moves: Mo
         "LEADHAND_RATES": f"deep: {DEEP} requests",
         "LEADHAND_BUDGET_JOB": f"{BUDGET} tokens",
         "LEADHAND_ADMINS": ", ".join(f"{team.id}:{admin}" for team in teams),
-        FAR_SIDE: far_side.url,
     }
 
 

@@ -6,16 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.short import held_for_twenty_seconds
+from tests.chaos.invariants import examine, whole_run
+from tests.chaos.report import report
+from tests.chaos.run import Options, started
+from tests.patience import patience
 
-SEED = 83
+SEED, SECONDS = 83, 20.0
+LEAST_ENDED, LEAST_FAULTS = 10, 10
+"""Requests and faults: a run in which hardly anything happened shows nothing."""
 
 
 @pytest.mark.timeout(1200)
-async def test_everything_ends_once_whatever_dies(tmp_path: Path) -> None:
-    assert await held_for_twenty_seconds(SEED, tmp_path) == []
-
-
-@pytest.mark.timeout(1200)
-async def test_nothing_crosses_between_teams_whatever_dies(tmp_path: Path) -> None:
-    assert await held_for_twenty_seconds(SEED, tmp_path, teams=True) == []
+@pytest.mark.parametrize("teams", [False, True], ids=["one team", "several teams"])
+async def test_everything_ends_once_and_nothing_crosses_whatever_dies(tmp_path: Path, *, teams: bool) -> None:
+    options = Options(SEED, SECONDS, rate=1.2, open=12, settle=patience(), teams=teams)
+    async with started(options, tmp_path) as run:
+        await run.go()
+        found, general = await examine(run), await whole_run(run)
+        report(run, found, general)
+    assert not general
+    assert not [f"{each.visit.key.job} {one.kind}: {one.text}" for each in found for one in each.violations]
+    assert sum(ask.over for each in found if each.job for ask in each.job.asks) >= LEAST_ENDED
+    assert run.faults().total() >= LEAST_FAULTS
