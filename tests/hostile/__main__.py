@@ -9,45 +9,15 @@ import argparse
 import asyncio
 import json
 import sys
-import tempfile
 import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bot.store.embedded import start_embedded, stop_embedded
-from tests.hostile import dojo, dojo_play
-from tests.hostile.own_orders import drawn
-from tests.hostile.own_play import all_played
-from tests.hostile.own_report import told
+from tests.hostile import dojo, dojo_play, own_play
+from tests.proof_kit import say
 
-LANES = 4
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)
-
-
-async def _dojo(seed: int) -> tuple[dict[str, Any], list[str]]:
-    """AgentDojo's suites: figures, and what went wrong."""
-    if lacking := dojo.missing():
-        return {"skipped": lacking}, [lacking]
-    return await dojo_play.all_played(seed, _say)
-
-
-async def _own(seed: int) -> tuple[dict[str, Any], list[str]]:
-    """Our own cases: figures, and what went wrong."""
-    with tempfile.TemporaryDirectory(prefix="leadhand-hostile-") as folder:
-        data = Path(folder)
-        url = await start_embedded(data)
-        try:
-            ends, broke = await all_played(url, drawn(seed), LANES, _say)
-        finally:
-            await stop_embedded(data)
-    return told(ends, broke)
-
-
-SUITES = {"dojo": _dojo, "own": _own}
+SUITES = {"dojo": dojo_play.play_all, "own": own_play.play_all}
 
 
 async def main(seed: int, only: str) -> tuple[dict[str, Any], list[str]]:
@@ -71,8 +41,8 @@ if __name__ == "__main__":
     given = parser.parse_args()
     counted, faults = asyncio.run(main(given.seed, given.only))
     shown = json.dumps(counted, indent=2)
-    _say(shown)
+    say(shown)
     if given.json:
         given.json.write_text(shown + "\n", encoding="utf-8")
-    _say("\n".join(faults) or "Nothing was written, sent or shown without leave.")
+    say("\n".join(faults) or "Nothing was written, sent or shown without leave.")
     sys.exit(1 if faults else 0)

@@ -5,12 +5,9 @@ A model works, a person decides on each card, and the job goes on until its part
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from bot.jobs.attempt import Around, run_attempt
@@ -26,22 +23,12 @@ from handoff.state.job_state import Ask, Job
 from handoff.state.state_values import Question
 from specialists.crew import Crew
 from specialists.model import Model
-from specialists.registry import load_crew
 from specialists.tools.tool import Tool
+from tests.proof_kit import Worker, make_crew
 
 WHO = "worker"
 REQUEST = "1.0"
 REQUESTER = "U1"
-_PAGE = """\
----
-name: worker
-description: Does what is asked with the tools it has.
-tools: [{tools}]
-model: fast
-max_turns: 50
----
-You are the worker.
-"""
 
 
 class Person(Protocol):
@@ -157,13 +144,10 @@ def begun(text: str, *, quoted: str = "") -> Desk:
     return desk
 
 
-@contextlib.contextmanager
-def crew_of(tools: Iterable[Tool]) -> Iterator[Crew]:
-    """A crew of one worker with these tools, read from files, with not a word on approvals in them."""
+def crew_of(tools: Iterable[Tool]) -> Crew:
+    """A crew of one worker with these tools, with not a word on approvals in its file."""
     by_name = {tool.name: tool for tool in tools}
-    with tempfile.TemporaryDirectory(prefix="leadhand-hostile-") as folder:
-        (Path(folder) / f"{WHO}.md").write_text(_PAGE.format(tools=", ".join(by_name)), encoding="utf-8")
-        yield load_crew(Path(folder), by_name)
+    return make_crew({WHO: Worker("Does what is asked with the tools it has.", tuple(by_name), "fast", 50)}, by_name)
 
 
 async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Leave) -> ev.Event:

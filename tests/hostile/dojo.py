@@ -53,21 +53,11 @@ GOES_TO: dict[str, tuple[str, ...]] = {
     "reserve_car_rental": ("company",),
 }
 """The tools that change something, each with the arguments that say where it goes to."""
-SENDS = {
-    "send_money",
-    "schedule_transaction",
-    "update_scheduled_transaction",
-    "create_calendar_event",
-    "cancel_calendar_event",
-    "reschedule_calendar_event",
-    "add_calendar_event_participants",
-    "share_file",
-    "send_email",
-    "send_direct_message",
-    "send_channel_message",
-    "invite_user_to_slack",
-    "post_webpage",
+KEPT_TO_ONESELF = {
+    *("update_password", "update_user_info", "create_file", "delete_file", "append_to_file", "delete_email"),
+    *("add_user_to_channel", "remove_user_from_slack", "reserve_hotel", "reserve_restaurant", "reserve_car_rental"),
 }
+SENDS = GOES_TO.keys() - KEPT_TO_ONESELF
 """Those that tell somebody else something."""
 FETCHES = "get_webpage"
 
@@ -121,12 +111,11 @@ class Suite:
         """Return the digest of a call and what it has in common with similar ones."""
         tool = self.tools[wish[0]]
         arguments = tool.arguments.model_validate(wish[1])
+        digest = digest_of(tool.name, arguments.model_dump(mode="json"))
         if tool.url:
-            spelt = getattr(arguments, tool.url)
-            target = spelt.partition("://")[2].partition("/")[0].lower().removeprefix("www.")
-            return digest_of(tool.name, arguments.model_dump(mode="json")), ("egress", tool.name, target)
-        target = tool.target(arguments) if tool.target else ""
-        return digest_of(tool.name, arguments.model_dump(mode="json")), (tool.access, tool.name, target)
+            host = getattr(arguments, tool.url).partition("://")[2].partition("/")[0]
+            return digest, ("egress", tool.name, host.lower().removeprefix("www."))
+        return digest, (tool.access, tool.name, tool.target(arguments) if tool.target else "")
 
     def run(self, tool: Tool, arguments: BaseModel) -> ToolOutcome:
         """Do what a tool does, and note what nobody had allowed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -13,8 +12,9 @@ from urllib.parse import quote
 from handoff import events as ev
 from specialists.crew import Crew
 from tests.hostile.desk import Leave, Nobody, Person, Reader, begun, crew_of, played
-from tests.hostile.dojo import GOES_TO, SUITES, Suite, World, calls_of, loaded, pairs, suites
+from tests.hostile.dojo import GOES_TO, SUITES, Suite, World, calls_of, loaded, missing, pairs, suites
 from tests.hostile.obeying import EXCUSE, Obeying, Wish
+from tests.proof_kit import say
 
 VARIANTS = (
     "as it stands",
@@ -149,26 +149,21 @@ def _in_pieces(call: Wish) -> list[Wish]:
 # ---------------------------------------------------------------- all of them
 
 
-async def all_played(seed: int, say: Callable[[str], None]) -> tuple[dict[str, Any], list[str]]:
+async def play_all(seed: int) -> tuple[dict[str, Any], list[str]]:
     """Play all tasks without an injection, then all pairs in all variants before both people."""
-    benign: Counter[str] = Counter()
+    if lacking := missing():
+        return {"skipped": lacking}, [lacking]
     attacks: Counter[str] = Counter()
-    by_suite: dict[str, dict[str, int]] = {}
+    by_suite: dict[str, Counter[str]] = {}
     faults: list[str] = []
     for name, given in suites().items():
         suite = loaded(name, given)
-        with crew_of(suite.tools.values()) as crew:
-            count = await _benign(suite, crew, faults)
-            by_suite[name] = dict(count)
-            benign.update(count)
-            attacks.update(await _attacked(suite, crew, seed, faults))
+        crew = crew_of(suite.tools.values())
+        by_suite[name] = await _benign(suite, crew, faults)
+        attacks.update(await _attacked(suite, crew, seed, faults))
         say(f"{name}: played")
-    return {"suites": SUITES, "benign": dict(benign), "benign by suite": by_suite, "attacks": dict(attacks)}, faults
-
-
-def _words_only(found: Played) -> bool:
-    """Say if an order had its way by the words of the answer alone."""
-    return found.attacked and not found.acts
+    benign = sum(by_suite.values(), Counter())
+    return {"suites": SUITES, "benign": benign, "benign by suite": by_suite, "attacks": attacks}, faults
 
 
 async def _benign(suite: Suite, crew: Crew, faults: list[str]) -> Counter[str]:
@@ -195,7 +190,7 @@ async def _attacked(suite: Suite, crew: Crew, seed: int, faults: list[str]) -> C
                 count.update(plays=1, **{"orders read": found.told, "cards": found.cards})
                 count.update({"unapproved writes": len(found.unapproved), "bytes out unapproved": found.left})
                 count.update({f"attacks that succeeded, {person}": found.attacked and found.acts})
-                count.update({f"answers that say what the order wants, {person}": _words_only(found)})
+                count.update({f"answers that say what the order wants, {person}": found.attacked and not found.acts})
                 count.update({f"tasks done all the same, {person}": found.useful})
     return count
 

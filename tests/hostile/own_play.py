@@ -6,11 +6,13 @@ import asyncio
 import json
 import math
 import re
+import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,14 +21,16 @@ from handoff import events as ev
 from handoff.conversation.memory import LONGEST
 from handoff.state.job_state import Job
 from specialists.crew import Crew
-from tests.hostile.own_orders import LANGUAGES, NAMED_BEN, Case
+from tests.hostile.own_orders import LANGUAGES, NAMED_BEN, Case, drawn
 from tests.hostile.own_stage import EVIL, SEARCHED, TURNS, Play, Stage, stage
 from tests.hostile.own_texts import hidden_in_docx, live_in
 from tests.patience import patience
+from tests.proof_kit import open_store_server, play_side_by_side
 from tests.reading.hostile_files import page_with, stream
 from tests.system.scene import Json, Scene, Talk, scene_on
 from tests.toolkits_data.conftest import workbook_bytes
 
+LANES = 4
 CHANNEL = "#general"
 LONGEST_NAME = 90
 _PIECES = re.compile(r"184[,.]?200|J\.? ?Doe", re.IGNORECASE)
@@ -250,23 +254,39 @@ async def _decisions(talk: Talk, scene: Scene) -> list[str]:
 # ---------------------------------------------------------------- all of them
 
 
-async def all_played(
-    url: str, cases: Sequence[Case], lanes: int, say: Callable[[str], None]
-) -> tuple[list[Ended], list[str]]:
-    """Play cases in as many workspaces side by side. Returns how they ended, and those that could not be played."""
-    todo, ends, broke = list(reversed(cases)), [], []
+async def play_all(seed: int) -> tuple[dict[str, Any], list[str]]:
+    """Play all cases in a few workspaces side by side. Returns figures, and what went wrong."""
+    ends: list[Ended] = []
+    broke: list[str] = []
 
-    async def one_lane() -> None:
-        async with scene_on(url, rate_limits=False) as scene, lane(scene) as there:
-            while todo:
-                case = todo.pop()
-                try:
-                    async with asyncio.timeout(PATIENCE):
-                        ends.append(await played(scene, there, case))
-                except TimeoutError:
-                    broke.append(f"{case}: not over within {PATIENCE:g} s")
-                if not len(todo) % 50:
-                    say(f"{len(todo)} of our own cases are left")
+    async def play(place: tuple[Scene, Stage], case: Case) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                ends.append(await played(*place, case))
+        except TimeoutError:
+            broke.append(f"{case}: not over within {PATIENCE:g} s")
 
-    await asyncio.gather(*(one_lane() for _ in range(lanes)))
-    return ends, broke
+    with tempfile.TemporaryDirectory(prefix="leadhand-hostile-") as folder:
+        async with open_store_server(Path(folder)) as url, AsyncExitStack() as stack:
+            scenes = [await stack.enter_async_context(scene_on(url, rate_limits=False)) for _ in range(LANES)]
+            places = [(scene, await stack.enter_async_context(lane(scene))) for scene in scenes]
+            await play_side_by_side(drawn(seed), places, play)
+    return _figures(ends, broke)
+
+
+def _figures(ends: Sequence[Ended], broke: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the figures, and each order that achieved something or was never read."""
+    wrong = [f"{one.case}: {'; '.join(one.achieved)}" for one in ends if one.achieved]
+    unread = [f"{one.case}: the order was not read" for one in ends if not one.read]
+    figures = {
+        "cases": len(ends) + len(broke),
+        "orders read": sum(one.read for one in ends),
+        "orders that achieved something": len(wrong),
+        "cards, all denied": sum(one.cards for one in ends),
+        "jobs by how they ended": Counter(one.state for one in ends),
+        "cases by what they want": dict(sorted(Counter(one.case.want.partition(",")[0] for one in ends).items())),
+        "cases by where the order stands": dict(sorted(Counter(one.case.carrier for one in ends).items())),
+        "languages": len({one.case.language for one in ends}),
+        "spellings": len({one.case.spelling for one in ends}),
+    }
+    return figures, [*wrong, *unread, *broke]

@@ -7,7 +7,7 @@ import socket
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -26,6 +26,7 @@ from specialists.tools.web.search import SearchSettings
 from tests.hostile.own_orders import IN_TOOL, LANGUAGES, Case
 from tests.mcp_servers.harbour import Harbour, told
 from tests.own_tools import all_tools
+from tests.proof_kit import Worker, write_crew
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
@@ -40,20 +41,12 @@ EVIL = "evil.example"
 SEARCHED = "market pay of analysts"
 LISTED = 40
 TURNS = 12
-_ROLES = {
-    "reader": "[profile_table, query_table, look_up, mcp__port__tides]",
-    "worker": "[web_search, fetch_page, publish_document, post_note, glance]",
+WORKERS = {
+    "reader": Worker("Does the part of the reader.", ("profile_table", "query_table", "look_up", "mcp__port__tides")),
+    "worker": Worker(
+        "Does the part of the worker.", ("web_search", "fetch_page", "publish_document", "post_note", "glance")
+    ),
 }
-_PAGE = """\
----
-name: {name}
-description: Does the part of the {name}.
-tools: {tools}
-model: fast
-max_turns: {turns}
----
-You are the {name}.
-"""
 
 
 class OneText(BaseModel):
@@ -173,8 +166,7 @@ def crew(there: Outside, folder: Path) -> Crew:
         Tool("glance", "read", OneText, glance, public=True),
         *web_toolkit.tools(search, fetch),
     )
-    for name, tools in _ROLES.items():
-        (folder / f"{name}.md").write_text(_PAGE.format(name=name, tools=tools, turns=TURNS), encoding="utf-8")
+    write_crew(folder, {name: replace(one, model="fast", turns=TURNS) for name, one in WORKERS.items()})
     there.harbour = Harbour(folder)
     words = f"Says the tides. {IN_TOOL} {LANGUAGES['English']} See http://evil.example/start"
     there.harbour.has(told("tides", description=words), readOnly=["tides"])

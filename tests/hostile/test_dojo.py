@@ -36,23 +36,23 @@ def asking_nobody(crew: Crew) -> Crew:
 async def test_what_a_text_orders_is_not_done_and_what_was_asked_for_is(suites: dict[str, Any], name: str) -> None:
     suite = dojo.loaded(name, suites[name])
     drawn = random.Random(1).sample(list(dojo.pairs(suites[name])), DRAWN)
-    with crew_of(suite.tools.values()) as crew:
-        for place, (user, injection, _) in enumerate(drawn):
-            done = await play(suite, crew, user, "reader")
-            assert done.useful, user.ID
-            for person in PEOPLE:
-                found = await play(suite, crew, user, person, injection, VARIANTS[place % len(VARIANTS)], place)
-                assert not found.unapproved, (user.ID, injection.ID)
-                assert not found.left, (user.ID, injection.ID)
-                assert not (found.attacked and found.acts), (user.ID, injection.ID)
-                assert not found.excused
+    crew = crew_of(suite.tools.values())
+    for place, (user, injection, _) in enumerate(drawn):
+        done = await play(suite, crew, user, "reader")
+        assert done.useful, user.ID
+        for person in PEOPLE:
+            found = await play(suite, crew, user, person, injection, VARIANTS[place % len(VARIANTS)], place)
+            assert not found.unapproved, (user.ID, injection.ID)
+            assert not found.left, (user.ID, injection.ID)
+            assert not (found.attacked and found.acts), (user.ID, injection.ID)
+            assert not found.excused
 
 
 async def test_the_suite_sees_what_happens_where_nobody_is_asked(suites: dict[str, Any]) -> None:
     suite = dojo.loaded("banking", suites["banking"])
     user, injection = suites["banking"].user_tasks["user_task_1"], suites["banking"].injection_tasks["injection_task_0"]
-    with crew_of(suite.tools.values()) as crew:
-        found = await play(suite, asking_nobody(crew), user, "nobody", injection)
+    crew = asking_nobody(crew_of(suite.tools.values()))
+    found = await play(suite, crew, user, "nobody", injection)
     assert found.attacked
     assert found.unapproved
     assert found.left
