@@ -17,7 +17,7 @@ from bot.app import crew_folder, open_crew
 from bot.command_line.console import say
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import DemoScript, SeveralScripts
+from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.views.answer_message import SCRIPTED_LABEL
@@ -98,7 +98,7 @@ class StagedTogether:
 
     settings: Settings
     demos: Mapping[str, Staged]
-    script: SeveralScripts
+    scripts: tuple[DemoScript, ...]
 
     @property
     def drafts(self) -> tuple[Draft, ...]:
@@ -124,7 +124,7 @@ async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIter
             settings = dataclasses.replace(settings, env={**settings.env, REPOSITORIES: ", ".join(repositories)})
         replies = {one.demo.ask: one.demo.replies for one in demos.values()}
         scripts = tuple(DemoScript(ask, found) for ask, found in replies.items() if found is not None)
-        yield StagedTogether(settings, demos, SeveralScripts(scripts))
+        yield StagedTogether(settings, demos, scripts)
 
 
 def stage_offered_demos(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedTogether]:

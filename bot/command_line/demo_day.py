@@ -22,6 +22,7 @@ from bot.command_line import crew_demo
 from bot.command_line.console import say
 from bot.command_line.crew_demo import StagedTogether
 from bot.command_line.day_file import Day, DayScene, Ends, Then
+from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.settings import Settings
 from bot.store.interface import Head, JobKey
 from bot.store.redis.redis_store import Store
@@ -63,8 +64,9 @@ async def staged_day(day: Day, settings: Settings) -> AsyncIterator[StagedTogeth
     held = tuple(scene.say for scene in day.scenes if scene.held)
     async with crew_demo.staged_together([scene.demo for scene in day.scenes if scene.demo], settings) as all_of_them:
         settings = dataclasses.replace(all_of_them.settings, crew=day.crews[0], more_crews=day.crews[1:])
-        script = dataclasses.replace(all_of_them.script, held=held)
-        yield dataclasses.replace(all_of_them, settings=settings, script=script)
+        scripts = [dataclasses.replace(one, is_held=one.ask in held) for one in all_of_them.scripts]
+        scripts += [DemoScript(ask, replies=None, is_held=True) for ask in held]  # those that are no demo's
+        yield dataclasses.replace(all_of_them, settings=settings, scripts=tuple(scripts))
 
 
 class DayPlayer:

@@ -18,7 +18,7 @@ from bot.command_line.one_job import ANSWERED, CHANNEL, FAILED, read_job
 from bot.command_line.tool_list import proofs
 from bot.models.rehearsal.moves import RETURN
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_brief import sections
+from bot.models.rehearsal.rehearsed_brief import read_sections
 from bot.models.rehearsal.rehearsed_planner import HEADINGS
 from bot.settings import SettingsError
 from bot.store.interface import JobKey
@@ -105,7 +105,7 @@ class DryModel(RehearsalModel):
     def _plan(self, call: ModelCall) -> dict[str, Any]:
         if not self._parts:
             return {"why": "a dry run", "next": {"who": "answer", "text": NO_PLAN}}
-        asked = sections(call.messages[0].text, HEADINGS).get("Request", "")
+        asked = read_sections(call.messages[0].text, HEADINGS).get("Request", "")
         parts = [{"intent": asked, "done_when": "", **part} for part in self._parts]
         plan = {"goal": asked, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
         return {"why": self._why, "next": {"who": "several", **plan}}

@@ -44,7 +44,7 @@ from specialists.tools.tickets.ticket_desk import NAME as TICKETS
 if TYPE_CHECKING:
     from bot.command_line.day_file import Day
     from bot.command_line.demo_day import DayPlayer
-    from bot.models.rehearsal.rehearsed_demo import DemoScript, SeveralScripts
+    from bot.models.rehearsal.rehearsed_demo import DemoScript
     from bot.store.redis.redis_store import Store
     from specialists.several_crews import Crews
 
@@ -135,7 +135,7 @@ async def _day(options: argparse.Namespace, settings: Settings) -> int:
                 async with _workspace(None, options.port) as workspace:
                     began = day.scenes[0].ago
                     workspace.clock.advance(-began)
-                    async with _bot(apart, workspace, script=staged.script, behind=began) as (app, store):
+                    async with _bot(apart, workspace, scripts=staged.scripts, behind=began) as (app, store):
                         await _play_day(demo_day.DayPlayer(workspace, app, store, staged, began=began), day)
                         workspace.notice(f"Answers come from: {app.model.label}")
                         say(f"Page:   {workspace.page_url}")
@@ -164,19 +164,20 @@ async def _page(options: argparse.Namespace, settings: Settings, demo: Staged | 
     say("Starting the embedded Redis-compatible server, the local workspace and the bot ...")
     settings = _set_pace(settings)
     async with contextlib.AsyncExitStack() as stack:
-        drafts, script = [Draft(demo.demo.ask, demo.files)] if demo is not None else [], None
+        drafts = [Draft(demo.demo.ask, demo.files)] if demo is not None else []
+        scripts: tuple[DemoScript, ...] = ()
         if demo is None:
             shown = await stack.enter_async_context(crew_demo.stage_offered_demos(settings))
-            settings, script = shown.settings, shown.script
+            settings, scripts = shown.settings, shown.scripts
             drafts = [*shown.drafts, Draft(label="Ask about your own table"), SAMPLE_DRAFT]
         workspace = await stack.enter_async_context(_workspace(settings.data / "workspace", options.port, drafts))
         model = await _model(settings)
         if demo is None and isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL", "").strip():
             model = await _local_model(settings) or model
-        bot = _bot(settings, workspace, model=model, demo=demo, script=script)
+        bot = _bot(settings, workspace, model=model, demo=demo, scripts=scripts)
         app, _ = await stack.enter_async_context(bot)
         workspace.notice(f"Answers come from: {app.model.label}")
-        _invite(app, workspace, settings, demo, demos=script is not None and bool(script.scripts))
+        _invite(app, workspace, settings, demo, demos=bool(scripts))
         await _open_and_wait(options, workspace)
     return 0
 
@@ -274,17 +275,17 @@ async def _bot(
     can_ask: bool = True,
     model: ChosenModel | None = None,
     demo: Staged | None = None,
-    script: DemoScript | SeveralScripts | None = None,
+    scripts: tuple[DemoScript, ...] = (),
     behind: float = 0.0,
 ) -> AsyncIterator[tuple[App, Store]]:
     """A bot in the workspace with the model given or that of the settings, and the store that it works on.
 
-    `script` are steps that the rehearsal follows; the store's clock is so many seconds `behind`.
+    `scripts` are the replies that the rehearsal gives to demos; the store's clock is so many seconds `behind`.
     """
     settings = dataclasses.replace(settings, env={TICKETS: f"message:{TICKETS_HERE}", **settings.env})
     model = model or await _model(settings)
     model = demo.cast(model) if demo is not None else model
-    model = model.following(script) if script is not None and isinstance(model, RehearsalModel) else model
+    model = model.following(*scripts) if scripts and isinstance(model, RehearsalModel) else model
     async with bot_with(model, settings, workspace, can_ask=can_ask, behind=behind) as bot:
         yield bot
 

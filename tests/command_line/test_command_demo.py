@@ -13,7 +13,7 @@ import pytest
 from bot.command_line import crew_demo
 from bot.command_line.one_job import NOBODY, do_one_job
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import NO_DEMO
+from bot.models.rehearsal.rehearsed_demo import NO_DEMO, find_script
 from bot.settings import Settings, SettingsError, read_settings
 from bot.slack.views.answer_message import SCRIPTED_LABEL
 from specialists.registry import load_crew
@@ -152,7 +152,7 @@ async def test_the_first_page_offers_two_demos_where_nothing_stands_against_it(
         assert [draft.label for draft in shown.drafts] == labels
         assert (shown.settings.crew, shown.settings.more_crews) == (settings.crew, settings.more_crews)
         for draft in shown.drafts:
-            assert shown.script.about(draft.text) is not NO_DEMO
+            assert find_script(shown.scripts, draft.text) is not NO_DEMO
 
 
 WRITES = '''

@@ -11,7 +11,7 @@ from bot.command_line.crew_demo import StagedTogether
 from bot.command_line.day_file import Day, DayFault, read_day
 from bot.command_line.demo_day import DayPlayer, came_to
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import SeveralScripts
+from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.settings import Settings
 from bot.store.interface import Head, JobKey
 from specialists.loading import demo_file
@@ -82,8 +82,8 @@ async def test_scenes_are_played_over_the_day(
     path = tmp_path / "day.yml"
     path.write_text(DAY)
     day = read_day(path)
-    staged = StagedTogether(Settings(env={}), {}, SeveralScripts((), ("total customers",)))
-    model = RehearsalModel().following(staged.script)
+    staged = StagedTogether(Settings(env={}), {}, (DemoScript("total customers", None, is_held=True),))
+    model = RehearsalModel().following(*staged.scripts)
     async with scene_on(server_url) as scene:
         scene.workspace.clock.advance(-7200)
         async with bot_in(scene.workspace, scene.url, prefix=scene.prefix, model=model, later=-7200) as app:

@@ -388,7 +388,7 @@ ASKED: tuple[Asked, ...] = (
     Asked(ORDERED, "wie viele Bestellungen hat jedes Land?", RIGHT, lambda r: count(r, "Land")),
     Asked(ORDERED, "welches Land hat die meisten Bestellungen?", RIGHT, lambda r: most(count(r, "Land"))),
     Asked(ORDERED, "welches Land hat die wenigsten Bestellungen?", RIGHT, lambda r: most(count(r, "Land"), min)),
-    Asked(ORDERED, "welches Produkt wurde am häufigsten bestellt?", RIGHT, lambda r: most(count(r, "Produkt"))),
+    Asked(ORDERED, "welches Produkt wurde am häufigsten bestellt?", DECLINED),
     Asked(ORDERED, "welches Produkt wurde am meisten bestellt?", DECLINED),
     Asked(ORDERED, "was wurde am häufigsten bestellt?", DECLINED),
     Asked(ORDERED, "Betrag für jedes Land", RIGHT, lambda r: by(r, "Land", "Betrag")),
@@ -405,8 +405,8 @@ ASKED: tuple[Asked, ...] = (
         BUGS, "which component has most open bugs?", RIGHT, lambda r: most(count(only(r, state="open"), "component"))
     ),
     Asked(BUGS, "which component has most open?", DECLINED),
-    Asked(BUGS, "which reporter reported the most bugs?", RIGHT, lambda r: most(count(r, "reporter"))),
-    Asked(BUGS, "which component was reported most?", RIGHT, lambda r: most(count(r, "component"))),
+    Asked(BUGS, "which reporter reported the most bugs?", DECLINED),
+    Asked(BUGS, "which component was reported most?", DECLINED),
     Asked(BUGS, "which bug was reported most?", DECLINED),
     Asked(BUGS, "what is the most common severity?", RIGHT, lambda r: most(count(r, "severity"))),
     Asked(
@@ -426,7 +426,7 @@ ASKED: tuple[Asked, ...] = (
     Asked(LINES, "how many orders are there?", DECLINED),
     Asked(LINES, "the most ordered product", DECLINED),
     Asked(LINES, "how many Pots were ordered?", DECLINED),
-    Asked(LINES, "which product was ordered most often?", RIGHT, lambda r: most(count(r, "product"))),
+    Asked(LINES, "which product was ordered most often?", DECLINED),
     Asked(LINES, "which 2 countries have the highest amount?", RIGHT, lambda r: top(by(r, "country", "amount"), 2)),
     Asked(LINES, "total amount for each country", RIGHT, lambda r: by(r, "country", "amount")),
     Asked(LOANS, "welche Zweigstelle hat die meisten Ausleihen?", RIGHT, lambda r: most(count(r, "Zweigstelle"))),

@@ -8,9 +8,11 @@ from typing import Any
 from bot.features.schedules.schedule import LastRun, Rule, Schedule
 from bot.features.schedules.service import ScheduleDesk
 from bot.features.schedules.view import DISCARD, EDIT, NOW, PAUSE, REMOVE, SAVE
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.store.interface import JobKey
 from handoff import events as ev
-from handoff.contracts import Audience, Place, Request
+from handoff.contracts import Audience, Place, Request, Turn, Usage
+from specialists.model import ModelCall
 from tests.patience import patience
 from tests.system.scene import Json, Scene, Talk, buttons, eventually, shown
 
@@ -154,8 +156,20 @@ async def test_listed_changed_by_buttons_and_words_and_by_nobody_else(scene: Sce
     assert whys == ["made", "paused", "resumed", "run now", "paused", "removed"]
 
 
+class GermanReader(RehearsalModel):
+    """The rehearsal, with a model's reply to the one rule in German."""
+
+    async def reply(self, call: ModelCall) -> Turn:
+        if call.purpose != "rule_reader" or "jeden Montag" not in call.messages[0].text:
+            return await super().reply(call)
+        read = {"schedule": True, "asks": "fasse zusammen, was ansteht", "cron": "0 9 * * mon"}
+        return Turn(
+            text=json.dumps(read | dict.fromkeys(("at", "zone", "until", "cannot"), "")), stop="end", usage=Usage()
+        )
+
+
 async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene: Scene) -> None:
-    async with scene.bot():
+    async with scene.bot(GermanReader()):
         await scene.command("schedule new")
         view = (await scene.workspace.until(lambda: scene.person().views()))[-1]
         typed = {"when": "every Friday at 16:00", "asks": "plan my week", "zone": "Berlin"}

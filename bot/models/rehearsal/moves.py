@@ -34,10 +34,9 @@ def hand_in(
 
 def give_up(reason: str, message: str, options: Sequence[str] = ()) -> Move:
     """End with an escalation."""
-    more = {"options": list(options)} if options else {}
-    return Move(((ESCALATE, {"reason": reason, "message": message, **more}),))
+    return Move(((ESCALATE, {"reason": reason, "message": message, **({"options": [*options]} if options else {})}),))
 
 
-def what_failed(replies: Sequence[ToolReply]) -> str:
+def name_failures(replies: Sequence[ToolReply]) -> str:
     """The words of tools that failed, on one line."""
     return " ".join(dict.fromkeys(" ".join(reply.text.split())[:300] for reply in replies if reply.failed))

@@ -1,7 +1,7 @@
 """The rehearsal model: no language model, and it says so.
 
 Deterministic rules over the real specialists, tools, files and Slack calls. They read only what a model would read.
-`_turn` goes by the purpose of a call: the supervisor's calls have texts, a specialist's a `Move`, the tools to call
+`make_turn` goes by the purpose of a call: the supervisor's calls have texts, a specialist's a `Move`, the tools to call
 next or the end of its work. A crew's demo is played before all others (rehearsed_demo).
 """
 
@@ -17,9 +17,8 @@ from typing import Any
 from bot.models.chosen_model import REHEARSAL
 from bot.models.rehearsal import rehearsed_analyst, rehearsed_quotes, rehearsed_roles, rehearsed_writer
 from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up
-from bot.models.rehearsal.rehearsed_answer import write_answer
-from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
-from bot.models.rehearsal.rehearsed_demo import NO_DEMO, DemoScript, SeveralScripts
+from bot.models.rehearsal.rehearsed_brief import read_brief, read_history
+from bot.models.rehearsal.rehearsed_demo import DemoScript, find_script
 from bot.models.rehearsal.rehearsed_planner import decide
 from bot.models.sight import without_pictures
 from handoff.contracts import SCRIPTED_REPLIES, Tier, ToolCall, Turn, Usage
@@ -53,16 +52,16 @@ _PIECE = re.compile(r"(?:\S+\s*){1,6}|\s+")
 class RehearsalModel:
     """Rules instead of a model. `pace` is the seconds that a call takes, so that people can watch.
 
-    `script` has the replies of a crew's demo, which are given to its request.
+    `scripts` have the replies of crews' demos, which are given to their own requests.
     """
 
-    def __init__(self, *, pace: float = 0.0, script: DemoScript | SeveralScripts = NO_DEMO) -> None:
+    def __init__(self, *, pace: float = 0.0, scripts: tuple[DemoScript, ...] = ()) -> None:
         self._pace = pace
-        self._demos = script if isinstance(script, SeveralScripts) else SeveralScripts((script,))
+        self._scripts = scripts
 
-    def following(self, script: DemoScript | SeveralScripts) -> RehearsalModel:
-        """Return one of the same pace that gives the replies of a demo."""
-        return RehearsalModel(pace=self._pace, script=script)
+    def following(self, *scripts: DemoScript) -> RehearsalModel:
+        """Return one of the same pace that gives the replies of demos."""
+        return RehearsalModel(pace=self._pace, scripts=scripts)
 
     @property
     def label(self) -> str:
@@ -98,23 +97,21 @@ class RehearsalModel:
     async def reply(self, call: ModelCall) -> Turn:
         """Make one turn. Raises `ModelError` only if `pace` is longer than the call's deadline."""
         began = time.perf_counter()
-        script = self._demos.about(_first(call))
-        turn = _turn(call, script)
+        script = find_script(self._scripts, _read_first(call))
+        turn = make_turn(call, script)
+        is_held = script.is_held and call.purpose.startswith("specialist:")
         try:
             async with asyncio.timeout(call.deadline):
                 if call.on_text is None or not turn.text:
-                    await asyncio.sleep(HELD if self._is_held(call) else self._pace)
+                    await asyncio.sleep(HELD if is_held else self._pace)
                 else:
                     await self._stream(turn.text, call.on_text)
         except TimeoutError:
             message = f"The rehearsal's pace of {self._pace:g} s is longer than the call may take."
             raise ModelError("timeout", message, transient=False) from None
-        name = SCRIPTED_REPLIES if script.ask else NAME
+        name = SCRIPTED_REPLIES if script.ask and script.replies else NAME
         usage = Usage(model=name, calls=1, duration=time.perf_counter() - began)
         return turn.model_copy(update={"usage": usage, "unseen": without_pictures(call)[1]})
-
-    def _is_held(self, call: ModelCall) -> bool:
-        return call.purpose.startswith("specialist:") and self._demos.holds(_first(call))
 
     async def _stream(self, text: str, on_text: Callable[[str], Awaitable[None]]) -> None:
         pieces = _PIECE.findall(text)
@@ -123,26 +120,32 @@ class RehearsalModel:
             await asyncio.sleep(self._pace / len(pieces))
 
 
-def _first(call: ModelCall) -> str:
+def _read_first(call: ModelCall) -> str:
     return next((message.text for message in call.messages if message.role == "user"), "")
 
 
-def _turn(call: ModelCall, script: DemoScript) -> Turn:
-    first = _first(call)
+def make_turn(call: ModelCall, script: DemoScript) -> Turn:
+    """Return the turn for a call, by its purpose: text for the supervisor, and the next move of a specialist."""
+    first = _read_first(call)
     if call.purpose.startswith(("specialist:", "made:")):
-        return _as_turn(_with_corrections(_specialists_move(call, first, script), call), len(call.messages))
+        move = _name_corrections(_choose_move(call, first, script), call)
+        calls = tuple(
+            ToolCall(id=f"rehearsal_{len(call.messages)}_{number}", name=name, arguments=arguments)
+            for number, (name, arguments) in enumerate(move.calls, start=1)
+        )
+        return Turn(text=move.text, calls=calls, stop="tool_use", usage=Usage())
     if call.purpose == "planner":
         said: str | None = json.dumps(script.plan(first) or decide(first, call.system), ensure_ascii=False)
     elif call.purpose == "synthesizer":
-        said = script.answer(first) or write_answer(first)
+        said = script.answer(first) or rehearsed_writer.write_answer(first)
     else:
         said = rehearsed_roles.reply(call.purpose, first)
     return Turn(text=said or "Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 
 
-def _specialists_move(call: ModelCall, first: str, script: DemoScript) -> Move:
+def _choose_move(call: ModelCall, first: str, script: DemoScript) -> Move:
     """Return the next move of the rehearsed specialist that has such tools, or had them in earlier turns."""
-    brief, history = read_brief(first), tool_history(call)
+    brief, history = read_brief(first), read_history(call)
     tools = {tool.name: tool for tool in call.tools}
     known = tools.keys() | {each.name for each, _ in history}
     name = call.purpose.partition(":")[2]
@@ -150,36 +153,28 @@ def _specialists_move(call: ModelCall, first: str, script: DemoScript) -> Move:
         return move
     if HAND_OVER in tools:
         return Move(calls=((HAND_OVER, {"why": "The rehearsal has rules for a planner alone."}),))
-    if not known <= KNOWN or re.search(r"review|check|proof|critic", name):
+    if not known <= KNOWN or any(word in name for word in ("review", "check", "proof", "critic")):
         return give_up("out_of_scope", brief.failed or NO_RULES.format(name=name))
     if "profile_table" in known or name == "analyst":
-        return rehearsed_analyst.next_move(brief, history, tools)
+        return rehearsed_analyst.choose_move(brief, history, tools)
     texts = {file.name for file in brief.files if not file.is_table}
     if not brief.notes and any(source in texts for source, _ in brief.given):
-        return rehearsed_quotes.from_texts(brief)
-    return rehearsed_writer.next_move(brief, history, tools)
+        return rehearsed_quotes.answer_from_texts(brief)
+    return rehearsed_writer.write_note(brief)
 
 
-def _with_corrections(move: Move, call: ModelCall) -> Move:
+def _name_corrections(move: Move, call: ModelCall) -> Move:
     """Add to the end of a specialist's work what was said meanwhile, which rules cannot apply."""
     people = [message for message in call.messages if message.role == "user"]
     texts = [text for one in people for text in (one.text, *(reply.text for reply in one.replies))]
-    said = [words for text in texts for pattern in (_SINCE, _MEANWHILE) for words in pattern.findall(text)]
-    gaps = [NOT_APPLIED.format(words=" ".join(words.split())[:_LONGEST]) for words in dict.fromkeys(said)]
-    return Move(tuple((name, _with_gaps(name, given, gaps)) for name, given in move.calls), move.text) if gaps else move
+    said = dict.fromkeys(words for text in texts for pattern in (_SINCE, _MEANWHILE) for words in pattern.findall(text))
+    gaps = [NOT_APPLIED.format(words=" ".join(words.split())[:_LONGEST]) for words in said]
+    return Move(tuple((name, _with_gaps(name, given, gaps)) for name, given in move.calls), move.text)
 
 
 def _with_gaps(name: str, arguments: dict[str, Any], gaps: list[str]) -> dict[str, Any]:
-    if name == RETURN:
+    if gaps and name == RETURN:
         return {**arguments, "gaps": [*arguments.get("gaps", ()), *gaps]}
-    if name == ESCALATE:
+    if gaps and name == ESCALATE:
         return {**arguments, "message": ". ".join([str(arguments.get("message", "")).rstrip("."), *gaps])}
     return arguments
-
-
-def _as_turn(move: Move, turn: int) -> Turn:
-    calls = tuple(
-        ToolCall(id=f"rehearsal_{turn}_{number}", name=name, arguments=arguments)
-        for number, (name, arguments) in enumerate(move.calls, start=1)
-    )
-    return Turn(text=move.text, calls=calls, stop="tool_use", usage=Usage())

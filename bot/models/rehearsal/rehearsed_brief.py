@@ -1,4 +1,4 @@
-"""Reads the prompts that the rehearsal model gets: sections under headings, files, words. Pure functions."""
+"""Reads the prompts that the rehearsal model gets: sections under headings, files, sums. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,23 +8,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from bot.models.rehearsal.rehearsed_words import FILLERS, word_set
+from bot.models.rehearsal.rehearsed_words import FILLERS, read_words, split_words
 from handoff.contracts import ToolCall, ToolReply
 from specialists.model import ModelCall
 
 TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".pq", ".json", ".jsonl", ".ndjson"}
-EARLIER_ANSWER = "The earlier answer in this thread:"
-"""The line under which the planner hands an earlier answer on to a specialist."""
 IN_FULL = "Answer this request in full sentences:"
 """Words that the planner puts before a request that is too short to be a task."""
 GOES_ON = "It goes on from:"
 """The line before each earlier request that a follow-up goes on from."""
-DECLINED_BEFORE = "The request before it was declined."
-"""The line by which a specialist knows that people have read why rules decline."""
 NO_MODEL = "I run without a language model: `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` gives me one."
-"""What is said with the first of several requests in a row that rules decline."""
 CAN_ASK = "You can ask"
-"""How the end of what rules decline begins, which names questions that they answer."""
+"""How the end of a refusal begins, which names questions that rules answer."""
 WORKED_OUT = "Worked out with SQL from"
 """How the analyst's line on its method begins."""
 UNAVAILABLE = "(not available:"
@@ -34,10 +29,10 @@ _SUM = re.compile(
     r"(?<![\w.-])(?!\d{4}-\d\d-\d\d)\(*-?\d[\d.]*(?:\s*\)*\s*[-+*/\u00d7\u00f7]\s*\(*\s*-?\d[\d.]*\)*)+(?![\w-])"
 )
 """Plain arithmetic, such as `17 * 23`."""
-_SUM_WORDS = FILLERS | word_set("calculate compute work out add up sum result equals berechne rechne ergibt calcula")
 _SHARE_OF = re.compile(
     r"(?P<part>\d[\d.,]*)\s*(?:%|percent|prozent|por ciento)\s+(?:of|von|de)\s+(?P<whole>\d[\d.,]*\d|\d)", re.IGNORECASE
 )
+_AROUND_SUM = FILLERS | read_words("around_sum")
 _GREETING = re.compile(
     r"(\W*(hi|hello|hey|hallo|hola|moin|servus|good (morning|afternoon|evening)|guten (tag|morgen|abend)|help|"
     r"what (can|do) you do|who are you|how does this work|was kannst du))+"
@@ -46,9 +41,7 @@ _GREETING = re.compile(
 )
 _ANSWERED = "Answered by a person:"
 _FAILED = "An earlier attempt failed"
-_FILE = re.compile(
-    r"^- (?P<name>.+) \((?P<type>[^()]*), (?P<size>[\d,]+) bytes(?:, for [^()]+)?\)(?: — (?P<about>.*))?$"
-)
+_FILE = re.compile(r"^- (?P<name>.+) \((?P<type>[^()]*), [\d,]+ bytes(?:, for [^()]+)?\)(?: — .*)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,38 +71,27 @@ class Brief:
     """
 
     task: str
-    notes: tuple[tuple[str, str], ...]
-    answers: tuple[str, ...]
-    files: tuple[File, ...]
+    notes: tuple[tuple[str, str], ...] = ()
+    answers: tuple[str, ...] = ()
+    files: tuple[File, ...] = ()
     given: tuple[tuple[str, str], ...] = ()
     failed: str = ""
 
     @property
     def objective(self) -> str:
         """The task without what is only there for context."""
-        task = re.split(f"{EARLIER_ANSWER}|{DECLINED_BEFORE}|{GOES_ON}", self.task)[0]
-        return task.strip().removeprefix(IN_FULL).strip() or self.task
-
-    @property
-    def follows_refusal(self) -> bool:
-        """True if the thread's last request was declined, so that people have read why."""
-        return DECLINED_BEFORE in self.task
+        return self.task.partition(GOES_ON)[0].strip().removeprefix(IN_FULL).strip() or self.task
 
     @property
     def before(self) -> tuple[str, ...]:
         """The requests that a follow-up goes on from, oldest first."""
         return tuple(line.strip() for line in self.task.split(GOES_ON)[1:])
 
-    @property
-    def earlier_answer(self) -> str:
-        """The earlier answer in the thread that the task is about."""
-        return self.task.partition(EARLIER_ANSWER)[2].strip()
 
-
-def say_declined(reason: str, tries: Sequence[str], *, again: bool) -> str:
-    """Say why a request is declined, and name questions that would be answered. `again`: so was the one before."""
+def say_declined(reason: str, tries: Sequence[str]) -> str:
+    """Say why a request is declined, and name questions that would be answered."""
     named = " or ".join(f"“{one}”" for one in tries)
-    return " ".join([reason, *([] if again else [NO_MODEL]), *([f"{CAN_ASK} {named}."] if tries else [])])
+    return " ".join([reason, NO_MODEL, *([f"{CAN_ASK} {named}."] if tries else [])])
 
 
 def is_greeting(text: str) -> bool:
@@ -117,7 +99,7 @@ def is_greeting(text: str) -> bool:
     return _GREETING.fullmatch(text) is not None
 
 
-def sections(text: str, headings: tuple[str, ...]) -> dict[str, str]:
+def read_sections(text: str, headings: Sequence[str]) -> dict[str, str]:
     """Return the text under each heading that occurs; only the first of equal headings counts."""
     found = ((heading, re.search(rf"^# {re.escape(heading)}[ \t]*$", text, re.MULTILINE)) for heading in headings)
     starts = sorted((match.start(), match.end(), heading) for heading, match in found if match)
@@ -125,7 +107,7 @@ def sections(text: str, headings: tuple[str, ...]) -> dict[str, str]:
     return {heading: text[end:following].strip() for (_, end, heading), (following, *_) in pairwise(bounds)}
 
 
-def chunks(text: str) -> tuple[tuple[str, str], ...]:
+def split_section(text: str) -> tuple[tuple[str, str], ...]:
     """The parts of a section, by their names, with their own headings at the levels that they had."""
     parts = (chunk.partition("\n") for chunk in re.split(r"^## ", text, flags=re.MULTILINE)[1:])
     return tuple((name.strip(), raise_headings(body)) for name, _, body in parts)
@@ -138,14 +120,14 @@ def raise_headings(text: str) -> str:
 
 def read_brief(text: str) -> Brief:
     """The parts of a specialist's first message; whatever is missing is empty."""
-    parts = sections(text, ("Task", "Done when", "From earlier steps", "Source material", "Files"))
-    notes = chunks(parts.get("From earlier steps", ""))
+    parts = read_sections(text, ("Task", "Done when", "From earlier steps", "Source material", "Files"))
+    notes = split_section(parts.get("From earlier steps", ""))
     return Brief(
         task=parts.get("Task", "") or text.strip(),
         notes=tuple(one for one in notes if _ANSWERED not in one[1] and one[0] != _FAILED),
         answers=tuple(body.partition(_ANSWERED)[2].strip() for _, body in notes if _ANSWERED in body),
         files=read_files(parts.get("Files", "")),
-        given=chunks(parts.get("Source material", "")),
+        given=split_section(parts.get("Source material", "")),
         failed=dict(notes).get(_FAILED, ""),
     )
 
@@ -156,36 +138,23 @@ def read_files(text: str) -> tuple[File, ...]:
     return tuple(File(line["name"], line["type"]) for line in found if line is not None)
 
 
-def tool_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
+def read_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
     """List every tool call so far with its reply, in order."""
     replies = {reply.call_id: reply for message in call.messages for reply in message.replies}
     calls = [each for message in call.messages for each in message.calls]
     return [(each, replies[each.id]) for each in calls if each.id in replies]
 
 
-def sum_in(text: str) -> tuple[str, str] | None:
+def find_sum(text: str) -> tuple[str, str] | None:
     """Return the plain arithmetic of a text, as it stands and as code; None if there is none, or if more is said."""
     plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
     found = _SHARE_OF.search(plain) or _SUM.search(plain)
-    if found is None or set(words(plain[: found.start()] + " " + plain[found.end() :])) - _SUM_WORDS:
+    if found is None or {*split_words(f"{plain[: found.start()]} {plain[found.end() :]}")} - _AROUND_SUM:
         return None
     said = " ".join(found[0].split())
     if found.re is _SHARE_OF:
         return said, f"{found['part'].replace(',', '.')} / 100 * {found['whole'].replace(',', '.')}"
     return said, found[0].replace("\u00d7", "*").replace("\u00f7", "/")
-
-
-def words(text: str) -> list[str]:
-    """Split a text into words in lower case, camel case and underscores taken apart."""
-    return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold())
-
-
-def sentences(text: str) -> list[str]:
-    """Split a text into sentences; headings, tables, code and list signs are left out."""
-    plain = re.sub(r"^```.*?^```[ \t]*$", "", text, flags=re.MULTILINE | re.DOTALL)
-    lines = [line.strip().lstrip("-*• ").strip() for line in plain.splitlines()]
-    prose = [line for line in lines if line and not line.startswith(("#", "|", ">", "```", "!["))]
-    return [part.strip() for line in prose for part in re.split(r"(?<=[.!?])\s+(?=[^\Wa-z_])", line) if part.strip()]
 
 
 def cut_to_words(text: str, most: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up, hand_in
-from bot.models.rehearsal.rehearsed_brief import read_brief, sections
+from bot.models.rehearsal.rehearsed_brief import read_brief, read_sections
 from bot.models.rehearsal.rehearsed_planner import HEADINGS
 from handoff.contracts import ToolCall, ToolReply
 from specialists.loading.demo_file import Replies
@@ -33,19 +33,20 @@ _REASON = 160
 
 @dataclass(frozen=True, slots=True)
 class DemoScript:
-    """A demo's request and the replies to it."""
+    """A demo's request and the replies to it. Of one that `is_held`, people see the specialists at work for long."""
 
     ask: str = ""
-    replies: Replies = field(default_factory=Replies)
+    replies: Replies | None = field(default_factory=Replies)
+    is_held: bool = False
 
     def is_about(self, message: str) -> bool:
         """Return True if a call is for the demo's own request."""
-        return bool(self.ask) and _line(self.ask)[:_KNOWN_BY] in _line(message)
+        return bool(self.ask) and _join_lines(self.ask)[:_KNOWN_BY] in _join_lines(message)
 
     def plan(self, message: str) -> dict[str, Any] | None:
         """Return the planner's reply to the demo's own request; None for any other, and where the demo names none."""
-        request = sections(message, HEADINGS).get("Request", "")
-        if self.replies.plan is None or _line(request) != _line(self.ask):
+        request = read_sections(message, HEADINGS).get("Request", "")
+        if self.replies is None or self.replies.plan is None or _join_lines(request) != _join_lines(self.ask):
             return None
         plan = {**self.replies.plan, "goal": f"{SCRIPTED}: {self.replies.plan['goal']}"}
         return {"why": WHY, "next": {"who": "several", **plan}}
@@ -53,13 +54,13 @@ class DemoScript:
     def answer(self, message: str) -> str:
         """Return the synthesizer's reply; empty for another request, and where a part did not go as it was written."""
         went_otherwise = any(words in message for words in (OTHERWISE, DENIED, UNDECIDED))
-        return self.replies.answer if self.is_about(message) and not went_otherwise else ""
+        return self.replies.answer if self.replies and self.is_about(message) and not went_otherwise else ""
 
     def move(
         self, name: str, message: str, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]
     ) -> Move | None:
         """Return the next move of a specialist on a part of the demo's request; None where the demo has no steps."""
-        steps = self.replies.steps.get(name)
+        steps = self.replies.steps.get(name) if self.replies else None
         if steps is None or not self.is_about(message):
             return None
         history = [(call, reply) for call, reply in history if call.name not in FINISHING]
@@ -69,7 +70,7 @@ class DemoScript:
             calls = [(tool, dict(given)) for tool, given in step.calls if tool in tools]
             ends = [(tool, given) for tool, given in calls if tool in FINISHING]
             if ends and not (answered and ends[0][0] == ESCALATE):
-                return _what_happened(failed) if failed and ends[0][0] == RETURN else Move(tuple(ends))
+                return _hand_in_failures(failed) if failed and ends[0][0] == RETURN else Move(tuple(ends))
             calls = [] if ends else calls
             if left < len(calls):
                 return Move(tuple(calls[left:]))
@@ -80,23 +81,12 @@ class DemoScript:
 NO_DEMO = DemoScript()
 
 
-@dataclass(frozen=True, slots=True)
-class SeveralScripts:
-    """The replies of several demos, each to its own request. The specialists of the requests `held` take very long."""
-
-    scripts: tuple[DemoScript, ...]
-    held: tuple[str, ...] = ()
-
-    def about(self, message: str) -> DemoScript:
-        """Return the script of the demo that a call is for; an empty one where it is for none."""
-        return next((one for one in self.scripts if one.is_about(message)), NO_DEMO)
-
-    def holds(self, message: str) -> bool:
-        """Return True if a specialist's call is to take very long, so that people see a job at work."""
-        return any(_line(ask)[:_KNOWN_BY] in _line(message) for ask in self.held)
+def find_script(scripts: Sequence[DemoScript], message: str) -> DemoScript:
+    """Return the script of the demo that a call is for; an empty one where it is for none."""
+    return next((one for one in scripts if one.is_about(message)), NO_DEMO)
 
 
-def _what_happened(failed: Sequence[tuple[ToolCall, ToolReply]]) -> Move:
+def _hand_in_failures(failed: Sequence[tuple[ToolCall, ToolReply]]) -> Move:
     """Hand in what was not approved or failed in place of the words that were written for another course."""
     said, gaps = [], []
     for call, reply in failed:
@@ -104,11 +94,11 @@ def _what_happened(failed: Sequence[tuple[ToolCall, ToolReply]]) -> Move:
         if why:
             said.append(f"`{call.name}` was shown, and {why}: nothing was done.")
         else:
-            gaps.append(f"`{call.name}` failed: {_line(reply.text)[:_REASON]}")
+            gaps.append(f"`{call.name}` failed: {_join_lines(reply.text)[:_REASON]}")
     if not said:
         return give_up("out_of_scope", " ".join([OTHERWISE, *gaps]))
     return hand_in("It was not approved.", "\n\n".join(said), gaps=gaps)
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bot.models.rehearsal.rehearsed_brief import (
     CAN_ASK,
-    DECLINED_BEFORE,
-    EARLIER_ANSWER,
     GOES_ON,
     IN_FULL,
     cut_to_words,
+    find_sum,
     is_greeting,
     read_files,
+    read_sections,
     say_declined,
-    sections,
-    sum_in,
 )
+from bot.models.rehearsal.rehearsed_words import read_words, split_words
+from handoff.conversation.spoken import is_thanks
 
 HEADINGS = (
     "Request",
@@ -42,45 +41,34 @@ _ROLES = {
 """How the description of a specialist sounds that can do what rules plan."""
 _NOTE = re.compile(
     r"(?:^|[\s,;.?!])\s*(?:and\s+|then\s+|please\s+)*"
-    r"(?P<note>(?:draft|write|compose|prepare)\s+(?:(?:me|us)\s+)?(?:(?:a|an|the)\s+)?"
-    r"(?:(?:short|brief|one-page)\s+)*(?:note|memo|report|document)"
-    r"(?:\s+(?:to|for)\s+(?:the\s+|our\s+|my\s+)?\w+)?(?:\s+(?:on|about)\s+(?:it|this|that))?"
-    r"(?:\s+(?:in|as)\s+an?\s+(?:word\s+)?(?:document|docx|canvas|report))?)[\s.!]*$",
+    r"(?P<note>(?:draft|write|compose|prepare)\s+(?:(?:me|us|a|an|the|short|brief|one-page)\s+)*"
+    r"(?:note|memo|report)(?:\s+(?:to|for)\s+(?:(?:the|our|my)\s+)?\w+)?(?:\s+(?:on|about)\s+(?:it|this|that))?)[\s.!]*$",
     re.IGNORECASE,
 )
 """A note on what is worked out, at the end of a request: whatever else is said of it is no part of this form."""
-_OWN_WORDS = re.compile(
-    r"\b(shorter|shorten|longer|simpler|translat\w+|rephrase\w*|reword\w*|rewrite\w*|review\w*|check\w*|proofread\w*|"
-    r"compare\w*|haiku|poem|joke|kürzer|übersetz\w*|prüf\w*|traduc\w+)\b",
-    re.IGNORECASE,
-)
-"""Takes words or a judgement of one's own, which no quotation from a text gives."""
-_THANKS = re.compile(
-    r"\W*((ok|okay|great|perfect)\W+)?(many )?(thanks|thank you|thx|cheers)"
-    r"(,? (a lot|so much|very much|again|that's all|that is all|that\u2019s all))?\W*",
-    re.IGNORECASE,
-)
+_OWN_WORDS = read_words("own_words")
+"""They take words or a judgement of one's own, which no quotation from a text gives."""
 
 
 def decide(text: str, system: str) -> dict[str, Any]:
     """Reply to the planner's message. `system` is its prompt, which lists the specialists."""
-    parts = sections(f"{text}\n\n{system[system.rfind(_ROSTER) :]}" if _ROSTER in system else text, HEADINGS)
-    request, earlier = parts.get("Request", "") or text.strip(), parts.get("Earlier in this thread", "")
+    roster = f"\n\n{system[system.rfind(_ROSTER) :]}" if _ROSTER in system else ""
+    parts = read_sections(text + roster, HEADINGS)
+    request, files = parts.get("Request", "") or text.strip(), read_files(parts.get("Files", ""))
+    has_table = any(file.is_table for file in files)
+    if is_greeting(request):
+        return _answer("It is a greeting.", _HELP.read_text(encoding="utf-8").strip())
+    if is_thanks(request) and not files:
+        return _answer("There is nothing to work on.", "You are welcome.")
+    given = re.findall(r"^## (.+?)(?: begins)?$", parts.get("Source material", ""), re.MULTILINE)
+    texts = [file.name for file in files if not file.is_table]
+    unread = [name for name in texts if name not in given]
     crew = dict(re.findall(r"^- ([^:\n]+): (.*)$", parts.get("Specialists", ""), re.MULTILINE))
-    readable = re.findall(r"^## (.+?)(?: begins)?$", parts.get("Source material", ""), re.MULTILINE)
-    files = read_files(parts.get("Files", ""))
-    asks_help = is_greeting(request) and not any(file.is_table for file in files)
-    if asks_help or (_THANKS.fullmatch(request) and not files):
-        greeting = _HELP.read_text(encoding="utf-8").strip() if asks_help else "You are welcome."
-        return _answer("There is nothing to work on.", greeting)
-    has_table, texts = any(file.is_table for file in files), [file.name for file in files if not file.is_table]
-    strange = [name for name in texts if name not in readable]
-    subtasks = _subtasks(request, crew, earlier, has_table=has_table, has_text=len(texts) > len(strange))
+    earlier = parts.get("Earlier in this thread", "")
+    subtasks = _plan_subtasks(request, crew, earlier, has_table=has_table, has_text=len(texts) > len(unread))
     if not subtasks:
-        return _answer(
-            DECLINED, _decline(request, earlier, strange, texts, lost="Files that could not be read" in parts)
-        )
-    left = [] if earlier else texts if has_table else strange
+        return _answer(DECLINED, _decline(request, unread, texts, lost="Files that could not be read" in parts))
+    left = [] if earlier else texts if has_table else unread
     missing = [f"read {name} beside a table without a language model" for name in left]
     plan = {"goal": cut_to_words(request, 30), "subtasks": subtasks, "strategy": "merge", "instruction": ""}
     return {"why": "", "next": {"who": "several", **plan, "missing": missing}}
@@ -90,66 +78,54 @@ def _answer(why: str, text: str) -> dict[str, Any]:
     return {"why": why, "next": {"who": "answer", "text": text}}
 
 
-def _decline(request: str, earlier: str, strange: Sequence[str], texts: Sequence[str], *, lost: bool) -> str:
+def _decline(request: str, unread: list[str], texts: list[str], *, lost: bool) -> str:
     """Say why rules cannot do a request, and what they can: without figures, which a planner may not state."""
-    own = _OWN_WORDS.search(request)
+    if texts and not unread:
+        own = next((word for word in split_words(request) if word in _OWN_WORDS), "")
+        why = f"“{own}” takes words of my own, and I" if own else "I"
+        return say_declined(f"{why} can only quote or outline a text.", [f"outline {texts[0]}"])
     reason = "No file is attached, and without one rules can only do sums."
-    if strange:
-        reason = f"I can't read {' and '.join(strange)} without a language model."
+    if unread:
+        reason = f"I can't read {' and '.join(unread)} without a language model."
     elif lost:
         reason = "I can't do that without the file, which could not be read."
-    elif texts:
-        reason = (
-            f"“{own[0]}” takes words of my own, and I can only quote or outline."
-            if own
-            else "I can only quote or outline a text."
-        )
-    again = _follows_refusal(earlier)
-    if texts and not strange:
-        return say_declined(reason, [f"outline {texts[0]}"], again=again)
-    return f"{say_declined(reason, [], again=again)} {CAN_ASK} for a sum, or about a table or a text that you attach."
+    return f"{say_declined(reason, [])} {CAN_ASK} for a sum, or about a table or a text that you attach."
 
 
-def _follows_refusal(earlier: str) -> bool:
-    """Return True if the last request before was declined, and questions were named that would not be."""
-    return CAN_ASK in earlier.rpartition("## Asked: ")[2]
-
-
-def _subtasks(
+def _plan_subtasks(
     request: str, crew: dict[str, str], earlier: str, *, has_table: bool, has_text: bool
 ) -> list[dict[str, Any]]:
     """Plan what rules can do; nothing if they can do none of it."""
     note = _NOTE.search(request)
     rest = request[: note.start()].strip(" ,;.") if note else request
-    analyst, writer = (_specialist(crew, role) for role in _ROLES)
-    if not any(name in _ROLES or pattern.search(about) for name, about in crew.items() for pattern in _ROLES.values()):
-        return [_subtask("task", next(iter(crew), "specialist"), request)]
+    analyst, writer = (_find_specialist(crew, role) for role in _ROLES)
+    if not analyst and not writer:
+        return [_make_subtask("task", next(iter(crew), "specialist"), request)]
     if has_table and rest:
-        analysis = _subtask("analysis", analyst, rest)
-        asked = [one.partition("\n") for one in re.split(r"^#+ Asked: ", earlier, flags=re.MULTILINE)[1:]]
-        before = [_NOTE.sub("", one) for one, _, end in asked if not end.startswith("(no answer")]
-        analysis["intent"] += f"\n{DECLINED_BEFORE}" if _follows_refusal(earlier) else ""
-        analysis["intent"] += "".join(f"\n{GOES_ON} {one}" for one in before if one.strip())
-        return [analysis, *([_subtask("text", writer, note["note"], "analysis")] if note else [])]
-    if sum_in(request):
-        return [_subtask("analysis", analyst, request)]
-    if note and not rest and earlier:
-        subtask = _subtask("text", writer, note["note"])
-        answer = earlier.rpartition("## Asked: ")[2].partition("\n")[2].strip()
-        return [{**subtask, "intent": f"{subtask['intent']}\n\n{EARLIER_ANSWER}\n{answer}"}]
-    if not has_text or has_table or note or _OWN_WORDS.search(request):
+        asked = (one.partition("\n") for one in re.split(r"^#+ Asked: ", earlier, flags=re.MULTILINE)[1:])
+        before = [_NOTE.sub("", text) for text, _, answer in asked if not answer.startswith("(no answer")]
+        analysis = _make_subtask("analysis", analyst, rest)
+        analysis["intent"] += "".join(f"\n{GOES_ON} {text}" for text in before if text.strip())
+        return [analysis, *([_make_subtask("text", writer, note["note"], "analysis")] if note else [])]
+    if find_sum(request):
+        return [_make_subtask("analysis", analyst, request)]
+    if not has_text or has_table or note or _OWN_WORDS & {*split_words(request)}:
         return []
-    quoting = _subtask("text", writer, request)
-    return [{**quoting, "intent": f"{quoting['intent']}\n{DECLINED_BEFORE}"} if _follows_refusal(earlier) else quoting]
+    return [_make_subtask("text", writer, request)]
 
 
-def _specialist(crew: dict[str, str], role: str) -> str:
-    """Return the specialist of that name, else the first whose description sounds like it, else the first."""
-    fit = (name for name, about in crew.items() if _ROLES[role].search(about.partition(".")[0]))
-    return role if role in crew else next(fit, next(iter(crew), "specialist"))
+def _find_specialist(crew: dict[str, str], role: str) -> str:
+    """Return the specialist of that name, else the first whose description sounds like it, else the first of all.
+
+    It is empty where no specialist at all is known to do what rules plan.
+    """
+    fit = {one: [name for name, about in crew.items() if _ROLES[one].search(about.partition(".")[0])] for one in _ROLES}
+    if not any(fit.values()) and not crew.keys() & _ROLES.keys():
+        return ""
+    return role if role in crew else next(iter([*fit[role], *crew]))
 
 
-def _subtask(name: str, specialist: str, words: str, *after: str) -> dict[str, Any]:
+def _make_subtask(name: str, specialist: str, words: str, *after: str) -> dict[str, Any]:
     objective = " ".join(words.split()).strip(" .,;?!") or "Answer the request"
     objective = objective[:1].upper() + objective[1:]
     return {

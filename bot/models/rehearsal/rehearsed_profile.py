@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from bot.models.rehearsal.rehearsed_brief import words
-from bot.models.rehearsal.rehearsed_words import FILLERS, FLOWS, NEVER_ADDED, RATES, STOCKS, UNITS, word_set
+from bot.models.rehearsal import rehearsed_words as lexicon
+from bot.models.rehearsal.rehearsed_words import read_words, split_words
 from handoff.text.text_words import stem
 from specialists.tools.tables.profile import COLUMN, VALUES
 
@@ -19,21 +19,19 @@ _EMPTY = re.compile(r"([\d,]+) empty")
 _WHOLE = re.compile(r"(-?\d+) to (-?\d+), mean")
 _RANGE = re.compile(r"(\d{4}-\d\d-\d\d).* to (\d{4}-\d\d-\d\d)")
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*)$")
-_MOMENTS = {"time", *(word for word, unit in UNITS.items() if unit == "day")}
+_MOMENTS = {"time", *(word for word, unit in lexicon.UNITS.items() if unit == "day")}
 """Words of columns that say when, unless another word makes them a length: `lead time (days)`."""
+_NO_MEASURE = read_words("no_measure") | lexicon.UNITS.keys() - _MOMENTS
 _FEW_ROWS = 12
 """In no more rows than these, whole numbers may follow one another by chance."""
-KEYS = word_set("id nr no number nummer code key")
-"""Words of columns that number something."""
-_NO_MEASURE = KEYS - {"number"} | word_set("zip plz index phone status date") | UNITS.keys() - _MOMENTS
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column as profiled. `distinct` is 0 if the profile does not say; `values` are its commonest.
 
-    `first` and `last` are its ends where it holds dates. `is_whole`: no cell is empty. `is_numbered`: its values are
-    whole numbers, one for each row and without a gap, as those of a key are.
+    `first` and `last` are its ends where it holds dates, and `empty` is how many cells have no value. `is_numbered`:
+    its values are whole numbers, one for each row and without a gap. `is_row_key`: each row has another value.
     """
 
     name: str
@@ -43,14 +41,15 @@ class Column:
     values: tuple[str, ...] = ()
     first: date | None = None
     last: date | None = None
-    is_whole: bool = False
+    empty: int = 0
     is_numbered: bool = False
+    is_row_key: bool = False
 
     @property
     def stems(self) -> tuple[str, ...]:
         """The words of its name that say something, without their endings."""
-        said = words(self.name)
-        return tuple(map(stem, [word for word in said if word not in FILLERS and not word.isdigit()] or said))
+        said = split_words(self.name)
+        return tuple(map(stem, [word for word in said if word not in lexicon.FILLERS and not word.isdigit()] or said))
 
     @property
     def is_date(self) -> bool:
@@ -64,8 +63,9 @@ class Column:
 
     @property
     def is_measure(self) -> bool:
-        """True if adding or averaging it may mean something."""
-        own = set(words(self.name))
+        """True if adding or averaging it may mean something. What stands behind `per` only says of what it is one."""
+        said = split_words(self.name)
+        own = set(said[: next((at for at, word in enumerate(said) if word in lexicon.PER), len(said))])
         is_number = bool(_NUMBER.match(self.kind)) and not self.is_numbered
         return is_number and not _NO_MEASURE & own and not own <= _MOMENTS
 
@@ -73,18 +73,18 @@ class Column:
     def is_stock(self) -> bool:
         """True if it says how many there are at a moment."""
         own = set(self.stems)
-        return self.is_measure and bool(own & STOCKS) and not own & (FLOWS - STOCKS)
+        return self.is_measure and not self.is_rate and bool(own & lexicon.STOCKS) and not own & lexicon.FLOWS
 
     @property
     def is_flow(self) -> bool:
         """True if its values are added up where nobody says how."""
         own = set(self.stems)
-        return self.is_stock or (bool(own & FLOWS) and not own & RATES)
+        return self.is_stock or (bool(own & lexicon.FLOWS) and not own & lexicon.RATES and not self.is_rate)
 
     @property
     def is_rate(self) -> bool:
         """True if its values never add up."""
-        return "%" in self.name or bool(set(self.stems) & NEVER_ADDED)
+        return "%" in self.name or bool(lexicon.NEVER_ADDED & {*self.stems} or lexicon.PER & {*split_words(self.name)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +110,15 @@ def read_profile(text: str) -> list[Table]:
     heads = [(at, found) for at, line in enumerate(lines) if (found := _TABLE.match(line))]
     for (at, head), end in zip(heads, [*(at for at, _ in heads[1:]), len(lines)], strict=False):
         rows, sheet = int(head["rows"].replace(",", "")), _SHEET.search(head["file"])
-        columns = tuple(_column(found, rows) for line in lines[at:end] if (found := COLUMN.fullmatch(line)))
+        columns = tuple(_read_column(found, rows) for line in lines[at:end] if (found := COLUMN.fullmatch(line)))
         tables += [Table(head["file"], head["table"], rows, columns, sheet[1] if sheet else "")]
     return [one for one in tables if one.columns and one.rows]
 
 
-def _column(found: re.Match[str], rows: int) -> Column:
+def _read_column(found: re.Match[str], rows: int) -> Column:
     name, about = found["name"], found["about"]
     name = name[1:-1].replace('""', '"') if name.startswith('"') else name
-    distinct, dates = _DISTINCT.search(about), _RANGE.search(about)
+    distinct, empty, dates = _DISTINCT.search(about), _EMPTY.match(about), _RANGE.search(about)
     first = last = None
     number = int(distinct[1].replace(",", "")) if distinct else 0
     ends = _WHOLE.search(about) if "INT" in found["type"] and number == rows > _FEW_ROWS else None
@@ -133,6 +133,7 @@ def _column(found: re.Match[str], rows: int) -> Column:
         values=tuple(value.strip() for value in VALUES.findall(about)),
         first=first,
         last=last,
-        is_whole=_EMPTY.match(about) is None,
+        empty=rows if about == "no values" else int(empty[1].replace(",", "")) if empty else 0,
         is_numbered=ends is not None and int(ends[2]) - int(ends[1]) + 1 == number,
+        is_row_key=number == rows and found["type"][:4] not in {"DATE", "TIME"},
     )

@@ -9,6 +9,8 @@ from bot.models.rehearsal.rehearsed_periods import Period
 from bot.models.rehearsal.rehearsed_profile import Column, Table
 from bot.models.rehearsal.rehearsed_words import Fold
 
+MOST_GROUPS = 25
+"""How many groups are shown at most."""
 _MOST_NAMED = 4
 _NOTHING_MOST = "what the most or the least is asked of"
 
@@ -27,8 +29,8 @@ class Query:
     """A request as a query. `unused` are words that are no part of it; `trouble` is the reason to decline it.
 
     `unit` is the period that rows are grouped by, `most` how many groups are wanted (0: all), `extreme` whether the
-    largest or smallest is asked for, `reasons` whether it asks why, `understood` how many of its words name something
-    in the table, and `choices` the figures of which a person must choose one.
+    largest or smallest is asked for, `is_sorted` whether the order is, and `upward` whether the lowest comes first.
+    `reasons`: it asks why.
     """
 
     table: Table
@@ -43,67 +45,67 @@ class Query:
     most: int = 0
     upward: bool = False
     extreme: bool = False
+    is_sorted: bool = False
     reasons: bool = False
     goes_on: bool = False
     unused: tuple[str, ...] = ()
     trouble: str = ""
-    choices: tuple[Column, ...] = ()
-    understood: int = 0
 
 
 def settle(query: Query) -> Query:
-    """Fill in what is certain, and say what is not: the one figure, what is counted, or the figures to choose from."""
+    """Fill in what is certain, the one figure or what is counted, and say what is not."""
     query = replace(query, when=query.when or next(iter(query.table.dates), None))
     if query.trouble or query.unused:
         return replace(query, trouble=query.trouble or _name_unused(query))
-    folded = query.fold or query.extreme
+    is_asked = query.fold or query.extreme or query.group or query.unit
     if not (query.measure or query.counting or query.fold == "share"):
         measures = tuple(column for column in query.table.columns if column.is_measure)
-        if query.filters and not folded:
+        if query.filters and not (query.fold or query.extreme):
             query = replace(query, counting=True)
         elif query.filters and query.extreme:  # `most open` may be the number of rows
             return replace(query, trouble=_NOTHING_MOST)
-        elif (folded or query.group or query.unit) and len(measures) > 1:
-            return replace(query, choices=measures)
-        elif (folded or query.group or query.unit) and measures:
+        elif is_asked and len(measures) > 1:
+            return replace(query, trouble=f"which of {', '.join(one.name for one in measures[:_MOST_NAMED])} is meant")
+        elif is_asked and measures:
             query = replace(query, measure=measures[0])
-    if query.counting and query.fold not in {None, "sum", "share"}:
-        return replace(query, trouble=f"what the {query.fold} of a number of rows is")
     query = replace(query, counting=query.counting and not query.measure)
-    return replace(query, trouble=_trouble(query))
+    return replace(query, trouble=_find_trouble(query))
 
 
 def _name_unused(query: Query) -> str:
     """Name the words that are no part of the query: those that nothing is known of if there are any."""
     columns = {one for column in query.table.columns for one in column.stems}
     others = [word for word in query.unused if word.lower() not in lexicon.BY] or query.unused
-    strange = [word for word in others if not any(lexicon.close(word.lower(), one) for one in columns)]
+    strange = [word for word in others if not any(lexicon.is_close(word.lower(), one) for one in columns)]
     *first, last = (f"“{word}”" for word in (strange or others)[:_MOST_NAMED])
     if not strange:
         return f"what you want of the column {' and '.join([*first, last])}"
     return f"what {', '.join(first)} and {last} stand for" if first else f"what {last} stands for"
 
 
-def _trouble(query: Query) -> str:
+def _find_trouble(query: Query) -> str:
     """Return why an answer would be a guess: sums of rates, prices without a fold, shares of what is not clear."""
     measure, group, parted = query.measure, query.group, bool(query.group or query.unit)
-    plain = query.fold in {None, "sum"} and not query.counting
     name, group_name = (one.name if one else "" for one in (measure, group))
     is_part = len(query.filters) == 1 and not query.filters[0].excluded
-    ordered = query.extreme or query.most
-    alone = group and any(one.column == group and len(one.values) == 1 for one in query.filters)
-    single = group and group.distinct == query.table.rows
+    is_ranked = query.extreme or query.most or query.is_sorted
+    is_alone = group and any(one.column == group and len(one.values) == 1 for one in query.filters)
+    is_single = group and group.distinct == query.table.rows
     reasons = (
+        (f"what the {query.fold} of a number of rows is", query.counting and query.fold not in {None, "sum", "share"}),
         ("what the share is of", query.fold == "share" and not (parted or is_part)),
         ("which figure is meant", not measure and not query.counting and query.fold != "share"),
-        (f"what a total of “{name}” says, as it does not add up", plain and measure and measure.is_rate),
+        (
+            f"what a total of “{name}” says, as it does not add up",
+            query.fold in {None, "sum", "share"} and measure and measure.is_rate,
+        ),
         (
             f"whether the average, the median or the total of “{name}” is meant",
-            query.fold is None and measure and not measure.is_flow and not (ordered and single),
+            query.fold is None and measure and not measure.is_flow and not (is_ranked and is_single),
         ),
-        (_NOTHING_MOST, query.extreme and not parted),
-        (f"which “{group_name}” comes first, as each row has another", query.counting and single),
-        ("the most or the least of one group", alone and (ordered or query.fold in {"max", "min"})),
+        (_NOTHING_MOST, is_ranked and not parted),
+        (f"which “{group_name}” comes first, as each row has another", query.counting and is_single),
+        ("the most or the least of one group", is_alone and (is_ranked or query.fold in {"max", "min"})),
         ("how to show groups and periods at once", group and query.unit),
         ("what the first or last few are asked of", query.most and not group),
     )

@@ -6,26 +6,21 @@ What holds no such word is not said to be missing: rules compare words, and do n
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import PurePath
 
+from bot.models.rehearsal import rehearsed_words as lexicon
 from bot.models.rehearsal.moves import Move, give_up, hand_in
 from bot.models.rehearsal.rehearsed_brief import Brief, say_declined
-from bot.models.rehearsal.rehearsed_request import HOW_MANY
-from bot.models.rehearsal.rehearsed_words import ASKING, FILLERS, MONTHS, OUTLINE, WHICH, WHY, close, word_set
 from handoff.text.text_words import stem
 
-_SILENT = FILLERS | ASKING | OUTLINE | WHY | WHICH
+_SILENT = lexicon.FILLERS | lexicon.ASKING | lexicon.OUTLINE | lexicon.WHY | lexicon.WHICH
 """Words of a request that a quotation need not hold."""
-_SUMMARY = re.compile(r"\b(summar\w+|overview|explain|describe|zusammen\w*|r[eé]sum\w+|riassum\w+)\b", re.IGNORECASE)
-_NEGATION = re.compile(
-    r"\b(not|no|never|without|nobody|nothing|none|except|nicht|keine?[nmrs]?|nie|niemand|ohne|nunca|sin|pas|jamais|sans|"
-    r"non|mai|senza)\b|n['\u2019]t\b",
-    re.IGNORECASE,
-)
+_NEGATIONS, _SUMMARY = lexicon.read_words("negations"), lexicon.read_words("summary")
+_NEGATED = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<numbered>\d+(?:\.\d+)*\.?\s+\S.{1,79}[^\s.!?;,:]))$")
-_DAY = rf"(?i:\d{{1,2}}(?:\.(?! may\b))?(?: de)? (?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b)"
+_DAY = rf"(?i:\d{{1,2}}(?:\.(?! may\b))?(?: de)? (?:{'|'.join(sorted(lexicon.MONTHS, key=len, reverse=True))})\b)"
 """A day at the beginning of a line, which is no number of an item or a heading."""
 _BLOCK = re.compile(
     r"\n\s*\n|\n(?=\s*#)|(?<=\])\n|"
@@ -36,34 +31,40 @@ _PLACE = re.compile(r"^\[(?P<place>[^\]\n]{1,120})\]$")
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+(?=[^\Wa-z_])")
 """Between two sentences. `1. September` and `25. Juni` are one."""
 _OWN_LINE = re.compile(rf"\s*(?!{_DAY})([-*•|\d{{\[<]|\S+:)|.* \| ")
-_PROSE = word_set(".md .txt .pdf .docx .odt .rtf .pptx .odp .html .htm .eml .rst .adoc")
+_PROSE = lexicon.read_words("prose")
 """How names of texts end whose lines may be parts of sentences; those of code and logs stand for themselves."""
+_NO_REASON = "whether this is the reason takes a language model, or a person: it is quoted with what comes after it"
 _MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A sentence, line or heading of a text, and the heading, page or line number that it stands under."""
+    """A sentence, line or heading of a text, and the heading, page or line number that it stands under.
+
+    `following` is the passage after it, if that stands under the same.
+    """
 
     text: str
     place: str
     is_heading: bool = False
+    following: str = ""
 
 
-def from_texts(brief: Brief) -> Move:
+def answer_from_texts(brief: Brief) -> Move:
     """Outline or quote the texts of the brief, and name the words that no quotation holds."""
     texts = [(name, text) for name, text in brief.given if text.strip()]
     if not texts:
         return give_up("out_of_scope", "There is no text that could be read.")
     names = {stem(word.lower()) for name, _ in texts for word in re.findall(r"[^\W_]+", name)}
-    asked = dict.fromkeys(word.lower() for word in re.findall(r"[^\W_]+", brief.objective))
+    asked = list(dict.fromkeys(word.lower() for word in re.findall(r"[^\W_]+", brief.objective)))
     said = [word for word in asked if len(word) > 2 or any(sign.isdigit() for sign in word)]
     about = [word for word in said if word not in _SILENT and stem(word) not in names]
+    negated = [word for word in asked if word in _NEGATIONS] or _NEGATED.findall(brief.objective)
+    if negated:
+        return _decline(brief, f"I can only quote what a text says, and “{negated[0]}” asks for more.")
     if not about:
-        return _outline_texts(texts, brief.objective)
-    if found := _NEGATION.search(brief.objective):
-        return _decline(brief, f"I can only quote what a text says, and “{found[0]}” asks for more.")
-    moved = _quote_passages(texts, about, counting=bool(HOW_MANY.search(brief.objective)))
+        return _outline_texts(texts, sums_up=bool(_SUMMARY & {*asked}))
+    moved = _quote_passages(texts, about, asked)
     return moved if isinstance(moved, Move) else _decline(brief, moved)
 
 
@@ -71,14 +72,12 @@ def _decline(brief: Brief, reason: str) -> Move:
     """Decline a task, and name an outline and a quotation that can be had."""
     name, text = next((name, text) for name, text in brief.given if text.strip())
     titles = (word for one in passages_of(text, name) if one.is_heading for word in one.text.lower().split())
-    words = (word for word in titles if word.isalpha() and len(word) > 4 and not _NEGATION.search(word))
-    named = (word for word in words if word not in brief.objective.lower() and word not in _SILENT)
-    held = (word for word in named if isinstance(_quote_passages([(name, text)], [word], counting=False), Move))
-    tries = [f"outline {name}", *(f"what does it say about {word}?" for word in islice(held, 1))]
-    return give_up("out_of_scope", say_declined(reason, tries, again=brief.follows_refusal))
+    words = (one for one in titles if one.isalpha() and len(one) > 4 and one not in _NEGATIONS | _SILENT)
+    tries = [f"what does it say about {word}?" for word in words if word not in brief.objective.lower()]
+    return give_up("out_of_scope", say_declined(reason, [f"outline {name}", *tries[:1]]))
 
 
-def _outline_texts(texts: list[tuple[str, str]], asked: str) -> Move:
+def _outline_texts(texts: list[tuple[str, str]], *, sums_up: bool) -> Move:
     blocks = []
     for name, text in texts:
         passages = passages_of(text, name)
@@ -87,40 +86,44 @@ def _outline_texts(texts: list[tuple[str, str]], asked: str) -> Move:
         does = "has these headings" if headings else "begins"
         more = [f"… and {len(headings) - _MOST_LINES} more"] if len(headings) > _MOST_LINES else []
         blocks.append("\n- ".join([f"{name} {does} (I was given {len(text.split()):,} words of it):", *shown, *more]))
-    gaps = ["a summary takes a language model; what is shown is an outline"] if _SUMMARY.search(asked) else []
+    gaps = ["a summary takes a language model; what is shown is an outline"] if sums_up else []
     findings = [{"message": f"{name} has", "source": name} for name, _ in texts]
-    return hand_in(
-        f"An outline of {', '.join(name for name, _ in texts)}.", "\n\n".join(blocks), findings=findings, gaps=gaps
-    )
+    summary = f"An outline of {', '.join(name for name, _ in texts)}."
+    return hand_in(summary, "\n\n".join(blocks), findings=findings, gaps=gaps)
 
 
-def _quote_passages(texts: list[tuple[str, str]], about: list[str], *, counting: bool) -> Move | str:
+def _quote_passages(texts: list[tuple[str, str]], about: list[str], asked: Sequence[str]) -> Move | str:
     """Quote the passages that hold most of the words, each with its place; or say why none is quoted."""
-    scored = []
-    for name, text in texts:
-        for number, one in enumerate(passages_of(text, name)):
-            own = set(re.findall(r"[^\W_]+", f"{one.text} {one.place}".lower()))
-            held = {word for word in about if any(close(word, other) for other in own)}
-            scored += [(-len(held), one.is_heading, number, name, one, held)] if held else []
-    scored.sort(key=lambda each: each[:3])
-    best = [each for each in scored if each[5] == scored[0][5]]
-    told, names = ", ".join(f"“{word}”" for word in about), ", ".join(name for name, _ in texts)
-    if not best or 2 * len(best[0][5]) <= len(about):
-        found = "no passage that holds most of them" if len(about) > 1 else "nothing to quote"
-        return f"I looked for {told} in what I was given of {names} and found {found}, though the answer may be there."
-    if counting and (len(best) > 1 or best[0][1]):
-        return f"I can't count in a text: {len(best)} passages of {names} hold {told}."
-    gaps = [f"the quoted text does not have the word “{word}”" for word in about if word not in best[0][5]]
-    gaps += ["these words stand in a heading alone"] if best[0][1] else []
-    left = len(best) - _MOST_QUOTES
-    gaps += [f"{left} more passage{'s hold' if left > 1 else ' holds'} these words"] if left > 0 else []
-    quotes = [
-        (one.text[:_LONGEST], name, ", ".join(filter(None, (name, one.place))))
-        for *_, name, one, _ in best[:_MOST_QUOTES]
+    found = [
+        (held, one, name) for name, text in texts for one in passages_of(text, name) if (held := _find_held(one, about))
     ]
-    blocks = [f"> {text}\n>\n> {place}" for text, _, place in quotes]
-    findings = [{"message": text, "source": source} for text, source, _ in quotes]
-    return hand_in(quotes[0][0], "\n\n".join(blocks), findings=findings, gaps=gaps)
+    found.sort(key=lambda each: (-len(each[0]), each[1].is_heading))
+    best = [each for each in found if each[0] == found[0][0]]
+    told, names = ", ".join(f"“{word}”" for word in about), ", ".join(name for name, _ in texts)
+    if not best or 2 * len(best[0][0]) <= len(about):
+        none = "no passage that holds most of them" if len(about) > 1 else "nothing to quote"
+        return f"I looked for {told} in what I was given of {names} and found {none}, though the answer may be there."
+    held, first, _ = best[0]
+    counts = any(f" {' '.join(phrase)} " in f" {' '.join(asked)} " for phrase in lexicon.PHRASES["count"])
+    if counts and (len(best) > 1 or first.is_heading):
+        return f"I can't count in a text: {len(best)} passages of {names} hold {told}."
+    is_why, left = bool(lexicon.WHY & {*asked}), len(best) - _MOST_QUOTES
+    gaps = [f"the quoted text does not have the word “{word}”" for word in about if word not in held]
+    gaps += ["these words stand in a heading alone"] if first.is_heading else []
+    gaps += [f"{left} more passage{'s hold' if left > 1 else ' holds'} these words"] if left > 0 else []
+    gaps += [_NO_REASON] if is_why else []
+    blocks, findings = [], []
+    for _, one, name in best[:_MOST_QUOTES]:
+        text = f"{one.text} {one.following}".strip() if is_why else one.text
+        blocks.append(f"> {text[:_LONGEST]}\n>\n> {', '.join(filter(None, (name, one.place)))}")
+        findings.append({"message": text[:_LONGEST], "source": name})
+    return hand_in(first.text[:_LONGEST], "\n\n".join(blocks), findings=findings, gaps=gaps)
+
+
+def _find_held(passage: Passage, about: Sequence[str]) -> frozenset[str]:
+    """Return those of the words that a passage or its heading holds."""
+    own = set(re.findall(r"[^\W_]+", f"{passage.text} {passage.place}".lower()))
+    return frozenset(word for word in about if any(lexicon.is_close(word, other) for other in own))
 
 
 def passages_of(text: str, name: str = "") -> list[Passage]:
@@ -139,11 +142,13 @@ def passages_of(text: str, name: str = "") -> list[Passage]:
             place = heading["marked"] or heading["numbered"]
             found.append(Passage(place, "", is_heading=True))
             del lines[0]
-        found += [Passage(part.strip(), place) for part in _parts(lines) if part.strip()]
+        parts = [part.strip() for part in _split_block(lines) if part.strip()]
+        after = ["" for _ in parts] if _is_of_lines(lines) else [*parts[1:], ""]
+        found += [Passage(one, place, following=other) for one, other in zip(parts, after, strict=False)]
     return found
 
 
-def _parts(lines: list[str]) -> list[str]:
+def _split_block(lines: list[str]) -> list[str]:
     """Split a block of prose into its sentences, or its items: a line that begins none goes on with the one before."""
     if not _is_of_lines(lines):
         return _SENTENCE.split(" ".join(line.strip() for line in lines))

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.models.rehearsal.rehearsed_profile import Column
-from bot.models.rehearsal.rehearsed_query import Filter, Query
+from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Filter, Query
 
-Kind = Literal["one", "groups", "time"]
-MOST, _MOST_PERIODS = 25, 100
-_MONTHS, _YEARS = 62, 1830
+_MOST_PERIODS = 100
+_DAYS_FOR_MONTHS, _DAYS_FOR_YEARS = 62, 1830
+"""Days of data from which on a course of time is told by months, and by years."""
 _UNITS = {"eur": "EUR", "usd": "USD", "chf": "CHF", "gbp": "GBP", "pct": "%", "percent": "%"}
 _FOLDS = {
     "mean": ("average", "avg"),
@@ -36,9 +36,9 @@ class Question:
     sql: str
     label: str
     figure: str
-    kind: Kind
+    kind: Literal["one", "groups", "time"]
     upward: bool = False
-    most: int = MOST
+    most: int = MOST_GROUPS
     unit: str = ""
     until: str = ""
 
@@ -48,68 +48,66 @@ def unit_of(figure: str) -> str:
     return _UNITS.get(figure.rpartition("_")[2], "")
 
 
-def in_words(figure: str, *, bare: bool = False) -> str:
+def name_figure(figure: str, *, bare: bool = False) -> str:
     """A figure's name for people, such as `total revenue in EUR`; `bare` leaves the unit out."""
     unit = unit_of(figure)
     name = (figure.rpartition("_")[0] if unit else figure).replace("_", " ")
     return f"{name} in {unit}" if unit and not bare else name
 
 
-def question_of(query: Query) -> Question:
+def make_question(query: Query) -> Question:
     """Return the question that a query puts to its table."""
-    figure, sql = _figure(query)
-    period, unit = _period(query)
-    where, told = _where(query, period)
+    figure, sql = _make_figure(query)
+    period, unit = _make_period(query)
+    where, told = _make_where(query, period)
     rows = f' FROM "{query.table.name}"{where}'
     if not (period or query.group):
-        return Question(f"{in_words(figure)}{told}", f"SELECT {sql} AS {figure}{rows}", figure, figure, "one")
-    label, name = (_label(query.group), query.group.name) if query.group else (period, unit)
-    averaged = query.fold in {"mean", "median"} and query.measure
-    number = f", count({query.measure.sql}) AS values_counted" if query.measure and averaged else ""
+        return Question(f"{name_figure(figure)}{told}", f"SELECT {sql} AS {figure}{rows}", figure, figure, "one")
+    label, name = (_make_label(query.group), query.group.name) if query.group else (period, unit)
     quoted = '"' + name.replace('"', '""') + '"'
-    select = f"SELECT {label} AS {quoted}, {sql} AS {figure}{number}{rows} GROUP BY 1"
-    title = f"{in_words(figure)} by {name}{told}"
-    if period and query.when:
+    select = f"SELECT {label} AS {quoted}, {sql} AS {figure}{rows} GROUP BY 1"
+    title = f"{name_figure(figure)} by {name}{told}"
+    if period and query.when and not query.is_sorted:
         sql = f"{select} ORDER BY min({query.when.sql}), 1 LIMIT {_MOST_PERIODS}"
-        return Question(title, sql, name, figure, "time", most=_MOST_PERIODS, unit=unit, until=_until(query.when, unit))
-    order, most = "ASC" if query.upward else "DESC", query.most or MOST
+        until = _find_end(query.when, unit)
+        return Question(title, sql, name, figure, "time", most=_MOST_PERIODS, unit=unit, until=until)
+    order, most = "ASC" if query.upward else "DESC", query.most or (_MOST_PERIODS if period else MOST_GROUPS)
     few = f" QUALIFY rank() OVER (ORDER BY {figure} {order}) <= {most}" if query.most else ""
     sql = f"{select}{few} ORDER BY 2 {order} NULLS LAST, 1 LIMIT {most}"
     return Question(title, sql, name, figure, "groups", query.upward, most)
 
 
-def _figure(query: Query) -> tuple[str, str]:
+def _make_figure(query: Query) -> tuple[str, str]:
     """The name and the SQL of the figure."""
     measure, fold = query.measure, query.fold or "sum"
     plain = (re.sub(r"\W+", "_", measure.name.casefold()).strip("_") or "value") if measure else "rows"
     if fold == "share":
-        of, whole = (f"sum({measure.sql})" if measure else "count(*)"), " OVER ()"
-        part = whole_of = of
-        if query.group or query.unit:
-            whole_of = f"sum({of}){whole}"
-        else:
-            part = f"{of} FILTER (WHERE {_condition(query.filters[0])[0]})"
-        return f"share_of_{plain}_percent", f"round(100.0 * {part} / {whole_of}, 2)"
+        part = f"sum({measure.sql})" if measure else "count(*)"
+        whole = f"sum({part}) OVER ()"
+        if not (query.group or query.unit):
+            part, whole = f"{part} FILTER (WHERE {_make_condition(query.filters[0])[0]})", part
+        return f"share_of_{plain}_percent", f"round(100.0 * {part} / {whole}, 2)"
     if measure is None:
         return "number_of_rows", "count(*)"
     name, function = _FOLDS[fold]
     return f"{'sum_of' if plain.startswith(name) else name}_{plain}", f"round({function}({measure.sql}), 2)"
 
 
-def _where(query: Query, period: str) -> tuple[str, str]:
+def _make_where(query: Query, period: str) -> tuple[str, str]:
     """The WHERE clause, with a space before it, and the same in words; both empty if all rows count.
 
     Of a stock only the last moment counts: of all, or of each period that rows are grouped by.
     """
-    parts, when = [_condition(one) for one in query.filters], query.when
-    told = [words for _, words in parts]
-    every = [] if query.fold == "share" and not (query.group or query.unit) else [sql for sql, _ in parts]
+    conditions, when = [_make_condition(one) for one in query.filters], query.when
+    told = [words for _, words in conditions]
+    is_share = query.fold == "share" and not (query.group or query.unit)
+    every = [] if is_share else [sql for sql, _ in conditions]
     if when is not None and (query.period or query.unit):
         every.append(query.period.sql(when.sql) if query.period else f"{when.sql} IS NOT NULL")
         of = f"({when.name})" if len(query.table.dates) > 1 else ""
         told.append(" ".join(filter(None, (query.period.words if query.period else "", of))))
-    added = query.fold in {None, "sum", "share"} and query.measure is not None and query.measure.is_stock
-    if when is not None and when.distinct > 1 and added:
+    is_added = query.fold in {None, "sum", "share"} and query.measure is not None and query.measure.is_stock
+    if when is not None and when.distinct > 1 and is_added:
         rows = f" WHERE {' AND '.join(every)}" if every else ""
         group = f" GROUP BY {period}" if period else ""
         every.append(f'{when.sql} IN (SELECT max({when.sql}) FROM "{query.table.name}"{rows}{group})')  # noqa: S608 - names are quoted
@@ -117,7 +115,7 @@ def _where(query: Query, period: str) -> tuple[str, str]:
     return (f" WHERE {' AND '.join(every)}" if every else "", "".join(f", {words}" for words in told if words))
 
 
-def _condition(one: Filter) -> tuple[str, str]:
+def _make_condition(one: Filter) -> tuple[str, str]:
     """A filter in SQL and in words."""
     listed = ", ".join("'" + value.replace("'", "''") + "'" for value in one.values)
     written = {value.casefold(): value for value in one.column.values}
@@ -128,30 +126,31 @@ def _condition(one: Filter) -> tuple[str, str]:
     return f"lower({one.column.sql}) IN ({listed})", f"where {one.column.name} is {names}"
 
 
-def _period(query: Query) -> tuple[str, str]:
+def _make_period(query: Query) -> tuple[str, str]:
     """The SQL of the periods that dates are grouped by, and their unit; empty where rows are not."""
-    when = query.when
-    if when is None or not query.unit:
+    when, unit = query.when, query.unit
+    if when is None or not unit:
         return "", ""
-    span = (when.last - when.first).days if when.first and when.last else 0
-    unit = query.unit if query.unit != "auto" else "year" if span > _YEARS else "month" if span > _MONTHS else "day"
+    if unit == "auto":
+        span = (when.last - when.first).days if when.first and when.last else 0
+        unit = "year" if span > _DAYS_FOR_YEARS else "month" if span > _DAYS_FOR_MONTHS else "day"
     if unit == "quarter":
         return f"'Q' || quarter({when.sql}) || ' ' || year({when.sql})", unit
     return f"strftime(date_trunc('{unit}', {when.sql}), '{_LABELS[unit]}')", unit
 
 
-def _until(when: Column, unit: str) -> str:
+def _find_end(when: Column, unit: str) -> str:
     """The last day with data if the last month, quarter or year goes on after it, in a table with days."""
     first, last = when.first, when.last
     if last is None or first is None or unit not in {"month", "quarter", "year"}:
         return ""
     months = (last.year - first.year) * 12 + last.month - first.month + 1
     closing = {"month": last.month, "quarter": (last.month + 2) // 3 * 3, "year": 12}[unit]
-    whole = last.month == closing and last.day >= calendar.monthrange(last.year, last.month)[1]
-    return "" if whole or when.distinct <= months else str(last)
+    is_whole = last.month == closing and last.day >= calendar.monthrange(last.year, last.month)[1]
+    return "" if is_whole or when.distinct <= months else str(last)
 
 
-def _label(column: Column) -> str:
+def _make_label(column: Column) -> str:
     """The SQL of a group's labels; values that differ in their case alone are one group."""
     folded = {value.casefold() for value in column.values}
     return f"lower({column.sql})" if len(folded) < len(column.values) else f"CAST({column.sql} AS VARCHAR)"

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from bot.models.rehearsal.rehearsed_sql import Question, in_words
+from bot.models.rehearsal.rehearsed_profile import Column
+from bot.models.rehearsal.rehearsed_sql import Question, name_figure
 
 _TIED = 3
 _EMPTY = "(empty)"
-_Figures = list[tuple[str, Decimal]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def read_rows(text: str) -> Rows | None:
 
 def format_figure(cell: str) -> str:
     """A number as people write it: `1,234.50`; anything else as it is."""
-    value = number(cell)
+    value = read_number(cell)
     if value is None:
         return "none" if cell == "NULL" else cell
     if value == value.to_integral_value():
@@ -49,7 +49,7 @@ def format_figure(cell: str) -> str:
     return f"{value:,.2f}" if abs(value) >= Decimal("0.01") else f"{value:,f}"
 
 
-def number(cell: str) -> Decimal | None:
+def read_number(cell: str) -> Decimal | None:
     """The number of a cell; None if it is none."""
     try:
         value = Decimal(cell)
@@ -58,18 +58,24 @@ def number(cell: str) -> Decimal | None:
     return value if value.is_finite() else None
 
 
-def statements(question: Question, rows: Rows) -> list[str]:
+def name_empty(column: Column) -> str:
+    """Say how many rows have no value in a column; empty if all have one."""
+    rows = f"{column.empty:,} row{' has' if column.empty == 1 else 's have'}"
+    return f"{rows} no value in {column.name}" if column.empty else ""
+
+
+def make_statements(question: Question, rows: Rows) -> list[str]:
     """Tell the rows in sentences whose figures are the rows' own, or differences and shares of them."""
-    what = in_words(question.figure)
+    figure = capital(name_figure(question.figure))
     if question.kind == "one":
         at = question.title.partition(", ")[2]
-        of_all = "" if what.startswith("number of") else " of all rows"
-        return [f"{capital(what)}{f', {at}' if at else of_all}: **{_figure(question, rows.rows[0][0])}**."]
-    pairs = [(row[0], number(row[1])) for row in rows.rows]
-    known = [(_EMPTY if label == "NULL" else label, value) for label, value in pairs if value is not None]
-    if not known:
-        return []
-    return _over_time(known, question, what) if question.kind == "time" else _by_group(known, question, what)
+        of_all = "" if figure.startswith("Number of") else " of all rows"
+        cell = rows.rows[0][0]
+        return [] if cell == "NULL" else [f"{figure}{f', {at}' if at else of_all}: **{_format_cell(question, cell)}**."]
+    known = [(_EMPTY if row[0] == "NULL" else row[0], read_number(row[1])) for row in rows.rows]
+    figures = {label: value for label, value in known if value is not None}
+    course = _tell_course(figures, question) if question.kind == "time" and len(figures) > 1 else []
+    return [*course, *_tell_ends(figures, question)] if figures else []
 
 
 def capital(text: str) -> str:
@@ -77,43 +83,39 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _figure(question: Question, cell: object) -> str:
-    return f"{format_figure(str(cell))}{' %' if question.figure.endswith('_percent') and cell != 'NULL' else ''}"
+def _format_cell(question: Question, cell: object) -> str:
+    return f"{format_figure(str(cell))}{' %' if question.figure.endswith('_percent') else ''}"
 
 
-def _ends(known: _Figures) -> tuple[tuple[str, Decimal], tuple[str, Decimal]]:
-    return max(known, key=lambda each: each[1]), min(known, key=lambda each: each[1])
-
-
-def _over_time(known: _Figures, question: Question, what: str) -> list[str]:
-    unit, (start, first), (end, last) = question.unit, known[0], known[-1]
-    if len(known) == 1:
-        return [f"{capital(what)} in {start}: {_figure(question, first)}."]
+def _tell_course(known: dict[str, Decimal], question: Question) -> list[str]:
+    """Tell how the figure went from the first to the last period."""
+    (start, first), *_, (end, last) = known.items()
     share = f" ({(last - first) / abs(first) * 100:+.1f} %)" if first else ""
     word = "rose" if last > first else "fell" if last < first else "stayed the same"
-    high, low = _ends(known)
-    highest = f"The highest {unit} is {high[0]} with {_figure(question, high[1])}"
-    told = [
-        f"From {start} to {end}, {what} {word} from {_figure(question, first)} to {_figure(question, last)}{share}.",
-        f"{highest}, the lowest {low[0]} with {_figure(question, low[1])}.",
-    ]
-    return [*told, f"The last {unit}, {end}, has data up to {question.until} only."] if question.until else told
+    ends = f"from {_format_cell(question, first)} to {_format_cell(question, last)}{share}"
+    until = f" The last {question.unit}, {end}, has data up to {question.until} only." if question.until else ""
+    return [f"From {start} to {end}, {name_figure(question.figure)} {word} {ends}.{until}"]
 
 
-def _by_group(known: _Figures, question: Question, what: str) -> list[str]:
-    """The ends of a list; of one that was cut off, the end that it begins with."""
-    what = what.removeprefix("largest ")
-    high, low = _ends(known)
-    largest = f"{_who(known, high)} the largest {what}: {_figure(question, high[1])}."
-    smallest = f"{_who(known, low)} the smallest{f' {what}' if question.upward else ''}: {_figure(question, low[1])}."
-    if high[1] == low[1]:
+def _tell_ends(known: dict[str, Decimal], question: Question) -> list[str]:
+    """Tell the ends of a list; of one that was cut off, the end that it begins with."""
+    figure = name_figure(question.figure)
+    high, low = max(known.values()), min(known.values())
+    largest = (
+        f"{_name_holders(known, high)} the largest {figure.removeprefix('largest ')}: {_format_cell(question, high)}."
+    )
+    smallest = (
+        f"{_name_holders(known, low)} the smallest {figure.removeprefix('smallest ')}: {_format_cell(question, low)}."
+    )
+    if high == low:
         return [largest]
-    return [smallest] if question.upward else [largest] if len(known) >= question.most else [largest, smallest]
+    is_cut = len(known) >= question.most
+    return [smallest, *([] if is_cut else [largest])] if question.upward else [largest, *([] if is_cut else [smallest])]
 
 
-def _who(known: _Figures, end: tuple[str, Decimal]) -> str:
+def _name_holders(known: dict[str, Decimal], figure: Decimal) -> str:
     """Name the rows with that figure, followed by their verb."""
-    names = [label for label, value in known if value == end[1]]
+    names = [label for label, value in known.items() if value == figure]
     if len(names) > _TIED:
         return f"{len(names)} share a place: {', '.join(names[:_TIED])} and others have"
     return f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -13,51 +14,49 @@ from handoff.text.text_words import stem
 Fold = Literal["sum", "mean", "median", "max", "min", "share"]
 """How the values of a column become one figure."""
 _LISTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
-
-
-def word_set(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
-    return frozenset(text.split())
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(stem, text.split()))
-
-
-def _each(groups: Mapping[Any, str]) -> dict[str, Any]:
-    return {word: name for name, text in groups.items() for word in text.split()}
-
-
-FOLDS: Mapping[str, Fold] = _each(_LISTS["folds"])
-SIDES: Mapping[str, str] = _each(_LISTS["sides"])
-MONTHS: Mapping[str, int] = {name: number for number, names in enumerate(_LISTS["months"], 1) for name in names.split()}
-UNITS: Mapping[str, str] = _each(_LISTS["units"])
-MOST, LEAST, BY, PER, WHICH, NOT, AND, OFTEN, OFTENEST, PASSIVE, PARTS = (
-    word_set(_LISTS[name])
-    for name in ("most", "least", "by", "per", "which", "not", "and", "often", "oftenest", "passive", "parts")
-)
-CHART, TREND, CHANGE, NOW, ADVERBS, WHY, FILLERS, ONLY, OVERVIEW, OUTLINE, ASKING = (
-    word_set(_LISTS[name])
-    for name in (
-        "chart",
-        "trend",
-        "change",
-        "now",
-        "adverbs",
-        "why",
-        "fillers",
-        "only",
-        "overview",
-        "outline",
-        "asking",
-    )
-)
-FLOWS, STOCKS, RATES, NEVER_ADDED = (_stems(_LISTS[name]) for name in ("flows", "stocks", "rates", "never_added"))
-ALIKE = tuple(map(_stems, _LISTS["alike"]))
 _SHARED = 6
 
 
-def close(one: str, other: str) -> bool:
+def split_words(text: str) -> list[str]:
+    """Split a text into words in lower case, camel case and underscores taken apart."""
+    return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold())
+
+
+def read_words(name: str) -> frozenset[str]:
+    """Return the words of a list."""
+    return frozenset(_LISTS[name].split())
+
+
+def _read_stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, text.split()))
+
+
+def _read_senses(groups: Mapping[Any, str]) -> dict[str, Any]:
+    return {word: name for name, text in groups.items() for word in text.split()}
+
+
+def _read_phrases(text: str) -> tuple[tuple[str, ...], ...]:
+    """Return phrases, the longest first."""
+    phrases = (tuple(phrase.split()) for phrase in text.split(","))
+    return tuple(sorted(phrases, key=len, reverse=True))
+
+
+FOLDS: Mapping[str, Fold] = _read_senses(_LISTS["folds"])
+SIDES: Mapping[str, str] = _read_senses(_LISTS["sides"])
+UNITS: Mapping[str, str] = _read_senses(_LISTS["units"])
+MONTHS: Mapping[str, int] = {name: number for number, names in enumerate(_LISTS["months"], 1) for name in names.split()}
+PHRASES = {role: _read_phrases(text) for role, text in _LISTS["phrases"].items()}
+MOST, LEAST, TOP, BOTTOM, BY, PER = map(read_words, ("most", "least", "top", "bottom", "by", "per"))
+WHICH, NOT, ONLY, AND, ARTICLES, FILLERS = map(read_words, ("which", "not", "only", "and", "articles", "fillers"))
+CHART, TREND, CHANGE, NOW, WHY, ADVERBS = map(read_words, ("chart", "trend", "change", "now", "why", "adverbs"))
+OVERVIEW, OUTLINE, ASKING, PARTS, MONEY = map(read_words, ("overview", "outline", "asking", "parts", "money"))
+FLOWS, STOCKS, RATES, NEVER_ADDED, AMOUNTS = (
+    _read_stems(_LISTS[name]) for name in ("flows", "stocks", "rates", "never_added", "amounts")
+)
+_ALIKE = tuple(map(_read_stems, _LISTS["alike"]))
+
+
+def is_close(one: str, other: str) -> bool:
     """Return True if two words are of one family: the same stem, or a long beginning in common."""
     one, other = stem(one), stem(other)
     if one == other:
@@ -66,7 +65,7 @@ def close(one: str, other: str) -> bool:
     return shared >= _SHARED and shared >= 0.6 * min(len(one), len(other))
 
 
-def alike(one: str, other: str) -> bool:
+def is_alike(one: str, other: str) -> bool:
     """Return True if two words are used for one another."""
     one, other = stem(one), stem(other)
-    return any(one in group and other in group for group in ALIKE)
+    return any(one in group and other in group for group in _ALIKE)

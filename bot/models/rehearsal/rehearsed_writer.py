@@ -1,61 +1,81 @@
-"""The rehearsed writer: a note made of what earlier steps brought, and the document if one is asked for."""
+"""Puts together what earlier steps brought: the rehearsed note, and the synthesizer's answer. It adds no words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 
-from bot.models.rehearsal.moves import Move, give_up, hand_in, what_failed
-from bot.models.rehearsal.rehearsed_brief import UNAVAILABLE, WORKED_OUT, Brief, cut_to_words, sentences
-from handoff.contracts import ToolCall, ToolReply
-from specialists.tools.tool import ToolSpec
+from bot.models.rehearsal.moves import Move, give_up, hand_in
+from bot.models.rehearsal.rehearsed_brief import UNAVAILABLE, WORKED_OUT, Brief, raise_headings, read_sections
+from handoff.text.text_words import sentences
 
 NOTHING = "There is nothing to write from: a rehearsal adds no words of its own, and no earlier step brought any."
 _METHOD = re.compile(rf"^{WORKED_OUT}.*", re.MULTILINE | re.DOTALL)
 """How the analyst's figures came about, which stands in the answer and in no note."""
-_DOCUMENT = re.compile(r"\b(document|docx|word|canvas|report)\b", re.IGNORECASE)
 _VERB = re.compile(r"^(write|draft|compose|prepare)\s+((me|us)\s+)?((a|an|the)\s+)?", re.IGNORECASE)
-_FORM = re.compile(r"\s+(as|in)\s+((a|an|the)\s+)?(word\s+)?(document|docx|canvas|report)\W*$", re.IGNORECASE)
 _BOLD_LINE = re.compile(r"^\s*\*\*[^*]+\*\*\s*$", re.MULTILINE)
+_RESULT = re.compile(r'^## (?P<title>.*)\n<result id="(?P<name>[^"]*)" sure="\d+"/>[ \t]*$', re.MULTILINE)
+_PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
+"""A picture alone on its line: it is in the thread as a file, and a message cannot show it."""
+_ASIDE = re.compile(r"\n\s*\n(?:Sources|Files)[:,] [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files)[:,] [^\n]*\s*\Z)")
+"""The lines below a result for sources and files: the answer's own small print and files show them already."""
+_HEADINGS = (
+    "Request",
+    "Plan",
+    "Results",
+    "Gaps",
+    "Findings, gravest first: keep the severity, place and suggestion of each",
+    "Left out for length",
+    "Instruction",
+    "First",
+    "Your last answer",
+)
 
 
-def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]) -> Move:
-    """Return the writer's next move, from its task and the tool calls so far."""
+def write_note(brief: Brief) -> Move:
+    """Write a note from the results of earlier steps: their first sentences, the results, and what is missing."""
     there = [(source, text) for source, text in brief.notes if text and not text.startswith(UNAVAILABLE)]
     material = [(source, _METHOD.sub("", text).strip()) for source, text in there]
-    if not material and brief.earlier_answer:
-        material = [("From the thread", brief.earlier_answer)]
     if not material:
         return give_up("out_of_scope", NOTHING)
-    bare = _FORM.sub("", _VERB.sub("", brief.objective.strip())).strip(" ?!:.") or "Note"
-    title = bare[:1].upper() + cut_to_words(bare, 10)[1:]
-    lead = [sentence for _, text in material for sentence in _prose(text)[: 2 if len(material) > 1 else 3]]
-    note = _compose(brief, material, title, lead)
-    published = [reply for call, reply in history if call.name == "publish_document"]
-    if "publish_document" in tools and not published and _DOCUMENT.search(brief.objective):
-        form = "canvas" if re.search(r"\bcanvas\b", brief.objective, re.IGNORECASE) else "docx"
-        return Move((("publish_document", {"title": title, "markdown": note, "format": form}),))
-    failed = what_failed(published)
-    summary = f"“{title}”, {len(note.split())} words. {' '.join(lead[:1])}".strip()
-    return hand_in(summary, note, gaps=[f"not published: {failed}"] if failed else [])
-
-
-def _prose(text: str) -> list[str]:
-    """The sentences that say something: quotations count, headings and titles in bold do not."""
-    plain = _BOLD_LINE.sub("", re.sub(r"^[> ]+", "", text, flags=re.MULTILINE))
-    return [each for each in sentences(plain) if not each.startswith(WORKED_OUT) and len(each.split()) > 3]
-
-
-def _compose(brief: Brief, material: Sequence[tuple[str, str]], title: str, lead: Sequence[str]) -> str:
-    missing = [source for source, text in brief.notes if text.startswith(UNAVAILABLE)]
-    pictures = [file.name for file in brief.files if file.media_type.startswith("image/")]
-    # Headings inside a part stand below the part's own, however deep they were.
-    parts = [f"## {source}\n\n{re.sub(r'^#{1,6}(?= )', '###', text, flags=re.MULTILINE)}" for source, text in material]
+    bare = _VERB.sub("", brief.objective.strip()).strip(" ?!:.") or "Note"
+    title = bare[:1].upper() + bare[1:]
+    said = [sentences(_BOLD_LINE.sub("", text))[: 2 if len(material) > 1 else 3] for _, text in material]
+    lead = " ".join(one for part in said for one in part if len(one.split()) > 3)
+    missing = "; ".join(source for source, text in brief.notes if text.startswith(UNAVAILABLE))
     blocks = [
         f"# {title}",
-        f"**In short.** {' '.join(lead)}" if lead else "",
-        *parts,
-        *(f"![{name.rpartition('.')[0].replace('_', ' ')}]({name})" for name in pictures),
-        f"**Missing.** {'; '.join(missing)}" if missing else "",
+        f"**In short.** {lead}" if lead else "",
+        # Headings inside a part stand below the part's own, however deep they were.
+        *(f"## {source}\n\n{re.sub(r'^#{1,6}(?= )', '###', text, flags=re.MULTILINE)}" for source, text in material),
+        f"**Missing.** {missing}" if missing else "",
     ]
-    return "\n\n".join(filter(None, blocks))
+    note = "\n\n".join(filter(None, blocks))
+    return hand_in(f"“{title}”, {len(note.split())} words.", note)
+
+
+def write_answer(text: str) -> str:
+    """Put results one after the other for the synthesizer, a text first, without saying anything twice."""
+    found = read_sections(text, _HEADINGS)
+    _, *parts = _RESULT.split(found.get("Results", ""))
+    results = sorted(zip(parts[::3], parts[1::3], parts[2::3], strict=True), key=lambda one: one[1] != "text")
+    blocks: list[str] = []
+    seen: set[str] = set()
+    for title, _, content in results:
+        fresh = _find_fresh(raise_headings(_ASIDE.sub("", content)), seen)
+        if len(results) > 1 and fresh and not fresh[0].startswith(("#", WORKED_OUT)):
+            fresh.insert(0, f"## {title}")
+        blocks += fresh
+    gaps = found.get("Gaps", "").strip()
+    missing = ["## What is missing", gaps] if gaps else []
+    return "\n\n".join([*(blocks or ["None of the steps brought a result."]), *missing])
+
+
+def _find_fresh(content: str, seen: set[str]) -> list[str]:
+    """Return the blocks of a content that were not shown before, and note them as shown."""
+    fresh: list[str] = []
+    for block in (one.strip() for one in re.split(r"\n\s*\n", content)):
+        plain = re.sub(r"\W+", " ", block).casefold().strip()
+        if plain and not _PICTURE.fullmatch(block) and (plain not in seen or block.startswith("#")):
+            seen.add(plain)
+            fresh.append(block)
+    return fresh
