@@ -1,4 +1,4 @@
-"""The period that a request names: a month, quarter or year, or what comes before or after it."""
+"""The period that a request names: a month, quarter or year."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from bot.models.rehearsal.rehearsed_words import MONTHS, SIDES
+from bot.models.rehearsal.rehearsed_words import MONTHS
 
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _MONTH = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})"
@@ -19,7 +19,6 @@ _FORMS = (
     re.compile(rf"\b(?:in|im|en|of|since|until|for|to|from|and) {_MONTH}\b", re.IGNORECASE),
     re.compile(rf"(?<![\d.,$-]){_YEAR}(?![\d.,-]\d)\b"),
 )
-_BEFORE = re.compile(r"\b(?P<word>[^\W\d_]+)\s+(?:(?:in|the|of|dem|den)\s+)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,7 @@ class Period:
 
     def sql(self, column: str) -> str:
         """Its condition on a column of dates or times."""
-        parts = [f"{column} >= DATE '{self.start}'"] if self.start > date.min else []
-        parts += [f"{column} < DATE '{self.end}'"] if self.end < date.max else []
-        return " AND ".join(parts)
+        return f"{column} >= DATE '{self.start}' AND {column} < DATE '{self.end}'"
 
 
 def period_in(text: str, first: date, last: date) -> Period | None:
@@ -47,36 +44,30 @@ def period_in(text: str, first: date, last: date) -> Period | None:
     for form in _FORMS:
         for match in form.finditer(text):
             apart = all(match.end() <= one.span[0] or one.span[1] <= match.start() for one in found)
-            if apart and (period := _read(match, text, first, last)) is not None:
+            if apart and (period := _read_match(match, first, last)) is not None:
                 found.append(period)
     return found[0] if len(found) == 1 else None
 
 
-def _read(match: re.Match[str], text: str, first: date, last: date) -> Period | None:
-    """Return the period of a match, with the word before it, which may leave its start or its end open."""
+def _read_match(match: re.Match[str], first: date, last: date) -> Period | None:
+    """Return the period of a match; None if the data has it in several years."""
     named = match.groupdict(default="")
     month = int(named.get("number") or MONTHS.get(named.get("month", "").lower(), 0))
     quarter = int(named.get("quarter") or 0)
     begins, length = month or (quarter * 3 - 2 if quarter else 1), 1 if month else 3 if quarter else 12
     years = [int(named["year"])] if named.get("year") else range(first.year, last.year + 1)
-    spans = [(date(year, begins, 1), _months_on(year, begins, length)) for year in years]
+    spans = [(date(year, begins, 1), _add_months(year, begins, length)) for year in years]
     if not named.get("year"):
         spans = [(start, end) for start, end in spans if start <= last and end > first]
     if len(spans) != 1:
         return None
     start, end = spans[0]
-    words = f"{calendar.month_name[month]} {start.year}" if month else f"Q{quarter} {start.year}" if quarter else ""
-    at = match.start("month") if named.get("month") else match.start()
-    before = _BEFORE.search(text[:at])
-    side = SIDES.get(before["word"].lower(), "in") if before else "in"
-    if side in {"from", "after"}:
-        start, end = (start if side == "from" else end), date.max
-    elif side != "in":
-        start, end = date.min, (end if side == "until" else start)
-    begin = before.start() if before and side != "in" else at
-    return Period(start, end, f"{side} {words or spans[0][0].year}", (begin, match.end()))
+    part = f"{calendar.month_name[month]} " if month else f"Q{quarter} " if quarter else ""
+    return Period(
+        start, end, f"in {part}{start.year}", (match.start("month" if named.get("month") else 0), match.end())
+    )
 
 
-def _months_on(year: int, month: int, months: int) -> date:
+def _add_months(year: int, month: int, months: int) -> date:
     later = year * 12 + month - 1 + months
     return date(later // 12, later % 12 + 1, 1)

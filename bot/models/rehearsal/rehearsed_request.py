@@ -152,6 +152,8 @@ class _Reader:
         dates = [day for column in self.table.dates for day in (column.first, column.last) if day]
         period = period_in(self.text, min(dates), max(dates)) if dates else None
         if period:
+            before = next((one.low for one in reversed(self.tokens) if one.end < period.span[0]), "")
+            self._decline(f"which days “{before} ...” means", when=before in lexicon.SIDES)
             self._take_span(period.span)
             self._set(period=period)
 

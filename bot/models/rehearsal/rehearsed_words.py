@@ -42,7 +42,6 @@ def _read_phrases(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 FOLDS: Mapping[str, Fold] = _read_senses(_LISTS["folds"])
-SIDES: Mapping[str, str] = _read_senses(_LISTS["sides"])
 UNITS: Mapping[str, str] = _read_senses(_LISTS["units"])
 MONTHS: Mapping[str, int] = {name: number for number, names in enumerate(_LISTS["months"], 1) for name in names.split()}
 PHRASES = {role: _read_phrases(text) for role, text in _LISTS["phrases"].items()}
@@ -50,6 +49,7 @@ MOST, LEAST, TOP, BOTTOM, BY, PER = map(read_words, ("most", "least", "top", "bo
 WHICH, NOT, ONLY, AND, ARTICLES, FILLERS = map(read_words, ("which", "not", "only", "and", "articles", "fillers"))
 CHART, TREND, CHANGE, NOW, WHY, ADVERBS = map(read_words, ("chart", "trend", "change", "now", "why", "adverbs"))
 OVERVIEW, OUTLINE, ASKING, PARTS, MONEY = map(read_words, ("overview", "outline", "asking", "parts", "money"))
+SIDES = read_words("sides")
 FLOWS, STOCKS, RATES, NEVER_ADDED, AMOUNTS = (
     _read_stems(_LISTS[name]) for name in ("flows", "stocks", "rates", "never_added", "amounts")
 )
