@@ -107,7 +107,7 @@ def test_what_is_asked_for_is_shown_and_nothing_else(tasks: str, title: str) -> 
         ("revenue by region > 5", "> 5"),
         ("revenue of paused shops in North", "paused shops"),
         ("how is it going", "going"),
-        ("top 40 regions by revenue", "top 40 regions"),
+        ("revenue of the top 40 regions", "top 40 regions"),
     ],
 )
 def test_words_that_no_query_uses_decline_the_request(task: str, left: str) -> None:

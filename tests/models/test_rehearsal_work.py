@@ -50,8 +50,7 @@ async def test_the_analyst_shows_the_queries_rows_and_draws_them(tmp_path: Path)
     assert "the reason behind them takes a language model" in outcome.content
     assert [artifact.media_type for artifact in outcome.artifacts] == ["image/png"]
     assert any("orders.csv" in finding.source for finding in outcome.findings)
-    assert outcome.usage.model == "rehearsal"
-    assert outcome.usage.cost is None
+    assert (outcome.usage.model, outcome.usage.cost) == ("rehearsal", None)
 
 
 async def test_the_analyst_asks_which_file_and_goes_on_with_the_answer(tmp_path: Path) -> None:
@@ -104,27 +103,10 @@ async def test_a_pace_longer_than_the_deadline_is_a_model_error() -> None:
     assert caught.value.kind == "timeout"
 
 
-MARKS = st.sampled_from(
-    """# Task
-# Request
-# Specialists
-# Files
-# Results
-# Gaps
-<result id="a" sure="3"/>
-- a: b.
-- a.csv (text/csv, 3 bytes)
-a.csv is table a: 1 rows, 1 columns
-- b DOUBLE: 1 to 2, 3 distinct
-a | b
-(3 rows)
-sales by region?
-https://x.y
-Answered by a person: b
-# From earlier steps
-## Asked: x""".splitlines()
-)
-TEXTS = st.lists(st.one_of(MARKS, st.text(max_size=30)), max_size=12).map("\n".join)
+MARKS = """# Task|# Request|# Specialists|# Files|# Results|# Gaps|<result id="a" sure="3"/>|- a: b.|(3 rows)|
+- a.csv (text/csv, 3 bytes)|a.csv is table a: 1 rows, 1 columns|- b DOUBLE: 1 to 2, 3 distinct|sales by region?|https://x.y|
+Answered by a person: b|# From earlier steps|## Asked: x"""
+TEXTS = st.lists(st.one_of(st.sampled_from(MARKS.split("|")), st.text(max_size=30)), max_size=12).map("\n".join)
 PURPOSES = st.sampled_from(
     ["planner", "synthesizer", "check", *(f"specialist:{name}" for name in ("analyst", "researcher", "writer", "x"))]
 )

@@ -68,30 +68,24 @@ async def test_steps_are_taken_in_order_with_a_question_in_their_midst() -> None
     assert (end.name, end.arguments["content"]) == ("return_result", "The fee is 12.")
 
 
-async def test_what_a_tool_refused_is_handed_in_for_the_words_that_were_written() -> None:
-    first = await turn(brief=ANSWERED)
-    looked = replied(first.calls, "There is no shovel.", failed="dig")
-    (publish,) = (await turn(*looked, brief=ANSWERED)).calls
-    (end,) = (await turn(*looked, *replied((publish,)), brief=ANSWERED)).calls
-    assert end.name == "escalate"
-    assert end.arguments["message"] == f"{OTHERWISE} `dig` failed: There is no shovel."
-
-
 @pytest.mark.parametrize(
-    ("note", "words"), [("denied", "a person denied it"), ("not_decided", "nobody decided in time")]
+    ("refused", "text", "end", "said"),
+    [
+        ("dig", "There is no shovel.", "escalate", f"{OTHERWISE} `dig` failed: There is no shovel."),
+        ("publish", "denied", "return_result", f"`publish` was shown, and {DENIED}: nothing was done."),
+        ("publish", "not_decided", "return_result", f"`publish` was shown, and {UNDECIDED}: nothing was done."),
+    ],
 )
-async def test_what_was_not_approved_is_said_as_it_was(note: str, words: str) -> None:
-    fine = replied((await turn(brief=ANSWERED)).calls)
-    (publish,) = (await turn(*fine, brief=ANSWERED)).calls
-    refused = replied((publish,), briefing.note(note, tool="publish", reason=""), failed="publish")
-    (end,) = (await turn(*fine, *refused, brief=ANSWERED)).calls
-    assert (end.name, end.arguments["content"]) == (
-        "return_result",
-        f"`publish` was shown, and {words}: nothing was done.",
-    )
+async def test_what_happened_is_handed_in_for_words_of_another_course(
+    refused: str, text: str, end: str, said: str
+) -> None:
+    text = briefing.note(text, tool="publish", reason="") if refused == "publish" else text
+    looked = replied((await turn(brief=ANSWERED)).calls, text, failed=refused)
+    published = replied((await turn(*looked, brief=ANSWERED)).calls, text, failed=refused)
+    (call,) = (await turn(*looked, *published, brief=ANSWERED)).calls
+    assert (call.name, call.arguments["message" if end == "escalate" else "content"]) == (end, said)
 
 
 async def test_a_part_of_another_request_is_not_played_by_the_demos_steps() -> None:
     (end,) = (await turn(brief="It is part of: Delete everything\n\n# Task\nRead.")).calls
-    assert end.name == "escalate"
     assert "no rules for the work of scout" in end.arguments["message"], "its tools are none that rules know"

@@ -68,6 +68,8 @@ def settle(query: Query) -> Query:
             return replace(query, trouble=f"which of {', '.join(one.name for one in measures[:_MOST_NAMED])} is meant")
         elif is_asked and measures:
             query = replace(query, measure=measures[0])
+    if query.counting and query.fold not in {None, "sum", "share"}:
+        return replace(query, trouble=f"what the {query.fold} of a number is")
     query = replace(query, counting=query.counting and not query.measure)
     return replace(query, trouble=_find_trouble(query))
 
@@ -92,7 +94,6 @@ def _find_trouble(query: Query) -> str:
     is_alone = group and any(one.column == group and len(one.values) == 1 for one in query.filters)
     is_single = group and group.distinct == query.table.rows
     reasons = (
-        (f"what the {query.fold} of a number of rows is", query.counting and query.fold not in {None, "sum", "share"}),
         ("what the share is of", query.fold == "share" and not (parted or is_part)),
         ("which figure is meant", not measure and not query.counting and query.fold != "share"),
         (

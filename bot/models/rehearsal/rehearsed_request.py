@@ -301,11 +301,15 @@ class _Reader:
             self._decline("how to show more than one group at once", when=self.query.group not in {None, column})
             self.taken.add(before)
             self._set_group(self._low(before - 1) if word.isdigit() else word, group=column)
-        elif column.is_row_key:
+        elif column.is_row_key and stem(self._low(at)) in column.stems and self._is_noun(at):
             self.says_rows = True
         elif not any(one.column == column for one in self.query.filters):
             self.taken -= set(range(at, end))
-            self.refused |= set() if column.is_date else set(range(at, end))
+            self.refused |= set() if column.is_date or column.is_row_key else set(range(at, end))
+
+    def _is_noun(self, at: int) -> bool:
+        """Return False for what happened to something, such as `ordered`: whether that counts rows is not certain."""
+        return not self._low(at).endswith("ed")
 
     def _says_time(self) -> bool:
         return bool(self.query.period) or any(one.low in lexicon.UNITS for one in self.tokens)
@@ -351,7 +355,7 @@ class _Reader:
             return
         noun = stem(said[-1])
         for at, token in enumerate(self.tokens):
-            if self._is_free(at) and stem(token.low) == noun:
+            if self._is_free(at) and stem(token.low) == noun and self._is_noun(at):
                 self.taken.add(at)
                 self.says_rows = self.says_rows or not any(lexicon.is_alike(noun, one) for one in lexicon.MONEY)
 
