@@ -38,7 +38,9 @@ async def work(
     artifacts = workbench.artifacts
     handoff = Handoff(to_agent=name, intent=intent, context=tuple(context), artifacts=artifacts)
     specialist = load_crew(GENERAL, all_tools()).specialists[name]
-    return await run(specialist, handoff, model=RehearsalModel(), workbench=workbench, log=KeptLog())
+    outcome = await run(specialist, handoff, model=RehearsalModel(), workbench=workbench, log=KeptLog())
+    assert isinstance(outcome, Result | Escalation)
+    return outcome
 
 
 async def test_the_analyst_shows_the_queries_rows_and_draws_them(tmp_path: Path) -> None:

@@ -126,6 +126,8 @@ ASKED: tuple[Asked, ...] = (
     Asked(SALES, "forecast the revenue of the next 3 months", CAREFUL),
     Asked(SALES, "why did revenue drop in March?", CAREFUL),
     Asked(SALES, "churn rate by plan", CAREFUL),
+    Asked(SALES, "total revenue by region, lowest first", RIGHT, lambda r: by(r, "region", "revenue_eur")),
+    Asked(SALES, "total revenue since March 2026", DECLINED),
     Asked(SALES, "revenue by region", RIGHT, lambda r: by(r, "product", "revenue_eur"), then=("and by product?",)),
     Asked(
         SALES,
@@ -379,6 +381,7 @@ ASKED: tuple[Asked, ...] = (
     # texts: a list whose items run over lines, and a log
     Asked(SHIFT, "When did line 2 stop?", RIGHT, lambda _: [2, 15]),
     Asked(SHIFT, "What about the pallets?", RIGHT, lambda _: [2]),
+    Asked(SHIFT, "Why did line 2 stop?", PART),
     Asked(SHIFT, "What is not done yet?", DECLINED),
     Asked(SHIFT, "How many people worked?", DECLINED),
     Asked(NAS, "How many errors were there?", DECLINED),
@@ -418,6 +421,12 @@ ASKED: tuple[Asked, ...] = (
         "number of bugs closed per month",
         RIGHT,
         lambda r: monthly(only(r, state="closed"), "closed_on", "bug", len),
+    ),
+    Asked(
+        BUGS,
+        "average hours to fix by component, highest first",
+        RIGHT,
+        lambda r: by(r, "component", "hours_to_fix", mean),
     ),
     Asked(BUGS, "how many bugs are older than 30 days?", DECLINED),
     Asked(BUGS, "average number of bugs per component", DECLINED),
