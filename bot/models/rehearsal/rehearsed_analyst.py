@@ -11,7 +11,7 @@ from bot.models.rehearsal import rehearsed_words as lexicon
 from bot.models.rehearsal.moves import Move, give_up, hand_in, name_failures
 from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, find_sum, say_declined
 from bot.models.rehearsal.rehearsed_profile import Table, read_profile
-from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Query
+from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Query, settle
 from bot.models.rehearsal.rehearsed_request import read_request
 from bot.models.rehearsal.rehearsed_sql import Question, make_question, name_figure, unit_of
 from bot.models.rehearsal.rehearsed_telling import Rows, capital, make_statements, name_empty, read_rows
@@ -110,8 +110,15 @@ def _read_query(tables: Sequence[Table], brief: Brief) -> Query:
 
 
 def _find_query(tables: Sequence[Table], brief: Brief) -> Query | Move:
-    """Return the query that a task asks for, or why it is declined and what is not."""
+    """Return the query that a task asks for; or the question which figure it means, or why it is declined."""
     best = _read_query(tables, brief)
+    if best.choices and not best.trouble:
+        named = [one for answer in brief.answers for one in best.choices if one.name.casefold() in answer.casefold()]
+        if not named:
+            names = [one.name for one in best.choices]
+            asked = f"Which figure in {best.table.file} do you mean: {', '.join(names)}?"
+            return give_up("ambiguous_input", asked, names)
+        best = settle(replace(best, measure=max(named, key=lambda one: len(one.name)), choices=()))
     if not best.trouble:
         return best
     reason = f"In {best.table.file} I can't tell {best.trouble}."
@@ -129,8 +136,8 @@ def _find_tries(tables: Sequence[Table], brief: Brief, about: Query) -> list[str
     heads = [f"{'total' if one.is_flow and not one.is_stock else 'average'} {one.name}" for one in figures[:2]]
     texts = [f"{head} by {end}" for head in heads for end in ends] + [f"how many rows by {end}" for end in ends] + heads
     plain = (text.replace("_", " ") for text in texts)
-    known = (text for text in plain if not _read_query(tables, replace(brief, task=text)).trouble)
-    return list(islice(known, _TRIES))
+    read = ((text, _read_query(tables, replace(brief, task=text))) for text in plain)
+    return list(islice((text for text, one in read if not (one.trouble or one.choices)), _TRIES))
 
 
 def _run_query(query: Query, history: History, tools: Mapping[str, ToolSpec]) -> Move:

@@ -30,7 +30,7 @@ class Query:
 
     `unit` is the period that rows are grouped by, `most` how many groups are wanted (0: all), `extreme` whether the
     largest or smallest is asked for, `is_sorted` whether the order is, and `upward` whether the lowest comes first.
-    `reasons`: it asks why.
+    `reasons`: it asks why. `choices` are the figures of which a person must choose one.
     """
 
     table: Table
@@ -50,6 +50,7 @@ class Query:
     goes_on: bool = False
     unused: tuple[str, ...] = ()
     trouble: str = ""
+    choices: tuple[Column, ...] = ()
 
 
 def settle(query: Query) -> Query:
@@ -65,7 +66,7 @@ def settle(query: Query) -> Query:
         elif query.filters and query.extreme:  # `most open` may be the number of rows
             return replace(query, trouble=_NOTHING_MOST)
         elif is_asked and len(measures) > 1:
-            return replace(query, trouble=f"which of {', '.join(one.name for one in measures[:_MOST_NAMED])} is meant")
+            return replace(query, choices=measures)
         elif is_asked and measures:
             query = replace(query, measure=measures[0])
     if query.counting and query.fold not in {None, "sum", "share"}:
