@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace) -> int:
         settings = read_settings()
         require_walls(required=settings.walls_required)
         logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)
-        return asyncio.run(_stoppable(_command(options, settings)(options, settings)))
+        return asyncio.run(_stop_on_signals(_import_command(options, settings)(options, settings)))
     except (SettingsError, StoreError, OutputLost) as error:
         print(f"leadhand: {logs.hide(str(error), secret_values())}", file=sys.stderr)
         return 1
@@ -85,7 +85,7 @@ def _run(options: argparse.Namespace) -> int:
         raise KeyboardInterrupt from None
 
 
-async def _stoppable(work: Coroutine[Any, Any, int]) -> int:
+async def _stop_on_signals(work: Coroutine[Any, Any, int]) -> int:
     """Make SIGTERM and a closed terminal end the work as Ctrl-C does: what it started is stopped, not left behind."""
     import asyncio  # noqa: PLC0415 - not needed for --help
 
@@ -114,7 +114,7 @@ _COMMANDS: Mapping[str, str] = {
 """Where each command is, in `bot.command_line`: they are imported one by one, as most of them import much."""
 
 
-def _command(options: argparse.Namespace, settings: Settings) -> Run:
+def _import_command(options: argparse.Namespace, settings: Settings) -> Run:
     """The command, imported. Raises SettingsError before that where what it needs first is not set."""
     if options.command == "run":
         from bot.settings import require_slack  # noqa: PLC0415 - not needed for --help
@@ -190,7 +190,7 @@ class _Command(argparse.ArgumentParser):
     def format_help(self) -> str:
         """The help, with the settings below for a command that keeps their lines."""
         if self.formatter_class is _Raw:
-            self.epilog = _environment()
+            self.epilog = _render_environment()
         return super().format_help()
 
 
@@ -247,7 +247,7 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=_seconds,
+        type=_parse_seconds,
         default=900,
         help="with --ask or --demo: give up after this time; default: 900",
     )
@@ -302,12 +302,16 @@ def _add_new(command: argparse.ArgumentParser) -> None:
 
 def _add_eval(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--sets", metavar="NAMES", type=_names, default=[], help="play these sets, separated by commas; default: all"
+        "--sets",
+        metavar="NAMES",
+        type=_split_names,
+        default=[],
+        help="play these sets, separated by commas; default: all",
     )
     command.add_argument(
         "--tags",
         metavar="TAGS",
-        type=_names,
+        type=_split_names,
         default=[],
         help="play only cases with one of these tags, separated by commas",
     )
@@ -339,7 +343,7 @@ def _add_eval(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
-def _names(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
@@ -397,7 +401,7 @@ def _add_jobs(command: argparse.ArgumentParser) -> None:
         "--watch", action="store_true", help="go on: redraw the list at a terminal, else print it again when it changes"
     )
     command.add_argument(
-        "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: look this often; default: 2"
+        "--every", metavar="SECONDS", type=_parse_seconds, default=2.0, help="with --watch: look this often; default: 2"
     )
     command.add_argument("--ids", action="store_true", help="show Slack's ids instead of names")
     command.add_argument("--json", action="store_true", help="print one JSON object a line")
@@ -432,7 +436,7 @@ def _add_mcp(command: argparse.ArgumentParser) -> None:
         deed.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
@@ -442,7 +446,7 @@ def _seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
 
 
-def _environment() -> str:
+def _render_environment() -> str:
     from bot.settings import NAMES  # noqa: PLC0415 - only for the help of a command
 
     width = max(len(name) for name in NAMES)

@@ -90,7 +90,7 @@ Around = tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]
 """The toolkits that the crews of a bot share, and what is wrong with those that packages bring."""
 
 
-def _around(setup: ToolSettings) -> Around:
+def _read_package_tools(setup: ToolSettings) -> Around:
     try:
         return package_toolkits.read(setup)
     except package_toolkits.NotInstalled as error:
@@ -105,7 +105,7 @@ def open_crew(settings: Settings, around: Around | None = None, members: Sequenc
     Raises SettingsError naming every fault, by file and line.
     """
     setup = ToolSettings(settings.env, settings.data)
-    toolkits, faults = around or _around(setup)
+    toolkits, faults = around or _read_package_tools(setup)
     folder = crew_folder(settings)
     try:
         crew = crew_values.check_channel_values(load_crew(folder, {}, setup, around=toolkits, members=members), folder)
@@ -119,7 +119,7 @@ def open_crews(settings: Settings) -> Crews:
 
     Raises SettingsError naming every fault of all of them, by file and line.
     """
-    around = _around(ToolSettings(settings.env, settings.data))
+    around = _read_package_tools(ToolSettings(settings.env, settings.data))
     found: list[Crew] = []
     faults: list[str] = []
     members: list[Path] = []
@@ -194,7 +194,7 @@ async def running(
     from bot.slack.send.lookup import LOOKS  # noqa: PLC0415 - see above
     from bot.team_bot import Shared, open_bot_of_token  # noqa: PLC0415 - see above
 
-    crews = await _ready(model, crew or open_crews(settings))
+    crews = await _prepare_crews(model, crew or open_crews(settings))
     channels = open_channel_settings(settings, store, model, crews)
     name = new_name()
     models = names_at(model, *crews.by_name.values())
@@ -254,7 +254,7 @@ async def running(
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
         await bots.end_beside()
-        await _end(app, bots, shared)
+        await _end_app(app, bots, shared)
 
 
 def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, crews: Crews) -> ChannelSettings:
@@ -282,7 +282,7 @@ async def _bots_of_installations(shared: Shared, let_go: Callable[[str], Awaitab
     return bots
 
 
-async def _ready(model: ChosenModel, crew: Crew | Crews) -> Crews:
+async def _prepare_crews(model: ChosenModel, crew: Crew | Crews) -> Crews:
     """Return the crews of a bot with the models that they name, and log what people should know of their files.
 
     Raises SettingsError if one of these models cannot be had.
@@ -295,7 +295,7 @@ async def _ready(model: ChosenModel, crew: Crew | Crews) -> Crews:
     return crews
 
 
-async def _end(app: App, bots: TeamBot | InstalledTeams, shared: Shared) -> None:
+async def _end_app(app: App, bots: TeamBot | InstalledTeams, shared: Shared) -> None:
     from bot.jobs.instance import cancel  # noqa: PLC0415 - see `running`
 
     try:

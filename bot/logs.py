@@ -143,7 +143,8 @@ class TextLines(_Lines):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, and below it the traceback of an exception."""
         error = self.error(record)
-        line = f"{_time(record)} {record.levelname} {record.name}{_short_ids(ids())}: {self.hide(record.getMessage())}"
+        head = f"{_format_time(record)} {record.levelname} {record.name}{_short_ids(ids())}"
+        line = f"{head}: {self.hide(record.getMessage())}"
         return f"{line}\n{error}" if error else line
 
 
@@ -153,7 +154,7 @@ class JsonLines(_Lines):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         line: dict[str, Any] = {
-            "time": _time(record),
+            "time": _format_time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": self.hide(record.getMessage()),
@@ -185,7 +186,7 @@ def _trace(error: BaseException) -> str:
     return f"{before}{''.join(traceback.format_tb(error.__traceback__))}{describe(error)}"
 
 
-def _time(record: logging.LogRecord) -> str:
+def _format_time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

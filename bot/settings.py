@@ -295,7 +295,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
     _check_addresses(env)
     if fault := setting_fault(env):
         raise SettingsError(fault)
-    crews = _ids(env.get("LEADHAND_CREW", "")) or _list_shipped_crews()
+    crews = _split_ids(env.get("LEADHAND_CREW", "")) or _list_shipped_crews()
     return Settings(
         env=env,
         bot_token=env.get("SLACK_BOT_TOKEN", ""),
@@ -303,28 +303,28 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         signing_secret=env.get("SLACK_SIGNING_SECRET", ""),
         client_id=env.get("SLACK_CLIENT_ID", "").strip(),
         client_secret=env.get("SLACK_CLIENT_SECRET", "").strip(),
-        token_keys=_ids(env.get("LEADHAND_TOKEN_KEYS", "")),
-        teams=frozenset(_ids(env.get("LEADHAND_TEAMS", ""))),
+        token_keys=_split_ids(env.get("LEADHAND_TOKEN_KEYS", "")),
+        teams=frozenset(_split_ids(env.get("LEADHAND_TEAMS", ""))),
         slack_api_url=env.get("SLACK_API_URL", "") or Settings.slack_api_url,
         redis_url=env.get("REDIS_URL", ""),
         data=Path(env.get("LEADHAND_DATA", "") or Settings.data).expanduser(),
         crew=crews[0],
         more_crews=crews[1:],
-        http=_http(env.get("LEADHAND_PORT", "").strip()),
+        http=_read_http_address(env.get("LEADHAND_PORT", "").strip()),
         public_url=_public_url(env.get("LEADHAND_URL", "").strip()),
-        slots=_whole(env, "LEADHAND_SLOTS", Settings.slots, low=1, high=1000),
-        lease=_number(env, "LEADHAND_LEASE", Settings.lease, low=1, high=600),
-        slack_unlimited=bool(_whole(env, "LEADHAND_SLACK_UNLIMITED", 0, low=0, high=1)),
+        slots=_read_whole_number(env, "LEADHAND_SLOTS", Settings.slots, low=1, high=1000),
+        lease=_read_number(env, "LEADHAND_LEASE", Settings.lease, low=1, high=600),
+        slack_unlimited=bool(_read_whole_number(env, "LEADHAND_SLACK_UNLIMITED", 0, low=0, high=1)),
         admins=frozenset(name.strip() for name in env.get("LEADHAND_ADMINS", "").split(",") if name.strip()),
-        log=_form(env.get("LEADHAND_LOG", "") or Settings.log),
-        operation=_operation(env.get("LEADHAND_OPERATION", "").strip()),
-        terms=_terms(env),
-        rules=_rules(env),
+        log=_read_log_form(env.get("LEADHAND_LOG", "") or Settings.log),
+        operation=_read_operation(env.get("LEADHAND_OPERATION", "").strip()),
+        terms=_read_terms(env),
+        rules=_read_rules(env),
         follow_ups=_follow_ups(env.get("LEADHAND_FOLLOW_UPS", "")),
-        channels=_channels(env.get("LEADHAND_CHANNELS", "")),
-        access=_access(env),
-        retention=_retention(env.get("LEADHAND_KEEP", "")),
-        walls_required=_sandbox(env.get("LEADHAND_SANDBOX", "")),
+        channels=_read_channels(env.get("LEADHAND_CHANNELS", "")),
+        access=_read_access(env),
+        retention=_read_retention(env.get("LEADHAND_KEEP", "")),
+        walls_required=_read_sandbox(env.get("LEADHAND_SANDBOX", "")),
     )
 
 
@@ -337,7 +337,7 @@ def _list_shipped_crews() -> tuple[str, ...]:
     )
 
 
-def _sandbox(text: str) -> bool:
+def _read_sandbox(text: str) -> bool:
     known = {"": False, "best": False, "required": True}
     if (word := text.strip().lower()) not in known:
         raise SettingsError(f"LEADHAND_SANDBOX is {text!r}; it takes required or best.")
@@ -383,32 +383,32 @@ def require_installing(settings: Settings) -> None:
         )
 
 
-def _terms(env: Mapping[str, str]) -> Terms:
-    above = _limit(env, "LEADHAND_ASK_ABOVE", read_budget)
+def _read_terms(env: Mapping[str, str]) -> Terms:
+    above = _read_limit(env, "LEADHAND_ASK_ABOVE", read_budget)
     return Terms(
         ask_above_tokens=above.tokens if above else 0,
         ask_above_cost=above.micros / MICROS if above else 0.0,
-        job_seconds=60 * _number(env, "LEADHAND_DEADLINE", TERMS.job_seconds / 60, low=0.01, high=100_000),
-        subtask_seconds=_number(env, "LEADHAND_SUBTASK_DEADLINE", TERMS.subtask_seconds, low=1, high=86_400),
-        call_seconds=_number(env, "LEADHAND_CALL_DEADLINE", TERMS.call_seconds, low=1, high=86_400),
-        confidence=_whole(env, "LEADHAND_CONFIDENCE", TERMS.confidence, low=0, high=100),
-        context=_context(env.get("LEADHAND_CONTEXT", "")),
-        asking=_asking(env),
-        roles=_roles(env.get("LEADHAND_ROLES", "")),
+        job_seconds=60 * _read_number(env, "LEADHAND_DEADLINE", TERMS.job_seconds / 60, low=0.01, high=100_000),
+        subtask_seconds=_read_number(env, "LEADHAND_SUBTASK_DEADLINE", TERMS.subtask_seconds, low=1, high=86_400),
+        call_seconds=_read_number(env, "LEADHAND_CALL_DEADLINE", TERMS.call_seconds, low=1, high=86_400),
+        confidence=_read_whole_number(env, "LEADHAND_CONFIDENCE", TERMS.confidence, low=0, high=100),
+        context=_read_context(env.get("LEADHAND_CONTEXT", "")),
+        asking=_read_asking(env),
+        roles=_read_roles(env.get("LEADHAND_ROLES", "")),
     )
 
 
-def _asking(env: Mapping[str, str]) -> Asking:
+def _read_asking(env: Mapping[str, str]) -> Asking:
     """Read when people are reminded of questions, and when those are closed."""
     usual = TERMS.asking
     spans = {
-        "remind_after": _span(env, "LEADHAND_REMIND_AFTER", usual.remind_after),
-        "expire_after": _span(env, "LEADHAND_EXPIRE_AFTER", usual.expire_after),
+        "remind_after": _read_span(env, "LEADHAND_REMIND_AFTER", usual.remind_after),
+        "expire_after": _read_span(env, "LEADHAND_EXPIRE_AFTER", usual.expire_after),
     }
     return usual.model_copy(update={**spans, **_working_hours(env.get("LEADHAND_WORKING_HOURS", ""))})
 
 
-def _span(env: Mapping[str, str], name: str, usual: float) -> float:
+def _read_span(env: Mapping[str, str], name: str, usual: float) -> float:
     text = env.get(name, "").strip()
     seconds = read_span(text) if text else usual
     if seconds is None:
@@ -429,7 +429,7 @@ def _working_hours(text: str) -> dict[str, int]:
     return {"opens": opens, "closes": closes, "days": _DAYS.index(found["last"] or "fri") + 1}
 
 
-def _context(text: str) -> Context:
+def _read_context(text: str) -> Context:
     """Read the tokens of each tier; a tier that is left out keeps its default."""
     named = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
@@ -444,7 +444,7 @@ def _context(text: str) -> Context:
     return Context.model_validate(named)
 
 
-def _roles(text: str) -> dict[str, Tier]:
+def _read_roles(text: str) -> dict[str, Tier]:
     """Read the tier of each role of the supervisor that is named."""
     named: dict[str, Tier] = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
@@ -460,7 +460,7 @@ def _roles(text: str) -> dict[str, Tier]:
     return named
 
 
-def _retention(text: str) -> Retention:
+def _read_retention(text: str) -> Retention:
     """Read the days for which what is kept; what is left out keeps its default."""
     days: dict[str, float] = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
@@ -493,12 +493,12 @@ def _follow_ups(text: str) -> FollowUps:
     return FollowUps(on=(word == "on") != bool(channels), channels=channels)
 
 
-def _ids(text: str) -> tuple[str, ...]:
+def _split_ids(text: str) -> tuple[str, ...]:
     return tuple(one.strip() for one in text.split(",") if one.strip())
 
 
-def _channels(text: str) -> frozenset[str]:
-    found = _ids(text)
+def _read_channels(text: str) -> frozenset[str]:
+    found = _split_ids(text)
     wrong = next((one for one in found if not CHANNEL.fullmatch(one)), None)
     if wrong is not None:
         raise SettingsError(
@@ -507,20 +507,20 @@ def _channels(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _access(env: Mapping[str, str]) -> ChannelValues:
+def _read_access(env: Mapping[str, str]) -> ChannelValues:
     """Read who may use the bot. What is not set is left open."""
     guests = env.get("LEADHAND_GUESTS", "").strip().lower()
     if guests not in {"", "on", "off"}:
         raise SettingsError(f"LEADHAND_GUESTS is {guests!r}; it takes on or off.")
     access = ChannelValues(guests=guests == "on" if guests else None)
-    access = _with(access, "highest_tier", "LEADHAND_HIGHEST_TIER", env.get("LEADHAND_HIGHEST_TIER", ""))
-    access = _with(access, "quiet_hours", "LEADHAND_QUIET_HOURS", env.get("LEADHAND_QUIET_HOURS", ""))
-    access = _with(access, "zone", "LEADHAND_ZONE", env.get("LEADHAND_ZONE", ""))
-    access = _with(access, "budget", "LEADHAND_BUDGET_CHANNEL", env.get("LEADHAND_BUDGET_CHANNEL", ""))
+    access = _add_value(access, "highest_tier", "LEADHAND_HIGHEST_TIER", env.get("LEADHAND_HIGHEST_TIER", ""))
+    access = _add_value(access, "quiet_hours", "LEADHAND_QUIET_HOURS", env.get("LEADHAND_QUIET_HOURS", ""))
+    access = _add_value(access, "zone", "LEADHAND_ZONE", env.get("LEADHAND_ZONE", ""))
+    access = _add_value(access, "budget", "LEADHAND_BUDGET_CHANNEL", env.get("LEADHAND_BUDGET_CHANNEL", ""))
     for name in ("users", "strangers", "approvers"):
         text = env.get(f"LEADHAND_{name.upper()}", "")
         try:
-            found = ChannelValues.model_validate({name: _ids(text) or None})
+            found = ChannelValues.model_validate({name: _split_ids(text) or None})
         except ValidationError as error:
             fault = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
             raise SettingsError(
@@ -530,7 +530,7 @@ def _access(env: Mapping[str, str]) -> ChannelValues:
     return access
 
 
-def _with(access: ChannelValues, name: str, variable: str, text: str) -> ChannelValues:
+def _add_value(access: ChannelValues, name: str, variable: str, text: str) -> ChannelValues:
     """Return the values with one more that is written as text; empty: it is left open."""
     try:
         found = ChannelValues.model_validate({name: text.strip() or None})
@@ -540,15 +540,15 @@ def _with(access: ChannelValues, name: str, variable: str, text: str) -> Channel
     return access.model_copy(update={name: getattr(found, name)})
 
 
-def _rules(env: Mapping[str, str]) -> Rules:
+def _read_rules(env: Mapping[str, str]) -> Rules:
     breakers = env.get("LEADHAND_BREAKERS", "").strip().lower() or "on"
     if breakers not in {"on", "off"}:
         raise SettingsError(f"LEADHAND_BREAKERS is {breakers!r}; it takes on or off.")
-    budgets = {scope: _limit(env, f"LEADHAND_BUDGET_{scope.upper()}", _budget_of(scope)) for scope in SCOPES}
+    budgets = {scope: _read_limit(env, f"LEADHAND_BUDGET_{scope.upper()}", _budget_of(scope)) for scope in SCOPES}
     return Rules(
         breakers=breakers == "on",
-        rates=_limit(env, "LEADHAND_RATES", read_rates),
-        at_once=_whole(env, "LEADHAND_AT_ONCE", 0, low=1, high=10_000),
+        rates=_read_limit(env, "LEADHAND_RATES", read_rates),
+        at_once=_read_whole_number(env, "LEADHAND_AT_ONCE", 0, low=1, high=10_000),
         budgets={scope: budget for scope, budget in budgets.items() if budget is not None},
     )
 
@@ -557,7 +557,7 @@ def _budget_of(scope: Scope) -> Callable[[str], SpendingBudget | None]:
     return lambda text: None if text.strip().lower() == "off" else read_budget(text or BUDGETS.get(scope, ""))
 
 
-def _limit(env: Mapping[str, str], name: str, read: Callable[[str], Read]) -> Read:
+def _read_limit(env: Mapping[str, str], name: str, read: Callable[[str], Read]) -> Read:
     text = env.get(name, "")
     try:
         return read(text)
@@ -565,27 +565,27 @@ def _limit(env: Mapping[str, str], name: str, read: Callable[[str], Read]) -> Re
         raise SettingsError(f"{name} is {text!r}; {error}.") from None
 
 
-def _form(text: str) -> Form:
+def _read_log_form(text: str) -> Form:
     if (form := FORMS.get(text)) is None:
         raise SettingsError(f"LEADHAND_LOG is {text!r}; it takes text or json.")
     return form
 
 
-def _operation(text: str) -> Address | None:
+def _read_operation(text: str) -> Address | None:
     if not text:
         return OPERATION
     if text.lower() == "off":
         return None
-    if (address := _address(text)) is None:
+    if (address := _parse_address(text)) is None:
         raise SettingsError(f"LEADHAND_OPERATION is {text!r}; it takes host:port, such as 0.0.0.0:9464, or off.")
     return address
 
 
-def _http(text: str) -> Address:
+def _read_http_address(text: str) -> Address:
     """Read where HTTP mode listens. A proxy on the same machine stands before it, unless another host is named."""
     if not text:
         return HTTP
-    address = _address(f"{HTTP.host}:{text}" if text.isdecimal() else text)
+    address = _parse_address(f"{HTTP.host}:{text}" if text.isdecimal() else text)
     if address is None:
         raise SettingsError(f"LEADHAND_PORT is {text!r}; it takes a port from 0 to 65535, or host:port.")
     return address
@@ -604,7 +604,7 @@ def _public_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def _address(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     """Read `host:port`; None if it is none."""
     try:
         parts = urlsplit(f"//{text}")
@@ -622,14 +622,14 @@ def _check_addresses(env: Mapping[str, str]) -> None:
             raise SettingsError(f"{name} {fault}.")
 
 
-def _whole(env: Mapping[str, str], name: str, default: int, *, low: int, high: int) -> int:
-    number = _number(env, name, default, low=low, high=high)
+def _read_whole_number(env: Mapping[str, str], name: str, default: int, *, low: int, high: int) -> int:
+    number = _read_number(env, name, default, low=low, high=high)
     if number != int(number):
         raise SettingsError(f"{name} is {number:g}; it takes a whole number.")
     return int(number)
 
 
-def _number(env: Mapping[str, str], name: str, default: float, *, low: float, high: float) -> float:
+def _read_number(env: Mapping[str, str], name: str, default: float, *, low: float, high: float) -> float:
     text = env.get(name, "")
     if not text:
         return default

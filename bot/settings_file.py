@@ -33,7 +33,7 @@ def take_in_files(env: MutableMapping[str, str] = os.environ, *, to_write: str |
         env[FILE] = str(to_write)
     named = env.get(FILE, "").strip()
     path = Path(named or USUAL).expanduser()
-    for name, value in _settings(path, must_be_there=bool(named) and to_write is None):
+    for name, value in _read_lines(path, must_be_there=bool(named) and to_write is None):
         env.setdefault(name, value)
     for name in NAMES:
         source = f"{name}_FILE"
@@ -41,26 +41,26 @@ def take_in_files(env: MutableMapping[str, str] = os.environ, *, to_write: str |
             continue
         if env.get(name):
             raise SettingsError(f"Both {name} and {source} are set; keep one of them.")
-        env[name] = _text(Path(env.pop(source).strip()).expanduser(), source).strip()
+        env[name] = _read_text(Path(env.pop(source).strip()).expanduser(), source).strip()
 
 
-def _settings(path: Path, *, must_be_there: bool) -> Iterator[tuple[str, str]]:
+def _read_lines(path: Path, *, must_be_there: bool) -> Iterator[tuple[str, str]]:
     """Read the names and values of a file, in its order."""
     if not must_be_there and not path.is_file():
         return
-    lines = _text(path, FILE).splitlines()
+    lines = _read_text(path, FILE).splitlines()
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        name, value = _line(line.strip(), f"{path}, line {number}")
+        name, value = _parse_line(line.strip(), f"{path}, line {number}")
         if name in seen:
             raise SettingsError(f"{path}, line {number}: {name} stands in line {seen[name]} already; keep one of them.")
         seen[name] = number
         yield name, value
 
 
-def _line(line: str, place: str) -> tuple[str, str]:
+def _parse_line(line: str, place: str) -> tuple[str, str]:
     found = _LINE.fullmatch(line)
     if found is None:
         raise SettingsError(f"{place}: a line is NAME=value, or begins with # and is a comment.")
@@ -75,7 +75,7 @@ def _line(line: str, place: str) -> tuple[str, str]:
     return name, quoted["inside"] if quoted else re.sub(r"\s+#.*", "", value)
 
 
-def _text(path: Path, name: str) -> str:
+def _read_text(path: Path, name: str) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
@@ -98,8 +98,8 @@ def write_settings(path: Path, found: Mapping[str, str]) -> None:
         for number, line in enumerate(lines):
             named = _LINE.fullmatch(line.strip())
             if named and named["name"] in left:
-                lines[number] = _as_line(named["name"], left.pop(named["name"]))
-        lines += [_as_line(name, value) for name, value in left.items()]
+                lines[number] = _render_line(named["name"], left.pop(named["name"]))
+        lines += [_render_line(name, value) for name, value in left.items()]
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}.new")
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
@@ -110,7 +110,7 @@ def write_settings(path: Path, found: Mapping[str, str]) -> None:
         raise SettingsError(f"{path} cannot be written: {error}.") from None
 
 
-def _as_line(name: str, value: str) -> str:
+def _render_line(name: str, value: str) -> str:
     return f"{name}={value}" if _PLAIN.fullmatch(value) else f'{name}="{value}"'
 
 

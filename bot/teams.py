@@ -147,7 +147,7 @@ class InstalledTeams:
         if bot is None and team:
             bot = await self._open_if_installed(team)
             if bot is None and payload.organisation:
-                bot = await self._through_organisation(team, payload.organisation)
+                bot = await self._open_through_organisation(team, payload.organisation)
         return bot.bolt if bot is not None else None
 
     def _team_of(self, payload: Addressed) -> str:
@@ -171,7 +171,7 @@ class InstalledTeams:
         await self.look()
         return self._bots.get(team)
 
-    async def _through_organisation(self, team: str, organisation: str) -> TeamBot | None:
+    async def _open_through_organisation(self, team: str, organisation: str) -> TeamBot | None:
         """Open the bot of a workspace that an organisation's installation is used in for the first time."""
         record, _ = await self._records.read(organisation)
         if record is None or record.installation is None:
@@ -253,9 +253,9 @@ class InstalledTeams:
     def _leave_if_gone(self, team: str, code: str, token: str) -> None:
         """Look whether the app has left, as Slack does not take the token of a workspace."""
         if code in GONE and team in self._names:
-            self._start(self._leave(team, self._names[team], token))
+            self._start(self._leave_team(team, self._names[team], token))
 
-    async def _leave(self, team: str, name: str, token: str) -> None:
+    async def _leave_team(self, team: str, name: str, token: str) -> None:
         try:
             record, _ = await self._records.read(name)
             # While a token is refreshed Slack may void the one before, whose successor is not kept yet.
@@ -310,25 +310,25 @@ class _TeamEffects:
     def __init__(self, bots: Mapping[str, TeamBot]) -> None:
         self._bots = bots
 
-    def _of(self, claim: Claim) -> Effects:
+    def _effects_of(self, claim: Claim) -> Effects:
         return self._bots[claim.key.team].effects
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         """Have the bot of its workspace run it."""
-        return await self._of(runner.claim).run(effect, runner)
+        return await self._effects_of(runner.claim).run(effect, runner)
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Tell the bot of its workspace."""
-        self._of(runner.claim).job_changed(runner, before, after)
+        self._effects_of(runner.claim).job_changed(runner, before, after)
 
     async def job_released(self, runner: JobRunner) -> bool:
         """Tell the bot of its workspace, and return what it says."""
-        return await self._of(runner.claim).job_released(runner)
+        return await self._effects_of(runner.claim).job_released(runner)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         """Tell the bot of its workspace."""
-        await self._of(claim).job_suspected(claim, notice)
+        await self._effects_of(claim).job_suspected(claim, notice)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the bot of its workspace."""
-        await self._of(claim).job_quarantined(claim, notice)
+        await self._effects_of(claim).job_quarantined(claim, notice)

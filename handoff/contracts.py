@@ -308,16 +308,16 @@ class OnlyFor(Contract):
 
     def fits(self, finding: Finding) -> bool:
         """Return True if the subtask is there for a finding."""
-        return finding.severity in self._severities and finding.confidence < self.below
+        return finding.severity in self._covered_severities and finding.confidence < self.below
 
     @property
     def words(self) -> str:
         """What such a finding is: `high or critical and less than 80 sure`."""
-        severe = " or ".join(self._severities) if self.severity != "info" else ""
+        severe = " or ".join(self._covered_severities) if self.severity != "info" else ""
         return " and ".join(filter(None, (severe, f"less than {self.below} sure" if self.below <= 100 else "")))
 
     @property
-    def _severities(self) -> tuple[Severity, ...]:
+    def _covered_severities(self) -> tuple[Severity, ...]:
         order: tuple[Severity, ...] = get_args(Severity)
         return order[order.index(self.severity) :]
 

@@ -13,11 +13,13 @@ def suggest_inner_crews(crew: Crew) -> str:
 
     A crew whose plan is fixed asks no planner, so there it does not matter.
     """
-    many = [_words(one) for one in _all(crew) if one.pipeline is None and len(one.specialists) >= FLAT]
+    many = [
+        _describe_crowding(one) for one in _list_crews(crew) if one.pipeline is None and len(one.specialists) >= FLAT
+    ]
     return "; ".join(many)
 
 
-def _words(crew: Crew) -> str:
+def _describe_crowding(crew: Crew) -> str:
     where = f"in {crew.path}, " if crew.path else ""
     return (
         f"{where}{len(crew.specialists)} specialists are in one crew, and planners choose worse among so many; move "
@@ -25,5 +27,5 @@ def _words(crew: Crew) -> str:
     )
 
 
-def _all(crew: Crew) -> list[Crew]:
-    return [crew, *(one for inner in crew.crews.values() for one in _all(inner))]
+def _list_crews(crew: Crew) -> list[Crew]:
+    return [crew, *(one for inner in crew.crews.values() for one in _list_crews(inner))]

@@ -30,11 +30,11 @@ def faults(demo: Demo, crew: Crew) -> list[CrewFault]:
             for tool, _ in step.calls
             if tool not in mine
         ]
-        if not _ends(steps):
+        if not _ends_attempt(steps):
             text = f"the last step of {name} has to be {RETURN}: {{content: ..., confidence: 90}}"
             found += [CrewFault(demo.path, step.line, text) for step in steps[-1:]]
     return found
 
 
-def _ends(steps: Sequence[Step]) -> bool:
+def _ends_attempt(steps: Sequence[Step]) -> bool:
     return any(tool in {RETURN, HAND_OVER} for step in steps[-1:] for tool, _ in step.calls)

@@ -103,13 +103,13 @@ def load_crew(
     tools = {**tools, **{tool.name: tool for toolkit in around for tool in toolkit.tools}}
     crew, _ = _read_crew(folder, Surroundings(tools, settings), faults, members)
     crew = replace(crew, toolkits=(*around, *crew.toolkits))
-    crew = _with_contact(_with_approvals(crew, NOTHING_SAID, faults), "")
+    crew = _add_contact(_add_approval_terms(crew, NOTHING_SAID, faults), "")
     if faults:
         raise CrewError(folder, faults)
     return crew
 
 
-def _with_approvals(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) -> Crew:
+def _add_approval_terms(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) -> Crew:
     """Return the crew with the terms on which calls are approved, each from the nearest file that says something."""
     rules = crew.approvals.inside(around)
     for one in (crew.approvals, *(one.rules for one in crew.specialists.values())):
@@ -121,11 +121,11 @@ def _with_approvals(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) 
         approvals=rules,
         terms={**crew.terms, **who},
         specialists={name: specialist.with_approvals(one, rules) for name, one in crew.specialists.items()},
-        crews={path: _with_approvals(inner, rules, faults) for path, inner in crew.crews.items()},
+        crews={path: _add_approval_terms(inner, rules, faults) for path, inner in crew.crews.items()},
     )
 
 
-def _with_contact(crew: Crew, around: str) -> Crew:
+def _add_contact(crew: Crew, around: str) -> Crew:
     """Return the crew with whom people are sent to, in the prompts too that have a place for it."""
     contact = crew.contact or around
     people = crew.specialists.items()
@@ -133,7 +133,7 @@ def _with_contact(crew: Crew, around: str) -> Crew:
         crew,
         contact=contact,
         specialists={name: replace(one, prompt=crew_contact.in_prompt(one.prompt, contact)) for name, one in people},
-        crews={path: _with_contact(inner, contact) for path, inner in crew.crews.items()},
+        crews={path: _add_contact(inner, contact) for path, inner in crew.crews.items()},
     )
 
 
@@ -174,13 +174,13 @@ def _read_crew(
     faults.extend(own.faults)
     faults.extend(layers.strangers())
     faults[before:] = layers.tell_origin(faults[before:])
-    faults.extend(_first_faults(own, found))
-    crew = _crew(folder, path, found, [crew for crew, _ in read], own, tools)
+    faults.extend(_find_first_faults(own, found))
+    crew = _build_crew(folder, path, found, [crew for crew, _ in read], own, tools)
     words = replace(crew.words, house_rules=around.house_rules)
-    return replace(crew, toolkits=toolkits, warnings=tuple(warnings), words=words), _about(own, names)
+    return replace(crew, toolkits=toolkits, warnings=tuple(warnings), words=words), _check_about(own, names)
 
 
-def _first_faults(own: CrewFile, found: Iterable[Specialist]) -> Iterable[CrewFault]:
+def _find_first_faults(own: CrewFile, found: Iterable[Specialist]) -> Iterable[CrewFault]:
     """Say what is wrong with a crew's first responder: it is one specialist, and its tools only read."""
     first = next((one for one in found if one.name == own.first), None)
     if not own.first or own.first_at is None:
@@ -194,7 +194,7 @@ def _first_faults(own: CrewFile, found: Iterable[Specialist]) -> Iterable[CrewFa
             yield replace(own.first_at, text=text)
 
 
-def _crew(
+def _build_crew(
     folder: Path, path: str, found: list[Specialist], inside: list[Crew], own: CrewFile, tools: Mapping[str, Tool]
 ) -> Crew:
     """Build the crew of what was read, all names as they are outside of it."""
@@ -202,8 +202,8 @@ def _crew(
     named = [
         replace(
             one,
-            name=_outside(path, one.name),
-            fallback=_outside(path, one.fallback or "") or None,
+            name=_name_outside(path, one.name),
+            fallback=_name_outside(path, one.fallback or "") or None,
             allow_out=own.allow_out,
         )
         for one in sorted(found, key=lambda one: one.name)
@@ -232,12 +232,12 @@ def _crew(
         crews={crew.path: crew for crew in inside},
         about=About(
             *crew_checks.read(own.about, specialist.read_description(own.about)),
-            _outside(path.rpartition(SLASH)[0], str(own.about.values.get("fallback") or "")),
+            _name_outside(path.rpartition(SLASH)[0], str(own.about.values.get("fallback") or "")),
         ),
     )
 
 
-def _about(own: CrewFile, names: tuple[str, ...]) -> Page:
+def _check_about(own: CrewFile, names: tuple[str, ...]) -> Page:
     """Check what a crew's file says of the crew; a crew inside another has to say something."""
     page = own.about
     if not names:
@@ -255,7 +255,7 @@ def _about(own: CrewFile, names: tuple[str, ...]) -> Page:
 # ---------------------------------------------------------------- crews inside the crew
 
 
-def _outside(path: str, name: str) -> str:
+def _name_outside(path: str, name: str) -> str:
     """Name a member as the crews around its crew do; `path` is its crew's own, empty for the outermost."""
     return f"{path}{SLASH}{name}" if path and name else name
 
@@ -265,18 +265,18 @@ def _rename_specialists(own: CrewFile, path: str) -> CrewFile:
     if not path:
         return own
     rules = tuple(_rule_renamed(rule, path) for rule in own.rules)
-    equals = tuple(tuple(_outside(path, name) for name in group) for group in own.equals)
+    equals = tuple(tuple(_name_outside(path, name) for name in group) for group in own.equals)
     make = own.make
     if make is not None:
-        taken = frozenset(_outside(path, name) for name in make.taken)
-        make = replace(make, fallback=_outside(path, make.fallback), taken=make.taken | taken)
+        taken = frozenset(_name_outside(path, name) for name in make.taken)
+        make = replace(make, fallback=_name_outside(path, make.fallback), taken=make.taken | taken)
     steps = own.pipeline.steps if own.pipeline else ()
     pipeline = own.pipeline and replace(
-        own.pipeline, steps=tuple(replace(step, specialist=_outside(path, step.specialist)) for step in steps)
+        own.pipeline, steps=tuple(replace(step, specialist=_name_outside(path, step.specialist)) for step in steps)
     )
-    default, first = _outside(path, own.default), _outside(path, own.first)
+    default, first = _name_outside(path, own.default), _name_outside(path, own.first)
     return replace(own, rules=rules, equals=equals, default=default, first=first, make=make, pipeline=pipeline)
 
 
 def _rule_renamed(rule: Rule, path: str) -> Rule:
-    return replace(rule, to=tuple(_outside(path, name) for name in rule.to))
+    return replace(rule, to=tuple(_name_outside(path, name) for name in rule.to))

@@ -146,7 +146,7 @@ class _Attempt:
             self.tools.replay(item)
         try:
             # Settling has a clock of its own: it is due even if the time is up.
-            return await self.tools.settle_writes() or await self._work()
+            return await self.tools.settle_writes() or await self._take_turns()
         except ModelError as error:
             error.usage = self.conversation.usage + error.usage
             error.partial = self.conversation.partial(gap=str(error))
@@ -155,7 +155,7 @@ class _Attempt:
             error.usage = self.conversation.usage
             raise
 
-    async def _work(self) -> End:
+    async def _take_turns(self) -> End:
         """Take turns until one of them is the end, or the time is up."""
         turns = self.conversation.turns
         if turns > self.specialist.max_turns or 0 < self.conversation.loop < turns:
@@ -163,9 +163,9 @@ class _Attempt:
         clock = asyncio.timeout_at(self.limits.ends)
         try:
             async with clock:
-                outcome = await self._conclude(self.conversation.last) if self.conversation.last else None
+                outcome = await self._conclude_turn(self.conversation.last) if self.conversation.last else None
                 while outcome is None:
-                    outcome = await self._conclude(await self._take_turn())
+                    outcome = await self._conclude_turn(await self._take_turn())
                 return outcome
         except TimeoutError:
             if not clock.expired():
@@ -186,7 +186,7 @@ class _Attempt:
         """Make the next model call, keep its turn and add it to the conversation."""
         turn: Turn | None = None
         withheld, noted, shrunk = "", False, False
-        self._hear()
+        self._tell_corrections()
         while turn is None:
             self.limit = self.limit or withheld or self._name_reached_limit()
             if self.limit and not noted:
@@ -230,8 +230,8 @@ class _Attempt:
         if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
             return self.specialist.ways_to_end
         specs = self.specialist.specs_for(files_for_tools(self.handoff))
-        if self._due:
-            return tuple(spec for spec in specs if spec.name in self._due)
+        if self._due_tools:
+            return tuple(spec for spec in specs if spec.name in self._due_tools)
         if self.conversation.idle:  # the next step is no result like the one that was sent back for want of work
             return tuple(spec for spec in specs if spec.name != finish_tools.RETURN)
         more = self.conversation.room.tool
@@ -264,10 +264,10 @@ class _Attempt:
 
     @property
     def _must_call(self) -> bool:
-        return bool(self.limit or self.conversation.silent or self.conversation.idle or self._due)
+        return bool(self.limit or self.conversation.silent or self.conversation.idle or self._due_tools)
 
     @property
-    def _due(self) -> list[str]:
+    def _due_tools(self) -> list[str]:
         """The tools that read what a file holds, if one of them is all that the next step can be."""
         work = self.conversation.work_done
         return work.readers if work.only_described and (self.conversation.idle or work.astray) else []
@@ -284,7 +284,7 @@ class _Attempt:
             return f"the end of the time for this task ({self.handoff.constraints.timeout:g} s)"
         return ""
 
-    async def _conclude(self, turn: Turn) -> End | None:
+    async def _conclude_turn(self, turn: Turn) -> End | None:
         """Do what a turn asks for. Gives the end, or None once the next turn can be taken."""
         if turn.stop == "refused":
             said = f": {turn.text.strip()}" if turn.text.strip() else "."
@@ -326,13 +326,13 @@ class _Attempt:
         if not isinstance(outcome, Result):
             return outcome
         outcome = (await self._bind_result(outcome)).result
-        return outcome if self.limit or not self._hear() else None
+        return outcome if self.limit or not self._tell_corrections() else None
 
     async def _bind_result(self, result: Result) -> Binding:
         documents = await self.sources.documents()
         return await asyncio.to_thread(bind_result, result, documents, tuple(self.log.list_known_texts()))
 
-    def _hear(self) -> bool:
+    def _tell_corrections(self) -> bool:
         """Tell the model what the requester has said since it was last told. False if nothing."""
         said = self.log.news()
         for words in said:
@@ -340,7 +340,7 @@ class _Attempt:
             self.conversation.replies.append(Document("the requester", words, is_material=False))
         return bool(said)
 
-    async def _complaint(self, result: Result) -> tuple[Result, str]:
+    async def _check_result_work(self, result: Result) -> tuple[Result, str]:
         """Return a result bound to what was read, and why it is sent back: no work behind it, or words of nobody."""
         grids = [one.grid for one in self.conversation.replies if one.grid is not None and one.grid.rows]
         inserted = with_rows(result.content, grids)
@@ -371,7 +371,7 @@ class _Attempt:
         outcome, fault = self._read_end(calls[0])
         text = ""
         if isinstance(outcome, Result):
-            outcome, text = await self._complaint(outcome)
+            outcome, text = await self._check_result_work(outcome)
         if await self._tell_meanwhile(calls):  # last, as people may say something while the result is looked at
             return None
         if fault and not text:

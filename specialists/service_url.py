@@ -73,11 +73,11 @@ def read_url(text: str, schemes: Collection[str]) -> ServiceUrl:
         raise BadUrl("write signs beyond ASCII percent-encoded, and such a host by its name in xn-- form")
     user, _, password = login.partition(":")
     options = dict(parse_qsl(rest["query"] or "", keep_blank_values=True))
-    hosts = tuple(map(_host, places.split(",")))
+    hosts = tuple(map(_split_host, places.split(",")))
     return ServiceUrl(scheme, hosts, unquote(rest["path"]), unquote(user), unquote(password), options)
 
 
-def _host(place: str) -> tuple[str, int | None]:
+def _split_host(place: str) -> tuple[str, int | None]:
     found = _PLACE.fullmatch(place)
     if found is None:
         raise BadUrl(f"its host or port cannot be read: a port is a number; {ENCODE}")

@@ -32,22 +32,24 @@ MOST_NAMED = 100
 """People, groups or workspaces that one value names: as many as a menu of Slack's holds. Groups hold more."""
 
 
-def _people(named: tuple[str, ...]) -> tuple[str, ...]:
-    return _each(named, lambda one: PERSON.fullmatch(one) or GROUP.fullmatch(one), "of a person (U...) or group (S...)")
+def _check_people(named: tuple[str, ...]) -> tuple[str, ...]:
+    return _check_ids(
+        named, lambda one: PERSON.fullmatch(one) or GROUP.fullmatch(one), "of a person (U...) or group (S...)"
+    )
 
 
-def _crew(name: str) -> str:
+def _check_crew(name: str) -> str:
     if not name.strip() or len(name) > MOST_NAME:
         message = f"a crew's name is a word of at most {MOST_NAME} characters"
         raise ValueError(message)
     return name.strip()
 
 
-def _teams(named: tuple[str, ...]) -> tuple[str, ...]:
-    return _each(named, TEAM.fullmatch, "of a workspace (T...)")
+def _check_teams(named: tuple[str, ...]) -> tuple[str, ...]:
+    return _check_ids(named, TEAM.fullmatch, "of a workspace (T...)")
 
 
-def _each(named: tuple[str, ...], fits: Callable[[str], object], what: str) -> tuple[str, ...]:
+def _check_ids(named: tuple[str, ...], fits: Callable[[str], object], what: str) -> tuple[str, ...]:
     wrong = next((one for one in named if not fits(one)), None)
     if wrong is not None:
         message = f"{wrong[:40]} is no id {what}"
@@ -58,7 +60,7 @@ def _each(named: tuple[str, ...], fits: Callable[[str], object], what: str) -> t
     return tuple(dict.fromkeys(named))
 
 
-def _instructions(text: str) -> str:
+def _check_instructions(text: str) -> str:
     said = visible(text.replace("\r\n", "\n")).strip()
     if len(said) > LONGEST_INSTRUCTIONS:
         message = (
@@ -69,7 +71,7 @@ def _instructions(text: str) -> str:
     return "" if said.casefold() == OFF else said
 
 
-def _budget(text: str) -> str:
+def _check_budget(text: str) -> str:
     """Keep a budget as it is written; `off` for none."""
     if text.strip().casefold() == OFF:
         return OFF
@@ -82,21 +84,21 @@ def _budget(text: str) -> str:
     raise ValueError(message)
 
 
-def _tier(name: object) -> object:
+def _check_tier(name: object) -> object:
     if name in _TIERS or not isinstance(name, str):
         return name
     message = f"there is no tier {name[:40]}{did_you_mean(name, _TIERS)}; there are {', '.join(_TIERS)}"
     raise ValueError(message)
 
 
-HighestTier = Annotated[Tier, BeforeValidator(_tier)]
-Instructions = Annotated[str, AfterValidator(_instructions)]
-Budget = Annotated[str, AfterValidator(_budget)]
+HighestTier = Annotated[Tier, BeforeValidator(_check_tier)]
+Instructions = Annotated[str, AfterValidator(_check_instructions)]
+Budget = Annotated[str, AfterValidator(_check_budget)]
 QuietHours = Annotated[str, AfterValidator(read_quiet_hours)]
 Zone = Annotated[str, AfterValidator(read_zone)]
-People = Annotated[tuple[str, ...], AfterValidator(_people)]
-Teams = Annotated[tuple[str, ...], AfterValidator(_teams)]
-CrewName = Annotated[str, AfterValidator(_crew)]
+People = Annotated[tuple[str, ...], AfterValidator(_check_people)]
+Teams = Annotated[tuple[str, ...], AfterValidator(_check_teams)]
+CrewName = Annotated[str, AfterValidator(_check_crew)]
 
 
 class ChannelValues(BaseModel):

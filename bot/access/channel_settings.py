@@ -70,7 +70,7 @@ class ChannelSettings:
         Raises StoreError if nothing was read before.
         """
         form = (await self._read(team)).get(channel, NOTHING_SET)
-        return self._with(channel, form)
+        return self._build_access(channel, form)
 
     async def approvers_in(self, team: str, channel: str) -> tuple[str, ...]:
         """Name the people and user groups who may approve in a channel; nobody: as the crew says. Raises StoreError."""
@@ -95,9 +95,9 @@ class ChannelSettings:
 
     def without_form(self, channel: str) -> Access:
         """Say what would hold in a channel if the form had set nothing."""
-        return self._with(channel, NOTHING_SET)
+        return self._build_access(channel, NOTHING_SET)
 
-    def _with(self, channel: str, form: FormValues) -> Access:
+    def _build_access(self, channel: str, form: FormValues) -> Access:
         usual, file = next(iter(self.crews), ""), self._file.get(channel, ChannelValues())
         crew = form.values.crew or file.crew or usual or next(iter(self._of_crews), "")
         return merge_sources(

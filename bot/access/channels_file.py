@@ -63,11 +63,11 @@ def _read(file: ChannelsFile, root: yaml.Node, crews: Sequence[str]) -> None:
             file.fault(key, text)
         elif channel in file.channels:
             file.fault(key, f"the channel {channel} is there twice; keep one")
-        elif (found := _channel(file, node, crews)) is not None:
+        elif (found := _read_channel(file, node, crews)) is not None:
             file.channels[channel] = found
 
 
-def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> ChannelValues | None:
+def _read_channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> ChannelValues | None:
     """Read the values of one channel; what is wrong is noted, and then there are none."""
     if not isinstance(node, yaml.MappingNode):
         file.fault(node, f"a channel is not a list of `key: value` lines; the keys are {', '.join(NAMES)}")
@@ -82,7 +82,7 @@ def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> Chann
             file.fault(key, f"the key {name} is there twice; keep one")
         else:
             lines[name] = value
-            values[name] = _text(value) if name in TEXTS else _plain(value)
+            values[name] = _node_text(value) if name in TEXTS else _node_value(value)
             if name in TEXTS and not values[name]:
                 file.fault(value, f"{name}: it takes text; off, for none")
                 return None
@@ -100,7 +100,7 @@ def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> Chann
         return None
 
 
-def _plain(node: yaml.Node) -> Any:
+def _node_value(node: yaml.Node) -> Any:
     """Give the value of a node; ids stay texts, whatever YAML takes them for."""
     if isinstance(node, yaml.SequenceNode):
         return tuple(str(one.value) if isinstance(one, yaml.ScalarNode) else None for one in node.value)
@@ -109,7 +109,7 @@ def _plain(node: yaml.Node) -> Any:
     return str(node.value) if isinstance(node, yaml.ScalarNode) else None
 
 
-def _text(node: yaml.Node) -> str:
+def _node_text(node: yaml.Node) -> str:
     """Give the value of a node as it is written: `off` is a word here, and `20:30` no number. Empty if it is none."""
     return str(node.value).strip() if isinstance(node, yaml.ScalarNode) else ""
 

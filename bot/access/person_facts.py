@@ -50,7 +50,7 @@ def facts_of(answer: Mapping[str, Any], home: Home) -> Facts | None:
         return Facts("bot", team if isinstance(team, str) else "")
     if not isinstance(bot, bool) or not isinstance(team, str) or not team or not home.team:
         return None
-    if about.get("is_stranger") is True or not _ours(about, team, home):
+    if about.get("is_stranger") is True or not _is_full_member(about, team, home):
         return Facts("stranger", team)
     limits = (about.get("is_restricted"), about.get("is_ultra_restricted"))
     if any(limit is True for limit in limits):
@@ -58,7 +58,7 @@ def facts_of(answer: Mapping[str, Any], home: Home) -> Facts | None:
     return Facts("ours", team) if all(limit is False for limit in limits) else None
 
 
-def _ours(about: Mapping[str, Any], team: str, home: Home) -> bool:
+def _is_full_member(about: Mapping[str, Any], team: str, home: Home) -> bool:
     if team == home.team:
         return True
     organisation = about.get("enterprise_user")

@@ -31,7 +31,7 @@ class _Read:
 def read_quiet_hours(text: str) -> str:
     """Return quiet hours as they are kept, such as `20:30-8, weekends`; `off` for none. Raises BadQuietHours."""
     found = _read(text)
-    hours = f"{_clock(found.begins)}-{_clock(found.ends)}" if found.begins != found.ends else ""
+    hours = f"{_format_minutes(found.begins)}-{_format_minutes(found.ends)}" if found.begins != found.ends else ""
     return ", ".join(filter(None, (hours, WEEKENDS if found.weekends else ""))) or OFF
 
 
@@ -54,13 +54,13 @@ def _read(text: str) -> _Read:
         raise BadQuietHours(f"it takes hours such as `{EXAMPLE}`, or off")
     if not hours:
         return _Read(weekends=weekends)
-    begins, ends = _hours(hours[0])
+    begins, ends = _parse_hours(hours[0])
     if (begins - ends) % _DAY < LEAST_FREE:
         raise BadQuietHours("these hours cover the whole day; leave an hour of it at least, or write off")
     return _Read(begins % _DAY, ends % _DAY, weekends)
 
 
-def _hours(text: str) -> tuple[int, int]:
+def _parse_hours(text: str) -> tuple[int, int]:
     found = _HOURS.fullmatch(text)
     if found is None:
         raise BadQuietHours(f"it takes hours such as `{EXAMPLE}`, or off")
@@ -70,6 +70,6 @@ def _hours(text: str) -> tuple[int, int]:
     return begins, ends
 
 
-def _clock(minutes: int) -> str:
+def _format_minutes(minutes: int) -> str:
     hour, minute = divmod(minutes, 60)
     return f"{hour}:{minute:02}" if minute else str(hour)

@@ -77,7 +77,7 @@ def zone_called(name: str, own: str = "") -> str:
     Of an abbreviation that several zones have it is `own`, the zone of whoever says it, if that is one of them; empty
     if it is not and none of them is what people mostly mean.
     """
-    wanted = _plain(name)
+    wanted = _normalize_name(name)
     bare = _KINDS.sub("", wanted)
     if (
         "/" in bare
@@ -98,7 +98,7 @@ def zone_called(name: str, own: str = "") -> str:
 
 def zone_of(name: str) -> tzinfo | None:
     """Return a zone by its name, as `zone_called` gives it; None if there is none of that name."""
-    if (found := _FIXED.fullmatch(name)) is not None and (ahead := _ahead(found)) is not None:
+    if (found := _FIXED.fullmatch(name)) is not None and (ahead := _parse_offset(found)) is not None:
         return timezone(ahead)
     try:
         return ZoneInfo(name)
@@ -109,11 +109,11 @@ def zone_of(name: str) -> tzinfo | None:
 def _find_fixed_zone(name: str) -> str:
     """Return the name of the zone that is so many hours from UTC, such as `UTC+02:00`; empty if the words are none."""
     found = _FIXED.fullmatch(name)
-    ahead = _ahead(found) if found is not None else None
+    ahead = _parse_offset(found) if found is not None else None
     return str(timezone(ahead)) if ahead is not None else ""
 
 
-def _ahead(found: re.Match[str]) -> timedelta | None:
+def _parse_offset(found: re.Match[str]) -> timedelta | None:
     ahead = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
     if ahead > _MOST_AHEAD:
         return None
@@ -133,7 +133,7 @@ def unknown_zone(name: str) -> str:
 
 def nearest_zone(name: str) -> str:
     """Return the zone whose name is nearest to one that nothing is called by; empty if none is near."""
-    wanted = _plain(name)
+    wanted = _normalize_name(name)
     known = {**_zones_by_name(), **USUAL}
     near = get_close_matches(wanted, known, 1, 0.75) or get_close_matches(wanted.rpartition("/")[2], known, 1, 0.75)
     return known[near[0]] if near else ""
@@ -146,7 +146,7 @@ def offset_at(zone: str, at: float) -> int:
     return int(ahead.total_seconds()) if ahead is not None else 0
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return " ".join(name.replace("_", " ").lower().split())
 
 
@@ -156,5 +156,5 @@ def _zones_by_name() -> dict[str, str]:
     zones = sorted(
         one for one in available_timezones() if "/" in one and not one.startswith(("Etc/", "posix/", "right/"))
     )
-    cities = {_plain(one.rpartition("/")[2]): one for one in reversed(zones)}
-    return {**cities, **{_plain(one): one for one in zones}, "utc": "UTC"}
+    cities = {_normalize_name(one.rpartition("/")[2]): one for one in reversed(zones)}
+    return {**cities, **{_normalize_name(one): one for one in zones}, "utc": "UTC"}

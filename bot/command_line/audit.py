@@ -27,8 +27,8 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
     Returns 0, also if there are none. Raises SettingsError and StoreError.
     """
     wanted = Wanted(
-        since=_time("--since", options.since) if options.since else 0.0,
-        until=_time("--until", options.until) if options.until else float("inf"),
+        since=_parse_time("--since", options.since) if options.since else 0.0,
+        until=_parse_time("--until", options.until) if options.until else float("inf"),
         user=options.user,
         job=options.job.upper(),
         deed=options.deed,
@@ -43,9 +43,9 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
                 several = await tells_teams(store, options.team)
                 async for entry in entries(store, wanted):
                     if not count and not options.json:
-                        say(_row(HEADS, "workspace" if several else ""))
+                        say(_render_row(HEADS, "workspace" if several else ""))
                     count += 1
-                    cells = _row([await put_names(cell) for cell in _cells(entry)], entry.team if several else "")
+                    cells = _render_row([await put_names(cell) for cell in _render_cells(entry)], entry.team if several else "")
                     say(line_of(entry) if options.json else cells)
             if count:
                 break
@@ -54,7 +54,7 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _time(name: str, text: str) -> float:
+def _parse_time(name: str, text: str) -> float:
     """Read a day or a time; without a zone it is UTC. Raises SettingsError."""
     try:
         found = datetime.fromisoformat(text)
@@ -63,7 +63,7 @@ def _time(name: str, text: str) -> float:
     return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
 
 
-def _cells(entry: AuditEntry) -> tuple[str, ...]:
+def _render_cells(entry: AuditEntry) -> tuple[str, ...]:
     when = datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
     cost = in_dollars(entry.cost) if entry.cost else ""
     by = f"approved by {', '.join(entry.approved_by)}" if entry.approved_by else ""
@@ -71,6 +71,6 @@ def _cells(entry: AuditEntry) -> tuple[str, ...]:
     return (when, entry.deed, entry.user or "-", entry.outcome, entry.job or "-", entry.channel or "-", what)
 
 
-def _row(cells: Sequence[str], team: str = "") -> str:
+def _render_row(cells: Sequence[str], team: str = "") -> str:
     padded = [cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=False)]
     return "  ".join([*([team.ljust(12)] if team else []), *padded, *cells[len(WIDTHS) :]]).rstrip()

@@ -117,7 +117,7 @@ async def crew_verdicts(settings: Settings, loaded: list[Crew], names: list[str]
         loaded += crews.by_name.values()
         for crew in crews.by_name.values():
             word = f" (by “{crew.name}: ...”)" if crew.name in names else ""
-            async with contextlib.aclosing(_crew(crew, word, seen, settings.env, crews)) as found:
+            async with contextlib.aclosing(_check_crew(crew, word, seen, settings.env, crews)) as found:
                 async for verdict in found:
                     yield replace(verdict, of_crew=True)
     except SettingsError as error:
@@ -141,18 +141,18 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
     given = [name for name in NAMES if settings.env.get(name)]
     note = f"{len(given)} set: {', '.join(given)}" if given else "none is set"
     yield Verdict("settings", note, risk=readable_by_others(settings.env))
-    yield _extras()
+    yield _check_extras()
     yield Verdict("kept", kept_words(settings.retention))
-    for proved in (_children, _bot, _way_in, _redis):
+    for proved in (_check_children, _check_bot, _way_in, _check_redis):
         async for verdict in proved(settings):
             yield verdict
-    async for verdict in _models(settings, tuple(loaded)):
+    async for verdict in _check_models(settings, tuple(loaded)):
         yield verdict
-    async for verdict in _collector(settings):
+    async for verdict in _check_collector(settings):
         yield verdict
 
 
-def _extras() -> Verdict:
+def _check_extras() -> Verdict:
     """Say which extras are not installed, and how they are added. It is a risk to lack one that a team's bot needs."""
     absent, needed = ([name for name in absent_extras(each) if name != EMBEDDED] for each in (ALL, RECOMMENDED))
     if not absent:
@@ -163,7 +163,7 @@ def _extras() -> Verdict:
     return Verdict("extras", f"{note}; add with: {install_command(*absent)}")
 
 
-async def _crew(
+async def _check_crew(
     crew: Crew, word: str, seen: set[tuple[str, Path | None]], env: Mapping[str, str], crews: Crews
 ) -> AsyncGenerator[Verdict]:
     """Who is in the crew, how it is called, what is odd about its files, and its tools; no toolkit that was `seen`.
@@ -171,8 +171,10 @@ async def _crew(
     A crew that is a member of the usual one is told once, by itself.
     """
     try:
-        yield Verdict("crew", f"{crew.name}{word}: {_who(crew, crews, env)}", risk=suggest_inner_crews(crew))
-        own = _without(crew, crews.names)
+        yield Verdict(
+            "crew", f"{crew.name}{word}: {_describe_members(crew, crews, env)}", risk=suggest_inner_crews(crew)
+        )
+        own = _leave_out_crews(crew, crews.names)
         for name, one in own.everyone.items():
             if one.read_as:
                 told = f"{one.read_as}; the planner is told: {one.description}"
@@ -195,9 +197,9 @@ async def _crew(
         await crew.close()
 
 
-def _who(crew: Crew, crews: Crews, env: Mapping[str, str]) -> str:
+def _describe_members(crew: Crew, crews: Crews, env: Mapping[str, str]) -> str:
     """List who is in a crew, and of the usual one which others are its members, or why they are not."""
-    own = _without(crew, crews.names)
+    own = _leave_out_crews(crew, crews.names)
     lines = [", ".join(own.everyone)]
     if crew is crews.usual and crews.names:
         members = [path for path in crew.crews if path in crews.names]
@@ -209,7 +211,7 @@ def _who(crew: Crew, crews: Crews, env: Mapping[str, str]) -> str:
     return "; ".join(lines)
 
 
-def _without(crew: Crew, names: Container[str]) -> Crew:
+def _leave_out_crews(crew: Crew, names: Container[str]) -> Crew:
     return replace(crew, crews={path: one for path, one in crew.crews.items() if path not in names})
 
 
@@ -220,7 +222,7 @@ def _tickets_go_nowhere(crew: Crew, env: Mapping[str, str]) -> bool:
     return "open_ticket" in held and not desk.fault and desk.path == CONTACT and not is_reachable(crew.contact)
 
 
-async def _collector(settings: Settings) -> AsyncIterator[Verdict]:
+async def _check_collector(settings: Settings) -> AsyncIterator[Verdict]:
     """Whether the OpenTelemetry collector, if one is set, takes traces."""
     from bot.operation.trace_export import CONTENTS, NoCollector, open_sender  # noqa: PLC0415 - only for a check
 
@@ -239,7 +241,7 @@ async def _collector(settings: Settings) -> AsyncIterator[Verdict]:
     yield Verdict(what, f"{sender.endpoint} takes them: {sent}")
 
 
-async def _children(settings: Settings) -> AsyncIterator[Verdict]:
+async def _check_children(settings: Settings) -> AsyncIterator[Verdict]:
     """What the processes that read people's files and pages can reach on this machine."""
     try:
         yield readers(await prove_walls(), required=settings.walls_required)
@@ -259,7 +261,7 @@ def readers(report: WallReport, *, required: bool = False) -> Verdict:
     return Verdict(_READERS, risk=f"{said}; {_WALLS}") if report.reached else Verdict(_READERS, said)
 
 
-async def _bot(settings: Settings) -> AsyncIterator[Verdict]:
+async def _check_bot(settings: Settings) -> AsyncIterator[Verdict]:
     what = "Slack bot token"
     if settings.client_id:
         yield Verdict("Slack OAuth", "workspaces install the app at /slack/install", _oauth_fault(settings))
@@ -330,7 +332,7 @@ def _http_fault(address: Address) -> str:
         return f"{address} cannot be had ({why}): end what has it, or choose another with LEADHAND_PORT"
 
 
-async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
+async def _check_redis(settings: Settings) -> AsyncIterator[Verdict]:
     from bot.store.server_diagnosis import FULL  # noqa: PLC0415 - redis is imported when it is used
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
@@ -351,14 +353,14 @@ async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
 
 def kept_words(kept: Retention) -> str:
     """Say for how long what is kept."""
-    materials = "as long as their job" if kept.materials is None else _days(kept.materials)
+    materials = "as long as their job" if kept.materials is None else _format_days(kept.materials)
     return (
-        f"jobs {_days(kept.jobs)} after their end, questions that nobody answers {_days(kept.waiting)}, "
-        f"files and their texts {materials}, the audit {_days(kept.audit)}"
+        f"jobs {_format_days(kept.jobs)} after their end, questions that nobody answers {_format_days(kept.waiting)}, "
+        f"files and their texts {materials}, the audit {_format_days(kept.audit)}"
     )
 
 
-def _days(seconds: float) -> str:
+def _format_days(seconds: float) -> str:
     return f"{seconds / DAY:g} days"
 
 
@@ -396,7 +398,7 @@ async def _store_url(settings: Settings) -> AsyncIterator[str]:
             await stop_embedded(settings.data)
 
 
-async def _models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIterator[Verdict]:
+async def _check_models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIterator[Verdict]:
     specialists = tuple(name for crew in crews for name in crew.everyone) or ("anyone",)
     try:
         model = await choose_model(settings.env)

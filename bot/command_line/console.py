@@ -43,7 +43,7 @@ async def ask(prompt: str, *, may_be_empty: bool = False) -> str | None:
     """
     while True:
         say(prompt, end="")
-        line = await _line(sys.stdin.fileno())
+        line = await _read_line(sys.stdin.fileno())
         if not line:
             say("")
             return None
@@ -51,7 +51,7 @@ async def ask(prompt: str, *, may_be_empty: bool = False) -> str | None:
             return text
 
 
-async def _line(terminal: int) -> str:
+async def _read_line(terminal: int) -> str:
     loop, typed = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(terminal, typed.set)
     try:

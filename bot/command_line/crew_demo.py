@@ -79,7 +79,7 @@ async def stage_demo(settings: Settings) -> AsyncIterator[Staged]:
     demo = _read(settings)
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as made:
         folder = Path(made) / demo_file.FOLDER
-        await asyncio.to_thread(_copy, demo.folder, folder)
+        await asyncio.to_thread(_copy_demo, demo.folder, folder)
         for name, bundle in demo.prepare.items():
             await _unpack(folder / bundle.relative_to(demo.folder), folder / name, settings)
         env = {name: value.replace(HERE, str(folder)) for name, value in demo.settings.items()}
@@ -175,7 +175,7 @@ def _read(settings: Settings) -> Demo:
     return demo
 
 
-def _copy(demo: Path, folder: Path) -> None:
+def _copy_demo(demo: Path, folder: Path) -> None:
     """Copy a demo's files. Links are not followed: they could lead anywhere. Raises SettingsError."""
     paths = [path for path in demo.rglob("*") if not path.is_symlink()]
     if sum(path.stat().st_size for path in paths if path.is_file()) > MOST_BYTES:

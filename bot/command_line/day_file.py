@@ -40,11 +40,11 @@ class Then(_Part):
 
     @field_validator("later", mode="before")
     @classmethod
-    def _seconds(cls, value: Any) -> float:
+    def _parse_seconds(cls, value: Any) -> float:
         return seconds(value)
 
     @model_validator(mode="after")
-    def _does_one_thing(self) -> Then:
+    def _require_one_action(self) -> Then:
         if sum(map(bool, (self.say, self.press, self.react, self.stop, self.command))) != 1:
             raise ValueError("a step says, presses, reacts, stops or gives a command: one of them")
         return self
@@ -63,7 +63,7 @@ class DayScene(_Part):
 
     @field_validator("ago", mode="before")
     @classmethod
-    def _seconds(cls, value: Any) -> float:
+    def _parse_seconds(cls, value: Any) -> float:
         return seconds(value)
 
     @model_validator(mode="after")
@@ -82,7 +82,7 @@ class Day(BaseModel):
     scenes: tuple[DayScene, ...]
 
     @model_validator(mode="after")
-    def _in_order(self) -> Day:
+    def _require_order(self) -> Day:
         if not self.scenes or not self.crews:
             raise ValueError("a day has a crew and a scene")
         ago = [one.ago for one in self.scenes]

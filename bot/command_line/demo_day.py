@@ -96,7 +96,7 @@ class DayPlayer:
         if behind >= self._behind:
             return
         with contextlib.suppress(TimeoutError):
-            await _until(lambda: _soon(not self._app.instance.owned), SETTLING)
+            await _wait_until(lambda: _is_truthy(not self._app.instance.owned), SETTLING)
         self._store.set_clock_ahead(-behind)
         self._workspace.clock.advance(self._behind - behind)
         self._behind = behind
@@ -109,57 +109,57 @@ class DayPlayer:
         files = list(demo.files) if demo is not None else [SAMPLES / name for name in scene.files]
         said = words if where.kind == "im" else f"@leadhand {words}"
         ts = await person.say(where.id, said, files=list(files))
-        place = Place(team=self._workspace.team_id, channel=where.id, thread_ts=self._root(where.id, ts))
+        place = Place(team=self._workspace.team_id, channel=where.id, thread_ts=self._find_thread_root(where.id, ts))
         played = Played(scene, place)
         self.played.append(played)
         played.came_to = await self._wait(place, scene.ends)
         for step in scene.then:
             await self._move_to(max(0.0, self._behind - step.later))
             try:
-                await self._step(played, step)
+                await self._play_step(played, step)
             except (LookupError, ActionFailed) as error:
                 played.fault = str(error)
 
-    async def _step(self, played: Played, step: Then) -> None:
+    async def _play_step(self, played: Played, step: Then) -> None:
         place, person = played.place, self._workspace.person(step.who or played.scene.who)
         asked, answers = await self._read_request_time(place), played.came_to in {"question", "approval"}
         if step.say:
             await person.say(place.channel, step.say, thread_ts=place.thread_ts)
         elif step.press:
-            await self._press(person, place, step.press)
+            await self._press_button(person, place, step.press)
         elif step.react:
-            await person.react(place.channel, self._answer(place), step.react)
+            await person.react(place.channel, self._find_last_answer(place), step.react)
         elif step.stop:
             await person.stop(place.channel, place.thread_ts)
         elif step.command:
             await person.command(place.channel, "/leadhand", step.command.replace("{job}", place.job_id))
         if step.ends:
             if (step.say or step.press) and not answers:  # it is a request of its own
-                await self._until_asked_again(place, asked)
+                await self._wait_for_next_request(place, asked)
             played.came_to = await self._wait(place, step.ends)
 
-    async def _press(self, person: Person, place: Place, label: str) -> None:
+    async def _press_button(self, person: Person, place: Place, label: str) -> None:
         """Press the newest button of that label in a thread, or in what this person alone sees beside it."""
 
         async def found() -> bool:
             shown = [*self._workspace.thread(place.channel, place.thread_ts), *person.ephemerals(place.channel)]
             for message in reversed(shown):
-                for button in _buttons(message.get("blocks")):
+                for button in _find_buttons(message.get("blocks")):
                     if button["text"]["text"] == label:
                         await person.click(place.channel, message["ts"], button["action_id"], button.get("value"))
                         return True
             return False
 
         try:
-            await _until(found, SHOWN)
+            await _wait_until(found, SHOWN)
         except TimeoutError:
             raise LookupError(f"no button {label!r} in the thread of {place.job_id}") from None
 
-    def _root(self, channel: str, ts: str) -> str:
+    def _find_thread_root(self, channel: str, ts: str) -> str:
         found = next(one for one in self._workspace.messages(channel) if one["ts"] == ts)
         return str(found.get("thread_ts", ts))
 
-    def _answer(self, place: Place) -> str:
+    def _find_last_answer(self, place: Place) -> str:
         """The ts of the thread's last answer."""
         for message in reversed(self._workspace.thread(place.channel, place.thread_ts)):
             payload = (message.get("metadata") or {}).get("event_payload", {})
@@ -168,30 +168,30 @@ class DayPlayer:
         raise LookupError(f"no answer in the thread of {place.job_id}")
 
     async def _read_request_time(self, place: Place) -> str:
-        head = await self._head(place)
+        head = await self._read_head(place)
         return head.fields.get("asked", "") if head is not None else ""
 
-    async def _until_asked_again(self, place: Place, before: str) -> None:
+    async def _wait_for_next_request(self, place: Place, before: str) -> None:
         async def again() -> bool:
             return await self._read_request_time(place) != before
 
         with contextlib.suppress(TimeoutError):
-            await _until(again, SETTLING)
+            await _wait_until(again, SETTLING)
 
-    async def _head(self, place: Place) -> Head | None:
+    async def _read_head(self, place: Place) -> Head | None:
         return await self._store.jobs.head(JobKey(place.team, place.job_id))
 
     async def _wait(self, place: Place, ends: Ends) -> Ends:
         """Wait until the thread's job has come to where it is to come to, or to another end. Returns where it is."""
 
         async def there() -> bool:
-            now = came_to(await self._head(place))
+            now = came_to(await self._read_head(place))
             return now == ends or now in {"answered", "in part", "failed", "cancelled"}
 
         if ends:
             with contextlib.suppress(TimeoutError):
-                await _until(there, PATIENCE)
-        return came_to(await self._head(place))
+                await _wait_until(there, PATIENCE)
+        return came_to(await self._read_head(place))
 
 
 def came_to(head: Head | None) -> Ends:
@@ -206,24 +206,24 @@ def came_to(head: Head | None) -> Ends:
     return "working" if state == "working" else ""
 
 
-def _buttons(blocks: Any) -> Iterator[Json]:
+def _find_buttons(blocks: Any) -> Iterator[Json]:
     """Find the buttons in the blocks of a message."""
     if isinstance(blocks, list):
         for one in blocks:
-            yield from _buttons(one)
+            yield from _find_buttons(one)
     elif isinstance(blocks, dict):
         if blocks.get("type") == "button":
             yield blocks
         else:
             for value in blocks.values():
-                yield from _buttons(value)
+                yield from _find_buttons(value)
 
 
-async def _soon(value: object) -> bool:
+async def _is_truthy(value: object) -> bool:
     return bool(value)
 
 
-async def _until(there: Callable[[], Awaitable[bool]], seconds: float) -> None:
+async def _wait_until(there: Callable[[], Awaitable[bool]], seconds: float) -> None:
     """Look again and again. Raises TimeoutError."""
     until = time.monotonic() + seconds
     while not await there():

@@ -91,7 +91,7 @@ class DryModel(RehearsalModel):
     async def reply(self, call: ModelCall) -> Turn:
         """Make one turn."""
         if call.purpose == "planner":
-            return Turn(text=json.dumps(self._plan(call), ensure_ascii=False), stop="end", usage=Usage())
+            return Turn(text=json.dumps(self._make_plan(call), ensure_ascii=False), stop="end", usage=Usage())
         if not call.purpose.startswith(("specialist:", "made:")):
             return await super().reply(call)
         first = call.messages[0].text
@@ -102,7 +102,7 @@ class DryModel(RehearsalModel):
         given = {"why": "the plan is named"} if ends == HAND_OVER else {"content": NOTHING_DONE, "confidence": 100}
         return Turn(text="", calls=(ToolCall(id="dry", name=ends, arguments=given),), stop="tool_use", usage=Usage())
 
-    def _plan(self, call: ModelCall) -> dict[str, Any]:
+    def _make_plan(self, call: ModelCall) -> dict[str, Any]:
         if not self._parts:
             return {"why": "a dry run", "next": {"who": "answer", "text": NO_PLAN}}
         asked = read_sections(call.messages[0].text, HEADINGS).get("Request", "")
@@ -117,7 +117,7 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
     place = Place(team=workspace.team_id, channel=workspace.channel_id(CHANNEL), thread_ts=ts)
     try:
         async with asyncio.timeout(options.timeout):
-            ask = await _over(app, JobKey(place.team, place.job_id))
+            ask = await _wait_for_end(app, JobKey(place.team, place.job_id))
     except TimeoutError:
         say(f"The request did not come to an end within {options.timeout:g} s.")
         return FAILED
@@ -127,7 +127,7 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
     if model.sent:
         say(f"goes to: {', '.join(dict.fromkeys(map(_name_recipient, model.sent)))}")
     for call in model.sent:
-        _show(call, crew)
+        _print_call(call, crew)
     if not model.sent:
         answer = ask.run.answer or NO_PLAN
         say(_list_candidates(crew) if answer == NO_PLAN else answer)
@@ -138,7 +138,7 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
     return ANSWERED if model.sent else FAILED
 
 
-async def _over(app: App, key: JobKey) -> Ask:
+async def _wait_for_end(app: App, key: JobKey) -> Ask:
     while True:
         job = await read_job(app, key)
         if job is not None and job.latest.over:
@@ -166,7 +166,7 @@ def _list_candidates(crew: Crew) -> str:
     )
 
 
-def _show(call: ModelCall, crew: Crew) -> None:
+def _print_call(call: ModelCall, crew: Crew) -> None:
     """Print what a specialist was sent: its tools, its prompt, and its first message with brief and material."""
     name = _name_recipient(call)
     offered = [tool.name for tool in call.tools if tool.name not in NAMES]

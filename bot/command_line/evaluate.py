@@ -76,7 +76,7 @@ async def _run(
     model: ChosenModel,
     before: RunFile | None,
 ) -> int:
-    choice = _choice(options, before)
+    choice = _choose_cases(options, before)
     run = RunFile(
         leadhand=version("leadhand"),
         model=model.label,
@@ -96,22 +96,22 @@ async def _run(
     ledger = _Ledger(options.json or options.resume, run, before.records if before else ())
     ledger.begin(afresh=options.json not in {None, options.resume})
     drawn = f", {choice.limit} cases of each set drawn with seed {choice.seed}" if choice.limit else ""
-    _tell(f"{model.label}, crew {crew.name}{drawn}")
+    _print_progress(f"{model.label}, crew {crew.name}{drawn}")
     complete = False
     try:
-        async with _trials(sets, settings, first, model.label) as trials:
+        async with _open_trials(sets, settings, first, model.label) as trials:
             await run_sets(sets, bench, model, choice, done=ledger.records, on_record=ledger.add, trials=trials)
         complete = True
     finally:
         ledger.keep(complete=complete)
         if not complete:
-            _tell(f"interrupted: {ledger.where}")
+            _print_progress(f"interrupted: {ledger.where}")
         say(scoreboard.in_words(scoreboard.lines(ledger.records)))
     return 3 if any(record.error for record in ledger.records) else 0
 
 
 @asynccontextmanager
-async def _trials(
+async def _open_trials(
     sets: Sequence[LabelledSet], settings: Settings, first: Specialist | None, label: str
 ) -> AsyncIterator[Mapping[str, Trial]]:
     """Give the trials of each set; whole jobs need a bot in a workspace. `first` is the crew's first responder."""
@@ -125,7 +125,7 @@ async def _trials(
         yield {**TRIALS, "jobs": Trial(jobs.play), "requests": Trial(jobs.ask, plainly)}
 
 
-def _choice(options: argparse.Namespace, before: RunFile | None) -> Choice:
+def _choose_cases(options: argparse.Namespace, before: RunFile | None) -> Choice:
     """Return what to play: what the run before was drawn by, where one goes on and nothing else is said."""
     limit = options.limit if options.limit is not None else before.limit if before else 0
     seed = options.seed if options.seed is not None else before.seed if before else 0
@@ -188,7 +188,7 @@ class _Ledger:
         self._fresh += 1
         mark = "!" if record.error else "+" if record.right else "-"
         why = f": {' '.join((record.error or record.why).split())[:100]}" if not record.right or record.error else ""
-        _tell(f"{finished}/{of} {mark} {record.set} {record.id} {record.side} {record.seconds:.1f} s{why}")
+        _print_progress(f"{finished}/{of} {mark} {record.set} {record.id} {record.side} {record.seconds:.1f} s{why}")
         if self._fresh % KEPT_EVERY == 0:
             self.keep(complete=False)
 
@@ -198,6 +198,6 @@ class _Ledger:
             run_file.write(self._path, self._run.with_records(self.records, complete=complete))
 
 
-def _tell(text: str) -> None:
+def _print_progress(text: str) -> None:
     """Tell of progress, apart from the table."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201 - the table alone goes to stdout

@@ -48,8 +48,8 @@ async def add_cases(folder: Path, store: Store, crew: Crew, goes: Path, *, priva
 
     Raises SettingsError and StoreError.
     """
-    known, left, new = _known_ids(folder), Counter[str](), list[FeedbackCase]()
-    async for one in _cases(store, crew, private=private):
+    known, left, new = _collect_case_ids(folder), Counter[str](), list[FeedbackCase]()
+    async for one in _iterate_cases(store, crew, private=private):
         if isinstance(one, str):
             left[one] += 1
         elif one.id in known:
@@ -60,7 +60,7 @@ async def add_cases(folder: Path, store: Store, crew: Crew, goes: Path, *, priva
     return _summarize_cases(folder, new, left, goes)
 
 
-async def _cases(store: Store, crew: Crew, *, private: bool) -> AsyncIterator[FeedbackCase | str]:
+async def _iterate_cases(store: Store, crew: Crew, *, private: bool) -> AsyncIterator[FeedbackCase | str]:
     """Give a case for each request that somebody gave a thumb for, or why there is none. The audit names the jobs."""
     jobs: dict[JobKey, set[str]] = {}
     async for entry in entries(store, Wanted(deed="rated")):
@@ -82,7 +82,7 @@ async def _cases(store: Store, crew: Crew, *, private: bool) -> AsyncIterator[Fe
             yield one
 
 
-def _known_ids(folder: Path) -> set[str]:
+def _collect_case_ids(folder: Path) -> set[str]:
     """Collect the ids of the cases that lie in a folder. Raises SettingsError for one that cannot be written into."""
     known: set[str] = set()
     if folder.exists() and not folder.is_dir():

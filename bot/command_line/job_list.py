@@ -57,7 +57,7 @@ async def _print_list(store: Store, options: argparse.Namespace, put_names: PutN
     redraws = options.watch and sys.stdout.isatty()
     before: list[tuple[JobKey, float]] | None = None
     while True:
-        heads = await _heads(store, await teams_of(store, options.team), options.user)
+        heads = await _list_heads(store, await teams_of(store, options.team), options.user)
         await store.now()  # nothing else that is asked here tells what time it is there
         shown = await _render_list(store, heads, options, put_names)
         if redraws:
@@ -92,7 +92,7 @@ async def find_job(store: Store, named: str, team: str) -> JobKey | None:
     return next((head.key for head in there), keys[0] if keys else None)
 
 
-async def _heads(store: Store, teams: Sequence[str], user: str) -> list[Head]:
+async def _list_heads(store: Store, teams: Sequence[str], user: str) -> list[Head]:
     if user:
         found = [head for team in teams for head in await store.jobs.list_asked_by(team, user, limit=LOOKED_AT)]
         return sorted(found, key=lambda one: one.updated, reverse=True) if len(teams) > 1 else found
@@ -101,16 +101,16 @@ async def _heads(store: Store, teams: Sequence[str], user: str) -> list[Head]:
 
 async def _render_list(store: Store, heads: Sequence[Head], options: argparse.Namespace, put_names: PutNames) -> str:
     if options.json:
-        return "\n".join(json.dumps(_plain(head), ensure_ascii=False) for head in heads)
+        return "\n".join(json.dumps(_head_values(head), ensure_ascii=False) for head in heads)
     if not heads:
         return "No jobs." if options.user else "No job is under way."
     lists, now = JobLists(store), store.clock()
     several = await tells_teams(store, options.team)
     shown = [(f"{head.key.team:<12} " if several else "", lists.line(head)) for head in heads]
-    return "\n".join([f"{team}{_line(one, await put_names(one.user), now)}" for team, one in shown])
+    return "\n".join([f"{team}{_render_line(one, await put_names(one.user), now)}" for team, one in shown])
 
 
-def _plain(head: Head) -> dict[str, object]:
+def _head_values(head: Head) -> dict[str, object]:
     """Put a head into plain values: what anybody may build on."""
     cards, more = rows_of(head.fields)
     names = ("state", "title", "user", "channel", "thread_ts", "step")
@@ -126,14 +126,14 @@ def _plain(head: Head) -> dict[str, object]:
     }
 
 
-def _line(line: JobLine, who: str, now: float) -> str:
+def _render_line(line: JobLine, who: str, now: float) -> str:
     state = "set aside" if line.quarantined else "in part" if line.in_part else line.state.replace("_", " ")
     title = " ".join(visible(line.title).split())[:WIDTH]
     doing = f"  {' '.join(visible(line.step).split())[:WIDTH]}" if line.step else ""
-    return f"{line.job}  {state:<14} {_ago(now - line.updated):>7}  {who:<12} {title}{doing}".rstrip()
+    return f"{line.job}  {state:<14} {_format_age(now - line.updated):>7}  {who:<12} {title}{doing}".rstrip()
 
 
-def _ago(seconds: float) -> str:
+def _format_age(seconds: float) -> str:
     whole = max(0, round(seconds))
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if whole >= size:
@@ -149,22 +149,22 @@ async def _print_job(store: Store, options: argparse.Namespace, put_names: PutNa
         return found
     head = await store.jobs.head(key) if key is not None else None
     if options.json and head is not None:
-        say(json.dumps(_plain(head), ensure_ascii=False))
+        say(json.dumps(_head_values(head), ensure_ascii=False))
     else:
-        say(await put_names("\n".join(_detail(found))))
+        say(await put_names("\n".join(_render_job(found))))
     return ""
 
 
-def _detail(job: Job) -> list[str]:
+def _render_job(job: Job) -> list[str]:
     lines = [f"Job {job.id} in {job.place.channel}, thread {job.place.thread_ts}"]
     if job.quarantine is not None:
         lines.append(f"set aside at: {job.quarantine.step}: {job.quarantine.reason}")
     for ask in job.asks:
-        lines += ["", *_of(ask)]
+        lines += ["", *_render_request(ask)]
     return [visible(line) for line in lines]
 
 
-def _of(ask: Ask) -> list[str]:
+def _render_request(ask: Ask) -> list[str]:
     at = datetime.fromtimestamp(ask.request.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     first = " ".join(ask.text.split())[:200]
     doing = f": {step(ask)}" if step(ask) else ""

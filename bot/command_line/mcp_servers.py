@@ -31,13 +31,13 @@ async def mcp_servers(options: argparse.Namespace, settings: Settings) -> int:
     crew = crew_folder(settings)
     if not crew.is_dir():
         raise SettingsError(f"{crew}: there is no such crew; set LEADHAND_CREW to its folder.")
-    places = [(path.parent, *_read(path, settings)) for path in _files(crew)]
+    places = [(path.parent, *_read(path, settings)) for path in _find_crew_files(crew)]
     if not places:
         raise SettingsError(f"There is no {server_config.NAME} in {crew}; docs/tools.md says what goes into it.")
     if options.deed == "list":
         for _, servers, lock in places:
             for server in servers:
-                _list(server, lock.tools_of(server.name))
+                _print_server(server, lock.tools_of(server.name))
         return 0
     known = [server.name for _, servers, _ in places for server in servers]
     for name in options.servers:
@@ -49,7 +49,7 @@ async def mcp_servers(options: argparse.Namespace, settings: Settings) -> int:
     return 0 if all(done) else 1
 
 
-def _files(crew: Path) -> Iterator[Path]:
+def _find_crew_files(crew: Path) -> Iterator[Path]:
     """Find the crew's file, and those of the crews inside it."""
     return (path for path in sorted(crew.rglob(server_config.NAME)) if path.is_file())
 
@@ -65,7 +65,7 @@ def _read(path: Path, settings: Settings) -> tuple[tuple[ServerConfig, ...], Too
         return found.servers, ToolLock()
 
 
-def _list(server: ServerConfig, tools: tuple[LockedTool, ...] | None) -> None:
+def _print_server(server: ServerConfig, tools: tuple[LockedTool, ...] | None) -> None:
     """Print a server and its tools."""
     near = ", local" if server.local else ""
     say(f"{server.name} ({server.kind}: {plain(server.command or server.reaches)}{near})")
@@ -89,7 +89,7 @@ async def _accept_in(
     for server in servers:
         if options.servers and server.name not in options.servers:
             continue
-        live = await _live(server, ToolSettings(settings.env, settings.data), folder.name)
+        live = await _connect_and_list(server, ToolSettings(settings.env, settings.data), folder.name)
         if live is None:
             done = False
             continue
@@ -108,7 +108,7 @@ async def _accept_in(
     return done
 
 
-async def _live(server: ServerConfig, settings: ToolSettings, crew: str) -> tuple[LockedTool, ...] | None:
+async def _connect_and_list(server: ServerConfig, settings: ToolSettings, crew: str) -> tuple[LockedTool, ...] | None:
     connection = connection_to(server, settings, crew)
     if connection.sign_in is not None and (why := await sign_in(connection.sign_in)):
         say(f"{server.name}: {why}.")

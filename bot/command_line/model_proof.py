@@ -53,15 +53,15 @@ async def prove(model: ChosenModel, specialists: Sequence[str], context: Context
         first.setdefault(name, tier)
     shown = await asyncio.gather(*(_prove(model, tier, specialists) for tier in first.values()))
     by_name = dict(zip(first, shown, strict=True))
-    proofs = {tier: _with_context(*by_name[name], tier, context) for tier, name in tiers.items()}
-    return {tier: await _with_sight(proof, model, tier) for tier, proof in proofs.items()}
+    proofs = {tier: _add_context(*by_name[name], tier, context) for tier, name in tiers.items()}
+    return {tier: await _add_sight(proof, model, tier) for tier, proof in proofs.items()}
 
 
 async def _prove(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, int | None]:
     """Make both proofs of a model, and ask its server for its context."""
     try:
-        planned, pace = await _plan(model, tier, specialists)
-        called = await _call(model, tier)
+        planned, pace = await _prove_plan(model, tier, specialists)
+        called = await _prove_call(model, tier)
     except ModelError as error:
         return Proof(fault=str(error)), None
     notes = [each.note for each in (planned, called) if each.note] + ([pace] if pace else [])
@@ -70,7 +70,7 @@ async def _prove(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -
     return Proof(", ".join(notes), "; ".join(faults), "; ".join(risks)), await model.context(tier)
 
 
-async def _plan(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, str]:
+async def _prove_plan(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, str]:
     """Have a plan made in the crew's own schema, and time its words."""
     schema = plan_schema(tuple(specialists))
     times: list[float] = []
@@ -82,7 +82,7 @@ async def _plan(model: ProviderModel, tier: Tier, specialists: Sequence[str]) ->
     turn = await model.reply(
         ModelCall(
             purpose="check",
-            system=_prompt("proof_plan"),
+            system=_read_prompt("proof_plan"),
             messages=(ModelMessage(role="user", text=text),),
             tier=tier,
             max_tokens=MAX_TOKENS,
@@ -98,17 +98,17 @@ async def _plan(model: ProviderModel, tier: Tier, specialists: Sequence[str]) ->
     if turn.stop == "max_tokens" or lacking:
         what = "ran on beyond the end of a plan" if turn.stop == "max_tokens" else f"left out {', '.join(lacking)}"
         return Proof(risk=f"it does not keep to a plan's schema ({what}), so plans may fail; {_NAME_OTHERS}"), ""
-    return Proof("makes plans"), _pace(turn, times)
+    return Proof("makes plans"), _describe_pace(turn, times)
 
 
-async def _call(model: ProviderModel, tier: Tier) -> Proof:
+async def _prove_call(model: ProviderModel, tier: Tier) -> Proof:
     """Have a tool called: of its own accord, and if that fails, because it must."""
     turn = await _call_with_tool(model, tier, forced=False)
-    if _calls(turn):
+    if _has_tool_call(turn):
         if model.takes_steps(tier):
             return Proof("calls tools by steps in a JSON schema (its server does not recognise its own calls)")
         return Proof("calls tools")
-    if _calls(await _call_with_tool(model, tier, forced=True)):
+    if _has_tool_call(await _call_with_tool(model, tier, forced=True)):
         return Proof("calls tools", risk="it calls a tool only when it is forced to: work may be done without any")
     return Proof(fault=f"it calls no tools, so specialists cannot work with it; {_NAME_OTHERS}")
 
@@ -117,7 +117,7 @@ async def _call_with_tool(model: ProviderModel, tier: Tier, *, forced: bool) -> 
     return await model.reply(
         ModelCall(
             purpose="check",
-            system=_prompt("proof_tool"),
+            system=_read_prompt("proof_tool"),
             messages=(ModelMessage(role="user", text=_SUM),),
             tools=(_TOOL,),
             tool_choice="required" if forced else "auto",
@@ -128,18 +128,18 @@ async def _call_with_tool(model: ProviderModel, tier: Tier, *, forced: bool) -> 
     )
 
 
-def _calls(turn: Turn) -> bool:
+def _has_tool_call(turn: Turn) -> bool:
     return any(call.name == _TOOL.name and isinstance(call.arguments.get("code"), str) for call in turn.calls)
 
 
-def _pace(turn: Turn, times: Sequence[float]) -> str:
+def _describe_pace(turn: Turn, times: Sequence[float]) -> str:
     """Say how many tokens a second came, once they came; nothing if too few did to tell."""
     seconds = times[-1] - times[0] if times else 0.0
     count = turn.usage.tokens_out or len(times)
     return f"{count / seconds:.3g} tokens a second" if seconds > 0.05 and len(times) > 3 else ""
 
 
-def _with_context(proof: Proof, tokens: int | None, tier: Tier, context: Context) -> Proof:
+def _add_context(proof: Proof, tokens: int | None, tier: Tier, context: Context) -> Proof:
     """Add what the model's context takes, and if it is too small for what the tier is given."""
     if tokens is None:
         return proof
@@ -151,7 +151,7 @@ def _with_context(proof: Proof, tokens: int | None, tier: Tier, context: Context
     return Proof(note, proof.fault, "; ".join(filter(None, (proof.risk, small))))
 
 
-async def _with_sight(proof: Proof, model: ProviderModel, tier: Tier) -> Proof:
+async def _add_sight(proof: Proof, model: ProviderModel, tier: Tier) -> Proof:
     """Add if the model is shown pictures."""
     sees = await model.sees(tier) if not proof.fault else False
     words = {True: "sees pictures", False: "reads text only", None: UNKNOWN_SIGHT}[sees]
@@ -159,5 +159,5 @@ async def _with_sight(proof: Proof, model: ProviderModel, tier: Tier) -> Proof:
 
 
 @cache
-def _prompt(name: str) -> str:
+def _read_prompt(name: str) -> str:
     return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()

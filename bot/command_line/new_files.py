@@ -19,11 +19,11 @@ async def new_files(options: argparse.Namespace, settings: Settings) -> int:
     if not NAME.fullmatch(options.name):
         raise SettingsError(f"{options.name!r} is no name: it takes small letters, digits, - and _, a letter first.")
     if options.what == "crew":
-        return _crew(options.crew or Path(), options.name)
-    return _specialist(options.crew or Path(), options.name)
+        return _create_crew(options.crew or Path(), options.name)
+    return _create_specialist(options.crew or Path(), options.name)
 
 
-def _crew(parent: Path, name: str) -> int:
+def _create_crew(parent: Path, name: str) -> int:
     folder = parent / name
     if folder.exists():
         raise SettingsError(f"{folder} is there already; choose another name, or --crew for another place.")
@@ -43,7 +43,7 @@ def _crew(parent: Path, name: str) -> int:
     return 0
 
 
-def _specialist(crew: Path, name: str) -> int:
+def _create_specialist(crew: Path, name: str) -> int:
     if not (crew / CREW_FILE).is_file() and not any(crew.glob("*.md")):
         raise SettingsError(
             f"{crew} is no crew's folder: name one with --crew, or begin one with `leadhand new crew NAME`."

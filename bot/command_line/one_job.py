@@ -80,9 +80,9 @@ async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Names
         async with asyncio.timeout(options.timeout):
             while True:
                 screen.show()
-                ask = await _ask(app, key)
+                ask = await _read_latest_request(app, key)
                 if ask is None and screen.told:
-                    return _without_a_job(options)
+                    return _judge_private_answer(options)
                 if ask is not None and ask.over:
                     screen.show(final=True)
                     return verdict(ask)
@@ -108,7 +108,7 @@ async def _expire(app: App, key: JobKey, asked: _OpenQuestion) -> None:
     app.instance.nudge(key)
 
 
-async def _ask(app: App, key: JobKey) -> Ask | None:
+async def _read_latest_request(app: App, key: JobKey) -> Ask | None:
     job = await read_job(app, key)
     return job.latest if job else None
 
@@ -118,7 +118,7 @@ async def read_job(app: App, key: JobKey) -> Job | None:
     return open_log([entry.payload for entry in await app.store.jobs.log(key)])
 
 
-def _without_a_job(options: argparse.Namespace) -> tuple[int, str]:
+def _judge_private_answer(options: argparse.Namespace) -> tuple[int, str]:
     """Judge an answer that only the person who asked can see: `help` and its like are answered so, without a job."""
     if not any(spoken_in(SPOKEN, options.ask)):
         return FAILED, "the request was not taken in"
@@ -224,14 +224,14 @@ class _Screen:
         for message in self._workspace.thread(self.channel, self._ts):
             if rows := plan_rows(message, self._names):
                 self._cards.add(message["ts"])
-                self._plan(message, rows, final=final)
+                self._print_plan(message, rows, final=final)
             elif message["ts"] in self._cards:  # there was nothing to plan: the answer says all
                 continue
             elif message["ts"] not in self._shown and not message.get("streaming"):
                 self._shown.add(message["ts"])
                 self._print(message)
 
-    def _plan(self, message: Mapping[str, Any], rows: Sequence[tuple[str, str, str]], *, final: bool) -> None:
+    def _print_plan(self, message: Mapping[str, Any], rows: Sequence[tuple[str, str, str]], *, final: bool) -> None:
         for name, status, line in rows:
             if self._rows.get(name) != status:
                 self._rows[name] = status
@@ -252,13 +252,13 @@ class _Screen:
         self.show()
         self.answered.add(asked.key)
         if asked.approval is not None and asked.approval.kind == "sign_in":
-            self._note(NO_SIGN_IN)
+            self._print_note(NO_SIGN_IN)
             return False
         prompt = "your answer> " if asked.approval is None else "approve it? (yes, or why not)> "
         text = await console.ask(prompt) if console.is_manned() and not self._quiet else None
         if text is None:
             if asked.approval is not None:
-                self._note(NOBODY)
+                self._print_note(NOBODY)
             return False
         if asked.approval is not None:
             await self._decide(text.strip(), asked.ts)
@@ -272,10 +272,10 @@ class _Screen:
     async def answer_first_option(self, asked: _OpenQuestion) -> None:
         """Answer a demo's question where nobody sits at the terminal: its first option is the likely answer."""
         text = asked.question.options[0] if asked.question.options else UNSURE
-        self._note(f"(Nobody is at the keyboard, so the demo answers: {text})")
+        self._print_note(f"(Nobody is at the keyboard, so the demo answers: {text})")
         await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
 
-    def _note(self, text: str) -> None:
+    def _print_note(self, text: str) -> None:
         if not self._quiet:
             say(f"\n{text}\n")
 

@@ -32,7 +32,7 @@ async def route(options: argparse.Namespace, settings: Settings) -> int:
     except ModelSettingsError as error:
         raise SettingsError(str(error)) from None
     several = bool(settings.more_crews or options.crew)
-    settings, text = _chosen(options, settings)
+    settings, text = _apply_crew_choice(options, settings)
     try:
         routing = await _decide_route(options, text, settings, model)
     finally:
@@ -48,7 +48,7 @@ async def route(options: argparse.Namespace, settings: Settings) -> int:
     return IN_PART if found["missing"] else DECIDED
 
 
-def _chosen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, str]:
+def _apply_crew_choice(options: argparse.Namespace, settings: Settings) -> tuple[Settings, str]:
     """Return the settings with the crew that the options or the text name, and the text without its word."""
     named = {Path(crew).name: crew for crew in (settings.crew, *settings.more_crews)}
     word, text = crew_called(options.text, named) if settings.more_crews else ("", options.text)
@@ -59,10 +59,10 @@ def _chosen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, 
 
 async def _decide_route(options: argparse.Namespace, text: str, settings: Settings, model: ChosenModel) -> Routing:
     planning = Planning(open_crews(settings).usual, model, TrackRecord(), settings.terms)
-    return await decide_route(planning, text, time.time, tuple(_file(name) for name in options.file))
+    return await decide_route(planning, text, time.time, tuple(_make_file_material(name) for name in options.file))
 
 
-def _file(name: str) -> Material:
+def _make_file_material(name: str) -> Material:
     """Return a file of that name: routing looks at no more of it."""
     file = Artifact(id=name, name=name, media_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
     return Material(name=name, file=file)

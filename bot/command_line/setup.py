@@ -50,9 +50,9 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
 
     Raises SettingsError where nobody is there to ask, and where an answer is wrong or cannot be written.
     """
-    path = _file(settings.env.get(FILE, "").strip())
+    path = _settings_path(settings.env.get(FILE, "").strip())
     app = made_for(options.http)
-    questions = _questions(options, settings, app)
+    questions = _list_questions(options, settings, app)
     answers = await _prove_options(options, questions)
     if not answers.get("SLACK_BOT_TOKEN") and not settings.bot_token:
         _show_first_step(create_link(app), browser=not options.no_browser)
@@ -60,7 +60,7 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
         if question.name not in answers:
             answers[question.name] = await _resolve_answer(question, settings.env.get(question.name, ""))
     if options.model_key is None:
-        answers |= await _model(settings)
+        answers |= await _ask_for_model(settings)
     found = {name: value for name, value in answers.items() if value}
     changed = {name: value for name, value in found.items() if settings.env.get(name) != value}
     write_settings(path, changed)
@@ -71,7 +71,7 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
     )
     code = await check.report(read_settings({**settings.env, **found}))
     if code == 0:
-        named = f"{FILE}={path} " if path != _file("") else ""
+        named = f"{FILE}={path} " if path != _settings_path("") else ""
         say(f"\nStart it: {named}leadhand run\nThen write /invite @leadhand in a channel, and mention it.")
     return code
 
@@ -104,11 +104,11 @@ def _show_first_step(link: str, *, browser: bool) -> None:
             asyncio.get_running_loop().run_in_executor(None, webbrowser.open, link)
 
 
-def _file(named: str | Path) -> Path:
+def _settings_path(named: str | Path) -> Path:
     return Path(named or USUAL).expanduser()
 
 
-def _questions(options: argparse.Namespace, settings: Settings, app: Mapping[str, Any]) -> list[Question]:
+def _list_questions(options: argparse.Namespace, settings: Settings, app: Mapping[str, Any]) -> list[Question]:
     """List what is asked: two tokens, or a token and the signing secret, and the store."""
     scopes = frozenset(app["oauth_config"]["scopes"]["bot"])
     url = settings.slack_api_url
@@ -194,7 +194,7 @@ async def _resolve_answer(question: Question, kept: str) -> str:
     raise SettingsError(f"{question.name} was not settled in {TRIES} tries. Run `leadhand setup` again.")
 
 
-async def _model(settings: Settings) -> dict[str, str]:
+async def _ask_for_model(settings: Settings) -> dict[str, str]:
     """Return the settings of a model: a key that is typed, or nothing where one is there already."""
     try:
         model = await choose_model(settings.env)

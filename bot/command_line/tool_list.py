@@ -49,7 +49,7 @@ def tool_lines(crew: Crew, *, idle: bool = True) -> tuple[str, list[str]]:
     listed = _collect_tools(crew)
     held = [one for one in listed if one.holders]
     writing = sum(one.tool.access == "write" for one in held)
-    name, access = (max((len(text) for text in texts), default=0) for texts in _columns(held))
+    name, access = (max((len(text) for text in texts), default=0) for texts in _table_columns(held))
     lines: list[str] = []
     left_out = {kit.origin: kit.left_out for kit in toolkits_of(crew) if kit.left_out}
     for origin in dict.fromkeys([*(one.tool.origin for one in listed), *left_out]):
@@ -65,7 +65,7 @@ def tool_lines(crew: Crew, *, idle: bool = True) -> tuple[str, list[str]]:
     return f"{len(held)} held, {writing or 'none'} of them {'write' if writing != 1 else 'writes'}", lines
 
 
-def _columns(held: list[_Listed]) -> tuple[list[str], list[str]]:
+def _table_columns(held: list[_Listed]) -> tuple[list[str], list[str]]:
     return [one.tool.name for one in held], [one.access for one in held]
 
 
@@ -83,7 +83,7 @@ def _collect_tools(crew: Crew) -> list[_Listed]:
             place = found.setdefault((tool.origin, tool.name), _Listed(tool))
             place.holders.append(name)
             place.terms = one.terms_of(tool.name)
-    for each in _all(crew):
+    for each in _iterate_crews(crew):
         for tool in each.lent.values():
             holders = found.setdefault((tool.origin, tool.name), _Listed(tool)).holders
             holders += [MADE] if MADE not in holders else []
@@ -96,7 +96,7 @@ def unused_tools(crew: Crew) -> list[str]:
     Of a server it is enough that one tool is held: it may offer more than the crew needs.
     """
     listed, lines = _collect_tools(crew), []
-    for each in _all(crew):
+    for each in _iterate_crews(crew):
         holder = next((one.path.name for one in each.everyone.values()), "clerk.md")
         for kit in each.toolkits:
             own = [one for one in listed if one.tool.origin == kit.origin]
@@ -114,13 +114,13 @@ def unused_tools(crew: Crew) -> list[str]:
 
 def toolkits_of(crew: Crew) -> list[Toolkit]:
     """List the toolkits of a crew and of the crews inside it."""
-    return [kit for each in _all(crew) for kit in each.toolkits]
+    return [kit for each in _iterate_crews(crew) for kit in each.toolkits]
 
 
-def _all(crew: Crew) -> Iterable[Crew]:
+def _iterate_crews(crew: Crew) -> Iterable[Crew]:
     yield crew
     for inner in crew.crews.values():
-        yield from _all(inner)
+        yield from _iterate_crews(inner)
 
 
 async def proofs(crew: Crew, proved: set[tuple[str, Path | None]]) -> AsyncGenerator[tuple[str, tuple[str, ...]]]:

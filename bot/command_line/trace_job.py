@@ -86,23 +86,27 @@ def _put(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-async def _picture(trace: Trace) -> bytes | str:
+async def _dump_picture(trace: Trace) -> bytes | str:
     from bot.tracing.picture import draw_picture  # noqa: PLC0415 - only where it is asked for
 
     return await draw_picture(trace)
 
 
-async def _page(trace: Trace) -> bytes | str:
+async def _dump_page(trace: Trace) -> bytes | str:
     from bot.tracing.trace_page import trace_page  # noqa: PLC0415 - only where it is asked for
 
     return trace_page(trace).encode()
 
 
-async def _json(trace: Trace) -> bytes | str:
+async def _dump_json(trace: Trace) -> bytes | str:
     from bot.tracing.export import dump_trace  # noqa: PLC0415 - only where it is asked for
 
     return dump_trace(trace).encode()
 
 
-_FILES: dict[str, Callable[[Trace], Awaitable[bytes | str]]] = {"html": _page, "png": _picture, "json": _json}
+_FILES: dict[str, Callable[[Trace], Awaitable[bytes | str]]] = {
+    "html": _dump_page,
+    "png": _dump_picture,
+    "json": _dump_json,
+}
 """What makes each kind of file, by the ending of its name."""

@@ -69,20 +69,20 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     if options.crew:
         settings = dataclasses.replace(settings, crew=options.crew, more_crews=())
     if options.demo_day:
-        return await _day(options, settings)
+        return await _run_day(options, settings)
     if options.demo:
-        return await _demo(options, settings) if options.crew else crew_demo.list_demos()
+        return await _run_demo(options, settings) if options.crew else crew_demo.list_demos()
     if options.dry:
-        return await _dry(options, settings)
+        return await _run_dry(options, settings)
     if options.ask is not None:
-        return await _one_job(options, settings)
+        return await _run_one_job(options, settings)
     if options.tool is not None:
         return await call_tool(options, settings)
     if options.file or options.json:
         raise SettingsError("--file and --json go with --ask.")
     settings = settings_of_try(settings)
     with _sole_user(settings.data), _log_to(settings.data / "leadhand.log", settings):
-        return await _page(options, settings)
+        return await _run_page(options, settings)
 
 
 def _require_extras(options: argparse.Namespace) -> None:
@@ -106,19 +106,19 @@ def _require_extras(options: argparse.Namespace) -> None:
         say(f"Not installed: {', '.join(absent)}. The rest works; for all demos run: {install_command(TRY)}")
 
 
-async def _demo(options: argparse.Namespace, settings: Settings) -> int:
+async def _run_demo(options: argparse.Namespace, settings: Settings) -> int:
     """Do a crew's demo: in the terminal, or on a page that has its request ready."""
     async with crew_demo.stage_demo(settings) as demo:
         if not options.page:
             options.ask, options.file = demo.demo.ask, list(demo.files)
-            return await _one_job(options, demo.settings, demo)
+            return await _run_one_job(options, demo.settings, demo)
         with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
             apart = dataclasses.replace(demo.settings, data=Path(folder), redis_url="")
             with _log_to(Path(folder) / "leadhand.log", apart):
-                return await _page(options, apart, demo)
+                return await _run_page(options, apart, demo)
 
 
-async def _day(options: argparse.Namespace, settings: Settings) -> int:
+async def _run_day(options: argparse.Namespace, settings: Settings) -> int:
     """Play a day, then leave its page open until Ctrl-C. Nothing of it is kept."""
     from bot.command_line import demo_day  # noqa: PLC0415 - only for the day
     from bot.command_line.day_file import DayFault, read_day  # noqa: PLC0415
@@ -132,10 +132,10 @@ async def _day(options: argparse.Namespace, settings: Settings) -> int:
             apart = _set_pace(dataclasses.replace(staged.settings, data=Path(folder), redis_url=""), QUICK)
             with _log_to(Path(folder) / "leadhand.log", apart):
                 say(f"Playing a day of {len(day.scenes)} threads: this takes a minute or so ...")
-                async with _workspace(None, options.port) as workspace:
+                async with _open_workspace(None, options.port) as workspace:
                     began = day.scenes[0].ago
                     workspace.clock.advance(-began)
-                    async with _bot(apart, workspace, scripts=staged.scripts, behind=began) as (app, store):
+                    async with _open_bot(apart, workspace, scripts=staged.scripts, behind=began) as (app, store):
                         await _play_day(demo_day.DayPlayer(workspace, app, store, staged, began=began), day)
                         workspace.notice(f"Answers come from: {app.model.label}")
                         say(f"Page:   {workspace.page_url}")
@@ -160,7 +160,7 @@ async def _open_and_wait(options: argparse.Namespace, workspace: Workspace) -> N
     say("\nStopping ...")
 
 
-async def _page(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
+async def _run_page(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
     say("Starting the embedded Redis-compatible server, the local workspace and the bot ...")
     settings = _set_pace(settings)
     async with contextlib.AsyncExitStack() as stack:
@@ -170,8 +170,8 @@ async def _page(options: argparse.Namespace, settings: Settings, demo: Staged | 
             shown = await stack.enter_async_context(crew_demo.stage_offered_demos(settings))
             settings, scripts = shown.settings, shown.scripts
             drafts = [*shown.drafts, Draft(label="Ask about your own table"), SAMPLE_DRAFT]
-        workspace = await stack.enter_async_context(_workspace(settings.data / "workspace", options.port, drafts))
-        model = await _model(settings)
+        workspace = await stack.enter_async_context(_open_workspace(settings.data / "workspace", options.port, drafts))
+        model = await _choose_model(settings)
         if demo is None and isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL", "").strip():
             model = await _local_model(settings) or model
         bot = _bot(settings, workspace, model=model, demo=demo, scripts=scripts)
@@ -210,36 +210,39 @@ def _open_page(url: str) -> None:
             browser.open(url)
 
 
-async def _one_job(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
-    files = [_readable(path) for path in options.file]
+async def _run_one_job(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
+    files = [_check_readable(path) for path in options.file]
     _require_folder(options.out)
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         can_ask = demo is not None or (console.is_manned() and not options.json)
-        async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=can_ask, demo=demo) as (app, _):
+        async with (
+            _open_workspace(None, 0) as workspace,
+            _open_bot(apart, workspace, can_ask=can_ask, demo=demo) as (app, _),
+        ):
             if demo is not None and not options.json:
                 demo.introduce(settings.crew, app.model)
             return await do_one_job(workspace, app, options, files)
 
 
-async def _dry(options: argparse.Namespace, settings: Settings) -> int:
+async def _run_dry(options: argparse.Namespace, settings: Settings) -> int:
     """Put a request without any model or tool at work."""
     from bot.command_line import dry_run  # noqa: PLC0415 - only for that
 
     crews = open_crews(settings)
     model = dry_run.plan_for(options, crews.usual)
-    options.file = [_readable(path) for path in options.file]
+    options.file = [_check_readable(path) for path in options.file]
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         async with (
-            _workspace(None, 0) as workspace,
+            _open_workspace(None, 0) as workspace,
             bot_with(model, apart, workspace, crews=crews, can_ask=False) as (app, _),
         ):
             return await dry_run.play(workspace, app, model, crews.usual, options)
 
 
 @contextlib.asynccontextmanager
-async def _workspace(
+async def _open_workspace(
     data: Path | None, port: int | None, drafts: Sequence[Draft] = (SAMPLE_DRAFT,)
 ) -> AsyncIterator[Workspace]:
     """`port` None: the usual one, or any where another program has that."""
@@ -268,7 +271,7 @@ async def _start_workspace(data: Path | None, port: int, drafts: Sequence[Draft]
 
 
 @contextlib.asynccontextmanager
-async def _bot(
+async def _open_bot(
     settings: Settings,
     workspace: Workspace,
     *,
@@ -283,7 +286,7 @@ async def _bot(
     `scripts` are the replies that the rehearsal gives to demos; the store's clock is so many seconds `behind`.
     """
     settings = dataclasses.replace(settings, env={TICKETS: f"message:{TICKETS_HERE}", **settings.env})
-    model = model or await _model(settings)
+    model = model or await _choose_model(settings)
     model = demo.cast(model) if demo is not None else model
     model = model.following(*scripts) if scripts and isinstance(model, RehearsalModel) else model
     async with bot_with(model, settings, workspace, can_ask=can_ask, behind=behind) as bot:
@@ -320,7 +323,7 @@ async def bot_with(
         await _stop_server(settings)
 
 
-async def _model(settings: Settings) -> ChosenModel:
+async def _choose_model(settings: Settings) -> ChosenModel:
     try:
         return await choose_model(settings.env)
     except ModelSettingsError as error:
@@ -346,7 +349,7 @@ def _set_pace(settings: Settings, usual: str = PACE) -> Settings:
     return dataclasses.replace(settings, env={**settings.env, "LEADHAND_REHEARSAL_PACE": pace})
 
 
-def _readable(path: Path) -> Path:
+def _check_readable(path: Path) -> Path:
     """The file, if it can be attached. Raises SettingsError, naming what is wrong with it."""
     if not path.exists():
         raise SettingsError(f"--file {path}: there is no such file.")

@@ -88,7 +88,7 @@ class PlayedModel(RehearsalModel):
         if not steps:
             turn = await super().reply(call)
         else:
-            turn = _turn(steps.pop(0) if len(steps) > 1 else steps[0], len(call.messages))
+            turn = _make_turn(steps.pop(0) if len(steps) > 1 else steps[0], len(call.messages))
         texts = [call.system, *(text for one in call.messages for text in (one.text, *(r.text for r in one.replies)))]
         said = [turn.text, *(json.dumps(one.arguments) for one in turn.calls)]
         usage = Usage(calls=1, tokens_in=sum(map(tokens, texts)), tokens_out=sum(map(tokens, said)), model="played")
@@ -98,7 +98,7 @@ class PlayedModel(RehearsalModel):
         return turn.model_copy(update={"usage": usage})
 
 
-def _turn(step: Mapping[str, Any], number: int) -> Turn:
+def _make_turn(step: Mapping[str, Any], number: int) -> Turn:
     if "plan" in step:
         parts = [
             {"id": one, "title": title, "intent": title, "specialist": who, "after": [], "done_when": "It is said."}
@@ -108,12 +108,12 @@ def _turn(step: Mapping[str, Any], number: int) -> Turn:
         return Turn(text=json.dumps(plan), stop="end", usage=Usage())
     if "text" in step:
         return Turn(text=str(step["text"]), stop="end", usage=Usage())
-    name, arguments = _call(step)
+    name, arguments = _make_call(step)
     call = ToolCall(id=f"played_{number}", name=name, arguments=arguments)
     return Turn(text="", calls=(call,), stop="tool_use", usage=Usage())
 
 
-def _call(step: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _make_call(step: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     if "hand_over" in step:
         return HAND_OVER, {"why": step["hand_over"]}
     if "query" in step:
@@ -147,11 +147,11 @@ class Stage:
         """Send a request to the bot, whose models are the configured ones, and score its thread."""
         async with self.lock:
             self.model.take({}, counted)
-            shown, job = await self._do_job(case, _paths(case, bench), LONGEST_REQUEST)
+            shown, job = await self._do_job(case, _find_case_files(case, bench), LONGEST_REQUEST)
         answer = job.latest.run.answer or ""
         lacks = gaps(job.latest, job.latest.run)
         faults = faults_of(case.expect, answer) if answer else [f"no answer: it is {job.latest.state}"]
-        marked = any(_warns(name, case, shown) for name in DOUBTS)
+        marked = any(_shows_warning(name, case, shown) for name in DOUBTS)
         measures = (
             {"right answers marked": marked} if not faults else {"wrong answers unmarked": not marked and not lacks}
         )
@@ -161,16 +161,16 @@ class Stage:
         """Have a job done, and score its thread. The calls and tokens are those of the played model."""
         async with self.lock:
             self.model.take(moves_of(case))
-            shown, job = await self._do_job(case, _paths(case, bench), LONGEST)
+            shown, job = await self._do_job(case, _find_case_files(case, bench), LONGEST)
             counted.usage = self.model.usage
         if case.expect == "right":
-            marked = [name for name in DOUBTS if _warns(name, case, shown)]
+            marked = [name for name in DOUBTS if _shows_warning(name, case, shown)]
             lacks = (f"gap: {one}" for one in gaps(job.latest, job.latest.run))
-            faults = [*marked, *lacks, *_missing(case, shown)]
+            faults = [*marked, *lacks, *_list_missing(case, shown)]
             return Outcome(not faults, shown, "; ".join(faults), {"right answers marked": bool(faults)})
         kind = next((tag for tag in case.tags if tag in BY_KIND), "")
-        warned = any(_warns(name, case, shown) for name in BY_KIND.get(kind, ("not_from_files",)))
-        caught = not _missing(case, shown) if case.shows else warned or not _is_said(case.say, shown)
+        warned = any(_shows_warning(name, case, shown) for name in BY_KIND.get(kind, ("not_from_files",)))
+        caught = not _list_missing(case, shown) if case.shows else warned or not _shows_line(case.say, shown)
         return Outcome(caught, shown, "" if caught else "nothing warns of it", {"faults unmarked": not caught})
 
     async def _do_job(self, case: JobCase | RequestCase, files: Sequence[Path], longest: float) -> tuple[str, Job]:
@@ -190,24 +190,24 @@ class Stage:
         return "\n".join(render(message, {}) for message in thread), job
 
 
-def _warns(name: Phrase, case: JobCase | RequestCase, shown: str) -> bool:
+def _shows_warning(name: Phrase, case: JobCase | RequestCase, shown: str) -> bool:
     words = phrase(name, case.input, what="\x00").partition("\x00")[0].strip()
     return words in shown
 
 
-def _is_said(said: str, shown: str) -> bool:
+def _shows_line(said: str, shown: str) -> bool:
     """Return True if a thread shows a line of what was said, as people read it: without its workings and rows."""
     lines = (line.strip() for line in without_workings(said).split("\n"))
-    thread = _plain(shown)
-    return any(_plain(line) in thread for line in lines if line and not line.startswith("|"))
+    thread = _strip_marks(shown)
+    return any(_strip_marks(line) in thread for line in lines if line and not line.startswith("|"))
 
 
-def _missing(case: JobCase, shown: str) -> list[str]:
+def _list_missing(case: JobCase, shown: str) -> list[str]:
     wanted = [*case.shows, *([case.say] if case.expect == "right" and case.say and "\n" not in case.say else [])]
-    return [f"missing: {one}" for one in wanted if _plain(one) not in _plain(shown)]
+    return [f"missing: {one}" for one in wanted if _strip_marks(one) not in _strip_marks(shown)]
 
 
-def _plain(text: str) -> str:
+def _strip_marks(text: str) -> str:
     return " ".join(text.replace("*", "").replace("_", "").replace("`", "").split())
 
 
@@ -215,7 +215,7 @@ def ask_plainly(first: Specialist) -> Play:
     """Ask the same model in a plain loop with the first responder's tools, and with the text of the files."""
 
     async def ask(case: RequestCase, bench: Bench, counted: CountedModel) -> Outcome:
-        texts = [f"# {name}\n{_text(file_bytes(name, bench.folders) or b'')}" for name in case.files]
+        texts = [f"# {name}\n{_decode_or_name(file_bytes(name, bench.folders) or b'')}" for name in case.files]
         text = await answer_naively("\n\n".join([case.input, *texts]), case.files, first, bench, counted)
         faults = faults_of(case.expect, text) if text.strip() else ["no answer"]
         return Outcome(not faults, text, "; ".join(faults), {"wrong answers unmarked": True} if faults else {})
@@ -223,12 +223,12 @@ def ask_plainly(first: Specialist) -> Play:
     return ask
 
 
-def _text(data: bytes) -> str:
+def _decode_or_name(data: bytes) -> str:
     text = data.decode(errors="replace")
     return text if len(text) <= INLINE else "(attached)"
 
 
-def _paths(case: JobCase | RequestCase, bench: Bench) -> list[Path]:
+def _find_case_files(case: JobCase | RequestCase, bench: Bench) -> list[Path]:
     return [next(folder / name for folder in bench.folders if (folder / name).is_file()) for name in case.files]
 
 

@@ -24,19 +24,19 @@ def says_figure(text: str, figure: str) -> bool:
     """Return True if a text holds a figure, to at least as many decimals as `figure` has; signs do not count."""
     wanted = Decimal(figure.lstrip("-+"))
     step = Decimal(1).scaleb(min(0, int(wanted.as_tuple().exponent)))
-    return any(reading.quantize(step) == wanted for reading in _figures(text) if reading < 10**20)
+    return any(reading.quantize(step) == wanted for reading in _iterate_figures(text) if reading < 10**20)
 
 
-def _figures(text: str) -> Iterator[Decimal]:
+def _iterate_figures(text: str) -> Iterator[Decimal]:
     for found in _NUMBER.findall(text):
-        for reading in _readings(re.sub(r"[ \u00a0\u202f'\u2019]", "", found)):
+        for reading in _number_readings(re.sub(r"[ \u00a0\u202f'\u2019]", "", found)):
             try:
                 yield Decimal(reading)
             except InvalidOperation:
                 continue
 
 
-def _readings(number: str) -> Iterable[str]:
+def _number_readings(number: str) -> Iterable[str]:
     """Return a number read with a decimal point, with a decimal comma, and with either as a thousands separator."""
     return dict.fromkeys(
         (
@@ -49,12 +49,12 @@ def _readings(number: str) -> Iterable[str]:
 
 def says(text: str, words: str) -> bool:
     """Return True if a text holds these words, in any case of letters and with any spaces."""
-    return _flat(words) in _flat(text)
+    return _flatten_text(words) in _flatten_text(text)
 
 
 def times_said(text: str, words: str) -> int:
     """Return how often a text holds these words."""
-    return _flat(text).count(_flat(words))
+    return _flatten_text(text).count(_flatten_text(words))
 
 
 def leak(text: str) -> str:
@@ -72,5 +72,5 @@ def find_unmarked_figures(text: str, known: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def _flat(text: str) -> str:
+def _flatten_text(text: str) -> str:
     return " ".join(re.sub(r"[*_`\u00a0\u202f]", lambda sign: " " if sign[0] > "\x7f" else "", text).split()).casefold()

@@ -11,14 +11,14 @@ from handoff.contracts import Contract, Strategy
 from handoff.events import Aim
 
 
-def _as_list(value: Any) -> Any:
+def _wrap_in_list(value: Any) -> Any:
     """Take one value for a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
-Texts = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_wrap_in_list)]
 """Texts; in a file also a single one."""
-Figures = Annotated[tuple[Annotated[str, BeforeValidator(str)], ...], BeforeValidator(_as_list)]
+Figures = Annotated[tuple[Annotated[str, BeforeValidator(str)], ...], BeforeValidator(_wrap_in_list)]
 """Numbers, kept as they are written: how many decimals are asked for counts."""
 Speaker = Literal["requester", "colleague"]
 Label = Annotated[str, BeforeValidator(str), Field(pattern=r"^[\w][\w.+/-]*$", max_length=60)]
@@ -61,12 +61,12 @@ class PlanExpected(Contract):
     `parts` are the least and the most parts. `missing`: whether it must say that nobody can do a part of the request.
     """
 
-    reply: Annotated[tuple[Literal["plan", "answer", "ask"], ...], BeforeValidator(_as_list)] = ("plan",)
+    reply: Annotated[tuple[Literal["plan", "answer", "ask"], ...], BeforeValidator(_wrap_in_list)] = ("plan",)
     must: Texts = ()
     may: Texts = ()
     must_not: Texts = ()
     parts: tuple[int, int] = (0, 20)
-    strategy: Annotated[tuple[Strategy, ...], BeforeValidator(_as_list)] = ("merge", "reduce")
+    strategy: Annotated[tuple[Strategy, ...], BeforeValidator(_wrap_in_list)] = ("merge", "reduce")
     missing: bool | None = None
 
 
@@ -172,7 +172,7 @@ class DispatcherCase(Labelled):
     by: Speaker = "requester"
     mentioned: bool = False
     input: str
-    expect: Annotated[tuple[Aim, ...], BeforeValidator(_as_list), Field(min_length=1)]
+    expect: Annotated[tuple[Aim, ...], BeforeValidator(_wrap_in_list), Field(min_length=1)]
 
 
 Place = Annotated[str, Field(pattern=r"^\S+:\d+$")]
@@ -188,7 +188,7 @@ class ReviewCase(Labelled):
     lens: str
     input: str = "Review the change for what you look for."
     files: Texts
-    expect: Annotated[tuple[Place, ...], BeforeValidator(_as_list)]
+    expect: Annotated[tuple[Place, ...], BeforeValidator(_wrap_in_list)]
     others: tuple[Place, ...] = ()
 
 

@@ -19,10 +19,10 @@ LEAST = 0.05
 def compare(before: RunFile, after: RunFile) -> str:
     """Say for people what changed between two runs, set by set and side by side."""
     said = [f"A: {before.model}, {before.crew}, {before.leadhand}", f"B: {after.model}, {after.crew}, {after.leadhand}"]
-    earlier, later = _by_side(before.records), _by_side(after.records)
+    earlier, later = _group_by_set_and_side(before.records), _group_by_set_and_side(after.records)
     for key in earlier:
         if key in later:
-            said += ["", *_changes(" ".join(key), earlier[key], later[key])]
+            said += ["", *_render_changes(" ".join(key), earlier[key], later[key])]
     if alone := [" ".join(key) for key in (*earlier, *later) if (key in earlier) != (key in later)]:
         said += ["", f"In one of the two only: {', '.join(alone)}."]
     if not earlier.keys() & later.keys():
@@ -30,14 +30,14 @@ def compare(before: RunFile, after: RunFile) -> str:
     return "\n".join(said)
 
 
-def _by_side(records: Sequence[Record]) -> dict[tuple[str, str], list[Record]]:
+def _group_by_set_and_side(records: Sequence[Record]) -> dict[tuple[str, str], list[Record]]:
     found: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         found.setdefault((record.set, record.side), []).append(record)
     return found
 
 
-def _changes(name: str, before: list[Record], after: list[Record]) -> list[str]:
+def _render_changes(name: str, before: list[Record], after: list[Record]) -> list[str]:
     later = {record.id: record for record in after}
     pairs = [(record, later[record.id]) for record in before if record.id in later]
     if not pairs:
@@ -51,8 +51,8 @@ def _changes(name: str, before: list[Record], after: list[Record]) -> list[str]:
     lines += _list_ids("  now right", [two.id for one, two in pairs if two.right and not one.right])
     lines += _list_ids("  now wrong", [two.id for one, two in pairs if one.right and not two.right])
     tokens = [(one.tokens_in + one.tokens_out, two.tokens_in + two.tokens_out) for one, two in pairs]
-    lines += _mean("tokens", tokens)
-    lines += _mean("seconds", [(one.seconds, two.seconds) for one, two in pairs])
+    lines += _render_mean_change("tokens", tokens)
+    lines += _render_mean_change("seconds", [(one.seconds, two.seconds) for one, two in pairs])
     return lines
 
 
@@ -61,7 +61,7 @@ def _list_ids(what: str, ids: list[str]) -> list[str]:
     return [f"{what}: {', '.join(ids[:NAMED])}{more}"] if ids else []
 
 
-def _mean(what: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
+def _render_mean_change(what: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
     """Say by how much a mean changed, if its interval leaves out that it did not."""
     mean, low, high = paired_bootstrap([one for one, _ in pairs], [two for _, two in pairs])
     if low <= 0 <= high or abs(mean) < LEAST:

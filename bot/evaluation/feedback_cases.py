@@ -57,16 +57,16 @@ def cases_of(
     for one in given:
         said.setdefault(one.request, []).append(one)
     return [
-        _case(job, ask, said[ask.id], crew=crew, specialists=specialists, private=private)
+        _make_case(job, ask, said[ask.id], crew=crew, specialists=specialists, private=private)
         for ask in job.asks
         if ask.id in said
     ]
 
 
-def _case(
+def _make_case(
     job: Job, ask: Ask, said: list[ev.FeedbackGiven], *, crew: str, specialists: Collection[str], private: bool
 ) -> FeedbackCase | LeftOut:
-    up, down = _thumbs(said)
+    up, down = _count_thumbs(said)
     if ask.withdrawn:
         return "deleted by their author"
     if not private and not _is_public(ask):
@@ -77,7 +77,7 @@ def _case(
         return "with a thumb that was taken back"
     if ask.run.answer is None:
         return "without an answer"
-    kind, of = _kind(ask, specialists)
+    kind, of = _classify_request(ask, specialists)
     reasons = [one.reason for one in said if one.reason]
     heard = {"answered": _cut_answer(ask.run.answer), "up": up, "down": down, "reasons": reasons}
     files = list(dict.fromkeys(file.name for file in ask.artifacts))[:MOST_FILES]
@@ -92,7 +92,7 @@ def _case(
     return FeedbackCase(kind, {**about, "feedback": heard, "expect": None})
 
 
-def _thumbs(said: Iterable[ev.FeedbackGiven]) -> tuple[int, int]:
+def _count_thumbs(said: Iterable[ev.FeedbackGiven]) -> tuple[int, int]:
     """Count the people whose last word is a thumb up, and down."""
     last = {one.user: one for one in said}
     verdicts = [one.good for one in last.values() if not one.withdrawn]
@@ -106,7 +106,7 @@ def _is_public(ask: Ask) -> bool:
     return kinds == {"public"}
 
 
-def _kind(
+def _classify_request(
     ask: Ask, specialists: Collection[str]
 ) -> tuple[Literal["routing", "planning", "specialists"], dict[str, str]]:
     works = [work for work in ask.inside("") if not work.dropped]

@@ -97,7 +97,7 @@ async def run_sets(
     there are by then, and how many there will be.
     """
     known = {record.key for record in done if not record.error}
-    turns = [turn for one in sets for turn in _turns(one, trials[one.name], choice)]
+    turns = [turn for one in sets for turn in _list_turns(one, trials[one.name], choice)]
     left = [turn for turn in turns if (turn.of.name, turn.side, turn.case.id) not in known]
     ready, finished = iter(left), len(turns) - len(left)
 
@@ -113,7 +113,7 @@ async def run_sets(
             group.create_task(work())
 
 
-def _turns(one: LabelledSet, trial: Trial, choice: Choice) -> list[_Turn]:
+def _list_turns(one: LabelledSet, trial: Trial, choice: Choice) -> list[_Turn]:
     """Return both sides of a case, then those of the next, so that an interrupted run has pairs."""
     sides = [(PRODUCT, trial.product)]
     if choice.naive and trial.naive is not None:

@@ -44,8 +44,8 @@ def lines(records: Iterable[Record]) -> tuple[Line, ...]:
     for name, sides in by_set.items():
         kept = [(side, sides[side]) for side in (PRODUCT, NAIVE) if side in sides]
         p = mcnemar(*discordant(*(listed for _, listed in kept))) if len(kept) == 2 else None
-        made += [_line(name, side, listed, p=p if side == NAIVE else None) for side, listed in kept]
-        made += [line for side, listed in kept for line in _measures(name, side, listed)]
+        made += [_make_line(name, side, listed, p=p if side == NAIVE else None) for side, listed in kept]
+        made += [line for side, listed in kept for line in _make_measure_lines(name, side, listed)]
     return tuple(made)
 
 
@@ -56,7 +56,7 @@ def discordant(first: Sequence[Record], second: Sequence[Record]) -> tuple[int, 
     return sum(one and not two for one, two in pairs), sum(two and not one for one, two in pairs)
 
 
-def _line(name: str, side: str, records: Sequence[Record], *, p: float | None) -> Line:
+def _make_line(name: str, side: str, records: Sequence[Record], *, p: float | None) -> Line:
     n, right = len(records), sum(record.right for record in records)
     low, high = wilson(right, n)
     costs = [record.cost for record in records if record.cost is not None]
@@ -77,7 +77,7 @@ def _line(name: str, side: str, records: Sequence[Record], *, p: float | None) -
     )
 
 
-def _measures(name: str, side: str, records: Sequence[Record]) -> list[Line]:
+def _make_measure_lines(name: str, side: str, records: Sequence[Record]) -> list[Line]:
     found: dict[str, list[bool]] = {}
     for record in records:
         for measure, held in record.measures.items():
@@ -95,13 +95,18 @@ def _measures(name: str, side: str, records: Sequence[Record]) -> list[Line]:
 
 def in_words(table: Iterable[Line]) -> str:
     """Write the table for people."""
-    rows = [HEADINGS, *(_row(line) for line in table)]
+    rows = [HEADINGS, *(_render_row(line) for line in table)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
     return "\n".join(_pad_row(row, widths) for row in rows)
 
 
-def _row(line: Line) -> tuple[str, ...]:
-    counted = (str(line.n), str(line.right), _percent(line.share), f"{_percent(line.low)} to {_percent(line.high)}")
+def _render_row(line: Line) -> tuple[str, ...]:
+    counted = (
+        str(line.n),
+        str(line.right),
+        _format_percent(line.share),
+        f"{_format_percent(line.low)} to {_format_percent(line.high)}",
+    )
     if line.measure:
         return (f"    {line.side}: {line.measure}", *counted, "", "", "", "", "")
     first = line.set if line.side == PRODUCT else f"  {line.side} prompt"
@@ -111,7 +116,7 @@ def _row(line: Line) -> tuple[str, ...]:
     return (first, *counted, str(line.errors), tokens, dollars, f"{line.seconds:.1f}", p)
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 

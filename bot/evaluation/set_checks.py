@@ -28,26 +28,26 @@ def check_sets(sets: Iterable[LabelledSet], crew: Crew, samples: Path) -> None:
         f"{one.name}.yml, case {case.id}: {fault}."
         for one in sets
         for case in one.cases
-        for fault in _faults(case, crew, (*one.folders, samples))
+        for fault in _find_faults(case, crew, (*one.folders, samples))
     ]
     if faults:
         raise SetError(faults)
 
 
-def _faults(case: Labelled, crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
+def _find_faults(case: Labelled, crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
     if isinstance(case, RoutingCase):
-        yield from _strangers(case.expect, crew, LABELS)
+        yield from _find_unknown_names(case.expect, crew, LABELS)
     elif isinstance(case, PlanningCase):
-        yield from _strangers(_collect_names(case.expect), crew)
+        yield from _find_unknown_names(_collect_names(case.expect), crew)
         least, most = case.expect.parts
         if least > most:
             yield f"parts are from {least} to {most}; write the least first"
     elif isinstance(case, SpecialistCase):
-        yield from _of_question(case.specialist, case.files, crew, folders)
+        yield from _find_question_faults(case.specialist, case.files, crew, folders)
     elif isinstance(case, ReviewCase):
-        yield from _of_question(case.lens, case.files, crew, folders)
+        yield from _find_question_faults(case.lens, case.files, crew, folders)
     elif isinstance(case, RequestCase):
-        yield from _missing(case.files, folders)
+        yield from _find_missing_files(case.files, folders)
     elif isinstance(case, AggregationCase | VerifierCase) and not crew.specialists:
         yield "the crew has no specialist of its own"
 
@@ -56,25 +56,25 @@ def _collect_names(expect: PlanExpected) -> list[str]:
     return [name.strip() for one in (*expect.must, *expect.may, *expect.must_not) for name in one.split(ARROW)]
 
 
-def _strangers(names: Iterable[str], crew: Crew, others: tuple[str, ...] = ()) -> Iterator[str]:
+def _find_unknown_names(names: Iterable[str], crew: Crew, others: tuple[str, ...] = ()) -> Iterator[str]:
     known = (*crew.specialists, *crew.crews, *others)
     for name in names:
         if name not in known:
             yield f"{name!r} is not in the crew; there are: {', '.join(known)}"
 
 
-def _of_question(name: str, files: Iterable[str], crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
+def _find_question_faults(name: str, files: Iterable[str], crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
     specialist = crew.specialists.get(name)
     if specialist is None:
-        yield from _strangers([name], crew)
+        yield from _find_unknown_names([name], crew)
         if name in crew.crews:
             yield f"{name} is a crew; name a specialist, or evaluate that crew with --crew"
     elif writing := [tool.name for tool in specialist.tools if tool.access == "write"]:
         yield f"{name} has tools that write ({', '.join(writing)}), and would write; leave the case out"
-    yield from _missing(files, folders)
+    yield from _find_missing_files(files, folders)
 
 
-def _missing(files: Iterable[str], folders: tuple[Path, ...]) -> Iterator[str]:
+def _find_missing_files(files: Iterable[str], folders: tuple[Path, ...]) -> Iterator[str]:
     for file in files:
         if file_bytes(file, folders) is None:
             yield f"there is no file {file}; put it beside the set"

@@ -47,7 +47,7 @@ def read_sets(crew: Path, wanted: Iterable[str] = (), *, own: Path = OWN) -> tup
     faults = [
         f"There is no set called {name!r}; there are: {', '.join(KINDS)}." for name in wanted if name not in KINDS
     ]
-    files = _files((own, crew / FOLDER), faults)
+    files = _list_set_files((own, crew / FOLDER), faults)
     found: dict[str, list[Labelled]] = {}
     for name, path in files:
         if not wanted or name in wanted:
@@ -67,7 +67,7 @@ def read_sets(crew: Path, wanted: Iterable[str] = (), *, own: Path = OWN) -> tup
     return tuple(LabelledSet(name, tuple(found[name]), folders[name]) for name in KINDS if name in found)
 
 
-def _files(folders: Iterable[Path], faults: list[str]) -> list[tuple[str, Path]]:
+def _list_set_files(folders: Iterable[Path], faults: list[str]) -> list[tuple[str, Path]]:
     paths = [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.y*ml"))]
     known = [(path.stem, path) for path in paths if path.stem in KINDS]
     faults += [

@@ -142,8 +142,8 @@ class StagedJob:
         self._services = Services(
             store, thread, bench.crew, breakers, TrackRecord(), bench.planning, approvers_in=nobody_to_ask
         )
-        artifacts = tuple(_artifact(name, file_bytes(name, bench.folders), blobs) for name in files)
-        artifacts += tuple(_artifact(name, said.encode(), blobs) for name, said in texts.items())
+        artifacts = tuple(_make_artifact(name, file_bytes(name, bench.folders), blobs) for name in files)
+        artifacts += tuple(_make_artifact(name, said.encode(), blobs) for name, said in texts.items())
         attached = tuple(
             Attachment(file_id=one.id[:12], name=one.name, media_type=one.media_type, size=one.size)
             for one in artifacts
@@ -153,7 +153,7 @@ class StagedJob:
         place = Place(team="T1", channel="C1", thread_ts=REQUEST)
         self.job: Job = apply(None, ev.RequestAdded(at=now, place=place, request=request))
         if has_to_gather(request):  # what a text names beside its files (a pull request) is not fetched for a case
-            materials = tuple(_material(one, blobs) for one in artifacts)
+            materials = tuple(_make_file_material(one, blobs) for one in artifacts)
             self.report_soon(ev.MaterialGathered(at=now, request=REQUEST, materials=materials))
 
     @property
@@ -196,7 +196,7 @@ class StagedJob:
         crew = self.bench.crew.specialists
         reads = [name for name, one in crew.items() if all(tool.access == "read" for tool in one.tools)]
         named = (one.specialist for one in plan.subtasks)
-        members = tuple(_member(self.bench.crew, name) for name in dict.fromkeys((*named, *reads)))
+        members = tuple(_make_member(self.bench.crew, name) for name in dict.fromkeys((*named, *reads)))
         known = {one.name for one in members} if stand_ins else set()
         members = tuple(one if one.fallback in known else one.model_copy(update={"fallback": ""}) for one in members)
         terms = self.bench.terms.model_copy(update={"verifier": verifier})
@@ -238,7 +238,7 @@ class StagedJob:
         return True
 
 
-def _artifact(name: str, data: bytes | None, blobs: _Blobs) -> Artifact:
+def _make_artifact(name: str, data: bytes | None, blobs: _Blobs) -> Artifact:
     digest = hashlib.sha256(data if data is not None else name.encode()).hexdigest()
     if data is not None:
         blobs.kept[digest] = data
@@ -246,19 +246,19 @@ def _artifact(name: str, data: bytes | None, blobs: _Blobs) -> Artifact:
     return Artifact(id=digest, name=name, media_type=media_type, size=UNSEEN if data is None else len(data))
 
 
-def _material(file: Artifact, blobs: _Blobs) -> Material:
+def _make_file_material(file: Artifact, blobs: _Blobs) -> Material:
     """Return a file as material: a table, or a text; one that is only named has neither columns nor text."""
     data = blobs.kept.get(file.id, b"")
     if is_table(file.name, data):
         columns = [name for _, names in columns_of(data, file.name) for name in names]
         return table_material(file, data, [Section(name=name) for name in columns])
     if data and file.name.endswith(".diff"):
-        return _change(file, data, blobs)
+        return _make_change_material(file, data, blobs)
     size = len(data.decode("utf-8", "ignore"))
     return Material(name=file.name, file=file, size=size, text=file.id if size else "")
 
 
-def _change(file: Artifact, data: bytes, blobs: _Blobs) -> Material:
+def _make_change_material(file: Artifact, data: bytes, blobs: _Blobs) -> Material:
     """Return a diff as material, with its lines numbered and its outline, as the bot reads one."""
     contents = Contents()
     read_diff(data, file.name, contents)
@@ -269,7 +269,7 @@ def _change(file: Artifact, data: bytes, blobs: _Blobs) -> Material:
     return Material(name=file.name, file=file, size=len(text), text=digest, outline=outline)
 
 
-def _member(crew: Crew, name: str) -> Member:
+def _make_member(crew: Crew, name: str) -> Member:
     one = crew.specialists.get(name)
     if one is None:
         return Member(name=name)

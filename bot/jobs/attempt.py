@@ -84,9 +84,11 @@ async def run_attempt(
     if work.state == "pending":  # first of all: only an attempt that has started can fail
         member = crew.specialists.get(effect.specialist)
         on = {"tier": effect.tier, "model": member.wish.name if member is not None else ""}
-        runner.report_soon(ev.AttemptStarted(**_of(effect, runner), specialist=effect.specialist, **on, pack=pack))
+        runner.report_soon(
+            ev.AttemptStarted(**_attempt_fields(effect, runner), specialist=effect.specialist, **on, pack=pack)
+        )
     try:
-        specialist = _specialist(crew, effect, runner)
+        specialist = _find_specialist(crew, effect, runner)
     except NotLent as error:
         return _make_failure_event(effect, runner, "unavailable", str(error), failed_calls=0, private=False)
     if specialist is None:
@@ -104,7 +106,7 @@ async def run_attempt(
         resumed=resumed,
     )
     try:
-        async with _workbench(effect, runner, handoff, log, store, around.messenger) as workbench:
+        async with _open_workbench(effect, runner, handoff, log, store, around.messenger) as workbench:
             outcome = await run(
                 specialist,
                 handoff,
@@ -133,7 +135,7 @@ async def run_attempt(
 
 
 @contextlib.asynccontextmanager
-async def _workbench(
+async def _open_workbench(
     effect: RunSubtask, runner: JobRunner, handoff: Handoff, log: _Log, store: Store, messenger: Messenger | None
 ) -> AsyncIterator[FolderWorkbench]:
     """Give the attempt a workbench of its own, with the files made before, and remove its folder at the end."""
@@ -142,10 +144,10 @@ async def _workbench(
     try:
         yield FolderWorkbench(
             (*handoff.artifacts, *made),
-            lambda digest: _call_store(_bytes(digest, effect, runner, store)),
+            lambda digest: _call_store(_read_bytes(digest, effect, runner, store)),
             lambda data: _call_store(store.blobs.put(runner.claim.key, data)),
             folder,
-            provenance_of(*runner.find(effect.request), _work(effect, runner)),
+            provenance_of(*runner.find(effect.request), _find_subtask(effect, runner)),
             messenger,
             TeamSignIns(store, runner.claim.key.team),
         )
@@ -154,7 +156,7 @@ async def _workbench(
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-async def _bytes(digest: str, effect: RunSubtask, runner: JobRunner, store: Store) -> bytes:
+async def _read_bytes(digest: str, effect: RunSubtask, runner: JobRunner, store: Store) -> bytes:
     """Return what lies under a digest: a text of the job's own log, or what the store keeps."""
     text = texts_of(*runner.find(effect.request)).get(digest)
     return text.encode() if text is not None else await store.blobs.get(runner.claim.key, digest)
@@ -173,24 +175,26 @@ async def _call_store(call: Awaitable[T]) -> T:
 def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev.Event:
     if isinstance(outcome, UnknownWrite):
         of_call = {"call": outcome.call, "tool": outcome.tool, "what": outcome.what, "reason": outcome.reason}
-        return ev.ToolInDoubt(**_of(effect, runner), **of_call, usage=log.usage)
+        return ev.ToolInDoubt(**_attempt_fields(effect, runner), **of_call, usage=log.usage)
     if isinstance(outcome, Approval):
-        return ev.ApprovalAsked(**_of(effect, runner), approval=outcome)
+        return ev.ApprovalAsked(**_attempt_fields(effect, runner), approval=outcome)
     if isinstance(outcome, Escalation):
         of = {"usage": log.usage, "took": log.took(), **log.privacy}
-        return ev.Escalated(**_of(effect, runner), escalation=outcome, **of)
+        return ev.Escalated(**_attempt_fields(effect, runner), escalation=outcome, **of)
     seen = log.gather_seen(outcome, effect)
     found = checks.look(seen)
     remarks = {"faults": found.faults, "doubts": found.doubts, **log.privacy}
     result = outcome.model_copy(update={"evidence": behind(outcome, seen.evidence)})
-    return ev.ResultReturned(**_of(effect, runner), result=result, **remarks, took=log.took(), corrected=log.corrected)
+    return ev.ResultReturned(
+        **_attempt_fields(effect, runner), result=result, **remarks, took=log.took(), corrected=log.corrected
+    )
 
 
-def _work(effect: RunSubtask, runner: JobRunner) -> Work:
+def _find_subtask(effect: RunSubtask, runner: JobRunner) -> Work:
     return runner.find(effect.request)[1].work[effect.subtask]
 
 
-def _specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist | None:
+def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist | None:
     """Return the specialist: a member of the crew, or one made for the subtask's plan. Raises NotLent.
 
     The only one of a plan returns the answer itself, so it is told the form that the crew wants, and what the channel
@@ -213,7 +217,7 @@ def _elapsed_seconds(work: Work) -> float:
     return max(0.0, work.checkpoints[-1].at - work.attempt_started) if work.checkpoints else 0.0
 
 
-def _of(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
+def _attempt_fields(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
     return {
         "at": runner.now(),
         "request": effect.request,
@@ -304,7 +308,7 @@ class _Log:
         """
         self.usage += turn.usage
         self._names = {call.id: call.name for call in turn.calls}
-        event = ev.TurnTaken(**_of(self._effect, self._runner), turn=turn, corrected=self.corrected)
+        event = ev.TurnTaken(**_attempt_fields(self._effect, self._runner), turn=turn, corrected=self.corrected)
         self._runner.report_soon(event)
         await self._runner.ensure_held()
 
@@ -318,14 +322,14 @@ class _Log:
         self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
     ) -> ev.ToolStarted:
         """Word the intent of a call that writes, without keeping it."""
-        of = {**_of(self._effect, self._runner), "call": call.id, "tool": call.name}
+        of = {**_attempt_fields(self._effect, self._runner), "call": call.id, "tool": call.name}
         users = ruling.users if ruling is not None else ()
         return ev.ToolStarted(**of, what=what, key=key, digest=digest, approved_by=users)
 
     async def keep_intent(self, intent: ev.ToolStarted) -> None:
         """Commit an intent. Raises CancelledError if the request was stopped meanwhile: the attempt is about to be."""
         await self._runner.report(intent)
-        if intent not in _work(self._effect, self._runner).intents:
+        if intent not in _find_subtask(self._effect, self._runner).intents:
             raise asyncio.CancelledError
 
     async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
@@ -354,7 +358,7 @@ class _Log:
         if outcome.private:
             self._private += (reply_source(self._names.get(reply.call_id, "a tool"), outcome.target, reply.text),)
         event = ev.ToolReturned(
-            **_of(self._effect, self._runner),
+            **_attempt_fields(self._effect, self._runner),
             reply=reply,
             artifacts=outcome.artifacts,
             gaps=outcome.gaps,
@@ -369,7 +373,7 @@ class _Log:
 def _make_failure_event(
     effect: RunSubtask, runner: JobRunner, kind: ev.FailureKind, message: str, **more: Any
 ) -> ev.AttemptFailed:
-    return ev.AttemptFailed(**_of(effect, runner), kind=kind, message=message, **more)
+    return ev.AttemptFailed(**_attempt_fields(effect, runner), kind=kind, message=message, **more)
 
 
 def _call_failed(

@@ -143,7 +143,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
         if isinstance(event, ev.RequestFailed):
             return event
-        return await _with_approvers(event.model_copy(update={"corrected": ask.corrections}), inputs)
+        return await _add_approvers(event.model_copy(update={"corrected": ask.corrections}), inputs)
     work = inputs.ask.work[effect.within]
     store, key = inputs.services.store, runner.claim.key
     handoff, pack = await build_handoff(inputs.job, inputs.ask, work, runner.now(), store, key)
@@ -157,10 +157,10 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
     job, ask = runner.find(effect.request)  # as it is committed by now
     brief = plan_brief.of_subtask(handoff, job, ask, ask.work[effect.within])
-    return await _with_approvers(await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now), inputs)
+    return await _add_approvers(await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now), inputs)
 
 
-async def _with_approvers(event: ev.Event, inputs: Inputs) -> ev.Event:
+async def _add_approvers(event: ev.Event, inputs: Inputs) -> ev.Event:
     """Have costly parts of a plan approved by those whom the channel names, if it names somebody."""
     place = inputs.job.place
     if not isinstance(event, ev.PlanProposed):
@@ -254,13 +254,13 @@ async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
     if first and is_for_people(ask, run):
         thread = inputs.services.thread
         on_text = (await thread.begin_answer(runner.claim, inputs.job, ask, allowed=runner.may_show)).write
-    case = Case(ask, run, inputs.model, runner.now, on_text, _earlier(inputs))
+    case = Case(ask, run, inputs.model, runner.now, on_text, _list_earlier_texts(inputs))
     if isinstance(effect, ef.VerifyAnswer) and not effect.late:
         case = replace(case, documents=await documents(inputs.job, ask, inputs.services.store, runner.claim.key))
     return await role(effect.role)(effect, case)
 
 
-def _earlier(inputs: Inputs) -> tuple[str, ...]:
+def _list_earlier_texts(inputs: Inputs) -> tuple[str, ...]:
     """Return the requests and answers before this one in the thread."""
     before = inputs.job.earlier(inputs.ask)
     return tuple(text for one in before for text in (one.text, one.run.answer or ""))

@@ -97,7 +97,7 @@ def plan_kept(effect: ef.RevisePlan, bug: Bug) -> ev.Event:
 
 def attempt_failed(effect: ef.RunSubtask, bug: Bug) -> ev.Event:
     """Fail the attempt."""
-    return ev.AttemptFailed(at=bug.at, **_attempt(effect), kind="tool", message=bug.reason)
+    return ev.AttemptFailed(at=bug.at, **_attempt_fields(effect), kind="tool", message=bug.reason)
 
 
 def answer_unverified(effect: ef.VerifyAnswer, bug: Bug) -> ev.Event:
@@ -107,7 +107,7 @@ def answer_unverified(effect: ef.VerifyAnswer, bug: Bug) -> ev.Event:
 
 def brief_kept(effect: ef.RefineBrief, bug: Bug) -> ev.Event:
     """Try again with the brief as it was."""
-    return ev.BriefRefined(at=bug.at, **_attempt(effect), fault=bug.reason)
+    return ev.BriefRefined(at=bug.at, **_attempt_fields(effect), fault=bug.reason)
 
 
 def message_unsorted(effect: ef.SortMessage, bug: Bug) -> ev.Event:
@@ -142,7 +142,7 @@ def post_failed(effect: ef.Post, bug: Bug) -> ev.Event:
     return ev.Posted(at=bug.at, request=effect.request, key=effect.key, ts="", fault=bug.reason)
 
 
-def _attempt(effect: ef.RunSubtask | ef.RefineBrief) -> dict[str, Any]:
+def _attempt_fields(effect: ef.RunSubtask | ef.RefineBrief) -> dict[str, Any]:
     return {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
 
 
@@ -250,7 +250,7 @@ class EffectRunner:
         job, ask = runner.find(effect.request)
         services = self._services_of(ask)
         if services is None and isinstance(effect, _OF_CREW):
-            return self._no_such_crew(ask, at=runner.now())
+            return self._fail_for_missing_crew(ask, at=runner.now())
         try:
             model = self._limits.bind(payer_of(job, ask))
             services = services or self._services[self._usual]
@@ -268,7 +268,7 @@ class EffectRunner:
         """Return what the crew of a request works with; None if this instance has no such crew."""
         return self._services.get(ask.request.crew or self._usual)
 
-    def _no_such_crew(self, ask: Ask, *, at: float) -> ev.RequestFailed:
+    def _fail_for_missing_crew(self, ask: Ask, *, at: float) -> ev.RequestFailed:
         """Fail a request for a crew that is nowhere any more."""
         there = ", ".join(self._services)
         reason = f"it is for the crew {ask.request.crew!r}, which is not there (any more)"

@@ -136,7 +136,7 @@ class EventWriter:
         entries = await self._store.jobs.inbox(self._claim.key)
         if not entries:
             return
-        events = [_event(entry) for entry in entries]
+        events = [_load_event(entry) for entry in entries]
         if self._claim.lost and self.job is None:
             events.append(self._make_takeover())  # not the first event only if there was no log yet
         await self._commit(events, taken=[entry.seq for entry in entries], progress=False)
@@ -190,7 +190,7 @@ class EventWriter:
         lines = [ev.dump(event) for event in events]
         outcome = await self._store.jobs.commit(
             self._claim,
-            self._operation(),
+            self._make_operation_id(),
             before.seq if before else 0,
             lines,
             taken=taken,
@@ -210,7 +210,7 @@ class EventWriter:
             self.on_progress()
             self.on_progress = None
 
-    def _operation(self) -> str:
+    def _make_operation_id(self) -> str:
         return f"{self._claim.owner}:{self._claim.epoch}:{next(self._operations)}"
 
     async def leave_to_newer(self, schema: int) -> None:
@@ -218,7 +218,7 @@ class EventWriter:
         await self.commit_reports(include_soon=True)
         head = await self._store.jobs.head(self._claim.key)
         seq = head.seq if head else 0
-        await self._store.jobs.commit(self._claim, self._operation(), seq, [], schema=schema, progress=False)
+        await self._store.jobs.commit(self._claim, self._make_operation_id(), seq, [], schema=schema, progress=False)
         log.warning("job %s: left to a newer release, which wrote schema %d", self._claim.key.job, schema)
 
     def close(self) -> None:
@@ -230,7 +230,7 @@ class EventWriter:
         _cancel(self._reports)
 
 
-def _event(entry: Entry) -> ev.Event:
+def _load_event(entry: Entry) -> ev.Event:
     try:
         return ev.load(entry.payload)
     except NewerEvent:

@@ -115,10 +115,10 @@ def fit_into_event(found: Gathered) -> Gathered:
 
 async def keep(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> Gathered:
     """Keep a file and its text in the store, with the files in it (one level deep), and tell what was read."""
-    reading = await _reading(name, media_type, data)
+    reading = await _read_file(name, media_type, data)
     found = await _store_file(name, media_type, data, reading, store, key)
     for inside in reading.inside[:MOST_INSIDE]:
-        read = await _reading(inside.name, inside.media_type, inside.data)
+        read = await _read_file(inside.name, inside.media_type, inside.data)
         found += await _store_file(f"{name}/{inside.name}", inside.media_type, inside.data, read, store, key)
     if (more := len(reading.inside) - MOST_INSIDE) > 0:
         left = f"{name}: {more:,} of the {len(reading.inside):,} files in it were not read."
@@ -150,11 +150,11 @@ async def _store_file(name: str, media_type: str, data: bytes, reading: Reading,
     file = Artifact(id=digest, name=name, media_type=media_type, size=len(data), about="attached")
     if is_table(name, data) and not reading.text:
         return Gathered((table_material(file, data, reading.outline),))
-    text, gaps = reading.text, [_sentence(name, gap) for gap in reading.gaps[:MOST_GAPS]]
+    text, gaps = reading.text, [_gap_sentence(name, gap) for gap in reading.gaps[:MOST_GAPS]]
     if len(text) > LONGEST_TEXT:
         gaps.append(f"{name}: the first {LONGEST_TEXT:,} of {len(text):,} characters are read.")
         text = text[:LONGEST_TEXT]
-    fault = _sentence(name, reading.fault) if reading.fault else ""
+    fault = _gap_sentence(name, reading.fault) if reading.fault else ""
     material = Material(
         name=name,
         size=len(text),
@@ -163,20 +163,20 @@ async def _store_file(name: str, media_type: str, data: bytes, reading: Reading,
         outline=_fit_outline(reading.outline, len(text)),
         fault=fault,
         gaps=tuple(gaps),
-        notes=tuple(_sentence(name, note) for note in reading.notes[:MOST_GAPS]),
+        notes=tuple(_gap_sentence(name, note) for note in reading.notes[:MOST_GAPS]),
         is_table=is_table(name, data),
-        pictures=tuple([await _picture(one, name, store, key) for one in reading.pictures if one is not itself]),
+        pictures=tuple([await _keep_picture(one, name, store, key) for one in reading.pictures if one is not itself]),
     )
     return Gathered((material,), tuple(filter(None, (fault, *gaps))))
 
 
-async def _picture(one: Picture, of: str, store: Store, key: JobKey) -> Artifact:
+async def _keep_picture(one: Picture, of: str, store: Store, key: JobKey) -> Artifact:
     digest = await store.blobs.put(key, one.data)
     about = f"a picture in {of}"
     return Artifact(id=digest, name=one.name, media_type=one.media_type, size=len(one.data), about=about)
 
 
-async def _reading(name: str, media_type: str, data: bytes) -> Reading:
+async def _read_file(name: str, media_type: str, data: bytes) -> Reading:
     """Read a file. Of tables only small workbooks: of others, whose text is at hand, the columns."""
     if is_table(name, data):
         ending = Path(name).suffix.lower()
@@ -204,7 +204,7 @@ async def _read(name: str, media_type: str, data: bytes, *, columns: bool = Fals
 
 def table_material(file: Artifact, data: bytes, columns: Sequence[Section]) -> Material:
     """Return a table as material, with its columns; with its text too if the file is text in UTF-8."""
-    text = _as_text(file.name, data)
+    text = _decode_table_text(file.name, data)
     named = (" ".join(one.name.split())[:SECTION_NAME] for one in columns[:MOST_COLUMNS])
     outline = tuple(Section(name=one) for one in named if one)
     return Material(
@@ -218,7 +218,7 @@ def is_table(name: str, data: bytes) -> bool:
     return ending in _TABLES or (ending == ".json" and data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[")
 
 
-def _as_text(name: str, data: bytes) -> str:
+def _decode_table_text(name: str, data: bytes) -> str:
     """Return the text of a table that is kept as text in UTF-8; empty if it is not."""
     if Path(name).suffix.lower() not in {*_TEXT_TABLES, ".json"} or b"\0" in data[:_HEAD]:
         return ""
@@ -236,6 +236,6 @@ def _fit_outline(outline: Sequence[Section], size: int) -> tuple[Section, ...]:
     return tuple(one.model_copy(update={"name": " ".join(one.name.split())[:SECTION_NAME]}) for one in there)
 
 
-def _sentence(name: str, text: str) -> str:
+def _gap_sentence(name: str, text: str) -> str:
     line = " ".join(text.split())[:SENTENCE]
     return line if name in line else f"{name}: {line}"

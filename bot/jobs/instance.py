@@ -128,7 +128,7 @@ class Instance:
             while not self._stopping:
                 self._wake.clear()
                 if self._alone or len(self._runners) >= self._slots or not await self._claim_one():
-                    await self._nap()
+                    await self._sleep_until_ready()
             await self._end_runners()
         finally:
             await cancel(listener, *self._tasks)
@@ -227,13 +227,13 @@ class Instance:
 
     async def _claim(self, hint: JobKey | None) -> Claim | None:
         """Claim a job, with one try after the other at those whose turn it is."""
-        for leave in self._turns():
+        for leave in self._plan_waiting_turns():
             claim = await self._store.jobs.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint, leave=leave)
             if claim is not None:
                 return claim
         return None
 
-    def _turns(self) -> list[frozenset[Holder]]:
+    def _plan_waiting_turns(self) -> list[frozenset[Holder]]:
         """Say who is left to wait, try by try. Once half of the slots are taken, nobody has to wait for long.
 
         Of several teams those come first that have no slot, then those with less than an even share; of people, those
@@ -245,11 +245,11 @@ class Instance:
         if self._slots < SHARED or len(claims) < self._slots // 2 or not people:
             return [left]
         most = self._slots * MOST_SLOTS
-        with_one, with_many = left.union(people), left | _having(people, most)
+        with_one, with_many = left.union(people), left | _find_heavy_holders(people, most)
         if not self._several():
             return [with_one, with_many]
         teams = Counter((claim.key.team, "") for claim in claims)
-        even, full = _having(teams, min(most, self._slots / len(teams))), _having(teams, most)
+        even, full = _find_heavy_holders(teams, min(most, self._slots / len(teams))), _find_heavy_holders(teams, most)
         return [left.union(teams), even | with_one, even | with_many, full | with_many]
 
     def _list_left_alone(self) -> list[Holder]:
@@ -300,7 +300,7 @@ class Instance:
                 self._unreleased.append(runner.claim)
             self._wake.set()
 
-    async def _nap(self) -> None:
+    async def _sleep_until_ready(self) -> None:
         self._opened.drop_old()
         nap = STORE_NAP if self.away or self.full else LONGEST_NAP
         if not self.away and not self.full and len(self._runners) < self._slots:
@@ -323,7 +323,7 @@ class Instance:
             self.nudge(key)
 
 
-def _having(held: Counter[Holder], least: float) -> frozenset[Holder]:
+def _find_heavy_holders(held: Counter[Holder], least: float) -> frozenset[Holder]:
     return frozenset(who for who, count in held.items() if count >= least)
 
 

@@ -56,7 +56,7 @@ Elsewhere = Callable[[Ask], Awaitable[bool]]
 """Says if a request has to be left to another instance."""
 
 
-def _was_told(last_edits: asyncio.Task[bool]) -> bool:
+def _told_all_edits(last_edits: asyncio.Task[bool]) -> bool:
     """Return True if the last edits of a thread came to their end, and Slack was told all."""
     return last_edits.done() and not last_edits.cancelled() and last_edits.exception() is None and last_edits.result()
 
@@ -231,12 +231,12 @@ class JobRunner:
     async def run(self) -> None:
         """Run the job until nothing is runnable, then release it. Never raises because of a job's contents."""
         with about(job=self.claim.key.job):
-            renewals = asyncio.create_task(self._lease.keep(self._stuck))
-            main = asyncio.create_task(self._work())
+            renewals = asyncio.create_task(self._lease.keep(self._find_stuck_effect))
+            main = asyncio.create_task(self._work_until_idle())
             due: float | None = None
             release = False
             try:
-                due = await self._first_to_end(main, renewals)
+                due = await self._wait_for_end_or_lease(main, renewals)
                 release = not self._quarantined
                 self.idle = release and self._posts_until is None and not self.left and not self._put_off
             except asyncio.CancelledError:
@@ -253,7 +253,9 @@ class JobRunner:
             finally:
                 await finish(self._tear_down(main, renewals, due=due, release=release))
 
-    async def _first_to_end(self, main: asyncio.Task[float | None], renewals: asyncio.Task[str]) -> float | None:
+    async def _wait_for_end_or_lease(
+        self, main: asyncio.Task[float | None], renewals: asyncio.Task[str]
+    ) -> float | None:
         """Wait for the end of the work, or of the lease if that comes first."""
         await asyncio.wait({main, renewals}, return_when=asyncio.FIRST_COMPLETED)
         if main.done():
@@ -282,7 +284,7 @@ class JobRunner:
         await limits.wait(asyncio.wait({last_edits, renewals}), CANCEL_SECONDS)
         await self._lease.close()
         is_over = self.job is not None and self.job.current is None
-        if self._broken or (self.idle and is_over and not _was_told(last_edits)):
+        if self._broken or (self.idle and is_over and not _told_all_edits(last_edits)):
             # For the next owner: what broke may have recovered by then, and it tells the end of a job again. Edits that
             # are still under way are given the time to arrive, unless they end with this instance.
             at_once = self._broken or self._posts_until is not None
@@ -301,7 +303,7 @@ class JobRunner:
         except TimeoutError:
             log.warning("job %s: the store cannot be told that it is let go of: its lease runs out", self.claim.key.job)
 
-    async def _work(self) -> float | None:
+    async def _work_until_idle(self) -> float | None:
         """Work until nothing is runnable. Returns when the job is due again, None if only an event can make it so."""
         self._step_began = boottime()
         if self.claim.lost >= MAX_LOST_OWNERS and not await self._begin_trial():
@@ -313,7 +315,7 @@ class JobRunner:
             self._announced = self.job if self.job is None or self.job.current is not None else None
             await self._writer.take_over()
             while True:
-                wait, due = await self._step()
+                wait, due = await self._run_step()
                 if wait is None:
                     return due
                 await self._sleep(wait)
@@ -321,10 +323,10 @@ class JobRunner:
             await self._writer.leave_to_newer(error.schema)
             return self.now()
         except (LogBroken, UnreadableLog) as error:
-            await self._quarantine(unreadable_reason(error))
+            await self._set_aside_job(unreadable_reason(error))
             return None
 
-    async def _step(self) -> tuple[float | None, float | None]:
+    async def _run_step(self) -> tuple[float | None, float | None]:
         """Commit all reports, then start and cancel effects.
 
         Returns the seconds to wait for more, or None to release the job until the second value.
@@ -340,7 +342,7 @@ class JobRunner:
         if self.job is None:
             return None, None
         if self._posts_until is not None:
-            return self._last_posts(self._posts_until)
+            return self._wait_for_last_posts(self._posts_until)
         if self.job.current is not None and await self._elsewhere(self.job.current):
             self.left = True
             return None, self.now() + LEAVE
@@ -355,7 +357,7 @@ class JobRunner:
                 return None, due
         return FOREVER if wait is None else wait, due
 
-    def _last_posts(self, until: float) -> tuple[float | None, float | None]:
+    def _wait_for_last_posts(self, until: float) -> tuple[float | None, float | None]:
         self._running.only_posts()
         left = until - boottime()
         if not self._writer.waiting and (not self._running or left <= 0):
@@ -373,7 +375,7 @@ class JobRunner:
         trial = Trial(self.claim, self._store, self._seclusion)
         verdict = await trial.verdict()
         if verdict == "guilty":
-            await self._quarantine("")
+            await self._set_aside_job("")
             return False
         if verdict == "untold":
             await trial.announce(self._effects.job_suspected)
@@ -395,7 +397,7 @@ class JobRunner:
             self._trial_ends.cancel()
         self._seclusion.claim_again(self.claim.key)
 
-    async def _quarantine(self, unreadable: str) -> None:
+    async def _set_aside_job(self, unreadable: str) -> None:
         self._quarantined = True
         await quarantine(self.claim, self._store, self._effects.job_quarantined, unreadable=unreadable)
 
@@ -412,10 +414,10 @@ class JobRunner:
                 event = await self._effects.run(effect, self)
                 if event is not None:
                     await self.report(event)
-        except Exception as error:  # noqa: BLE001 - any exception ends the work: `_step` raises it
+        except Exception as error:  # noqa: BLE001 - any exception ends the work: `_run_step` raises it
             self._error = error
 
-    def _stuck(self) -> str:
+    def _find_stuck_effect(self) -> str:
         """Return the name, for logs, of an effect or of our own step that has taken too long; empty if none has."""
         if self._step_began is not None and boottime() - self._step_began > self._bounds.step:
             return "its owner"

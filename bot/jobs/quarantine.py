@@ -40,10 +40,10 @@ def read_log(entries: Sequence[Entry]) -> Job | None:
         # Any exception: a log that cannot be folded now cannot be folded at the next try either.
         # Its text is not logged: it may quote the event.
         log.error("a log of %d events cannot be folded: %s", len(lines), type(error).__name__)  # noqa: TRY400
-        raise UnreadableLog(f"event {_first_fault(entries)} of its log cannot be read by this release") from error
+        raise UnreadableLog(f"event {_find_first_fault(entries)} of its log cannot be read by this release") from error
 
 
-def _first_fault(entries: Sequence[Entry]) -> int:
+def _find_first_fault(entries: Sequence[Entry]) -> int:
     job: Job | None = None
     for entry in entries:
         try:

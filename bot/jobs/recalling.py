@@ -32,7 +32,7 @@ async def gather_remembered(job: Job, ask: Ask, thread: Thread, store: Store, ke
         return Gathered()
     whose = {person for one in kept.values() for person in (one.user, one.edited_by) if person}
     names = await thread.find_names(sorted(whose | {user}))
-    above = f"({_heading().format(requester=names.get(user) or 'the requester')})"
+    above = f"({_read_heading().format(requester=names.get(user) or 'the requester')})"
     offset = await thread.offset_of(user)
     told = render_memories(kept, names, ask.text, above=above, offset=offset)
     # Before its text is kept: who has a thing forgotten must know who has it.
@@ -63,5 +63,5 @@ def by_age(kept: Mapping[str, Memory]) -> list[tuple[str, Memory]]:
 
 
 @cache
-def _heading() -> str:
+def _read_heading() -> str:
     return (Path(__file__).parent / "memory_heading.md").read_text(encoding="utf-8").strip()

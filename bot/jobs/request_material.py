@@ -25,7 +25,9 @@ async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: 
     """Fetch and read what came with a request, and what was said before it in its thread, as far as it is new."""
     request = ask.request
     if request.reads:
-        channels = sum([await _channel(span, job, ask, thread, store, key) for span in request.reads], Gathered())
+        channels = sum(
+            [await _gather_channel(span, job, ask, thread, store, key) for span in request.reads], Gathered()
+        )
         return channels + _came_with(request.id, await gather(request.attachments, thread.fetch, store, key))
     own_message = request.id.partition("-")[0]  # that of a window is named by its message and its view
     if not request.look_back:
@@ -54,7 +56,7 @@ async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key:
     return gathered
 
 
-async def _channel(span: ChannelSpan, job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
+async def _gather_channel(span: ChannelSpan, job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
     """Keep what was said in a channel or a thread of it, with who may read it. A channel's files are left alone."""
     name, audience, read = await thread.read_channel(span, job, ask)
     kept = await _store_thread_text(name, read.thread, read.fault, store, key)

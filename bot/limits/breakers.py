@@ -68,7 +68,9 @@ class Breakers:
         """Ask which breakers are open, and say so, a line each. Raises StoreError."""
         now = self._clock()
         known = await self._counters.breakers() if self._on else {}
-        return [str(_withheld(name, one, one.until - now)) for name, one in sorted(known.items()) if now < one.until]
+        return [
+            str(_make_withheld(name, one, one.until - now)) for name, one in sorted(known.items()) if now < one.until
+        ]
 
     @asynccontextmanager
     async def through(
@@ -103,7 +105,7 @@ class Breakers:
             raise
         else:
             for name, probe in probes.items():
-                await self._tell(name, probe, succeeded=True)
+                await self._report_outcome(name, probe, succeeded=True)
         finally:
             self._under_way.subtract(probes.keys())
             self._ended.set()
@@ -113,7 +115,7 @@ class Breakers:
     async def _renew_probes(self, probes: Probes, hold: float) -> AsyncIterator[None]:
         """Renew the places of the probes while this lasts."""
         mine = {name: probe for name, probe in probes.items() if probe}
-        keeping = asyncio.create_task(self._keep(mine, hold)) if mine else None
+        keeping = asyncio.create_task(self._keep_probes(mine, hold)) if mine else None
         try:
             yield
         finally:
@@ -121,7 +123,7 @@ class Breakers:
                 keeping.cancel()
                 await asyncio.gather(keeping, return_exceptions=True)
 
-    async def _keep(self, probes: Probes, hold: float) -> None:
+    async def _keep_probes(self, probes: Probes, hold: float) -> None:
         while True:
             await asyncio.sleep(hold / 3)
             for name, probe in probes.items():
@@ -134,7 +136,7 @@ class Breakers:
         """Wait until a call may be made, and return its id as a probe; empty for an ordinary call."""
         probe, pause = secrets.token_hex(8), LOOK_AGAIN[0]
         if _is_specialists(name):
-            await self._in_turn(name, ends)
+            await self._wait_for_turn(name, ends)
         while (known := self._counters.last_heard(name)).until:
             now = self._clock()
             if now >= known.until:
@@ -143,12 +145,12 @@ class Breakers:
                     return probe if known.until else ""
             wait = known.until - now if known.until > now else pause
             if _is_specialists(name) or wait > ends - time.monotonic():
-                raise _withheld(name, known, max(known.until, known.probe_until) - now)
+                raise _make_withheld(name, known, max(known.until, known.probe_until) - now)
             await asyncio.sleep(wait)
             pause = min(2 * pause, LOOK_AGAIN[1])
         return ""
 
-    async def _in_turn(self, name: str, ends: float) -> None:
+    async def _wait_for_turn(self, name: str, ends: float) -> None:
         """Make calls of a specialist that has failed wait while as many are under way as would open its breaker."""
         threshold = RULES[name.partition(":")[0]].threshold
         while (seconds_left := ends - time.monotonic()) > 0:
@@ -166,11 +168,11 @@ class Breakers:
             if _is_specialists(name) and error.kind in OF_THE_PROVIDER:
                 await self._give_back({name: probe})
             elif _is_specialists(name):
-                await self._tell(name, probe)
+                await self._report_outcome(name, probe)
             elif error.kind in OF_ONE_CALL:
-                await self._tell(name, probe, succeeded=True)
+                await self._report_outcome(name, probe, succeeded=True)
             else:
-                await self._tell(name, probe, rest=min(error.pause, RULES["model"].longest))
+                await self._report_outcome(name, probe, rest=min(error.pause, RULES["model"].longest))
 
     async def _give_back(self, probes: Probes) -> None:
         """Give up the places of the probes: nothing was found out, so another call may try at once."""
@@ -185,9 +187,9 @@ class Breakers:
     async def specialist_failed(self, purpose: str) -> None:
         """Count a failure of a specialist that no call shows: a tool of it broke, or it was silent to its deadline."""
         if self._on and (name := breaker_of(purpose)):
-            await self._tell(name, "")
+            await self._report_outcome(name, "")
 
-    async def _tell(self, name: str, probe: str, *, succeeded: bool = False, rest: float = 0.0) -> None:
+    async def _report_outcome(self, name: str, probe: str, *, succeeded: bool = False, rest: float = 0.0) -> None:
         known = self._counters.last_heard(name)
         if succeeded and not probe and (known.until or not known.failures):
             return
@@ -211,7 +213,7 @@ def _is_specialists(name: str) -> bool:
     return not name.startswith("model:")
 
 
-def _withheld(name: str, breaker: Breaker, seconds: float) -> Withheld:
+def _make_withheld(name: str, breaker: Breaker, seconds: float) -> Withheld:
     of, _, who = name.partition(":")
     wait = max(1, math.ceil(seconds))
     times = "" if breaker.failures < 2 else f" after {breaker.failures} failures in a row"

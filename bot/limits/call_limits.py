@@ -144,7 +144,7 @@ class CallLimits:
             return [], None
         while True:
             operation = secrets.token_hex(8)
-            admission = await self._ask(operation, limits, call, patience=max(0.0, ends - time.monotonic()))
+            admission = await self._ask_store(operation, limits, call, patience=max(0.0, ends - time.monotonic()))
             if admission.ruling == "ok":
                 ticket = _Ticket(operation, admission.second)
                 self._held_slots.take(operation, [limit.counter for limit in limits])
@@ -157,7 +157,7 @@ class CallLimits:
                 return limits, replace(ticket, wait=time.monotonic() - began) if waits else ticket
             limit = limits[admission.counter]
             if admission.ruling != "busy" or time.monotonic() + pause >= ends:
-                raise _withheld(limit, admission)
+                raise _make_withheld(limit, admission)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LOOK_AGAIN[1])
 
@@ -171,7 +171,9 @@ class CallLimits:
             advice = "Mention me again in a minute or two."
             raise Withheld("budget", text, transient=True, pause=LOOK_AGAIN[1], advice=advice) from None
 
-    async def _ask(self, operation: str, limits: Sequence[Limit], call: ModelCall, *, patience: float) -> Admission:
+    async def _ask_store(
+        self, operation: str, limits: Sequence[Limit], call: ModelCall, *, patience: float
+    ) -> Admission:
         """Ask the store. Who is stopped meanwhile gives back what it was let through with, once that is known."""
         asking = asyncio.create_task(self._admit(operation, limits, call, patience=patience))
         try:
@@ -234,14 +236,14 @@ class CallLimits:
         amounts = tuple(_amount_used(limit, usage) for limit in limits)
         self._owed = [*self._owed, Settlement(ticket.operation, ticket.second, counters, amounts)][-MOST_OWED:]
         if self._noting is None or self._noting.done():
-            self._noting = asyncio.create_task(self._note(0.0 if self.rules.at_once else SOON))
+            self._noting = asyncio.create_task(self._settle_owed(0.0 if self.rules.at_once else SOON))
 
     def _note_unpriced(self, model: str) -> None:
         if model not in self._unpriced:
             self._unpriced = [*self._unpriced, model]
             log.warning("no price is known for %s: budgets in dollars do not bound it; give them in tokens too", model)
 
-    async def _note(self, delay: float) -> None:
+    async def _settle_owed(self, delay: float) -> None:
         await asyncio.sleep(delay)
         while self._owed:
             owed, self._owed = self._owed, []
@@ -262,7 +264,7 @@ class CallLimits:
             await asyncio.wait({self._noting}, timeout=seconds)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._note(0.0)
+                await self._settle_owed(0.0)
 
     # Words for people -------------------------------------------------------------------------------
 
@@ -366,7 +368,7 @@ def _amount_used(limit: Limit, usage: Usage | None) -> int:
     return round((usage.cost or 0.0) * MICROS)
 
 
-def _withheld(limit: Limit, admission: Admission) -> Withheld:
+def _make_withheld(limit: Limit, admission: Admission) -> Withheld:
     if admission.ruling == "spent":
         return Withheld("budget", limit.explain_reached(0.0), transient=False, advice=limit.advice, limit=limit.named)
     reason: WithheldFor = "slots" if admission.ruling == "busy" else "rate"

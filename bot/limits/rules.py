@@ -226,7 +226,7 @@ def read_rates(text: str) -> dict[str, RateLimit]:
     for part in filter(None, (part.strip() for part in text.split(";"))):
         name, colon, amounts = part.rpartition(":")  # the name of a model or a host may have a colon in it
         name = name.strip() if colon else ""
-        found = _amounts(amounts)
+        found = _parse_amounts(amounts)
         if not found or set(found) - {"requests", "tokens"} or name in rates:
             raise BadLimit("it takes amounts such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`")
         rates[name] = RateLimit(**{unit: round(amount) for unit, amount in found.items()})
@@ -237,13 +237,13 @@ def read_budget(text: str) -> SpendingBudget | None:
     """Read a budget such as `$2.50, 400k tokens`; None for an empty text. Raises BadLimit."""
     if not text.strip():
         return None
-    found = _amounts(text)
+    found = _parse_amounts(text)
     if not found or set(found) - {"dollars", "tokens"}:
         raise BadLimit("it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`")
     return SpendingBudget(round(found.get("dollars", 0.0) * MICROS), round(found.get("tokens", 0.0)))
 
 
-def _amounts(text: str) -> dict[str, float]:
+def _parse_amounts(text: str) -> dict[str, float]:
     """Read amounts by their unit; none if any part is not an amount above nothing."""
     found: dict[str, float] = {}
     for part in text.split(","):

@@ -46,7 +46,7 @@ class Spending:
 
     async def note(self, ended: Sequence[Ended]) -> None:
         """Count requests that ended; one that is told of twice within some minutes counts once. Raises StoreError."""
-        await self._counters.settle([_settlement(one) for one in ended])
+        await self._counters.settle([_make_settlement(one) for one in ended])
 
     async def of(self, team: str, user: str, at: float) -> Spent:
         """Tell what a person spent in the month (UTC) of that time; `EVERYBODY`: all together. Raises StoreError."""
@@ -74,7 +74,7 @@ def kept_months(team: str, user: str, at: float) -> list[Counter]:
     return [*month_counters(team, user, at), *month_counters(team, user, before)]
 
 
-def _settlement(one: Ended) -> Settlement:
+def _make_settlement(one: Ended) -> Settlement:
     usage = one.usage
     taken = (round((usage.cost or 0.0) * MICROS), usage.tokens_in + usage.tokens_out, 1)
     counters = [*month_counters(one.team, one.user, one.at), *month_counters(one.team, EVERYBODY, one.at)]

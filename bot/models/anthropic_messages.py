@@ -133,7 +133,7 @@ class AnthropicMessages:
                 return _read(await _collect(events, emitter))
 
         def request_of(without: frozenset[str]) -> dict[str, Any]:
-            return _request(call, model, without, own=self._own)
+            return _make_request(call, model, without, own=self._own)
 
         return await self._refused.send(model, connection.sdk, request_of, post)
 
@@ -144,12 +144,12 @@ async def _open_stream(client: Any, request: dict[str, Any]) -> AsyncIterator[An
         yield response.http_response
 
 
-def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool) -> dict[str, Any]:
+def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: bool) -> dict[str, Any]:
     thoughts = "thoughts" not in without
     request: dict[str, Any] = {
         "model": model,
         "max_tokens": call.max_tokens,
-        "messages": [part for message in call.messages for part in _message(message, thoughts=thoughts)],
+        "messages": [part for message in call.messages for part in _render_message(message, thoughts=thoughts)],
         "stream": True,
     }
     effort, temperature = effort_of(call, own=own), temperature_of(call, own=own)
@@ -176,11 +176,11 @@ def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool)
     return request | ({"output_config": output} if output else {})
 
 
-def _message(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
+def _render_message(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
     """Write a message in the wire format; nothing for an empty one, which Anthropic refuses."""
     if message.thoughts and thoughts:
         return [{"role": "assistant", "content": list(message.thoughts)}]
-    blocks = [block for picture in message.pictures for block in _picture(picture)]
+    blocks = [block for picture in message.pictures for block in _render_picture(picture)]
     blocks += [{"type": "text", "text": message.text}] if message.text.strip() else []
     blocks += [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in message.calls
@@ -198,7 +198,7 @@ def _message(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
     return [{"role": role, "content": blocks}] if blocks else []
 
 
-def _picture(picture: Picture) -> list[dict[str, Any]]:
+def _render_picture(picture: Picture) -> list[dict[str, Any]]:
     """Write a picture after its name, so that several can be told apart."""
     data = b64encode(picture.data).decode()
     source = {"type": "base64", "media_type": picture.media_type, "data": data}
@@ -206,7 +206,7 @@ def _picture(picture: Picture) -> list[dict[str, Any]]:
 
 
 def _read(message: dict[str, Any]) -> Reading:
-    tokens = _tokens(message.get("usage"))
+    tokens = _read_tokens(message.get("usage"))
     word = message.get("stop_reason")
     stop = stop_of(word, _STOPS)
     if stop is None or word == "":
@@ -220,7 +220,7 @@ def _read(message: dict[str, Any]) -> Reading:
     arguments = ((block["id"], str(block.get("name")), block.get("input")) for block in wished)
     calls = read_calls(arguments, stop, tokens)
     if calls:  # whatever the stop reason: some gateways end a whole tool call with `end_turn`
-        return Reading(text, calls, "tool_use", tokens, _thoughts(blocks, calls))
+        return Reading(text, calls, "tool_use", tokens, _keep_thoughts(blocks, calls))
     if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
     if word not in _STOPS and stop == "end" and not text.strip():
@@ -235,7 +235,7 @@ _KNOWN = {
 """The blocks and fields that our messages say as well. Whatever else comes has to come back as it was."""
 
 
-def _thoughts(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) -> tuple[dict[str, Any], ...]:
+def _keep_thoughts(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) -> tuple[dict[str, Any], ...]:
     """Return the whole message if there is more in it than words and calls, such as thoughts, empty ones included."""
     if not any(_has_more(block) for block in blocks):
         return ()
@@ -252,7 +252,7 @@ def _has_more(block: dict[str, Any]) -> bool:
     return known is None or bool(unknown_fields(block, known))
 
 
-def _tokens(usage: Any) -> Tokens:
+def _read_tokens(usage: Any) -> Tokens:
     read = whole_count(usage, "cache_read_input_tokens")
     written = whole_count(usage, "cache_creation_input_tokens")
     plain = whole_count(usage, "input_tokens")

@@ -51,9 +51,9 @@ def read(completion: dict[str, Any]) -> Reading:
     stop = stop_of(word, _STOPS)
     if stop is None:
         raise cut_reply(word, f"it was cut short (finish reason {word!r})", tokens)
-    text = strip_thinking(_text(message.get("content")))
+    text = strip_thinking(_content_text(message.get("content")))
     if message.get("refusal"):
-        return Reading(_text(message["refusal"]), (), "refused", tokens)
+        return Reading(_content_text(message["refusal"]), (), "refused", tokens)
     wished = with_ids(call for call in message.get("tool_calls") or () if isinstance(call, dict))
     within_bound(len(wished))
     named = {call["id"]: call for call in wished}
@@ -86,7 +86,7 @@ def _opaque_fields(
     return ({"type": "reply", "fields": fields, "calls": of_calls},) if fields or of_calls else ()
 
 
-def _text(content: Any) -> str:
+def _content_text(content: Any) -> str:
     """Return the text of a message. Some servers give it in parts, thinking apart from the words."""
     if isinstance(content, str):
         return content
@@ -95,10 +95,10 @@ def _text(content: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _all_said(delta: dict[str, Any]) -> str:
+def _join_delta_text(delta: dict[str, Any]) -> str:
     """Return whatever a delta adds to a reply: words, thoughts under the names that servers have, arguments."""
     functions = (part.get("function") or {} for part in delta.get("tool_calls") or ())
-    said = (_text(delta.get("content")), delta.get("reasoning_content"), delta.get("reasoning"))
+    said = (_content_text(delta.get("content")), delta.get("reasoning_content"), delta.get("reasoning"))
     return "".join(piece for piece in (*said, *(one.get("arguments") for one in functions)) if isinstance(piece, str))
 
 
@@ -144,11 +144,11 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
         events += 1
         for part in delta.get("tool_calls") or ():
             calls.add(part)
-        if piece := _text(delta.get("content")):
+        if piece := _content_text(delta.get("content")):
             text.append(piece)
             await emitter.emit(without_thinking.feed(piece))
         more.add(unknown_fields(delta, _OF_MESSAGE))
-        if watch.feed(_all_said(delta)):
+        if watch.feed(_join_delta_text(delta)):
             finish, usage = "length", usage or {"completion_tokens": events}
             calls = _StreamedCalls()
             break
@@ -217,14 +217,14 @@ def merge_fields(known: dict[str, Any], part: dict[str, Any]) -> None:
 
 def _merge_list(known: list[Any], parts: list[Any]) -> None:
     for part in parts:
-        before = next((one for one in known if _continues(one, part)), None) if isinstance(part, dict) else None
+        before = next((one for one in known if _continues_item(one, part)), None) if isinstance(part, dict) else None
         if before is None:
             known.append(deepcopy(part))
         else:
             merge_fields(before, part)
 
 
-def _continues(known: Any, part: dict[str, Any]) -> bool:
+def _continues_item(known: Any, part: dict[str, Any]) -> bool:
     """Return True if a part continues an item of a list: one of its index, and of its type and id if it has them."""
     if not isinstance(known, dict) or part.get("index") is None or known.get("index") != part["index"]:
         return False

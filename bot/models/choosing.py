@@ -54,11 +54,11 @@ async def choose_model(env: Mapping[str, str]) -> ChosenModel:
         raise ModelSettingsError(f"LEADHAND_MODEL is {wish!r}; it takes one of: {', '.join(_CHOICES)}.")
     found = {name for name in _FOUND_BY if env.get(name, "").strip()}
     if wish == "anthropic" or (not wish and "ANTHROPIC_API_KEY" in found):
-        return _anthropic(env)
+        return _make_anthropic(env)
     if wish == "openai" or (not wish and found - {"ANTHROPIC_API_KEY"}):
-        return await _openai(env)
+        return await _make_openai(env)
     if wish != "rehearsal":
-        ollama = await _ollama(env)
+        ollama = await _find_ollama(env)
         if ollama is not None:
             return ollama
         if wish == "ollama":
@@ -66,53 +66,62 @@ async def choose_model(env: Mapping[str, str]) -> ChosenModel:
                 f"LEADHAND_MODEL is ollama, but no Ollama with a chat model answers at {_ollama_url(env) or OLLAMA}. "
                 "Start it with `ollama serve` and fetch a model, such as `ollama pull qwen3`."
             )
-    return RehearsalModel(pace=_pace(env))
+    return RehearsalModel(pace=_read_pace(env))
 
 
-def _anthropic(env: Mapping[str, str]) -> ProviderModel:
+def _make_anthropic(env: Mapping[str, str]) -> ProviderModel:
     from bot.models.anthropic_messages import AnthropicMessages  # noqa: PLC0415 - only where it is chosen
     from bot.models.provider_model import ProviderModel  # noqa: PLC0415 - only where it is chosen
 
-    key = _key(env, "ANTHROPIC_API_KEY", "anthropic")
-    wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None, silence=_silence(env))
+    key = _require_key(env, "ANTHROPIC_API_KEY", "anthropic")
+    wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None, silence=_read_silence(env))
     return ProviderModel(
-        wire, _name_models(env, ANTHROPIC_TIERS), provider="anthropic", sees=_sees(env), efforts=_efforts(env)
+        wire,
+        _name_models(env, ANTHROPIC_TIERS),
+        provider="anthropic",
+        sees=_read_sight(env),
+        efforts=_read_efforts(env),
     )
 
 
-async def _openai(env: Mapping[str, str]) -> ProviderModel:
+async def _make_openai(env: Mapping[str, str]) -> ProviderModel:
     from bot.models.openai_responses import OpenAIResponses  # noqa: PLC0415 - only where it is chosen
     from bot.models.provider_model import ProviderModel  # noqa: PLC0415 - only where it is chosen
 
     base_url = env.get("OPENAI_BASE_URL", "").strip() or None
     if base_url is None or urlsplit(base_url).hostname == "api.openai.com":
-        key = _key(env, "OPENAI_API_KEY", "openai")
-        wire = OpenAIResponses(key, base_url, silence=_silence(env))
+        key = _require_key(env, "OPENAI_API_KEY", "openai")
+        wire = OpenAIResponses(key, base_url, silence=_read_silence(env))
         return ProviderModel(
-            wire, _name_models(env, OPENAI_TIERS), provider="openai", sees=_sees(env), efforts=_efforts(env)
+            wire, _name_models(env, OPENAI_TIERS), provider="openai", sees=_read_sight(env), efforts=_read_efforts(env)
         )
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most servers at home ask for none
     served = [] if all(_read_models(env).values()) else await served_models(base_url, key)
     strange = served and not set(OPENAI_TIERS.values()) & set(served)
     defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
-    names, host = _name_models(env, defaults), _host(base_url)
+    names, host = _name_models(env, defaults), _visible_host(base_url)
     served_now = partial(served_models, base_url, key)
     return ProviderModel(
-        _chat(env, key, base_url), names, provider=host, sees=_sees(env), efforts=_efforts(env), served=served_now
+        _make_chat(env, key, base_url),
+        names,
+        provider=host,
+        sees=_read_sight(env),
+        efforts=_read_efforts(env),
+        served=served_now,
     )
 
 
-def _chat(env: Mapping[str, str], key: str, base_url: str) -> OpenAIChat:
+def _make_chat(env: Mapping[str, str], key: str, base_url: str) -> OpenAIChat:
     from bot.models.openai_chat import OpenAIChat, ToolMode  # noqa: PLC0415 - only where it is chosen
 
     wish = env.get("LEADHAND_TOOL_CALLS", "").strip().lower() or "auto"
     mode = next((mode for mode in get_args(ToolMode) if mode == wish), None)
     if mode is None:
         raise ModelSettingsError(f"LEADHAND_TOOL_CALLS is {wish!r}; it takes one of: {', '.join(get_args(ToolMode))}.")
-    return OpenAIChat(key, base_url, silence=_silence(env), tool_mode=mode)
+    return OpenAIChat(key, base_url, silence=_read_silence(env), tool_mode=mode)
 
 
-def _host(url: str) -> str:
+def _visible_host(url: str) -> str:
     """Return the host of an address, with its port if it names one, and without any name or password before it."""
     return urlsplit(url).netloc.rpartition("@")[2].lower() or url
 
@@ -125,7 +134,7 @@ async def served_models(base_url: str, key: str) -> list[str]:
     return [name for name in names if isinstance(name, str) and _is_for_chat(name)]
 
 
-def _key(env: Mapping[str, str], name: str, wish: str) -> str:
+def _require_key(env: Mapping[str, str], name: str, wish: str) -> str:
     key = env.get(name, "").strip()
     if not key:
         raise ModelSettingsError(
@@ -143,7 +152,7 @@ def _name_models(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[T
     return {tier: name or defaults[tier] for tier, name in _read_models(env).items()}
 
 
-def _sees(env: Mapping[str, str]) -> dict[Tier, bool]:
+def _read_sight(env: Mapping[str, str]) -> dict[Tier, bool]:
     """Read which tiers have models that see pictures; none of them if nothing is said."""
     wish = env.get("LEADHAND_SEES", "").strip().lower()
     if not wish:
@@ -159,7 +168,7 @@ def _sees(env: Mapping[str, str]) -> dict[Tier, bool]:
     return {tier: tier in named for tier in _TIERS}
 
 
-def _efforts(env: Mapping[str, str]) -> dict[Tier, Effort]:
+def _read_efforts(env: Mapping[str, str]) -> dict[Tier, Effort]:
     """Read how hard the models of a tier think; of a tier that is not named, as the provider's own usually do."""
     wish = env.get("LEADHAND_EFFORT", "").strip().lower()
     found: dict[Tier, Effort] = {}
@@ -174,17 +183,17 @@ def _efforts(env: Mapping[str, str]) -> dict[Tier, Effort]:
     return found
 
 
-def _pace(env: Mapping[str, str]) -> float:
-    return _seconds(env, "LEADHAND_REHEARSAL_PACE", 0.0, low=0, high=60)
+def _read_pace(env: Mapping[str, str]) -> float:
+    return _read_seconds(env, "LEADHAND_REHEARSAL_PACE", 0.0, low=0, high=60)
 
 
-def _silence(env: Mapping[str, str]) -> float:
+def _read_silence(env: Mapping[str, str]) -> float:
     from bot.models.event_stream import SILENCE  # noqa: PLC0415 - only where a provider is chosen
 
-    return _seconds(env, "LEADHAND_SILENCE", SILENCE, low=1, high=3_600)
+    return _read_seconds(env, "LEADHAND_SILENCE", SILENCE, low=1, high=3_600)
 
 
-def _seconds(env: Mapping[str, str], name: str, default: float, *, low: int, high: int) -> float:
+def _read_seconds(env: Mapping[str, str], name: str, default: float, *, low: int, high: int) -> float:
     text = env.get(name, "").strip() or f"{default:g}"
     try:
         seconds = float(text)
@@ -214,7 +223,7 @@ def _ollama_url(env: Mapping[str, str]) -> str | None:
     return f"http://[{address}]:{port}" if address.version == 6 else f"http://{address}:{port}"
 
 
-async def _ollama(env: Mapping[str, str]) -> ProviderModel | None:
+async def _find_ollama(env: Mapping[str, str]) -> ProviderModel | None:
     from bot.models.provider_model import ProviderModel  # noqa: PLC0415 - only where it is chosen
 
     url = _ollama_url(env)
@@ -225,9 +234,11 @@ async def _ollama(env: Mapping[str, str]) -> ProviderModel | None:
     if best is None:
         return None
     names = _name_models(env, dict.fromkeys(_TIERS, best))
-    wire = _chat(env, key="ollama", base_url=f"{url}/v1")
+    wire = _make_chat(env, key="ollama", base_url=f"{url}/v1")
     served = partial(_ollama_served, url)
-    return ProviderModel(wire, names, provider="ollama", sees=_sees(env), efforts=_efforts(env), served=served)
+    return ProviderModel(
+        wire, names, provider="ollama", sees=_read_sight(env), efforts=_read_efforts(env), served=served
+    )
 
 
 async def _ollama_models(url: str) -> list[dict[str, Any]]:

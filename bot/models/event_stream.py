@@ -66,13 +66,13 @@ async def read_events(opening: Opening, quiet: Quiet, kind_of: Callable[[Event],
     async with contextlib.AsyncExitStack() as stack:
         response = await patience.wait(_open_response(stack, opening))
         if any(kind in response.headers.get("content-type", "") for kind in _NO_STREAMS):
-            yield json_object(await _whole(response, patience))
+            yield json_object(await _read_whole_response(response, patience))
             return
         lines, turns = _Lines(), _Turns()
         chunks = response.aiter_bytes()
         while (chunk := await patience.wait(anext(chunks, None))) is not None:
             for line in lines.feed(chunk):
-                event = None if line == b"[DONE]" else _event(line)
+                event = None if line == b"[DONE]" else _parse_event(line)
                 kind: Kind = "last" if event is None else kind_of(event)
                 await turns.give()
                 if event is None:
@@ -84,10 +84,10 @@ async def read_events(opening: Opening, quiet: Quiet, kind_of: Callable[[Event],
                     await _drain(chunks)
                     return
         if rest := lines.rest():
-            yield _event(rest)
+            yield _parse_event(rest)
 
 
-def _event(line: bytes) -> Event:
+def _parse_event(line: bytes) -> Event:
     """Parse an event; the only one of a list, as Gemini gives its errors. Raises ValueError or BadReplyError."""
     event = json.loads(line)
     return event if isinstance(event, dict) else json_object(line)
@@ -106,7 +106,7 @@ async def _open_response(stack: contextlib.AsyncExitStack, opening: Opening) -> 
     return await stack.enter_async_context(opening())
 
 
-async def _whole(response: Any, patience: _Patience) -> bytes:
+async def _read_whole_response(response: Any, patience: _Patience) -> bytes:
     """Read a response that is no stream. Raises BadReplyError if it goes on and on."""
     parts, size = [], 0
     chunks = response.aiter_bytes()
@@ -186,13 +186,13 @@ class _Lines:
         *whole, rest = b"".join(self._open).split(b"\n")
         self._open = [rest]
         self._open_size = len(rest)
-        return [data for line in whole if (data := _data(line))]
+        return [data for line in whole if (data := _event_data(line))]
 
     def rest(self) -> bytes:
         """Return the last event, if its line was not ended."""
         line = b"".join(self._open)
-        return _data(line) if line.rstrip().endswith(b"}") else b""
+        return _event_data(line) if line.rstrip().endswith(b"}") else b""
 
 
-def _data(line: bytes) -> bytes:
+def _event_data(line: bytes) -> bytes:
     return line[5:].strip() if line.startswith(b"data:") else b""

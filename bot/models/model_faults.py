@@ -73,13 +73,13 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
         text = f"{who} {when} for {error.seconds:.0f} seconds. If it is only slow, raise LEADHAND_SILENCE."
         return Fault("timeout", text, transient=True)
     if isinstance(error, WireError):
-        return _of_status(_status_of(error.code), error.code, str(error), None, who)
+        return _classify_status(_status_of(error.code), error.code, str(error), None, who)
     if isinstance(error, sdk.APIStatusError):
         code, said = code_and_message(error.body)
         status = error.status_code
         if status < 400:
             status = _status_of(code)
-        return _of_status(status, code, said, _retry_after(error.response.headers), who)
+        return _classify_status(status, code, said, _retry_after(error.response.headers), who)
     if isinstance(error, sdk.APITimeoutError) and _timed_out(error):
         return Fault("timeout", f"{who} did not answer in time.", transient=True, retries=_ALWAYS)
     if isinstance(error, sdk.APIConnectionError):
@@ -90,8 +90,8 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
         return Fault("unavailable", text, transient=True, retries=_ALWAYS)
     if isinstance(error, sdk.APIError) and error.body is not None:
         code, said = code_and_message(error.body)
-        return _of_status(_status_of(code), code, said, None, who)
-    return _of_transport(error, who)
+        return _classify_status(_status_of(code), code, said, None, who)
+    return _classify_transport_error(error, who)
 
 
 _BAD_REQUEST = re.compile(r"invalid|bad.?request|validation|context_", re.IGNORECASE)
@@ -131,7 +131,7 @@ def was_unsent(error: BaseException) -> bool:
     return False
 
 
-def _of_transport(error: Exception, who: str) -> Fault:
+def _classify_transport_error(error: Exception, who: str) -> Fault:
     """Classify what the SDKs let through as it is: broken connections and broken streams."""
     import httpx2  # noqa: PLC0415 - both SDKs brought it; on its own it costs 0.1 s
 
@@ -155,7 +155,7 @@ _WAIT = re.compile(r"(?:try again|retry) (?:in|after) (?:(\d+)m)?(\d+(?:\.\d+)?)
 _A_DAY = re.compile(r"per day|daily|\b[tr]pd\b", re.IGNORECASE)
 
 
-def _of_status(status: int, code: str, said: str, pause: float | None, who: str) -> Fault:
+def _classify_status(status: int, code: str, said: str, pause: float | None, who: str) -> Fault:
     """Classify an HTTP status. `code` is the provider's error type or code, `said` its message."""
     quoted = f": {said[:_SHOWN].rstrip('. ')}" if said else ""
     if pause is None and status in {429, 503}:
@@ -169,7 +169,7 @@ def _of_status(status: int, code: str, said: str, pause: float | None, who: str)
         )
         return Fault("too_long", text, transient=False, share=share_that_fits(said))
     if status == 429:
-        return _of_rate(said, pause, who, quoted)
+        return _classify_rate_limit(said, pause, who, quoted)
     if status in {401, 403}:
         refused = (
             "does not accept the API key. Check it" if status == 401 else f"does not let this API key do that{quoted}"
@@ -188,7 +188,7 @@ def _of_status(status: int, code: str, said: str, pause: float | None, who: str)
     return Fault("bad_request", f"{who} refused the request ({status}){quoted}.{advice}", transient=False)
 
 
-def _of_rate(said: str, pause: float | None, who: str, quoted: str) -> Fault:
+def _classify_rate_limit(said: str, pause: float | None, who: str, quoted: str) -> Fault:
     """Classify a limit of calls: waiting does not cure one that a single request exceeds, nor one of a day."""
     if (share := _share_of_a_limit(said)) is not None:
         text = f"One request is more than {who} lets us send at a time{quoted}. Ask for less at once."
@@ -228,7 +228,7 @@ def code_and_message(body: object, depth: int = 0) -> tuple[str, str]:
     if depth > _DEEPEST:
         return "", ""
     if isinstance(body, str | bytes):
-        return _in_text(body if isinstance(body, str) else body.decode("utf-8", "replace"), depth)
+        return _find_code_and_message(body if isinstance(body, str) else body.decode("utf-8", "replace"), depth)
     if isinstance(body, list | tuple):
         each = [code_and_message(one, depth + 1) for one in body[:3]]
         return next((code for code, _ in each if code), ""), "; ".join(said for _, said in each if said)
@@ -252,7 +252,7 @@ def _has_raw(body: dict[str, Any]) -> bool:
     return isinstance(body.get("metadata"), dict) and bool(body["metadata"].get("raw"))
 
 
-def _in_text(text: str, depth: int) -> tuple[str, str]:
+def _find_code_and_message(text: str, depth: int) -> tuple[str, str]:
     if text.lstrip().startswith(("{", "[")):
         try:
             return code_and_message(json.loads(text), depth + 1)

@@ -120,7 +120,7 @@ class OpenAIChat:
 
         async def send(*, steps: bool) -> Reading:
             def request_of(without: frozenset[str]) -> dict[str, Any]:
-                return _request(call, model, without, own=self._own, steps=steps or "tools" in without)
+                return _make_request(call, model, without, own=self._own, steps=steps or "tools" in without)
 
             return await self._refused.send(model, connection.sdk, request_of, post)
 
@@ -139,27 +139,27 @@ class OpenAIChat:
         return told
 
 
-def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool, steps: bool) -> dict[str, Any]:
+def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: bool, steps: bool) -> dict[str, Any]:
     """Write a call in the wire format, doing `without` those fields of `_REFUSALS`. `steps`: see `schema_steps`."""
     schema, field = None, "response_format"
     if call.tools and steps:
         call, schema, field = as_steps(call), steps_schema(call.tools), "steps"
     elif call.answer_schema is not None:
         schema = strict_schema(call.answer_schema, limits=not own and "limits" not in without)
-    request = {"model": model} | _settings(call, without, own=own)
+    request = {"model": model} | _make_settings(call, without, own=own)
     instructions = call.system
     if schema is not None and field in without:
-        instructions = f"{instructions}\n\n{_in_words(schema)}".strip()
+        instructions = f"{instructions}\n\n{_describe_schema(schema)}".strip()
     elif schema is not None:
         answer = {"name": "answer", "schema": schema, "strict": True}
         request["response_format"] = {"type": "json_schema", "json_schema": answer}
     system = [{"role": "system", "content": instructions}] if instructions else []
     thoughts = "thoughts" not in without
-    messages = (item for message in call.messages for item in _messages(message, thoughts=thoughts))
+    messages = (item for message in call.messages for item in _render_messages(message, thoughts=thoughts))
     return request | {"messages": [*system, *messages]}
 
 
-def _settings(call: ModelCall, without: frozenset[str], *, own: bool) -> dict[str, Any]:
+def _make_settings(call: ModelCall, without: frozenset[str], *, own: bool) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     limit = "max_completion_tokens" if "max_tokens" in without else "max_tokens"
     if limit not in without:
@@ -172,13 +172,13 @@ def _settings(call: ModelCall, without: frozenset[str], *, own: bool) -> dict[st
     if (temperature := temperature_of(call, own=own)) is not None and "temperature" not in without:
         settings["temperature"] = temperature
     if call.tools:
-        settings["tools"] = [_tool(tool, own=own) for tool in call.tools]
+        settings["tools"] = [_render_tool(tool, own=own) for tool in call.tools]
         if call.tool_choice == "required" and "tool_choice" not in without:
             settings["tool_choice"] = "required"
     return settings
 
 
-def _tool(tool: ToolSpec, *, own: bool) -> dict[str, Any]:
+def _render_tool(tool: ToolSpec, *, own: bool) -> dict[str, Any]:
     parameters = tool.parameters if own else enforced_schema(tool.parameters)
     return {
         "type": "function",
@@ -186,17 +186,19 @@ def _tool(tool: ToolSpec, *, own: bool) -> dict[str, Any]:
     }
 
 
-def _in_words(schema: dict[str, Any]) -> str:
+def _describe_schema(schema: dict[str, Any]) -> str:
     words = _IN_WORDS.read_text(encoding="utf-8").strip()
     return words.format(schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
 
 
-def _messages(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
+def _render_messages(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
     if message.role == "assistant":
         own = message.thoughts[0] if message.thoughts and thoughts else {}
         written: dict[str, Any] = {"role": "assistant", "content": message.text}
         if message.calls:
-            written["tool_calls"] = [_call(call, own.get("calls", {}).get(call.id, {})) for call in message.calls]
+            written["tool_calls"] = [
+                _render_call(call, own.get("calls", {}).get(call.id, {})) for call in message.calls
+            ]
         return [own.get("fields", {}) | written]
     replies: list[dict[str, Any]] = [
         {
@@ -208,10 +210,10 @@ def _messages(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
     ]
     if replies and not message.text and not message.pictures:
         return replies
-    return [*replies, {"role": "user", "content": _content(message)}]
+    return [*replies, {"role": "user", "content": _render_content(message)}]
 
 
-def _call(call: ToolCall, own: dict[str, Any]) -> dict[str, Any]:
+def _render_call(call: ToolCall, own: dict[str, Any]) -> dict[str, Any]:
     """Write a call, with the fields of its own that came with it."""
     function = {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
     return {
@@ -222,7 +224,7 @@ def _call(call: ToolCall, own: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _content(message: ModelMessage) -> str | list[dict[str, Any]]:
+def _render_content(message: ModelMessage) -> str | list[dict[str, Any]]:
     """Write the words of a message; with pictures as parts, each picture after its name."""
     if not message.pictures:
         return message.text

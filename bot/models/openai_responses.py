@@ -103,16 +103,18 @@ class OpenAIResponses:
                 return _read(await _collect(events, emitter))
 
         def request_of(without: frozenset[str]) -> dict[str, Any]:
-            return _request(call, model, without, own=self._own)
+            return _make_request(call, model, without, own=self._own)
 
         return await self._refused.send(model, connection.sdk, request_of, post)
 
 
-def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool) -> dict[str, Any]:
+def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: bool) -> dict[str, Any]:
     request: dict[str, Any] = {
         "model": model,
         "max_output_tokens": call.max_tokens,
-        "input": [item for message in call.messages for item in _items(message, thoughts="thoughts" not in without)],
+        "input": [
+            item for message in call.messages for item in _render_items(message, thoughts="thoughts" not in without)
+        ],
         "store": False,
         "stream": True,
         "prompt_cache_key": f"leadhand:{call.purpose}",
@@ -144,7 +146,7 @@ def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool)
     return request
 
 
-def _items(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
+def _render_items(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
     if message.thoughts and thoughts:
         return list(message.thoughts)
     items: list[dict[str, Any]] = [
@@ -156,7 +158,9 @@ def _items(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
         for reply in message.replies
     ]
     if message.text or message.pictures:
-        items.append({"role": "assistant" if message.role == "assistant" else "user", "content": _content(message)})
+        items.append(
+            {"role": "assistant" if message.role == "assistant" else "user", "content": _render_content(message)}
+        )
     items += [
         {
             "type": "function_call",
@@ -169,7 +173,7 @@ def _items(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
     return items
 
 
-def _content(message: ModelMessage) -> str | list[dict[str, Any]]:
+def _render_content(message: ModelMessage) -> str | list[dict[str, Any]]:
     """Write the words of a message; with pictures as parts, each picture after its name."""
     if not message.pictures:
         return message.text
@@ -210,7 +214,7 @@ def _read(response: dict[str, Any]) -> Reading:
     if calls:
         whole = {call.id for call in calls}
         kept = [item for item in output if item.get("type") != "function_call" or str(item.get("call_id")) in whole]
-        return Reading(text, calls, "tool_use", tokens, _thoughts(kept))
+        return Reading(text, calls, "tool_use", tokens, _keep_thoughts(kept))
     if word not in _STOPS and stop == "end" and not text.strip():
         raise BadReplyError(f"it said nothing (status {word!r})", tokens)
     return Reading(text, (), stop, tokens)
@@ -223,7 +227,7 @@ _KNOWN = {
 """The items and fields that our messages say as well. Whatever else comes has to come back as it was."""
 
 
-def _thoughts(output: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+def _keep_thoughts(output: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Return the whole output, if there is more in it than calls and words say: it has to come back as it was."""
     more = (item.get("type") not in _KNOWN or unknown_fields(item, _KNOWN[item["type"]]) for item in output)
     return tuple(output) if any(more) else ()

@@ -83,12 +83,12 @@ class Prices:
         for name, count in (("read", tokens.read), ("written", tokens.written)):
             rate = rates[name]
             if rate is not None:
-                total += count * _dollars(rate, tokens.input)
+                total += count * _dollars_per_million(rate, tokens.input)
                 plain -= count
         for name, count in (("input", plain), ("output", tokens.output)):
             rate = rates[name]
             if rate is not None:
-                total += count * _dollars(rate, tokens.input)
+                total += count * _dollars_per_million(rate, tokens.input)
         return total / _MILLION
 
     async def close(self) -> None:
@@ -102,7 +102,7 @@ class Prices:
         try:
             if self._asked not in _FOUND:
                 async with asyncio.timeout(LOOKUP_SECONDS):
-                    _FOUND[self._asked] = await _from_list(*self._asked)
+                    _FOUND[self._asked] = await _load_listed_rates(*self._asked)
         except (OSError, TimeoutError, ValueError) as error:
             why = str(error) or f"the price list could not be read within {LOOKUP_SECONDS:g} s"
             then = "; tried again with the next call" if self._lookups_left else ""
@@ -112,7 +112,7 @@ class Prices:
             self._lookups_left = 0
 
 
-async def _from_list(*asked: str) -> ModelRates:
+async def _load_listed_rates(*asked: str) -> ModelRates:
     """Read the rates of those models that have a price, in a process of its own. Takes half a second of CPU time.
 
     Raises OSError if the process cannot be started or fails, and ValueError if it prints no JSON.
@@ -134,6 +134,6 @@ async def _from_list(*asked: str) -> ModelRates:
     return rates
 
 
-def _dollars(rate: TokenRate, tokens_in: int) -> float:
+def _dollars_per_million(rate: TokenRate, tokens_in: int) -> float:
     """Return dollars a million tokens: the highest step that the whole prompt is above counts for all its tokens."""
     return next(price for start, price in reversed(rate) if tokens_in > start)

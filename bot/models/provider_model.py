@@ -105,7 +105,7 @@ class ProviderModel:
         if call.effort is None and not call.model:
             call = replace(call, effort=self._efforts.get(call.tier))
         mark = {"provider": self.provider, "model": model}
-        call, unseen = await self._in_sight(_with_own_thoughts(call, mark), connection)
+        call, unseen = await self._drop_unseen_pictures(_drop_foreign_thoughts(call, mark), connection)
         size = self._sizes.of(call, model)
         refused: list[str] = []
 
@@ -125,11 +125,11 @@ class ProviderModel:
             turn = turn.model_copy(update={"unseen": (*unseen, *refused)})
         return turn.model_copy(update={"thoughts": (mark, *turn.thoughts)}) if turn.thoughts else turn
 
-    async def _in_sight(self, call: ModelCall, connection: Connection) -> tuple[ModelCall, tuple[str, ...]]:
+    async def _drop_unseen_pictures(self, call: ModelCall, connection: Connection) -> tuple[ModelCall, tuple[str, ...]]:
         """Leave out the pictures that the model of a call cannot be shown, and return a line for each."""
         if not has_pictures(call):
             return call, ()
-        if not await self._sees_over(connection, call.tier, call.model):
+        if not await self._model_sees(connection, call.tier, call.model):
             return without_pictures(call)
         return within_limits(call, self.wire.picture_limits)
 
@@ -150,9 +150,9 @@ class ProviderModel:
 
     async def sees(self, tier: Tier) -> bool | None:
         """Return if the model of a tier sees pictures; None if nobody says, and then it is shown none."""
-        return await self._sees_over(await self._connect(), tier)
+        return await self._model_sees(await self._connect(), tier)
 
-    async def _sees_over(self, connection: Connection, tier: Tier, named: str = "") -> bool | None:
+    async def _model_sees(self, connection: Connection, tier: Tier, named: str = "") -> bool | None:
         model = name_at(self.provider, named) if named else self.tiers[tier]
         if model in self._blind:
             return False
@@ -209,20 +209,20 @@ def _has_failed(task: asyncio.Task[Connection]) -> bool:
     return task.cancelled() or task.exception() is not None
 
 
-def _with_own_thoughts(call: ModelCall, mark: dict[str, Any]) -> ModelCall:
+def _drop_foreign_thoughts(call: ModelCall, mark: dict[str, Any]) -> ModelCall:
     """Leave out the thoughts of other models, and those that do not fit the calls of their message any more."""
     if not any(message.thoughts for message in call.messages):
         return call
-    return replace(call, messages=tuple(_own(message, mark) for message in call.messages))
+    return replace(call, messages=tuple(_keep_own_thoughts(message, mark) for message in call.messages))
 
 
-def _own(message: ModelMessage, mark: dict[str, Any]) -> ModelMessage:
+def _keep_own_thoughts(message: ModelMessage, mark: dict[str, Any]) -> ModelMessage:
     first, *thoughts = message.thoughts or ({},)
-    fit = first == mark and _fit(thoughts, {call.id for call in message.calls})
+    fit = first == mark and _thoughts_fit_calls(thoughts, {call.id for call in message.calls})
     return message.model_copy(update={"thoughts": tuple(thoughts) if fit else ()})
 
 
-def _fit(thoughts: list[dict[str, Any]], calls: set[str]) -> bool:
+def _thoughts_fit_calls(thoughts: list[dict[str, Any]], calls: set[str]) -> bool:
     """Return True if thoughts hold the calls of their message and no others; fields of a reply may be of fewer."""
     if any("calls" in item for item in thoughts):
         return all(calls >= set(item.get("calls", ())) for item in thoughts)

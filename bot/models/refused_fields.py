@@ -51,13 +51,13 @@ class RefusedFields:
             try:
                 return await post(request_of(without))
             except (sdk.BadRequestError, sdk.UnprocessableEntityError) as error:
-                field = self._field(f"{error} {error.response.text}", without, request_of)
+                field = self._find_refused_field(f"{error} {error.response.text}", without, request_of)
                 if field is None:
                     raise
                 without |= {field}
                 self.add(model, field)
 
-    def _field(
+    def _find_refused_field(
         self, said: str, without: frozenset[str], request_of: Callable[[frozenset[str]], dict[str, Any]]
     ) -> str | None:
         """Return the field that these words refuse; None if none of those that were sent."""

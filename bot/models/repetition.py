@@ -29,10 +29,10 @@ class RepetitionWatch:
             return False
         self._end = (self._end + "".join(self._unread))[-_KEPT:]
         self._unread, self._size = [], 0
-        return _repeats(self._end)
+        return _ends_in_repetition(self._end)
 
 
-def _repeats(text: str) -> bool:
+def _ends_in_repetition(text: str) -> bool:
     """Return True if a text ends in a repetition: of a period of at most `_LONGEST_PERIOD` characters."""
     before = text.rfind(text[-_PROBE:], 0, -1)
     period = len(text) - _PROBE - before

@@ -84,7 +84,7 @@ class Retrying:
             calls=reading.calls,
             stop=reading.stop,
             usage=await tally.usage(),
-            thoughts=() if _size(thoughts) > MOST_THOUGHTS else tuple(thoughts),
+            thoughts=() if _json_size(thoughts) > MOST_THOUGHTS else tuple(thoughts),
         )
 
     async def _attempts(self, call: ModelCall, emitter: Emitter, tally: _Tally, sdk: Any, attempt: Attempt) -> Reading:
@@ -130,19 +130,19 @@ class Retrying:
 
 def _cut_reply(reading: Reading) -> Reading:
     """Cut a reply that goes on and on, as from a server that knows no limit, as if at its token limit."""
-    calls = sum(_size(call.arguments) for call in reading.calls)
-    if _size(reading.text) + calls <= MOST_BYTES or reading.stop == "refused":
-        return replace(reading, text=_cut(reading.text))
-    return replace(reading, text=_cut(reading.text), calls=(), stop="max_tokens", thoughts=())
+    calls = sum(_json_size(call.arguments) for call in reading.calls)
+    if _json_size(reading.text) + calls <= MOST_BYTES or reading.stop == "refused":
+        return replace(reading, text=_cut_to_bytes(reading.text))
+    return replace(reading, text=_cut_to_bytes(reading.text), calls=(), stop="max_tokens", thoughts=())
 
 
-def _cut(text: str) -> str:
-    while _size(text) > MOST_BYTES:
+def _cut_to_bytes(text: str) -> str:
+    while _json_size(text) > MOST_BYTES:
         text = text[: len(text) * 3 // 4]
     return text
 
 
-def _size(value: Any) -> int:
+def _json_size(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 

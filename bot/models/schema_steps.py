@@ -26,7 +26,7 @@ _PROMPT = Path(__file__).with_name("schema_steps.md")
 
 def as_steps(call: ModelCall) -> ModelCall:
     """Write a call with tools as one for a single step, see the module."""
-    system = f"{call.system}\n\n{_prompt().format(tools=_list_tools(call.tools))}".strip()
+    system = f"{call.system}\n\n{_read_prompt().format(tools=_list_tools(call.tools))}".strip()
     # What streams is JSON, which is for nobody's eyes.
     return replace(
         call, system=system, messages=_flatten_messages(call.messages), tools=(), tool_choice="auto", on_text=None
@@ -42,7 +42,7 @@ def steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
         "oneOf": [
             {
                 "type": "object",
-                "properties": {"tool": {"const": tool.name}, "arguments": _arguments(tool.parameters)},
+                "properties": {"tool": {"const": tool.name}, "arguments": _inline_references(tool.parameters)},
                 "required": ["tool", "arguments"],
                 "additionalProperties": False,
             }
@@ -61,37 +61,40 @@ def read_step(reading: Reading, tools: Sequence[ToolSpec]) -> Reading:
 
 
 @cache
-def _prompt() -> str:
+def _read_prompt() -> str:
     return _PROMPT.read_text(encoding="utf-8").strip()
 
 
 def _list_tools(tools: Sequence[ToolSpec]) -> str:
-    return "\n".join(f"- {tool.name}({_signature(tool.parameters)}): {_line(tool.description)}" for tool in tools)
-
-
-def _signature(schema: dict[str, Any]) -> str:
-    required = schema.get("required", ())
-    return ", ".join(
-        f"{name}{'' if name in required else '?'}: {_kind(part)}" for name, part in schema.get("properties", {}).items()
+    return "\n".join(
+        f"- {tool.name}({_render_signature(tool.parameters)}): {_flatten_line(tool.description)}" for tool in tools
     )
 
 
-def _kind(schema: dict[str, Any]) -> str:
+def _render_signature(schema: dict[str, Any]) -> str:
+    required = schema.get("required", ())
+    return ", ".join(
+        f"{name}{'' if name in required else '?'}: {_describe_value_kind(part)}"
+        for name, part in schema.get("properties", {}).items()
+    )
+
+
+def _describe_value_kind(schema: dict[str, Any]) -> str:
     """Say in a word or two what a value is."""
     if "enum" in schema:
         kind = "|".join(map(str, schema["enum"]))
     elif schema.get("type") == "array":
-        kind = f"[{_kind(schema.get('items', {}))}]"
+        kind = f"[{_describe_value_kind(schema.get('items', {}))}]"
     else:
         kind = str(schema.get("type", "any"))
     return f"{kind} ({about})" if (about := schema.get("description")) else kind
 
 
-def _line(text: str) -> str:
+def _flatten_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _arguments(schema: dict[str, Any]) -> dict[str, Any]:
+def _inline_references(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a tool's schema as part of a larger one, whose root its references would miss."""
     parts = schema.get("$defs", {})
 

@@ -38,10 +38,10 @@ async def context_at(base_url: str, model: str, headers: Mapping[str, str]) -> i
     address = base_url.rstrip("/")
     root = address.removesuffix("/v1")
     props = await get_json(f"{root}/props", headers)
-    if found := _count(_inside(props, "default_generation_settings"), "n_ctx"):
+    if found := _count(_get_value(props, "default_generation_settings"), "n_ctx"):
         return found
     for entry in _find_entries(await get_json(f"{address}/models", headers), "data", "id", model):
-        for about in (entry, _inside(entry, "meta")):
+        for about in (entry, _get_value(entry, "meta")):
             if found := _count(about, "max_model_len", "context_length", "n_ctx"):
                 return found
     for entry in _find_entries(await get_json(f"{root}/api/ps", headers), "models", "name", model):
@@ -56,27 +56,27 @@ async def sees_at(base_url: str, model: str, headers: Mapping[str, str]) -> bool
     """
     address = base_url.rstrip("/")
     root = address.removesuffix("/v1")
-    vision = _inside(_inside(await get_json(f"{root}/props", headers), "modalities"), "vision")
+    vision = _get_value(_get_value(await get_json(f"{root}/props", headers), "modalities"), "vision")
     if isinstance(vision, bool):
         return vision
     for entry in _find_entries(await get_json(f"{address}/models", headers), "data", "id", model):
-        takes = _inside(_inside(entry, "architecture"), "input_modalities")
+        takes = _get_value(_get_value(entry, "architecture"), "input_modalities")
         if isinstance(takes, list):
             return "image" in takes
-    can = _inside(await get_json(f"{root}/api/show", headers, body={"model": model}), "capabilities")
+    can = _get_value(await get_json(f"{root}/api/show", headers, body={"model": model}), "capabilities")
     return "vision" in can if isinstance(can, list) else None
 
 
-def _inside(value: Any, key: str) -> Any:
+def _get_value(value: Any, key: str) -> Any:
     return value.get(key) if isinstance(value, dict) else None
 
 
 def _find_entries(value: Any, key: str, by: str, name: str) -> list[dict[str, Any]]:
-    entries = _inside(value, key)
+    entries = _get_value(value, key)
     entries = entries if isinstance(entries, list) else []
     return [entry for entry in entries if isinstance(entry, dict) and entry.get(by) == name]
 
 
 def _count(value: Any, *keys: str) -> int | None:
-    counts = (_inside(value, key) for key in keys)
+    counts = (_get_value(value, key) for key in keys)
     return next((count for count in counts if isinstance(count, int) and count > 0), None)

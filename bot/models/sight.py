@@ -74,7 +74,7 @@ def without_pictures(call: ModelCall, why: str = BLIND) -> tuple[ModelCall, tupl
 
 def within_limits(call: ModelCall, limits: PictureLimits) -> tuple[ModelCall, tuple[str, ...]]:
     """Put a line in place of each picture that the wire does not take, and return those lines."""
-    return _replace_pictures(call, dict(_beyond(call, limits)))
+    return _replace_pictures(call, dict(_find_excess_pictures(call, limits)))
 
 
 def refuses_pictures(error: Any) -> bool:
@@ -89,14 +89,14 @@ def refuses_all(error: Any) -> bool:
     return _NEVER.search(said) is not None and _THIS_ONE.search(said) is None
 
 
-def _beyond(call: ModelCall, limits: PictureLimits) -> Iterator[tuple[int, str]]:
+def _find_excess_pictures(call: ModelCall, limits: PictureLimits) -> Iterator[tuple[int, str]]:
     """Yield each picture that is beyond a limit, by its identity, and why it is not sent."""
     pictures = [picture for message in call.messages for picture in message.pictures]
     side = limits.side if len(pictures) <= limits.crowd else limits.crowd_side
     count = total = 0
     for picture in pictures:
         size = len(picture.data)
-        if why := _fault(picture, limits, side):
+        if why := _find_picture_fault(picture, limits, side):
             yield id(picture), why
         elif count == limits.count:
             yield id(picture), f"which takes at most {limits.count} pictures at once"
@@ -107,7 +107,7 @@ def _beyond(call: ModelCall, limits: PictureLimits) -> Iterator[tuple[int, str]]
             total += size
 
 
-def _fault(picture: Picture, limits: PictureLimits, side: int) -> str:
+def _find_picture_fault(picture: Picture, limits: PictureLimits, side: int) -> str:
     size = pixels(picture.data)
     if size is None:
         return "as the file is broken"
@@ -123,17 +123,19 @@ def _replace_pictures(call: ModelCall, left_out: dict[int, str]) -> tuple[ModelC
     lines: list[str] = []
     messages = []
     for message in call.messages:
-        told = [_line(picture, left_out[id(picture)]) for picture in message.pictures if id(picture) in left_out]
+        told = [
+            _render_left_out(picture, left_out[id(picture)]) for picture in message.pictures if id(picture) in left_out
+        ]
         lines += told
-        messages.append(_with_lines(message, told, left_out) if told else message)
+        messages.append(_add_left_out_lines(message, told, left_out) if told else message)
     return replace(call, messages=tuple(messages)), tuple(dict.fromkeys(lines))
 
 
-def _with_lines(message: ModelMessage, told: list[str], left_out: dict[int, str]) -> ModelMessage:
+def _add_left_out_lines(message: ModelMessage, told: list[str], left_out: dict[int, str]) -> ModelMessage:
     kept = tuple(picture for picture in message.pictures if id(picture) not in left_out)
     text = "\n\n".join(filter(None, ("\n".join(told), message.text)))
     return message.model_copy(update={"text": text, "pictures": kept})
 
 
-def _line(picture: Picture, why: str) -> str:
+def _render_left_out(picture: Picture, why: str) -> str:
     return f"{picture.name}: not shown to this model, {why}"

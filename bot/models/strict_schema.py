@@ -75,7 +75,9 @@ def enforced_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """
     kept = _find_enforced_limits(schema)
     return {
-        key: _each(key, value, enforced_schema) for key, value in schema.items() if key not in _LIMITS or key in kept
+        key: _convert_inner(key, value, enforced_schema)
+        for key, value in schema.items()
+        if key not in _LIMITS or key in kept
     }
 
 
@@ -104,10 +106,10 @@ def _find_enforced_limits(schema: dict[str, Any]) -> frozenset[str]:
 
 
 def _convert(key: str, value: Any, *, limits: bool) -> Any:
-    return _each(key, value, lambda part: strict_schema(part, limits=limits))
+    return _convert_inner(key, value, lambda part: strict_schema(part, limits=limits))
 
 
-def _each(key: str, value: Any, convert: Any) -> Any:
+def _convert_inner(key: str, value: Any, convert: Any) -> Any:
     """Convert the schemas that lie inside a keyword's value."""
     if key in {"properties", "$defs"}:
         return {name: convert(part) for name, part in value.items()}

@@ -190,7 +190,7 @@ def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCa
     try:
         for _ in range(2):  # some servers give the JSON text of the JSON text
             if isinstance(arguments, str):
-                arguments = _first_value(arguments)
+                arguments = _parse_first_value(arguments)
     except ValueError as error:
         raise BadReplyError(f"it called {name} with arguments that are not JSON", tokens) from error
     if arguments is None:
@@ -272,7 +272,7 @@ def within_bound(count: int) -> None:
         raise BadReplyError(f"it made more than {MOST_CALLS} tool calls in one turn")
 
 
-def _first_value(text: str) -> Any:
+def _parse_first_value(text: str) -> Any:
     """Parse the JSON value that a text starts with. Raises ValueError if there is none, or a second one follows."""
     value, end = json.JSONDecoder().raw_decode(text.strip() or "{}")
     if set("{[") & set(text.strip()[end:]):

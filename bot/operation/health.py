@@ -31,7 +31,7 @@ Measure = Callable[[], Awaitable[None]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-async def _yes() -> bool:
+async def _return_true() -> bool:
     return True
 
 
@@ -101,7 +101,9 @@ async def health_server(
     if address is None:
         yield ""
         return
-    runner = web.AppRunner(_application(address.host, state, metrics, measure), access_log=None, shutdown_timeout=0.5)
+    runner = web.AppRunner(
+        _make_application(address.host, state, metrics, measure), access_log=None, shutdown_timeout=0.5
+    )
     await runner.setup()
     try:
         port = await _listen(runner, address)
@@ -127,12 +129,12 @@ async def _listen(runner: web.AppRunner, address: Address) -> int:
     return int(runner.addresses[0][1])
 
 
-def _application(host: str, state: HealthState, metrics: Metrics, measure: Measure) -> web.Application:
+def _make_application(host: str, state: HealthState, metrics: Metrics, measure: Measure) -> web.Application:
     async def healthz(_: web.Request) -> web.Response:
-        return _verdict(state.unhealthy())
+        return _health_response(state.unhealthy())
 
     async def readyz(_: web.Request) -> web.Response:
-        return _verdict(await state.unready())
+        return _health_response(await state.unready())
 
     async def page(_: web.Request) -> web.Response:
         await measure()
@@ -143,14 +145,14 @@ def _application(host: str, state: HealthState, metrics: Metrics, measure: Measu
         response.headers["Server"] = SERVER
         response.headers["Cache-Control"] = "no-store"
 
-    application = web.Application(client_max_size=1024, middlewares=[_only_for(host)])
+    application = web.Application(client_max_size=1024, middlewares=[_restrict_host(host)])
     for path, handler in (("/healthz", healthz), ("/readyz", readyz), ("/metrics", page)):
         application.router.add_get(path, handler)
     application.on_response_prepare.append(sign)
     return application
 
 
-def _only_for(own: str) -> Any:
+def _restrict_host(own: str) -> Any:
     """Turn away requests for a name that anybody could have made lead here: a page may rebind its own name to us."""
 
     @web.middleware
@@ -174,5 +176,5 @@ def _is_ours(host: str, own: str) -> bool:
     return True
 
 
-def _verdict(reasons: list[str]) -> web.Response:
+def _health_response(reasons: list[str]) -> web.Response:
     return web.Response(status=503 if reasons else 200, text="".join(f"{reason}\n" for reason in reasons) or "ok\n")

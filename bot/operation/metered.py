@@ -94,7 +94,7 @@ class MeteredEffects(PassedEffects):
         for ask, was in after.changes_since(before):
             if ask.over and not (was is not None and was.over) and not ask.request.opens:
                 seconds = (ask.ended or ask.request.at) - ask.request.at
-                self._metrics.request_ended(_end(ask), max(0.0, seconds), after.place.team)
+                self._metrics.request_ended(_outcome_of(ask), max(0.0, seconds), after.place.team)
         super().job_changed(runner, before, after)
 
 
@@ -129,7 +129,7 @@ def _meter_tool(tool: Tool, metrics: Metrics) -> Tool:
     return dataclasses.replace(tool, run=run)
 
 
-def _end(ask: Ask) -> str:
+def _outcome_of(ask: Ask) -> str:
     """How people saw it end: an answer with gaps is a partial one."""
     return (
         "partial"

@@ -37,7 +37,7 @@ class Metrics:
         from prometheus_client import CollectorRegistry  # noqa: PLC0415 - imported only if metrics are wanted
 
         self.registry: CollectorRegistry = CollectorRegistry()
-        counter, gauge, histogram = self._counter, self._gauge, self._histogram
+        counter, gauge, histogram = self._make_counter, self._make_gauge, self._make_histogram
         self._claimed = counter("jobs_claimed", "Jobs that this instance took into its hands, by workspace.", "team")
         self._commits = counter("commits", "Commits to a job's log, by their outcome.", "outcome")
         self._store_errors = counter("store_errors", "Calls of the store that failed.", "operation")
@@ -49,7 +49,7 @@ class Metrics:
         self._tokens = counter("model_tokens", "Tokens to and from models.", "provider", "model", "tier", "direction")
         self._withheld = counter("model_calls_withheld", "Calls of a model that were not made, by why.", "reason")
         self._waits = histogram("model_call_wait_seconds", "How long calls waited for a rate or a slot.", LONG)
-        self._breakers = self._gauge("breaker", "Breakers that are not closed: 1 open, 0.5 half-open.", "name")
+        self._breakers = self._make_gauge("breaker", "Breakers that are not closed: 1 open, 0.5 half-open.", "name")
         self._tools = counter("tool_calls", "Calls of tools, by their outcome.", "tool", "outcome")
         self._slack = counter("slack_calls", "Calls to Slack's Web API, by their outcome.", "method", "outcome")
         self._limited = counter("slack_rate_limited", "Calls that Slack answered with 429.", "method")
@@ -63,7 +63,7 @@ class Metrics:
 
     def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
         """Add a gauge `leadhand_<name>` that is read when metrics are shown."""
-        self._gauge(name, about).set_function(value)
+        self._make_gauge(name, about).set_function(value)
 
     def count_claim(self, team: str) -> None:
         """Count a claim of a team's job."""
@@ -145,17 +145,17 @@ class Metrics:
 
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
 
-    def _counter(self, name: str, about: str, *labels: str) -> Counter:
+    def _make_counter(self, name: str, about: str, *labels: str) -> Counter:
         from prometheus_client import Counter  # noqa: PLC0415 - the same
 
         return Counter(f"leadhand_{name}", about, labels, registry=self.registry)
 
-    def _gauge(self, name: str, about: str, *labels: str) -> Gauge:
+    def _make_gauge(self, name: str, about: str, *labels: str) -> Gauge:
         from prometheus_client import Gauge  # noqa: PLC0415 - the same
 
         return Gauge(f"leadhand_{name}", about, labels, registry=self.registry)
 
-    def _histogram(self, name: str, about: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+    def _make_histogram(self, name: str, about: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
         from prometheus_client import Histogram  # noqa: PLC0415 - the same
 
         return Histogram(f"leadhand_{name}", about, labels, buckets=buckets, registry=self.registry)

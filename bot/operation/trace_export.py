@@ -73,13 +73,13 @@ class Sender:
             raise NoCollector(
                 f"{ENDPOINT} is set, and the extra `otel` is not installed: {install_command('otel')}"
             ) from None
-        self._url = _address(env)
+        self._url = _find_collector_address(env)
         if fault := web_fault(self._url):
             raise NoCollector(f"{ENDPOINT} {fault}; it takes http://HOST:4318")
         self.endpoint = redact_url(self._url)
         contents = env.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower()
         self.contents = contents in {"true", "1", "span_only", "span_and_event"}
-        headers = _headers(env.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
+        headers = _parse_headers(env.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
         self._headers = {"Content-Type": "application/x-protobuf", **headers}
         service, release = env.get("OTEL_SERVICE_NAME") or "leadhand", version("leadhand")
         self._sending = Sending(service, release, provider, names, contents=self.contents)
@@ -105,7 +105,7 @@ class Sender:
 
 def open_sender(env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> Sender | None:
     """Return what sends to the collector that the environment names; None if it names none. Raises NoCollector."""
-    return Sender(env, provider=provider, names=names) if _address(env) else None
+    return Sender(env, provider=provider, names=names) if _find_collector_address(env) else None
 
 
 class TraceExport:
@@ -130,7 +130,7 @@ class TraceExport:
     @contextlib.asynccontextmanager
     async def sending(self, store: Store) -> AsyncIterator[None]:
         """Send inside the `with` block. At its end what is left gets one try."""
-        work = asyncio.create_task(self._work(store))
+        work = asyncio.create_task(self._send_waiting(store))
         try:
             yield
         finally:
@@ -143,7 +143,7 @@ class TraceExport:
             for key, _ in self._waiting:
                 log.warning("the trace of a request of job %s is not sent: the instance stops", key.job)
 
-    async def _work(self, store: Store) -> None:
+    async def _send_waiting(self, store: Store) -> None:
         while True:
             await self._come.wait()
             self._come.clear()
@@ -169,7 +169,7 @@ class TraceExport:
             return False
         of_it = [span for span in await asyncio.to_thread(spans, entries) if span.request == request]
         sent = await self._sender.send(key, of_it)
-        self._tell(sent)
+        self._log_collector_state(sent)
         if sent.later:
             return False
         if sent.fault:
@@ -177,7 +177,7 @@ class TraceExport:
         self._waiting.pop((key, request), None)
         return True
 
-    def _tell(self, sent: Sent) -> None:
+    def _log_collector_state(self, sent: Sent) -> None:
         """Log when the collector goes away, and when it is back; once each."""
         away = sent.fault if sent.later else ""
         if away and not self._away:
@@ -211,13 +211,13 @@ class TracedEffects(PassedEffects):
         return told
 
 
-def _headers(text: str) -> dict[str, str]:
+def _parse_headers(text: str) -> dict[str, str]:
     """Read `name=value` pairs with commas, as OpenTelemetry writes them; values may be percent-encoded."""
     pairs = (part.partition("=") for part in text.split(",") if "=" in part)
     return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
 
 
-def _address(env: Mapping[str, str]) -> str:
+def _find_collector_address(env: Mapping[str, str]) -> str:
     """Return where traces are sent; empty if nowhere."""
     base = env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
     return env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "") or (f"{base}/v1/traces" if base else "")

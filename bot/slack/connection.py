@@ -88,7 +88,7 @@ def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
         try:
             await client.auth_test()
         except SlackApiError as error:
-            code = _code(error)
+            code = _error_code(error)
             return None if code in PASSING else code
         except (OSError, TimeoutError, aiohttp.ClientError):
             return None
@@ -121,21 +121,23 @@ def explain_failure(error: Exception, client: AsyncWebClient, method: str) -> No
     if not isinstance(error, SlackApiError):
         if fault := network_fault(error):
             return NotConnected(f"{where} cannot be reached: {fault}")
-        return NotConnected(f"{where} cannot be reached ({_reason(error)}): look at SLACK_API_URL and the network")
-    code = _code(error)
+        return NotConnected(
+            f"{where} cannot be reached ({_describe_no_answer(error)}): look at SLACK_API_URL and the network"
+        )
+    code = _error_code(error)
     if not code:
         return NotConnected(f"{where} does not answer as Slack does: look at SLACK_API_URL")
     advice = ADVICE.get(code, f"look it up at https://docs.slack.dev/reference/methods/{method}")
     return NotConnected(f"Slack says {code}: {advice}")
 
 
-def _code(error: SlackApiError) -> str:
+def _error_code(error: SlackApiError) -> str:
     """Return Slack's own word for an error; empty where something else answered."""
     data = getattr(error.response, "data", None)
     return str(data.get("error", "")) if isinstance(data, dict) else ""
 
 
-def _reason(error: Exception) -> str:
+def _describe_no_answer(error: Exception) -> str:
     """Say in a few words why a call got no answer."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return "its certificate is not trusted; SSL_CERT_FILE names the file of an authority of your own"
@@ -180,7 +182,7 @@ async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotA
     """Make a client, prove its token, and give our own account with it. Raises NotConnected."""
     client = make_client(token, base_url)
     try:
-        return client, await _account(client)
+        return client, await _fetch_account(client)
     except BaseException as error:
         await close_client(client)
         if isinstance(error, NotConnected):
@@ -188,7 +190,7 @@ async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotA
         raise
 
 
-async def _account(client: AsyncWebClient) -> BotAccount:
+async def _fetch_account(client: AsyncWebClient) -> BotAccount:
     """Ask once more where Slack gave no answer in time: a machine that is starting is often a slow one."""
     try:
         return await bot_account(client)
@@ -206,13 +208,13 @@ def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str)
         signing_secret=signing_secret or "unused in Socket Mode",
         name="leadhand",  # without one, Bolt looks for it on the stack, for 50 ms
         process_before_response=True,
-        logger=_quiet(logging.getLogger(f"{__name__}.bolt")),
+        logger=_make_quiet_logger(logging.getLogger(f"{__name__}.bolt")),
     )
     proof.watch(bolt)
     return bolt
 
 
-def _quiet(logger: logging.Logger) -> logging.Logger:
+def _make_quiet_logger(logger: logging.Logger) -> logging.Logger:
     """Give a logger of Bolt's, without what is no news."""
     logger.setLevel(logging.getLogger().level)
     logger.addFilter(_drop_no_news)
@@ -231,12 +233,12 @@ class Front(AsyncApp):
     ) -> None:
         super().__init__(
             client=client,
-            authorize=_nobody,
+            authorize=_authorize_nothing,
             signing_secret=signing_secret,
             name="leadhand",
             process_before_response=True,
             user_facing_authorize_error_message="I am not installed in this workspace (any more).",
-            logger=_quiet(logging.getLogger(f"{__name__}.front")),
+            logger=_make_quiet_logger(logging.getLogger(f"{__name__}.front")),
         )
         for event in INSTALLATION_EVENTS:
             self.event(event)(_take_note)
@@ -250,7 +252,7 @@ class Front(AsyncApp):
         return await app.async_dispatch(req)
 
 
-async def _nobody() -> AuthorizeResult:
+async def _authorize_nothing() -> AuthorizeResult:
     """Authorize nothing: there is no installation, which Bolt takes for what it is."""
     return None  # type: ignore[return-value]
 
@@ -267,7 +269,7 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Connection]:
         await prove_app_token(bolt.client, app_token)
     except NotConnected as error:
         raise NotConnected(f"SLACK_APP_TOKEN: {error}. `leadhand check` looks at all settings.") from error
-    handler = SocketMode(bolt, app_token, logger=_without_traces())
+    handler = SocketMode(bolt, app_token, logger=_make_traceless_logger())
     try:
         await handler.connect_async()  # type: ignore[no-untyped-call]
         yield Connection("Socket Mode", handler.client.is_connected)
@@ -293,12 +295,12 @@ async def http(
             why = os.strerror(error.errno) if error.errno else error
             raise NotConnected(f"{address} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
         where = Address(address.host, runner.addresses[0][1])
-        yield Connection(f"HTTP, {where}, path /slack/events", _listens)
+        yield Connection(f"HTTP, {where}, path /slack/events", _is_listening)
     finally:
         await runner.cleanup()
 
 
-async def _listens() -> bool:
+async def _is_listening() -> bool:
     """Return True: the port is open. If Slack knows the way to it, only Slack can say."""
     return True
 
@@ -311,7 +313,7 @@ def _drop_no_news(record: logging.LogRecord) -> bool:
     return not any(words in record.getMessage() for words in _NO_NEWS)
 
 
-def _without_traces() -> logging.Logger:
+def _make_traceless_logger() -> logging.Logger:
     """Make a logger that tells of a lost connection, which is made again by itself, in one line without a trace."""
     logger = logging.getLogger(f"{__name__}.socket_mode")
     logger.setLevel(logging.getLogger().level)  # the SDK reads `level` itself, and takes "not set" for debugging

@@ -75,7 +75,7 @@ class TokenProof(AsyncAuthorize):
         self._proof: asyncio.Task[None] | None = None
         self._proven_at = time.monotonic()
         self._suspected = asyncio.Event()
-        self.refused: Callable[[str, str], None] = _unheard
+        self.refused: Callable[[str, str], None] = _ignore_refusal
         """Told, at each proof, of the error with which Slack refuses the token, and of that token."""
 
     @property
@@ -104,7 +104,7 @@ class TokenProof(AsyncAuthorize):
     async def prove(self) -> None:
         """Ask Slack about the token, once for all who ask at a time. A call without an answer changes nothing."""
         if self._proof is None and time.monotonic() - self._proven_at >= LEAST_SECONDS:
-            self._proof = asyncio.create_task(self._ask())
+            self._proof = asyncio.create_task(self._ask_slack())
         if self._proof is not None:
             await asyncio.shield(self._proof)
 
@@ -122,15 +122,15 @@ class TokenProof(AsyncAuthorize):
     def watch(self, bolt: AsyncApp) -> None:
         """Listen to what Slack says of the installation."""
         for event in INSTALLATION_EVENTS:
-            bolt.event(event)(self._on_event)
+            bolt.event(event)(self._handle_token_event)
 
-    async def _on_event(self, body: dict[str, Any]) -> None:
+    async def _handle_token_event(self, body: dict[str, Any]) -> None:
         event = body.get("event")
         log.warning("Slack says %s; the token is looked at", event.get("type") if isinstance(event, dict) else "so")
         self._proven_at = 0.0
         self.suspect()
 
-    async def _ask(self) -> None:
+    async def _ask_slack(self) -> None:
         token = self._token()
         try:
             code = await self._prove()
@@ -141,9 +141,9 @@ class TokenProof(AsyncAuthorize):
         elif code is None:
             log.warning("Slack did not say whether it takes the bot's token; it is asked again")
         else:
-            self._note(code, token or "")
+            self._record_code(code, token or "")
 
-    def _note(self, code: str, token: str) -> None:
+    def _record_code(self, code: str, token: str) -> None:
         before, self._code = self._code, code
         if code:
             self.refused(code, token)
@@ -153,5 +153,5 @@ class TokenProof(AsyncAuthorize):
             log.warning("Slack takes the bot's token again")
 
 
-def _unheard(_code: str, _token: str) -> None:
+def _ignore_refusal(_code: str, _token: str) -> None:
     """Nobody is told."""

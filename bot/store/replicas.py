@@ -57,14 +57,14 @@ def is_confirmed(replies: Sequence[Any], wanted: int) -> bool:
 async def on_one_connection(client: Redis | RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
     """Send commands in one go to whoever holds `key`. Give the replies in order, errors of the server among them."""
     if isinstance(client, RedisCluster):
-        return await _in_cluster(client, commands, key)
+        return await _run_in_cluster(client, commands, key)
     pipeline = client.pipeline(transaction=False)
     for command in commands:
         pipeline.execute_command(*command)
     return list(await pipeline.execute(raise_on_error=False))
 
 
-async def _in_cluster(client: RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
+async def _run_in_cluster(client: RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
     # redis-py would send what was redirected one by one, the WAIT to where nothing was written.
     failures = hops = 0
     asked: ClusterNode | None = None
@@ -75,7 +75,7 @@ async def _in_cluster(client: RedisCluster, commands: Sequence[Command], key: st
             node = asked or client.get_node_from_key(key)
             if node is None:
                 raise SlotNotCoveredError(key)
-            replies = await _on_node(node, commands, asking=asked is not None)
+            replies = await _run_on_node(node, commands, asking=asked is not None)
             error = replies[0]
         except PASSING as caught:
             error = caught
@@ -96,7 +96,7 @@ async def _in_cluster(client: RedisCluster, commands: Sequence[Command], key: st
             return replies
 
 
-async def _on_node(node: ClusterNode, commands: Sequence[Command], *, asking: bool) -> list[Any]:
+async def _run_on_node(node: ClusterNode, commands: Sequence[Command], *, asking: bool) -> list[Any]:
     batch: list[PipelineCommand] = []
     for command in commands:
         if asking and command[0] != "WAIT":

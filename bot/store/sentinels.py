@@ -35,7 +35,7 @@ class Sentinels(Sentinel):
 
     async def discover_master(self, service_name: str) -> tuple[str, int]:
         """Give the primary's host and port. Raises MasterNotFoundError, whose text says why there is none."""
-        answers = await asyncio.gather(*(self._ask(sentinel, service_name) for sentinel in self.sentinels))
+        answers = await asyncio.gather(*(self._ask_sentinel(sentinel, service_name) for sentinel in self.sentinels))
         states = [answer for answer in answers if isinstance(answer, dict)]
         if not states:
             faults = [str(answer) for answer in answers if isinstance(answer, Exception)]
@@ -47,7 +47,7 @@ class Sentinels(Sentinel):
                 return state["ip"], state["port"]
         raise MasterNotFoundError(f"{service_name!r} {NO_OTHER}")
 
-    async def _ask(self, sentinel: Redis, name: str) -> dict[str, Any] | Exception | None:
+    async def _ask_sentinel(self, sentinel: Redis, name: str) -> dict[str, Any] | Exception | None:
         try:
             async with asyncio.timeout(2 * ANSWER_WITHIN):
                 known: Any = await sentinel.sentinel_masters()

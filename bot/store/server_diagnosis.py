@@ -112,8 +112,8 @@ def _explain_rest(error: Exception, text: str, where: str) -> StoreError:
 def _explain_way_there(error: Exception, text: str, where: str) -> StoreError:
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return StoreError(
-            f"{where} shows a certificate that is not trusted ({_reason(text)}). Name its authority's file in "
-            f"REDIS_URL: ?ssl_ca_certs=/path/ca.pem."
+            f"{where} shows a certificate that is not trusted ({_certificate_reason(text)}). "
+            f"Name its authority's file in REDIS_URL: ?ssl_ca_certs=/path/ca.pem."
         )
     if text.startswith("Connection closed by server"):
         return StoreError(f"{where} hangs up. If it speaks TLS, REDIS_URL starts with rediss://; its log says more.")
@@ -124,7 +124,7 @@ def _explain_way_there(error: Exception, text: str, where: str) -> StoreError:
     return StoreError(f"{where} refused a command: {text}")
 
 
-def _reason(text: str) -> str:
+def _certificate_reason(text: str) -> str:
     """Give the reason of a failed certificate check, without the places in OpenSSL's source that it names."""
     return text.partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or text
 

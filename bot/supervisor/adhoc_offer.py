@@ -24,7 +24,7 @@ def making_of(crew: Crew, highest: Tier = "deep") -> Making | None:
     allowed = capped_allowance(crew.make, highest)
     if allowed is None:
         return None
-    lines = [f"\n  - `{name}`: {_first_line(tool.spec.description)}" for name, tool in crew.lent.items()]
+    lines = [f"\n  - `{name}`: {_cut_to_first_line(tool.spec.description)}" for name, tool in crew.lent.items()]
     words = prompt("adhoc_offer").format(
         at_most=allowed.at_most,
         tools="".join(lines) or " none, so `tools` is left out",
@@ -40,5 +40,5 @@ def made_of(plan: Plan, making: Making | None) -> tuple[tuple[Member, ...], tupl
     return tuple(members_of(plan, making.allowed).values()), reasons_of(plan)
 
 
-def _first_line(text: str) -> str:
+def _cut_to_first_line(text: str) -> str:
     return text.strip().partition("\n")[0]

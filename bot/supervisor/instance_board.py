@@ -122,28 +122,28 @@ class InstanceBoard:
             log.info("what other instances do could not be read: %s", error)
             return
         self._looked = time.monotonic()
-        self._others = [_row(age, text) for name, (age, text) in rows.items() if name != self._name]
+        self._others = [_parse_row(age, text) for name, (age, text) in rows.items() if name != self._name]
 
     def busy(self, key: str) -> Busy:
         """Say how busy a specialist (`crew:specialist`) is in all other instances together, as last read."""
-        said = [row.load[key] for row in self._others if key in row.load and self._age(row) <= LOAD_COUNTS]
+        said = [row.load[key] for row in self._others if key in row.load and self._row_age(row) <= LOAD_COUNTS]
         times = [one.seconds for one in said if one.seconds is not None]
         return Busy(sum(one.waiting for one in said), sum(times) / len(times) if times else None)
 
     async def elsewhere(self, crew: str) -> bool:
         """Return True if another instance has that crew, or had it a moment ago."""
         await self.look()
-        return any(crew in row.crews and self._age(row) <= CREWS_COUNT for row in self._others)
+        return any(crew in row.crews and self._row_age(row) <= CREWS_COUNT for row in self._others)
 
     async def everyone(self) -> list[InstanceHeard]:
         """Read what all instances say of themselves, this one included. Raises StoreError."""
-        rows = {name: _row(age, text) for name, (age, text) in (await self._board.rows()).items()}
+        rows = {name: _parse_row(age, text) for name, (age, text) in (await self._board.rows()).items()}
         return [
             InstanceHeard(name, row.age, tuple(sorted(row.crews)), sum(busy.waiting for busy in row.load.values()))
             for name, row in rows.items()
         ]
 
-    def _age(self, row: _Row) -> float:
+    def _row_age(self, row: _Row) -> float:
         return row.age + time.monotonic() - self._looked
 
     async def close(self) -> None:
@@ -158,15 +158,15 @@ class InstanceBoard:
                 await self.put()
 
 
-def _row(age: float, text: str) -> _Row:
+def _parse_row(age: float, text: str) -> _Row:
     """Read a row. One that cannot be read says nothing: a newer release may write it in another way."""
     try:
         fields: Any = json.loads(text[:MOST_ROW])
-        load = {str(key): _busy(*one) for key, one in fields["load"].items()}
+        load = {str(key): _parse_busy(*one) for key, one in fields["load"].items()}
         return _Row(age, frozenset(map(str, fields["crews"])), load)
     except (ValueError, KeyError, TypeError, AttributeError):
         return _Row(age)
 
 
-def _busy(waiting: Any, seconds: Any) -> Busy:
+def _parse_busy(waiting: Any, seconds: Any) -> Busy:
     return Busy(int(waiting), None if seconds is None else float(seconds))

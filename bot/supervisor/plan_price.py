@@ -36,11 +36,15 @@ def price_of_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
         cost=whole.cost * share if whole.cost is not None else None,
     )
     members = sum(len(name) + len(one.description) for name, one in people.items()) // CHARACTERS
-    planning = _role("planner", len(prompt("planner_examples")) // CHARACTERS + members, PLAN_OUT, terms, price)
-    return in_all("", [planning, parts, _role("synthesizer", PARTS * RESULT_OUT, ANSWER_OUT, terms, price)])
+    planning = _estimate_role_call(
+        "planner", len(prompt("planner_examples")) // CHARACTERS + members, PLAN_OUT, terms, price
+    )
+    return in_all(
+        "", [planning, parts, _estimate_role_call("synthesizer", PARTS * RESULT_OUT, ANSWER_OUT, terms, price)]
+    )
 
 
-def _role(role: str, told: int, out: int, terms: Terms, price: Price) -> Estimate:
+def _estimate_role_call(role: str, told: int, out: int, terms: Terms, price: Price) -> Estimate:
     """Estimate one call of a role that is told so many tokens beside its prompt and the request."""
     given = len(prompt(role)) // CHARACTERS + BRIEF + told
     return Estimate(subtask=role, calls=1, tokens=given + out, cost=price(terms.tier_of(role), given, out))

@@ -126,14 +126,14 @@ def roster(members: Sequence[Member]) -> str:
 def examples(members: Sequence[Member], shown: str = "") -> str:
     """List requests and what becomes of them: those of the specialists' files and the crew's, then every crew's."""
     lines = [
-        f"{_json(asked)}: {_json({'why': kind, 'next': {'who': member.name}})}"
+        f"{_dump_json(asked)}: {_dump_json({'why': kind, 'next': {'who': member.name}})}"
         for member in members
         for asked, kind in member.examples
     ]
     return "\n".join(("# Examples", *lines, *filter(None, (shown,)), prompt("planner_examples")))
 
 
-def _json(value: Any) -> str:
+def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -154,8 +154,8 @@ def describe(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> 
     if brief.earlier:
         parts += ["", "# Earlier in this thread"]
     pieces = [Piece("the request", ("\n".join(parts),))]
-    pieces += [Piece(*_earlier(other), age) for age, other in enumerate(brief.earlier)]
-    pieces += [_note(note) for note in brief.notes]
+    pieces += [Piece(*_earlier_request(other), age) for age, other in enumerate(brief.earlier)]
+    pieces += [_note_piece(note) for note in brief.notes]
     pieces += [_plan_before(brief.plan_before)] if brief.plan_before is not None else []
     return pack([*pieces, *_source_material(brief)], context)
 
@@ -168,11 +168,11 @@ def _file_line(file: Artifact, material: Material | None, members: Sequence[Memb
     shown = f"- {name} ({file.media_type}, {file.size} bytes{whose})"
     if material is None:
         return shown
-    outline = columns(material, OUTLINE) if material.is_table else in_short(material, _room(material))
+    outline = columns(material, OUTLINE) if material.is_table else in_short(material, _outline_room(material))
     return f"{shown} — {outline}" if outline else shown
 
 
-def _room(material: Material) -> int:
+def _outline_room(material: Material) -> int:
     """Return the characters of an outline: of a change, who does what hangs on all of its files."""
     return OUTLINE_OF_CHANGE if material.name.endswith((".diff", ".patch")) else OUTLINE
 
@@ -204,11 +204,11 @@ def material_line(one: Material) -> str:
     if one.of_channel:
         about["thread"] = "said in that channel"
     told = ", ".join(filter(None, (about.get(one.kind, ""), f"{one.size:,} characters" if one.size else "")))
-    outline = in_short(one, _room(one))
+    outline = in_short(one, _outline_room(one))
     return f"- {one.name}{f' ({told})' if told else ''}{f' — {outline}' if outline else ''}"
 
 
-def _note(note: Note) -> Piece:
+def _note_piece(note: Note) -> Piece:
     text = demote_headings(note.text)
     forms = (text, text[:EARLIER], text[:SHORT])
     texts = dict.fromkeys(f"\n# Known: {note.source}\n{form}" for form in forms)
@@ -226,7 +226,7 @@ def _plan_before(plan: Plan) -> Piece:
 
 
 @once
-def _earlier(ask: Ask) -> tuple[str, tuple[str, ...]]:
+def _earlier_request(ask: Ask) -> tuple[str, tuple[str, ...]]:
     """Return the name and the forms of a request before."""
     end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
     asked, end = demote_headings(ask.text), demote_headings(end)
@@ -254,14 +254,14 @@ def decision_schema(
     text = {"type": "string"}
     plan = plan_schema(specialists, allowed, needs)["properties"]
     several = {"type": "array", "items": text}
-    ways = [_way(*specialists), _way(SEVERAL, **plan), _way(NOBODY, missing=several)]
+    ways = [_choice_schema(*specialists), _choice_schema(SEVERAL, **plan), _choice_schema(NOBODY, missing=several)]
     words = [who for who, may in ((ANSWER, may_answer), (ASK, may_ask)) if may]
     if words:
-        ways.append(_way(*words, text=text, options=several))
+        ways.append(_choice_schema(*words, text=text, options=several))
     return closed_object({"why": text, "next": {"anyOf": ways}})
 
 
-def _way(*who: str, **properties: Any) -> dict[str, Any]:
+def _choice_schema(*who: str, **properties: Any) -> dict[str, Any]:
     return closed_object({"who": {"type": "string", "enum": list(who)}, **properties})
 
 

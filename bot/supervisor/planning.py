@@ -57,14 +57,14 @@ class Planning:
     def __init__(self, crew: Crew, model: ChosenModel, record: TrackRecord, terms: Terms) -> None:
         self._crew = crew
         asking = Asking.model_validate({**terms.asking.model_dump(), **crew.asking})
-        context = _context(terms.context, crew.terms.get("context", {}))
+        context = _merge_contexts(terms.context, crew.terms.get("context", {}))
         self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms, "asking": asking, "context": context})
         self._roles = {**terms.roles, **crew.roles}
         self._words = crew.words.for_roles
         self._model = model
         self._record = record
         self._inside = {path: Planning(inner, model, record, terms) for path, inner in crew.crews.items()}
-        specialists = (_member(one) for one in crew.specialists.values())
+        specialists = (_make_member(one) for one in crew.specialists.values())
         self._members = (*specialists, *(inner.as_member() for inner in self._inside.values()))
         self._own_model = frozenset(name for name, one in crew.specialists.items() if one.wish.name)
         self._stand_ins = {name for group in crew.equals for name in group[1:]}
@@ -78,9 +78,9 @@ class Planning:
 
         `here` is what the channel asks for.
         """
-        return replace(run, terms=self._for_roles(run.terms, told, here))
+        return replace(run, terms=self._terms_for_roles(run.terms, told, here))
 
-    def _for_roles(self, terms: Terms, told: str, here: ChannelTerms) -> Terms:
+    def _terms_for_roles(self, terms: Terms, told: str, here: ChannelTerms) -> Terms:
         words = {"crew_words": self._words, "channel_words": here.instructions}
         terms = terms.model_copy(update={"roles": self._roles, "circumstances": told, **words})
         roles = {role: cap_tier(terms.tier_of(role), here.highest) for role in ROLES} if here.highest != "deep" else {}
@@ -133,7 +133,7 @@ class Planning:
         await self._record.look()
         here = ask.setting.here if ask.setting is not None else NO_TERMS
         taken = Taken() if effect.within or effect.faults else taken_up(ask, self.has_member)
-        fixed = None if effect.faults else taken.fields or self._without_asking(brief, first=first)
+        fixed = None if effect.faults else taken.fields or self._plan_without_planner(brief, first=first)
         if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
             event = PlanProposed.model_validate({**of, **fixed})
@@ -144,7 +144,7 @@ class Planning:
             making = making_of(self._crew, here.highest)
             replied = await fitting(
                 model or self._model,
-                self._for_roles(self._terms, circumstances(now(), ask.setting), here),
+                self._terms_for_roles(self._terms, circumstances(now(), ask.setting), here),
                 lambda model, terms: ask_planner(
                     effect,
                     brief,
@@ -157,7 +157,7 @@ class Planning:
                 ),
             )
             if isinstance(replied, RequestFailed) and effect.within:
-                return _not_planned(effect, replied)
+                return _fail_crew_attempt(effect, replied)
             if not isinstance(replied, PlanProposed):
                 return replied
             event = replied
@@ -178,7 +178,7 @@ class Planning:
         )
         return rename_inner_ids(event, ask) if effect.within else event
 
-    def _without_asking(self, brief: PlanBrief, *, first: bool) -> dict[str, Any] | None:
+    def _plan_without_planner(self, brief: PlanBrief, *, first: bool) -> dict[str, Any] | None:
         """Return the fields of `PlanProposed` for what a rule, the pipeline or the first responder takes.
 
         None if the planner decides.
@@ -248,9 +248,9 @@ class Planning:
         made = {one.name: self._find_made_worker(one) for one in plan.made}
         workers = {**self._workers, **made, **{path: inner.worker() for path, inner in self._inside.items()}}
         found = estimates(plan, workers, self._record.past, self._model.price)
-        return tuple(self._by_steps(subtask) or one for subtask, one in zip(plan.subtasks, found, strict=True))
+        return tuple(self._estimate_by_steps(subtask) or one for subtask, one in zip(plan.subtasks, found, strict=True))
 
-    def _by_steps(self, subtask: Subtask) -> Estimate | None:
+    def _estimate_by_steps(self, subtask: Subtask) -> Estimate | None:
         """Return the estimate of a subtask that goes to a crew with a fixed plan, by its steps; None for any other."""
         inner = self._inside.get(subtask.specialist)
         steps = inner.of_steps(subtask.intent) if inner is not None else ()
@@ -282,19 +282,20 @@ class Planning:
             request=ask.id,
             step="planning",
             reason="nobody in the crew can " + "; or ".join(event.plan.missing),
-            advice=f"Ask for what the crew can do, or have a specialist added. There are {_in_words(self._members)}.",
+            advice="Ask for what the crew can do, or have a specialist added. "
+            f"There are {_describe_members(self._members)}.",
             usage=event.usage,
         )
 
 
-def _context(set_up: Context, crews: Mapping[str, int]) -> Context:
+def _merge_contexts(set_up: Context, crews: Mapping[str, int]) -> Context:
     """Return the tokens of each tier: what the operator set, else what the crew asks for, else the usual ones."""
     usual = Context()
     wanted = {tier: tokens for tier, tokens in crews.items() if getattr(set_up, tier) == getattr(usual, tier)}
     return Context.model_validate({**set_up.model_dump(), **wanted})
 
 
-def _not_planned(effect: MakePlan, failed: RequestFailed) -> AttemptFailed:
+def _fail_crew_attempt(effect: MakePlan, failed: RequestFailed) -> AttemptFailed:
     """Fail the attempt of an inner crew that has no plan: its subtask takes the next rung of the ladder."""
     of: dict[str, Any] = {"at": failed.at, "request": failed.request, "subtask": effect.within}
     message = f"{failed.step}: {failed.reason}"
@@ -317,7 +318,7 @@ def rename_inner_ids(event: PlanProposed, ask: Ask) -> PlanProposed:
     return event.model_copy(update={"plan": plan, "estimates": expected})
 
 
-def _member(one: Specialist) -> Member:
+def _make_member(one: Specialist) -> Member:
     return Member(
         name=one.name,
         description=one.description,
@@ -345,7 +346,7 @@ def worker_of(one: Specialist) -> Worker:
     )
 
 
-def _in_words(members: tuple[Member, ...]) -> str:
+def _describe_members(members: tuple[Member, ...]) -> str:
     """Describe each specialist in a few words."""
     told = []
     for member in members:

@@ -108,7 +108,7 @@ def describe(
     fixed += ["# News", f"{said}: {demote_headings(trigger.words)}", "", "# Done or under way"]
     pieces = [Piece("the request", ("\n".join(fixed),))]
     live = [work for work in ask.inside(run.within) if not work.dropped]
-    pieces += [_there(work) for work in live if work.subtask.id not in free]
+    pieces += [_subtask_piece(work) for work in live if work.subtask.id not in free]
     rest = ["", "# May change", *(_may_change(work) for work in live if work.subtask.id in free)]
     rest += ["", MATERIAL, *map(material_line, there)] if there else []
     rest += ["", "# Specialists", *(f"- {member.name}: {member.line}" for member in members)]
@@ -116,14 +116,14 @@ def describe(
     return pack(pieces, run.terms.room_of("replanner"))
 
 
-def _there(work: Work) -> Piece:
-    head = f"- {work.subtask.id} ({work.specialist}, {_state(work)}): {work.subtask.title}"
+def _subtask_piece(work: Work) -> Piece:
+    head = f"- {work.subtask.id} ({work.specialist}, {_describe_state(work)}): {work.subtask.title}"
     said = " ".join(work.result.summary.split()) if work.result is not None else work.reason
     forms = tuple(dict.fromkeys(f"{head}. {said[:most]}" if said else head for most in (SUMMARY, SHORT)))
     return Piece(work.subtask.title, forms)
 
 
-def _state(work: Work) -> str:
+def _describe_state(work: Work) -> str:
     if work.state == "complete":
         return "done"
     return "brought nothing" if work.state in SETTLED else "under way"

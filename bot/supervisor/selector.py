@@ -47,7 +47,7 @@ async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
         try:
             turn = await model.reply(call)
         except ModelError as error:
-            chosen, why = _surest(there), f"the surest of the results; nobody could choose ({error})"
+            chosen, why = _most_confident(there), f"the surest of the results; nobody could choose ({error})"
             usage = error.usage
         else:
             chosen, why = read(turn.text, there)
@@ -73,7 +73,7 @@ def read(text: str, there: Mapping[str, Work]) -> tuple[str, str]:
     reason = " ".join(str(said.get("reason") or "").split())[:REASON]
     if chosen in there:
         return chosen, reason or "no reason was given"
-    return _surest(there), "the surest of the results; the choice could not be read"
+    return _most_confident(there), "the surest of the results; the choice could not be read"
 
 
 def render_choice(ask: Ask, run: Run, chosen: str, why: str) -> str:
@@ -88,5 +88,5 @@ def render_choice(ask: Ask, run: Run, chosen: str, why: str) -> str:
     return f"{text}\n\n_{said}._"
 
 
-def _surest(there: Mapping[str, Work]) -> str:
+def _most_confident(there: Mapping[str, Work]) -> str:
     return max(there, key=lambda name: result.confidence if (result := there[name].result) else 0)

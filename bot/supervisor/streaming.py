@@ -47,7 +47,7 @@ class Streaming:
             if _LOOKED_AT.search(line) and not self._is_clean(self._line + line):
                 self._stopped = True
                 return
-            await self._show(f"{without_workings(line)}\n")
+            await self._show_text(f"{without_workings(line)}\n")
             self._line = ""
         if self._stopped:
             return
@@ -59,13 +59,13 @@ class Streaming:
         if ready:
             self._held = self._held[len(ready) :]
             self._line += ready
-            await self._show(ready)
+            await self._show_text(ready)
 
-    async def _show(self, text: str) -> None:
+    async def _show_text(self, text: str) -> None:
         self.shown += text
         await self._on_text(text)
 
     async def finish(self, answer: str) -> None:
         """Show the rest of the answer, if it goes on from what was shown."""
         if answer.startswith(self.shown) and answer != self.shown:
-            await self._show(answer.removeprefix(self.shown))
+            await self._show_text(answer.removeprefix(self.shown))

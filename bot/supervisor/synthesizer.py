@@ -76,7 +76,12 @@ async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
     if turn.stop == "refused" or not text:
         text = instead(ask, run, phrase("apart", ask.text))
         return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()))
-    text = without_form(text, titles=_titles(ask, run).values(), sections=_sections(ask, run), lists=_lists(ask, run))
+    text = without_form(
+        text,
+        titles=_subtask_titles(ask, run).values(),
+        sections=_brief_sections(ask, run),
+        lists=_brief_lists(ask, run),
+    )
     if turn.stop == "max_tokens":
         text += f"\n\n_({phrase('cut_off', ask.text)})_"
     unsupported = figures_of_no_source(ask, run, text, case.earlier)
@@ -88,18 +93,18 @@ async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
     return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()), unsupported=unsupported)
 
 
-def _titles(ask: Ask, run: Run) -> dict[str, str]:
+def _subtask_titles(ask: Ask, run: Run) -> dict[str, str]:
     return {name: ask.work[name].subtask.title for name in results(ask, run)}
 
 
-def _sections(ask: Ask, run: Run) -> dict[str, str]:
+def _brief_sections(ask: Ask, run: Run) -> dict[str, str]:
     """Return what stands under those headings of the brief that have no place in an answer."""
     plan = run.plan
     goal, instruction = (plan.goal, plan.instruction) if plan is not None else ("", "")
     return {"Request": demote_headings(build_run_brief(ask, run)), "Plan": goal, "Instruction": instruction}
 
 
-def _lists(ask: Ask, run: Run, left_out: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+def _brief_lists(ask: Ask, run: Run, left_out: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
     """Return what the answer must tell besides the results, by the headings of the brief."""
     return {
         "Gaps": tuple(demote_headings(gap) for gap in gaps(ask, run)),
@@ -125,8 +130,8 @@ def describe(ask: Ask, run: Run, *, role: str = "synthesizer", below: str = "") 
     head += [CONDENSE] if strategy(ask, run) == "reduce" else []
     head += ["", "# Results"]
     at, lost = stage(ask, run), contents(ask, run)[1]
-    results = [*(_collect_notes(ask, run, at) if at.rounds else _whole(ask, run)), *_list_findings(ask, run)]
-    rest = _rest(ask, run, at)
+    results = [*(_collect_notes(ask, run, at) if at.rounds else _result_pieces(ask, run)), *_list_findings(ask, run)]
+    rest = _list_must_tell(ask, run, at)
     always = [Piece("the request", ("\n".join(head),)), Piece("the rest", ("\n".join(rest),)), Piece("below", (below,))]
     packed = pack([*always, *results], run.terms.room_of(role))
     text = "\n".join([*head, *(f"{each}\n" for each in packed.texts[len(always) :]), *rest]).strip() + below
@@ -135,10 +140,10 @@ def describe(ask: Ask, run: Run, *, role: str = "synthesizer", below: str = "") 
     return Pack((text,), size.model_copy(update={"left_out": (*left_out, *size.left_out)}))
 
 
-def _rest(ask: Ask, run: Run, at: Stage) -> list[str]:
+def _list_must_tell(ask: Ask, run: Run, at: Stage) -> list[str]:
     """Return what the answer must tell besides the results."""
     rest: list[str] = []
-    for heading, items in _lists(ask, run, at.left_out).items():
+    for heading, items in _brief_lists(ask, run, at.left_out).items():
         rest += [f"# {heading}", *(f"- {each}" for each in items), ""] if items else []
     if run.plan is not None and run.plan.instruction:
         rest += ["# Instruction", run.plan.instruction]
@@ -154,16 +159,16 @@ def repair(run: Run, faults: Sequence[str]) -> str:
     return "\n\n" + "\n".join(["# Your last answer", demote_headings(run.draft or ""), "", heading, *lines])
 
 
-def _whole(ask: Ask, run: Run) -> list[Piece]:
+def _result_pieces(ask: Ask, run: Run) -> list[Piece]:
     texts, _ = contents(ask, run)
     pieces = []
     for name, content in texts.items():
         work = ask.work[name]
         if work.result is None:
             continue
-        forms = ["\n".join(_result(work, content))]
+        forms = ["\n".join(_render_result(work, content))]
         if len(work.result.summary) < len(content):
-            forms.append("\n".join(_result(work, f"{work.result.summary}\n(shortened: only its summary)")))
+            forms.append("\n".join(_render_result(work, f"{work.result.summary}\n(shortened: only its summary)")))
         pieces.append(Piece(work.subtask.title, tuple(forms), weight=work.result.confidence))
     return pieces
 
@@ -176,12 +181,12 @@ def _collect_notes(ask: Ask, run: Run, at: Stage) -> list[Piece]:
         )
         for note in at.notes
     ]
-    pieces += [piece for work in ask.inside(run.within) if (piece := _findings(work)) is not None]
+    pieces += [piece for work in ask.inside(run.within) if (piece := _findings_piece(work)) is not None]
     below = [small for work in ask.inside(run.within) for small in _small_print(work)]
     return [*pieces, Piece("sources and files", ("\n".join(dict.fromkeys(below)),))] if below else pieces
 
 
-def _findings(work: Work) -> Piece | None:
+def _findings_piece(work: Work) -> Piece | None:
     """Return the findings of a result that no list of all results has. They are never condensed.
 
     If room is short, all but the surest go before any notes.
@@ -206,7 +211,7 @@ def _list_of(name: str, heading: str, told: list[str]) -> Piece:
     return Piece(name, forms, weight=-1)
 
 
-def _result(work: Work, content: str) -> list[str]:
+def _render_result(work: Work, content: str) -> list[str]:
     confidence = work.result.confidence if work.result is not None else 0
     lines = [f"## {work.subtask.title}", tag(work.subtask.id, confidence), demote_headings(content)]
     for small in _small_print(work):

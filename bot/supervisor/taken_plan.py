@@ -30,7 +30,7 @@ def taken_up(ask: Ask, is_member: IsMember) -> Taken:
         return Taken()
     kept = second_try.list_kept_subtasks(before, again)
     works = before.work.items()
-    whose = {name: _specialist(work, again) for name, work in works if _is_open(before, work, kept)}
+    whose = {name: _choose_specialist(work, again) for name, work in works if _is_open(before, work, kept)}
     lost = sorted({who for name, who in whose.items() if not _is_there(before, before.work[name], who, is_member)})
     if lost:
         return Taken(anew=f"Not in the crew any more: {', '.join(lost)}. So I planned this again.")
@@ -51,7 +51,7 @@ def _is_open(before: Ask, work: Work, kept: tuple[str, ...]) -> bool:
     return not is_gone(before, work) and (work.subtask.id not in kept or work.state not in SETTLED)
 
 
-def _specialist(work: Work, again: Again) -> str:
+def _choose_specialist(work: Work, again: Again) -> str:
     """Return who works on a subtask: where it begins afresh, whom the plan names."""
     return work.specialist if again.mode == "continue" else work.subtask.specialist
 

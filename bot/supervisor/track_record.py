@@ -66,9 +66,9 @@ class TrackRecord:
             self._board.put_soon()
 
     def _report_busy(self) -> Mapping[str, Busy]:
-        return {f"{self._crew}:{name}": self._own(name) for name in self._equals}
+        return {f"{self._crew}:{name}": self._own_busy(name) for name in self._equals}
 
-    def _own(self, specialist: str) -> Busy:
+    def _own_busy(self, specialist: str) -> Busy:
         seen = self._seconds.get(specialist)
         return Busy(self._under_way[specialist], seen.seconds if seen else None)
 
@@ -91,7 +91,7 @@ class TrackRecord:
 
         Attempts are those of all instances, as `look` last saw the others; seconds are our own, else theirs.
         """
-        own, others = self._own(specialist), Busy()
+        own, others = self._own_busy(specialist), Busy()
         if self._board is not None and specialist in self._equals:
             others = self._board.busy(f"{self._crew}:{specialist}")
         seconds = others.seconds if own.seconds is None else own.seconds

@@ -124,7 +124,7 @@ def describe(ask: Ask, run: Run, sentences: Sequence[str], evidence: Sequence[Do
     numbered = "\n".join(f"[{number}] {demote_headings(one)}" for number, one in enumerate(sentences, start=1))
     head = f"# Request\n{demote_headings(build_run_brief(ask, run))}\n\n# Answer\n{numbered}\n\n# Evidence"
     pieces = [Piece("the request and the answer", (head,))]
-    pieces += [_piece(one, "\n".join(sentences)) for one in evidence]
+    pieces += [_document_piece(one, "\n".join(sentences)) for one in evidence]
     if unopened := receipts_of(ask).not_opened:
         pieces.append(
             Piece("not opened", ("\n".join(["\n# Not opened by anybody", *(f"- {one}" for one in unopened)]),))
@@ -133,7 +133,7 @@ def describe(ask: Ask, run: Run, sentences: Sequence[str], evidence: Sequence[Do
     return fill(pieces, room)
 
 
-def _piece(one: Document, about: str) -> Piece:
+def _document_piece(one: Document, about: str) -> Piece:
     weight = OF_MATERIAL if one.is_material else OF_RESULTS if one.is_brief else OF_TOOLS
     heading = f"\n## {one.name}\n"
     text = heading + demote_headings(one.text)
@@ -164,13 +164,13 @@ def read(
     unfound: list[str] = []
     borne_out: list[str] = []
     dropped: list[str] = []
-    for number, quotation, verdict in _verdicts(given["sentences"]):
+    for number, quotation, verdict in _parse_verdicts(given["sentences"]):
         sentence = sentences[number - 1] if 0 < number <= len(sentences) else ""
         if not sentence:
             continue
         if verdict == "supported":
             if _looked_up(quotation, materials) is not None:
-                borne_out += _follow(sentence, quotation, in_doubt)
+                borne_out += _find_supported_figures(sentence, quotation, in_doubt)
         elif verdict == "not_found":
             stands = any(one.find(sentence) is not None for one in evidence if not one.is_brief)
             (dropped if stands else unfound).append(sentence)
@@ -178,9 +178,11 @@ def read(
             dropped.append(sentence)
         else:
             refuted.append(Refuted(sentence=sentence, evidence=found))
-    contradictions = [one for one in (_pair(each, evidence) for each in _read_list(given, "contradictions")) if one]
+    contradictions = [
+        one for one in (_make_contradiction(each, evidence) for each in _read_list(given, "contradictions")) if one
+    ]
     unanswered = [
-        one for one in map(_line, _read_list(given, "unanswered")) if find_quotation(request, one) is not None
+        one for one in map(_clean_line, _read_list(given, "unanswered")) if find_quotation(request, one) is not None
     ]
     return {
         "refuted": tuple(refuted[:MOST]),
@@ -192,10 +194,10 @@ def read(
     }
 
 
-def _verdicts(given: Iterable[Any]) -> Iterable[tuple[int, str, str]]:
+def _parse_verdicts(given: Iterable[Any]) -> Iterable[tuple[int, str, str]]:
     for one in given:
         if isinstance(one, dict) and isinstance(one.get("number"), int):
-            yield one["number"], _line(one.get("quotation")), str(one.get("verdict") or "").strip().lower()
+            yield one["number"], _clean_line(one.get("quotation")), str(one.get("verdict") or "").strip().lower()
 
 
 def _read_list(given: dict[str, Any], name: str) -> list[Any]:
@@ -203,7 +205,7 @@ def _read_list(given: dict[str, Any], name: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _line(text: Any) -> str:
+def _clean_line(text: Any) -> str:
     return " ".join(text.split())[:LONGEST] if isinstance(text, str) else ""
 
 
@@ -217,7 +219,7 @@ def _looked_up(quotation: str, evidence: Sequence[Document]) -> Evidence | None:
     return None
 
 
-def _follow(sentence: str, quotation: str, in_doubt: Iterable[str]) -> list[str]:
+def _find_supported_figures(sentence: str, quotation: str, in_doubt: Iterable[str]) -> list[str]:
     """Return the figures in doubt of a sentence that the words behind it say, or that follow from these alone."""
     there = [one for one in in_doubt if one in sentence]
     return (
@@ -227,11 +229,11 @@ def _follow(sentence: str, quotation: str, in_doubt: Iterable[str]) -> list[str]
     )
 
 
-def _pair(given: Any, evidence: Sequence[Document]) -> Contradiction | None:
+def _make_contradiction(given: Any, evidence: Sequence[Document]) -> Contradiction | None:
     """Return two quotations that contradict each other; None unless both can be looked up, in different places."""
     if not isinstance(given, dict):
         return None
-    one, other = (_looked_up(_line(given.get(name)), evidence) for name in ("one", "other"))
+    one, other = (_looked_up(_clean_line(given.get(name)), evidence) for name in ("one", "other"))
     if one is None or other is None or one.quotation.casefold() == other.quotation.casefold():
         return None
     return Contradiction(one=one, other=other)

@@ -82,25 +82,25 @@ class Attempts:
         running.touch(self._book.seq, event.at)
         match event:
             case ev.TurnTaken():
-                self._turn(event, running, place)
+                self._end_turn_span(event, running, place)
             case ev.ToolStarted():
-                self._intent(event, place)
+                self._record_intent(event, place)
             case ev.ToolReturned():
                 self._end_tool_call(event, running, place)
             case ev.ResultReturned() | ev.AttemptFailed() | ev.Escalated():
-                self._over(event, running, place, after.work.get(event.subtask))
+                self._end_by_outcome(event, running, place, after.work.get(event.subtask))
 
     def _begin_attempt(self, event: ev.AttemptStarted, ask: Ask, place: Place) -> None:
         work = ask.work[event.subtask]
         if (late := self._running.get(place)) is not None:
             self._stop(late, place, "")
-        draft = self._begin(ask, work, place, event.at)
+        draft = self._begin_attempt_span(ask, work, place, event.at)
         pauses = [one for one in self._book.ended_here if one["kind"] == "pause" and one["subtask"] == event.subtask]
         if pauses:
             draft.set(after=pauses[0]["id"])
         draft.set(model=event.model)
 
-    def _begin(self, ask: Ask, work: Work, place: Place, at: float, derived: str = "") -> Draft:
+    def _begin_attempt_span(self, ask: Ask, work: Work, place: Place, at: float, derived: str = "") -> Draft:
         outer = self.subtask(ask, work)
         after = self._book.cause(self.ready.pop(place, 0))
         self._calls.begin(place)
@@ -122,7 +122,7 @@ class Attempts:
         )
         return draft
 
-    def _turn(self, event: ev.TurnTaken, running: Draft, place: Place) -> None:
+    def _end_turn_span(self, event: ev.TurnTaken, running: Draft, place: Place) -> None:
         turn, usage = event.turn, event.turn.usage
         start = max(event.at - usage.duration, running["start"]) if usage.duration else running.before
         named = [call.name for call in turn.calls]
@@ -132,7 +132,7 @@ class Attempts:
             usage.model or "model",
             running["lane"],
             (start, event.at),
-            **_of(event, running),
+            **_span_fields(event, running),
             words=words,
             outcome=turn.stop,
             derived=BY_DURATION if usage.duration else SINCE_STEP,
@@ -143,16 +143,16 @@ class Attempts:
         )
         self._turns[place].append(usage)
         for call in turn.calls:
-            self._calls.add(place, call, self._call(event, running, call))
+            self._calls.add(place, call, self._begin_call_span(event, running, call))
 
-    def _call(self, event: ev.TurnTaken, running: Draft, call: ToolCall) -> Draft | None:
+    def _begin_call_span(self, event: ev.TurnTaken, running: Draft, call: ToolCall) -> Draft | None:
         """Begin a tool call; the calls that hand in are none, unless they are sent back."""
         if call.name in FINISHING:
             return None
         of = {"call": call.id, "arguments": call.arguments, "derived": SINCE_TURN}
-        return self._book.begin("tool", call.name, running["lane"], event.at, **_of(event, running), **of)
+        return self._book.begin("tool", call.name, running["lane"], event.at, **_span_fields(event, running), **of)
 
-    def _intent(self, event: ev.ToolStarted, place: Place) -> None:
+    def _record_intent(self, event: ev.ToolStarted, place: Place) -> None:
         draft = self._calls.find(place, event.call)
         if draft is not None:
             draft.set(start=max(draft["start"], event.at), derived="", words=event.what)
@@ -163,7 +163,9 @@ class Attempts:
         if draft is None:
             of = {"call": event.reply.call_id, "arguments": call.arguments if call else {}, "derived": SINCE_STEP}
             name = call.name if call else "a tool"
-            draft = self._book.begin("tool", name, running["lane"], running.before, **_of(event, running), **of)
+            draft = self._book.begin(
+                "tool", name, running["lane"], running.before, **_span_fields(event, running), **of
+            )
         failed = event.reply.failed
         words = draft.get("words") or ("failed" if failed else "returned")
         said = {"text": event.reply.text, "words": words, "reason": event.reply.text[:300] if failed else ""}
@@ -177,7 +179,7 @@ class Attempts:
 
     # ---------------------------------------------------------------- ends
 
-    def _over(
+    def _end_by_outcome(
         self,
         event: ev.ResultReturned | ev.AttemptFailed | ev.Escalated,
         running: Draft,
@@ -198,28 +200,30 @@ class Attempts:
             case ev.AttemptFailed():
                 fields = {"outcome": event.kind, "reason": event.message, "words": event.message}
                 if event.kind in SILENT and not self._calls.drafts(place):
-                    self._no_turn(event, running, left)
+                    self._record_lost_calls(event, running, left)
                     left = None
             case ev.Escalated(escalation=said):
                 fields = {"outcome": said.reason, "reason": said.message, "words": said.message}
                 fields["text"] = said.partial_result.content if said.partial_result else ""
                 state = "done" if said.reason == "ambiguous_input" else state  # it came to a question, as it should
-        self._end(place, event.at)
+        self._end_attempt_span(place, event.at)
         self._book.close(running, event.at, state, **fields, usage=left)
 
-    def _no_turn(self, event: ev.AttemptFailed, running: Draft, usage: Any) -> None:
+    def _record_lost_calls(self, event: ev.AttemptFailed, running: Draft, usage: Any) -> None:
         """Tell of model calls that brought no turn."""
         of = {"words": event.message, "reason": event.message, "outcome": event.kind, "derived": SINCE_STEP}
         named = usage.model if usage is not None else ""
         told = {"model": named, "tier": running["tier"], "usage": usage}
         times = (running.before, event.at)
-        self._book.add("chat", named or "model", running["lane"], times, "failed", **_of(event, running), **of, **told)
+        self._book.add(
+            "chat", named or "model", running["lane"], times, "failed", **_span_fields(event, running), **of, **told
+        )
 
     def _stop(self, running: Draft, place: Place, why: str) -> None:
-        self._end(place, self._book.at)
+        self._end_attempt_span(place, self._book.at)
         self._book.close(running, self._book.at, "stopped", reason=why)
 
-    def _end(self, place: Place, at: float) -> None:
+    def _end_attempt_span(self, place: Place, at: float) -> None:
         for draft in self._calls.end(place):
             self._book.close(draft, at, "stopped")
         self._running.pop(place, None)
@@ -233,7 +237,7 @@ class Attempts:
                 continue
             gone = work is None or work.state in SETTLED or work.state == "pending" or work.attempt > running["attempt"]
             if gone or over:
-                self._stop(running, place, _why_stopped(ask, work))
+                self._stop(running, place, _explain_stop(ask, work))
         for place, draft in [*self._subtasks.items()]:
             if place[0] == ask.id:
                 self._settle_subtask(ask, place, draft, over=over)
@@ -262,7 +266,7 @@ class Attempts:
             place = (ask.id, name)
             if work.state != "in_progress" or not work.attempt or place in self._running:
                 continue
-            self._begin(ask, work, place, self._book.at, GONE_ON)
+            self._begin_attempt_span(ask, work, place, self._book.at, GONE_ON)
 
     def tell_untouched(self, ask: Ask) -> None:
         """Tell, once each, of subtasks that ended without an attempt: skipped, or taken over as they stood."""
@@ -278,11 +282,11 @@ class Attempts:
                 draft.set(words="not needed" if work.dropped else f"{work.state}: {work.reason}")
 
 
-def _of(event: ev.OfAttempt, running: Draft) -> dict[str, Any]:
+def _span_fields(event: ev.OfAttempt, running: Draft) -> dict[str, Any]:
     return {"parent": running["id"], "request": event.request, "subtask": event.subtask, "attempt": event.attempt}
 
 
-def _why_stopped(ask: Ask, work: Work | None) -> str:
+def _explain_stop(ask: Ask, work: Work | None) -> str:
     if ask.cancelled_by:
         return "a person stopped it"
     return work.reason if work is not None else ""

@@ -18,20 +18,20 @@ def fitting_cap(value: Any, most: int) -> int:
     It is the lowest of `CAPS` if even that is too many: the number of texts is bounded elsewhere. Those that are short
     by any of them do not count.
     """
-    lengths = [length for length in _lengths(value) if length > CAPS[-1]]
+    lengths = [length for length in _iterate_lengths(value) if length > CAPS[-1]]
     return next((cap for cap in CAPS if sum(min(length, cap) for length in lengths) <= most), CAPS[-1])
 
 
-def _lengths(value: Any) -> Iterator[int]:
+def _iterate_lengths(value: Any) -> Iterator[int]:
     if isinstance(value, str):
         yield len(value)
     elif isinstance(value, dict):
         for name, one in value.items():
             yield len(str(name))
-            yield from _lengths(one)
+            yield from _iterate_lengths(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from _lengths(one)
+            yield from _iterate_lengths(one)
 
 
 def cut(text: str, cap: int) -> str:

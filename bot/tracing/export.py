@@ -40,7 +40,7 @@ def export(trace: Trace, *, events: bool = True) -> dict[str, Any]:
         "team": trace.team,
         "job": trace.job,
         "state": trace.state,
-        **_lacks(trace),
+        **_find_gaps(trace),
         **({"budgets": list(trace.budgets)} if trace.budgets else {}),
         "requests": [cut_all(request_json(one), max(cap, LEAST_ASKED)) for one in trace.requests],
         "spans": cut_all(spans, cap),
@@ -53,7 +53,7 @@ def dump_trace(trace: Trace) -> str:
     return json.dumps(export(trace), indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
-def _lacks(trace: Trace) -> dict[str, Any]:
+def _find_gaps(trace: Trace) -> dict[str, Any]:
     """Say what is missing from a trace."""
     lacks: dict[str, Any] = {}
     if trace.unreadable:

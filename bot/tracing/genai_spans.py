@@ -71,7 +71,7 @@ class Sending:
         """Give them as the SDK has them."""
         known = {span.id for span in spans}
         origin = Origin(team, job, self._resource, self._scope, self._provider, self._names, self._contents)
-        return [_readable(span, origin, known) for span in spans if span.end is not None]
+        return [_make_readable_span(span, origin, known) for span in spans if span.end is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,36 +98,36 @@ def trace_id(team: str, job: str, request: str) -> int:
     return int.from_bytes(sha256(f"{team}/{job}/{request}".encode()).digest()[:16], "big") or 1
 
 
-def _context(span_id: str, request: str, origin: Origin) -> SpanContext:
+def _span_context(span_id: str, request: str, origin: Origin) -> SpanContext:
     digest = sha256(f"{origin.team}/{origin.job}/{span_id}".encode()).digest()
     number = int.from_bytes(digest[:8], "big") or 1
     return SpanContext(trace_id(origin.team, origin.job, request), number, is_remote=False, trace_flags=_SAMPLED)
 
 
-def _readable(span: Span, origin: Origin, known: set[str]) -> ReadableSpan:
+def _make_readable_span(span: Span, origin: Origin, known: set[str]) -> ReadableSpan:
     end = span.end if span.end is not None else span.start
     failed = span.state == "failed"
     why = span.reason if failed and origin.contents else None
     return ReadableSpan(
-        name=_name(span, origin),
-        context=_context(span.id, span.request, origin),
-        parent=_context(span.parent, span.request, origin) if span.parent in known else None,
+        name=_span_name(span, origin),
+        context=_span_context(span.id, span.request, origin),
+        parent=_span_context(span.parent, span.request, origin) if span.parent in known else None,
         resource=origin.resource,
         instrumentation_scope=origin.scope,
-        attributes=_attributes(span, origin),
-        events=tuple(_decisions(span, origin)),
+        attributes=_span_attributes(span, origin),
+        events=tuple(_policy_events(span, origin)),
         kind=SpanKind.CLIENT if span.kind == "chat" else SpanKind.INTERNAL,
         status=Status(StatusCode.ERROR, why) if failed else Status(StatusCode.UNSET),
-        start_time=_nanoseconds(span.start),
-        end_time=_nanoseconds(max(end, span.start)),
+        start_time=_to_nanoseconds(span.start),
+        end_time=_to_nanoseconds(max(end, span.start)),
     )
 
 
-def _nanoseconds(seconds: float) -> int:
+def _to_nanoseconds(seconds: float) -> int:
     return round(seconds * 1_000_000) * 1_000
 
 
-def _name(span: Span, origin: Origin) -> str:
+def _span_name(span: Span, origin: Origin) -> str:
     """Name a span as the conventions do. Titles and requests are contents, and never stand in a name."""
     match span.kind:
         case "request":
@@ -147,11 +147,11 @@ def _name(span: Span, origin: Origin) -> str:
     return span.kind
 
 
-def _attributes(span: Span, origin: Origin) -> Values:
+def _span_attributes(span: Span, origin: Origin) -> Values:
     found: dict[str, Any] = {
         "gen_ai.operation.name": _OPERATIONS.get(span.kind),
         "gen_ai.conversation.id": origin.job,
-        "gen_ai.agent.name": _agent(span, origin),
+        "gen_ai.agent.name": _agent_name(span, origin),
         "leadhand.kind": span.kind,
         "leadhand.state": span.state,
         "leadhand.outcome": span.outcome,
@@ -172,11 +172,11 @@ def _attributes(span: Span, origin: Origin) -> Values:
     if span.usage is not None:
         found |= _usage_attributes(span.usage, span.model, origin.provider)
     if origin.contents:
-        found |= _contents(span)
+        found |= _span_contents(span)
     return {name: value for name, value in found.items() if value not in {None, ""}}
 
 
-def _agent(span: Span, origin: Origin) -> str:
+def _agent_name(span: Span, origin: Origin) -> str:
     if span.kind == "request":
         return "leadhand"
     return span.lane if span.lane == SUPERVISORS_LANE else origin.sendable_name(span.lane)
@@ -194,38 +194,38 @@ def _usage_attributes(usage: Usage, model: str, provider: str) -> Mapping[str, A
     }
 
 
-def _contents(span: Span) -> Mapping[str, Any]:
+def _span_contents(span: Span) -> Mapping[str, Any]:
     """Give what was said, where it is asked for: arguments and replies of tools, briefs, words of models."""
-    found: dict[str, Any] = {"leadhand.words": _cut(span.words), "leadhand.reason": _cut(span.reason)}
+    found: dict[str, Any] = {"leadhand.words": _cut_content(span.words), "leadhand.reason": _cut_content(span.reason)}
     if span.kind == "tool":
         arguments = json.dumps(dict(span.arguments), ensure_ascii=False)
-        call = {"gen_ai.tool.call.id": span.call, "gen_ai.tool.call.arguments": _cut(arguments)}
-        return found | call | {"gen_ai.tool.call.result": _cut(span.text)}
+        call = {"gen_ai.tool.call.id": span.call, "gen_ai.tool.call.arguments": _cut_content(arguments)}
+        return found | call | {"gen_ai.tool.call.result": _cut_content(span.text)}
     if span.kind not in {"request", "attempt", "chat"}:
         return found  # what a part was given and gave is told by the attempts at it
     if span.brief:
-        found["gen_ai.input.messages"] = _message("user", span.brief)
+        found["gen_ai.input.messages"] = _message_json("user", span.brief)
     if span.text:
-        found["gen_ai.output.messages"] = _message("assistant", span.text)
+        found["gen_ai.output.messages"] = _message_json("assistant", span.text)
     return found
 
 
-def _message(role: str, text: str) -> str:
+def _message_json(role: str, text: str) -> str:
     """Write one message in the form of the conventions."""
-    return json.dumps([{"role": role, "parts": [{"type": "text", "content": _cut(text)}]}], ensure_ascii=False)
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": _cut_content(text)}]}], ensure_ascii=False)
 
 
-def _cut(text: str) -> str:
+def _cut_content(text: str) -> str:
     return text if len(text) <= MOST_CONTENT else f"{text[:MOST_CONTENT]} [{len(text) - MOST_CONTENT} characters more]"
 
 
-def _decisions(span: Span, origin: Origin) -> list[Event]:
+def _policy_events(span: Span, origin: Origin) -> list[Event]:
     """Tell what policy decided when a span ended; the reason is a content."""
     return [
         Event(
             "leadhand.decision",
-            {"leadhand.decision": one.what, **({"leadhand.reason": _cut(one.why)} if origin.contents else {})},
-            _nanoseconds(one.at),
+            {"leadhand.decision": one.what, **({"leadhand.reason": _cut_content(one.why)} if origin.contents else {})},
+            _to_nanoseconds(one.at),
         )
         for one in span.decisions
     ]

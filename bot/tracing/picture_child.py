@@ -59,7 +59,7 @@ def png(request: dict[str, Any]) -> bytes:
     from specialists.tools.charts.font_list import drawing_fonts  # noqa: PLC0415 - the same
 
     fonts = drawing_fonts()
-    drawn = [letter for letter in request["title"] if any(_has(file, letter) for _, file in fonts)]
+    drawn = [letter for letter in request["title"] if any(_font_has_letter(file, letter) for _, file in fonts)]
     if len(drawn) < _LETTERS_LEFT * len(request["title"]):
         request = {**request, "title": request["otherwise"]}
     style = {
@@ -69,7 +69,7 @@ def png(request: dict[str, Any]) -> bytes:
         "text.color": INK,
     }
     with rc_context(style):  # type: ignore[arg-type]  # the names of settings are literals in its types
-        height = min(_MOST_HEIGHT, 700 + sum(64 + sum(map(_height, lane["rows"])) for lane in request["lanes"]))
+        height = min(_MOST_HEIGHT, 700 + sum(64 + sum(map(_row_height, lane["rows"])) for lane in request["lanes"]))
         figure = Figure(figsize=(request["width"] / _PIXELS, height / _PIXELS), dpi=_PIXELS, facecolor=GROUND)
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -98,16 +98,16 @@ class _Drawing:
 
     def head(self, request: dict[str, Any]) -> None:
         """Draw the request, its figures, and the time one by one against side by side."""
-        self._paragraph(request["title"] or request["otherwise"], 40, bold=True, most=3)
-        self._paragraph(request["facts"], 28, MUTED)
+        self._draw_paragraph(request["title"] or request["otherwise"], 40, bold=True, most=3)
+        self._draw_paragraph(request["facts"], 28, MUTED)
         for note in request["notes"]:
-            self._paragraph(note, 28, _WAIT)
+            self._draw_paragraph(note, 28, _WAIT)
         if request["gain"]:
-            self._paragraph(request["gain"], 32, bold=True)
+            self._draw_paragraph(request["gain"], 32, bold=True)
         for words, share, style in request["compared"]:
             begin = self._left + 400
-            self._text(self._left, self.y + 12, words, 28)
-            self._bar(begin, begin + share * (self._right - begin), self.y, style, height=26)
+            self._draw_text(self._left, self.y + 12, words, 28)
+            self._draw_bar(begin, begin + share * (self._right - begin), self.y, style, height=26)
             self.y += 42
         self.y += 30
 
@@ -116,30 +116,30 @@ class _Drawing:
         width = self._right - self._left
         for place, words in request["ticks"]:
             side = "left" if place == 0 else "right" if place == 1 else "center"
-            self._text(self._left + place * width, self.y, words, 26, MUTED, side=side)
+            self._draw_text(self._left + place * width, self.y, words, 26, MUTED, side=side)
         self.y += 30
         breaks = [(self._left + (begin + end) / 2 * width, words) for begin, end, words in request["breaks"]]
         for x, words in breaks:
             side = "left" if x < self._left + 90 else "right" if x > self._right - 90 else "center"
-            self._text(x, self.y + 6, words, 26, _WAIT, side=side)
+            self._draw_text(x, self.y + 6, words, 26, _WAIT, side=side)
         self.y += 36 if breaks else 0
         marks = [self._left + place * width for place, _ in request["ticks"]]
         for lane in request["lanes"]:
-            self._lane(lane, marks, [x for x, _ in breaks])
+            self._draw_lane(lane, marks, [x for x, _ in breaks])
 
-    def _lane(self, lane: dict[str, Any], marks: list[float], breaks: list[float]) -> None:
+    def _draw_lane(self, lane: dict[str, Any], marks: list[float], breaks: list[float]) -> None:
         self._axes.hlines(self.y, self._left, self._right, color=LINE)
-        self._text(self._left, self.y + 28, lane["name"], 30, bold=True)
-        self._text(self._right, self.y + 28, lane["facts"], 26, MUTED, side="right")
+        self._draw_text(self._left, self.y + 28, lane["name"], 30, bold=True)
+        self._draw_text(self._right, self.y + 28, lane["facts"], 26, MUTED, side="right")
         self.y += 56
-        bottom = self.y + sum(map(_height, lane["rows"])) - 4
+        bottom = self.y + sum(map(_row_height, lane["rows"])) - 4
         self._axes.vlines(marks, self.y - 2, bottom, color=LINE, zorder=0)
         self._axes.vlines(breaks, self.y - 4, bottom, color=_WAIT, linestyle=(0, (1, 2)), linewidth=4)
         for row in lane["rows"]:
             for bar in row:
                 ends = self._left + bar["from"], self._left + bar["to"]
-                self._bar(*ends, self.y, bar["style"], critical=bar["critical"], state=bar["state"])
-            self.y += _height(row)
+                self._draw_bar(*ends, self.y, bar["style"], critical=bar["critical"], state=bar["state"])
+            self.y += _row_height(row)
         self.y += 8
 
     def legend(self, entries: list[list[str]]) -> None:
@@ -150,28 +150,28 @@ class _Drawing:
         for place, (style, words) in enumerate(entries):
             x = self._left + (place % 2) * half
             critical = style == "critical"
-            self._bar(x, x + 60, self.y, "work" if critical else style, height=28, critical=critical)
-            self._text(x + 74, self.y + 14, words, 26, MUTED)
+            self._draw_bar(x, x + 60, self.y, "work" if critical else style, height=28, critical=critical)
+            self._draw_text(x + 74, self.y + 14, words, 26, MUTED)
             self.y += 46 if place % 2 or place == len(entries) - 1 else 0
 
     # ---------------------------------------------------------------- parts
 
-    def _text(
+    def _draw_text(
         self, x: float, y: float, words: str, size: int, ink: str = INK, *, bold: bool = False, side: str = "left"
     ) -> None:
         weight = "bold" if bold else "normal"
         points = size * 0.72  # of an inch of a hundred pixels
         self._axes.text(x, y, words, size=points, color=ink, weight=weight, ha=side, va="center", clip_on=True)
 
-    def _paragraph(self, words: str, size: int, ink: str = INK, *, bold: bool = False, most: int = 2) -> None:
+    def _draw_paragraph(self, words: str, size: int, ink: str = INK, *, bold: bool = False, most: int = 2) -> None:
         """Write a text in as many lines as it takes, `most` at the most."""
         letters = int((self._right - self._left) / (size * (0.58 if bold else 0.53)))
         for line in textwrap.wrap(words, letters, max_lines=most, placeholder=" …"):
-            self._text(self._left, self.y + size / 2, line, size, ink, bold=bold)
+            self._draw_text(self._left, self.y + size / 2, line, size, ink, bold=bold)
             self.y += size * 1.35
         self.y += 8
 
-    def _bar(
+    def _draw_bar(
         self, x0: float, x1: float, y: float, style: str, *, height: int = _BAR, critical: bool = False, state: str = ""
     ) -> None:
         ground, edge, hatch, dashes, sign = _STYLES[style]
@@ -202,11 +202,11 @@ class _Drawing:
             self._axes.vlines(x1 + 5, y, y + height, color=INK, linestyle=":", linewidth=3)
 
 
-def _has(file: str, letter: str) -> bool:
+def _font_has_letter(file: str, letter: str) -> bool:
     from matplotlib.font_manager import get_font  # noqa: PLC0415 - after the limits
 
     return bool(get_font(file).get_char_index(ord(letter)))
 
 
-def _height(row: list[dict[str, Any]]) -> int:
+def _row_height(row: list[dict[str, Any]]) -> int:
     return _THIN + 20 if row and all(bar["style"] == "crew" for bar in row) else _ROW

@@ -94,8 +94,8 @@ def picture_of(trace: Trace) -> dict[str, Any]:
     end = figures.end if figures.end is not None else max([trace.until, *(one.end or one.start for one in spans)])
     scale = scale_of(trace.of(figures.id), figures.start, end)
     crews = crews_of(trace.of(figures.id))
-    shown, rest = _chosen(figures.lanes, spans)
-    lanes = [_lane(lane, spans, scale, end, crews) for lane in shown]
+    shown, rest = _choose_lanes(figures.lanes, spans)
+    lanes = [_lay_out_lane(lane, spans, scale, end, crews) for lane in shown]
     if rest:
         lanes.append(_merge_lanes(rest, spans, scale, end))
     return {
@@ -103,14 +103,14 @@ def picture_of(trace: Trace) -> dict[str, Any]:
         "margin": MARGIN,
         "title": " ".join(figures.text.split())[:200],
         "otherwise": f"Job {trace.job}",
-        "facts": _facts(trace, figures, end),
+        "facts": _describe_request(trace, figures, end),
         "gain": figures.gain,
         "compared": _compare_times(figures),
-        "ticks": [[0, "0"], *([place, took(scale.time(place) - figures.start)] for place in _ticks(scale))],
+        "ticks": [[0, "0"], *([place, took(scale.time(place) - figures.start)] for place in _choose_ticks(scale))],
         "breaks": [[one, other, f"// {took(seconds)}"] for one, other, seconds in scale.breaks],
         "lanes": lanes,
-        "legend": _legend(lanes),
-        "notes": _notes(trace),
+        "legend": _make_legend(lanes),
+        "notes": _list_notes(trace),
     }
 
 
@@ -125,14 +125,14 @@ def describe_picture(trace: Trace) -> str:
     return cut(". ".join(part for part in parts if part), MOST_DESCRIBED)
 
 
-def _ticks(scale: TimeScale) -> list[float]:
+def _choose_ticks(scale: TimeScale) -> list[float]:
     """Return where the axis has its marks: the parts of its length, but for those inside a break."""
     broken = [(begin, end) for begin, end, _ in scale.breaks]
     places = [part / TICKS for part in range(1, TICKS + 1)]
     return [place for place in places if not any(begin < place < end for begin, end in broken)]
 
 
-def _facts(trace: Trace, figures: RequestFigures, end: float) -> str:
+def _describe_request(trace: Trace, figures: RequestFigures, end: float) -> str:
     took_so = took((figures.written or end) - figures.start)
     state = STATES.get(figures.state, figures.state)
     parts = [state, took_so, tokens(figures.usage), dollars(figures.usage), f"job {trace.job}"]
@@ -149,7 +149,7 @@ def _compare_times(figures: RequestFigures) -> list[list[Any]]:
     return [[f"{name}: {took(seconds)}", seconds / most, style] for name, seconds, style in pairs]
 
 
-def _notes(trace: Trace) -> list[str]:
+def _list_notes(trace: Trace) -> list[str]:
     notes = []
     if len(trace.requests) > 1:
         notes.append(f"The last of {len(trace.requests)} requests in this thread.")
@@ -158,13 +158,13 @@ def _notes(trace: Trace) -> list[str]:
     return notes
 
 
-def _legend(lanes: Sequence[dict[str, Any]]) -> list[list[str]]:
+def _make_legend(lanes: Sequence[dict[str, Any]]) -> list[list[str]]:
     bars = [bar for lane in lanes for row in lane["rows"] for bar in row]
     used = {bar["style"] for bar in bars} | {"critical" for bar in bars if bar["critical"]}
     return [[style, words] for style, words in LEGEND if style in used]
 
 
-def _chosen(lanes: Sequence[Lane], spans: Sequence[Span]) -> tuple[list[Lane], list[Lane]]:
+def _choose_lanes(lanes: Sequence[Lane], spans: Sequence[Span]) -> tuple[list[Lane], list[Lane]]:
     """Choose the lanes to show, in their order: the supervisor's, those that the end waited for, the busiest."""
     if len(lanes) <= MOST_LANES:
         return [*lanes], []
@@ -177,7 +177,9 @@ def _chosen(lanes: Sequence[Lane], spans: Sequence[Span]) -> tuple[list[Lane], l
     return [lane for lane in lanes if lane.name in kept], [lane for lane in lanes if lane.name not in kept]
 
 
-def _lane(lane: Lane, spans: Sequence[Span], scale: TimeScale, end: float, crews: frozenset[str]) -> dict[str, Any]:
+def _lay_out_lane(
+    lane: Lane, spans: Sequence[Span], scale: TimeScale, end: float, crews: frozenset[str]
+) -> dict[str, Any]:
     own = [one for one in spans if one.lane == lane.name]
     inside = {one.id: one.parent for one in own if one.kind == "wait" and one.parent.startswith("attempt")}
     rows: list[list[dict[str, Any]]] = [[]]
@@ -194,7 +196,7 @@ def _lane(lane: Lane, spans: Sequence[Span], scale: TimeScale, end: float, crews
             until[place] = max(until[place], close)
             places[one.id] = place
         rows += [[] for _ in range(place + 1 - len(rows))]
-        rows[place].append(_bar(one, scale, close, crew=one.id in crews))
+        rows[place].append(_lay_out_bar(one, scale, close, crew=one.id in crews))
     names = lane.name.split(SLASH)
     return {
         "name": f"{INSIDE} " * (len(names) - 1) + names[-1],
@@ -212,7 +214,7 @@ def _lane_facts(lane: Lane) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _bar(span: Span, scale: TimeScale, close: float, *, crew: bool = False) -> dict[str, Any]:
+def _lay_out_bar(span: Span, scale: TimeScale, close: float, *, crew: bool = False) -> dict[str, Any]:
     style: str = "lead" if span.kind in _LEADS else "work" if span.kind == "attempt" else span.kind
     if crew:
         style = "crew"
@@ -247,7 +249,7 @@ def _merge_lanes(rest: Sequence[Lane], spans: Sequence[Span], scale: TimeScale, 
     worked = [one for one in spans if one.lane in names and one.kind == "attempt"]
     row: list[dict[str, Any]] = []
     for one in sorted(worked, key=lambda each: each.start):
-        bar = _bar(one, scale, end if one.end is None else one.end) | {"style": "many", "critical": False}
+        bar = _lay_out_bar(one, scale, end if one.end is None else one.end) | {"style": "many", "critical": False}
         if row and bar["from"] <= row[-1]["to"] + _NEAR:
             row[-1] = {**row[-1], "to": max(row[-1]["to"], bar["to"])}
         else:

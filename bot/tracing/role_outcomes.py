@@ -59,7 +59,7 @@ def outcome_of(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C9
         case ev.MessageSorted():
             return "done", {"outcome": event.aim, "words": f"taken as {event.aim} by {event.by}", "reason": event.why}
         case _:
-            return _told_of_answer(event)
+            return _read_answer_outcome(event)
 
 
 def _list_subtasks(plan: Plan) -> str:
@@ -67,7 +67,7 @@ def _list_subtasks(plan: Plan) -> str:
     return "\n".join(f"{one.id}: {one.title} · {one.specialist}{after[one.id]}" for one in plan.subtasks)
 
 
-def _told_of_answer(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:
+def _read_answer_outcome(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:
     match event:
         case ev.AnswerVerified():
             refuted = "; ".join(one.sentence for one in event.refuted)

@@ -48,14 +48,14 @@ class Roles:
         """End the step that this event reports. Where the event does not name it, `settle` finds out which it was."""
         self._unnamed = None
         for key, draft in [*self._open.items()]:
-            if _reports(event, key):
+            if _is_report_of(event, key):
                 del self._open[key]
                 self._close(draft, key, event)
                 return
         if isinstance(event, ev.OfRequest) and not isinstance(event, ev.OfAttempt):
             self._unnamed = event
 
-    def _late(self, event: Any) -> None:
+    def _record_late_step(self, event: Any) -> None:
         """Tell of a step that this release would not have called for, or that came to nothing: it was paid for."""
         within = getattr(event, "within", "")
         start = event.at - _usage_of(event).duration
@@ -90,18 +90,18 @@ class Roles:
     def settle(self, job: Job, at: float) -> None:
         """Begin what is called for from now on, and end what no longer is."""
         effects, _ = outstanding(job, at)
-        now = {key: one for one in effects if (key := self._key(one)) is not None}
+        now = {key: one for one in effects if (key := self._step_key(one)) is not None}
         for key in [key for key in self._open if key not in now]:
-            self._end(key, self._open.pop(key))
+            self._end_step(key, self._open.pop(key))
         if self._unnamed is not None and has_usage(_usage_of(self._unnamed)):
-            self._late(self._unnamed)
+            self._record_late_step(self._unnamed)
         for key, effect in now.items():
             if key not in self._open:
                 ask = job.ask(key.request)
-                self._open[key] = self._begin(key, effect, ask)
+                self._open[key] = self._begin_step(key, effect, ask)
         self._note_ready(effects)
 
-    def _end(self, key: Key, draft: Draft) -> None:
+    def _end_step(self, key: Key, draft: Draft) -> None:
         """End a step that is called for no more: by the event that reports it, or by something else."""
         event = self._unnamed
         place = (event.request, getattr(event, "within", None)) if event is not None else ()
@@ -111,12 +111,12 @@ class Roles:
             return
         self._book.close(draft, self._book.at, "stopped", words="it was called for no more")
 
-    def _key(self, effect: ef.Effect) -> Key | None:
+    def _step_key(self, effect: ef.Effect) -> Key | None:
         """Name the step that an effect is; None if it is none. A crew plans within an attempt that has begun."""
         inner = effect.within if isinstance(effect, ef.MakePlan) else ""
         if inner and self._attempts.attempt(effect.request, inner) is None:
             return None
-        return _key(effect)
+        return _step_key(effect)
 
     def _note_ready(self, effects: list[ef.Effect]) -> None:
         ready = {(one.request, name) for one in effects if isinstance(one, ef.OfRun) and (name := _place_of(one))}
@@ -129,7 +129,7 @@ class Roles:
                 if crew is not None:
                     self.handed_up.setdefault(crew["id"], self._book.cause(self._book.seq))
 
-    def _begin(self, key: Key, effect: ef.Effect, ask: Ask | None) -> Draft:
+    def _begin_step(self, key: Key, effect: ef.Effect, ask: Ask | None) -> Draft:
         lane, parent = SUPERVISORS_LANE, ""
         work = ask.work.get(key.subtask) if ask is not None and key.kind == "refine" else None
         if ask is not None and work is not None:
@@ -181,7 +181,7 @@ _KINDS: dict[type, SpanKind] = {
 """The kinds of the steps of roles; that of all others is `synthesis`."""
 
 
-def _key(effect: ef.Effect) -> Key | None:
+def _step_key(effect: ef.Effect) -> Key | None:
     if isinstance(effect, ef.GatherMaterial):
         return Key("gather", "reader", effect.request)
     if isinstance(effect, ef.Post):
@@ -211,7 +211,7 @@ def _name_post(request: str, key: str) -> str:
 _ANSWERING = frozenset({"synthesizer", "selector", "planner"})
 
 
-def _reports(event: ev.Event, key: Key) -> bool:  # noqa: C901, PLR0911 - one line for each kind of event
+def _is_report_of(event: ev.Event, key: Key) -> bool:  # noqa: C901, PLR0911 - one line for each kind of event
     of = (key.kind, key.role, key.request)
     match event:
         case ev.MaterialGathered():

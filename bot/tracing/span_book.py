@@ -106,7 +106,7 @@ class SpanBook:
     def decide(self, decisions: Iterable[Decision]) -> None:
         """Put each decision of the present entry to the span that it is about."""
         for one in decisions:
-            about = _about(self.ended_here, one) or _about(self.begun_here, one)
+            about = _find_decision_span(self.ended_here, one) or _find_decision_span(self.begun_here, one)
             if about is not None:
                 about.set(decisions=(*about.get("decisions", ()), one))
 
@@ -116,10 +116,10 @@ class SpanBook:
         for name, draft in self.drafts.items():
             depth[name] = depth.get(draft.get("parent"), -1) + 1
         order = sorted(self.drafts, key=lambda name: (self.drafts[name]["start"], depth[name]))
-        return _after_parents([self.drafts[name].span() for name in order])
+        return _order_after_parents([self.drafts[name].span() for name in order])
 
 
-def _after_parents(found: list[Span]) -> tuple[Span, ...]:
+def _order_after_parents(found: list[Span]) -> tuple[Span, ...]:
     """Put spans whose parent began later by some clock behind it."""
     there: set[str] = set()
     done: list[Span] = []
@@ -138,7 +138,7 @@ def _after_parents(found: list[Span]) -> tuple[Span, ...]:
     return tuple(done)
 
 
-def _about(drafts: list[Draft], decision: Decision) -> Draft | None:
+def _find_decision_span(drafts: list[Draft], decision: Decision) -> Draft | None:
     there = [one for one in drafts if one["kind"] in _TELLING and one.get("subtask") == decision.subtask]
     return min(there, key=lambda one: _TELLING.index(one["kind"]), default=None)
 

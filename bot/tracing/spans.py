@@ -38,7 +38,7 @@ def mark(found: Sequence[Span], handed_up: Mapping[str, str]) -> tuple[Span, ...
             last[one.request] = one
     path: set[str] = set()
     for end in last.values():
-        _follow(end.id, by_id, handed_up, path)
+        _collect_path(end.id, by_id, handed_up, path)
     for name in [*path]:
         path |= {one.id for one in below.get(name, ()) if one.kind == "wait"}
     for request in {by_id[name].request for name in path}:
@@ -53,13 +53,13 @@ def _rank(one: Span | None) -> tuple[bool, float]:
     return (one.kind == "post" and one.name == _LAST, one.end if one.end is not None else float("inf"))
 
 
-def _follow(name: str, by_id: Mapping[str, Span], handed_up: Mapping[str, str], path: set[str]) -> None:
+def _collect_path(name: str, by_id: Mapping[str, Span], handed_up: Mapping[str, str], path: set[str]) -> None:
     while name and name not in path:
         path.add(name)
         here = by_id[name]
         inside = handed_up.get(name, "")
         if inside and inside not in path:
-            _follow(inside, by_id, handed_up, path)
+            _collect_path(inside, by_id, handed_up, path)
         around = by_id.get(here.parent)
         name = here.after or (around.id if around is not None and around.kind == "attempt" else "")
 

@@ -70,7 +70,7 @@ def walk(entries: Sequence[Entry], own: frozenset[str] | None = None) -> Iterato
             yield Walked(entry, None, job, None)
             continue
         quiet = isinstance(event, CHECKPOINTS)
-        yield Walked(entry, event, job, after, () if quiet else _new_decisions(job, after, own))
+        yield Walked(entry, event, job, after, () if quiet else _list_new_decisions(job, after, own))
         job = after
 
 
@@ -86,10 +86,12 @@ def events_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
 
     An entry that is no JSON object stands as `unreadable` text.
     """
-    return [{"seq": step.entry.seq, **_event_json(step.entry.payload), **_decided_json(step.decided)} for step in steps]
+    return [
+        {"seq": step.entry.seq, **_event_json(step.entry.payload), **_decisions_json(step.decided)} for step in steps
+    ]
 
 
-def _new_decisions(before: Job | None, after: Job, own: frozenset[str] | None) -> tuple[Decision, ...]:
+def _list_new_decisions(before: Job | None, after: Job, own: frozenset[str] | None) -> tuple[Decision, ...]:
     new: list[Decision] = []
     there = before.asks if before is not None else ()
     for place, ask in enumerate(after.asks):
@@ -107,6 +109,6 @@ def _event_json(payload: str) -> dict[str, Any]:
     return event if isinstance(event, dict) else {"unreadable": payload}
 
 
-def _decided_json(decisions: Sequence[Decision]) -> dict[str, Any]:
+def _decisions_json(decisions: Sequence[Decision]) -> dict[str, Any]:
     decided = [{"subtask": one.subtask, "what": one.what, "why": one.why} for one in decisions]
     return {"decided": decided} if decided else {}

@@ -34,14 +34,14 @@ class TimeScale:
 
     def place(self, time: float) -> float:
         """Return where a time stands."""
-        return _between(self.times, self.places, time)
+        return _interpolate(self.times, self.places, time)
 
     def time(self, place: float) -> float:
         """Return the time that stands at a place."""
-        return _between(self.places, self.times, place)
+        return _interpolate(self.places, self.times, place)
 
 
-def _between(froms: Sequence[float], tos: Sequence[float], value: float) -> float:
+def _interpolate(froms: Sequence[float], tos: Sequence[float], value: float) -> float:
     """Go from one row of numbers to the other, in straight lines between its members."""
     if value <= froms[0]:
         return tos[0]
@@ -64,17 +64,17 @@ def scale_of(spans: Sequence[Span], start: float, end: float) -> TimeScale:
     busy: list[Stretch] = [(start, start), (end, end)]
     for one in spans:
         if (one.kind in BUSY or one.kind == "post") and one.id not in crews:
-            busy += _without((one.start, end if one.end is None else one.end), sorted(waits.get(one.id, ())))
+            busy += _cut_out((one.start, end if one.end is None else one.end), sorted(waits.get(one.id, ())))
     merged = _merge_stretches(
         (max(start, one), min(end, other)) for one, other in busy if other >= start and one <= end
     )
     worked = sum(other - one for one, other in merged)
     gaps = [(one[1], other[0]) for one, other in pairwise(merged)]
     broken = [one for one in gaps if one[1] - one[0] > max(LEAST_BREAK, _SHARE_BROKEN * worked)]
-    return _scale(start, end, broken, max(_SHARE_DRAWN * worked, 0.001))
+    return _make_scale(start, end, broken, max(_SHARE_DRAWN * worked, 0.001))
 
 
-def _without(stretch: Stretch, holes: Iterable[Stretch]) -> list[Stretch]:
+def _cut_out(stretch: Stretch, holes: Iterable[Stretch]) -> list[Stretch]:
     """Return a stretch of time without the holes in it, which come in order."""
     found, at = [], stretch[0]
     for begin, close in holes:
@@ -94,7 +94,7 @@ def _merge_stretches(stretches: Iterable[Stretch]) -> list[Stretch]:
     return found
 
 
-def _scale(start: float, end: float, broken: Sequence[Stretch], drawn: float) -> TimeScale:
+def _make_scale(start: float, end: float, broken: Sequence[Stretch], drawn: float) -> TimeScale:
     times, widths = [start], [0.0]
     for one, other in broken:
         for time, width in ((one, one - times[-1]), (other, drawn)):

@@ -30,14 +30,14 @@ _TITLE = 80
 
 def trace_page(trace: Trace) -> str:
     """Return the page."""
-    template, style, script = _parts()
+    template, style, script = _read_page_parts()
     first = trace.requests[-1].text if trace.requests else ""
     title = cut(" ".join(first.split()), _TITLE) or "a job"
     filled = {
-        "policy": _policy(style, script),
+        "policy": _content_policy(style, script),
         "title": html.escape(f"Trace of {trace.job}: {title}"),
         "style": style,
-        "trace": _data(_build_page_data(trace)),
+        "trace": _embed_json(_build_page_data(trace)),
         "script": script,
     }
     parts = template.split("{{")
@@ -69,7 +69,7 @@ def _lay_out_request(trace: Trace, figures: RequestFigures) -> dict[str, Any]:
     return {"state_words": STATES.get(figures.state, figures.state), "scale": placed}
 
 
-def _data(value: Any) -> str:
+def _embed_json(value: Any) -> str:
     """Return JSON that cannot end the element that it stands in, whatever its texts hold."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     text = text.encode("utf-8", "replace").decode()  # a half of a surrogate pair is no text
@@ -77,15 +77,15 @@ def _data(value: Any) -> str:
 
 
 @cache
-def _parts() -> tuple[str, str, str]:
+def _read_page_parts() -> tuple[str, str, str]:
     read = {name: (_PAGE / name).read_text(encoding="utf-8") for name in ("trace.html", "trace.css", *_SCRIPTS)}
     return read["trace.html"], read["trace.css"], "\n".join(read[name] for name in _SCRIPTS)
 
 
-def _policy(style: str, script: str) -> str:
-    allowed = f"script-src {_digest(script)}; style-src {_digest(style)}"
+def _content_policy(style: str, script: str) -> str:
+    allowed = f"script-src {_source_digest(script)}; style-src {_source_digest(style)}"
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def _digest(text: str) -> str:
+def _source_digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -47,9 +47,9 @@ class Waits:
             self._close_wait(key, self._asked.pop(key), ask)
         for key, question in open_now.items():
             if key not in self._asked:
-                self._asked[key] = self._ask(ask, key[1], question)
+                self._asked[key] = self._begin_wait_span(ask, key[1], question)
 
-    def _ask(self, ask: Ask, name: str, question: Question) -> Draft:
+    def _begin_wait_span(self, ask: Ask, name: str, question: Question) -> Draft:
         work = ask.work.get(name)
         kind = _kind_of(question)
         parent, lane = self._attempts.around(ask.id, ""), SUPERVISORS_LANE

@@ -108,14 +108,14 @@ def read_trace(
         if own is None or (one.event is not None and is_step_of(one.event, own, user)):
             steps.append(Step(one.entry, one.decided))
     spans = reader.spans()
-    shown = spans if own is None else _own(spans, own)
+    shown = spans if own is None else _select_spans(spans, own)
     return Trace(
         job=job or (found.id if found is not None else ""),
         team=team or (found.place.team if found is not None else ""),
         state=found.latest.state if found is not None and found.asks else "",
         steps=tuple(steps),
         spans=shown[:MOST_SPANS],
-        requests=_figures(found, shown, own),
+        requests=_sum_up_requests(found, shown, own),
         until=reader.until,
         broken=broken,
         unreadable=unreadable,
@@ -123,22 +123,22 @@ def read_trace(
     )
 
 
-def _own(spans: Iterable[Span], own: frozenset[str]) -> tuple[Span, ...]:
+def _select_spans(spans: Iterable[Span], own: frozenset[str]) -> tuple[Span, ...]:
     """Return the spans of some requests, and those that are about the job itself."""
     kept = [one for one in spans if one.request in own or (not one.request and one.kind != "sort")]
     there = {one.id for one in kept}
     return tuple(one if one.after in there or not one.after else replace(one, after="") for one in kept)
 
 
-def _figures(job: Job | None, spans: Sequence[Span], own: frozenset[str] | None) -> tuple[RequestFigures, ...]:
+def _sum_up_requests(job: Job | None, spans: Sequence[Span], own: frozenset[str] | None) -> tuple[RequestFigures, ...]:
     asks = [ask for ask in job.asks if own is None or ask.id in own] if job is not None else []
     of: dict[str, list[Span]] = {}
     for one in spans:
         of.setdefault(one.request, []).append(one)
-    return tuple(_of_request(ask, of.get(ask.id, [])) for ask in asks)
+    return tuple(_sum_up_request(ask, of.get(ask.id, [])) for ask in asks)
 
 
-def _of_request(ask: Ask, spans: Sequence[Span]) -> RequestFigures:
+def _sum_up_request(ask: Ask, spans: Sequence[Span]) -> RequestFigures:
     apart, together = side_by_side(ask)
     return RequestFigures(
         id=ask.id,
@@ -171,7 +171,7 @@ def lanes_of(spans: Sequence[Span]) -> tuple[Lane, ...]:
     names = sorted((name for name in of if name != SUPERVISORS_LANE), key=order)
     ordered = [name for name in (SUPERVISORS_LANE, *names) if name in of]
     crews = crews_of(spans)
-    return tuple(_lane(name, of[name], crews) for name in ordered)
+    return tuple(_sum_up_lane(name, of[name], crews) for name in ordered)
 
 
 def crews_of(spans: Sequence[Span]) -> frozenset[str]:
@@ -180,11 +180,11 @@ def crews_of(spans: Sequence[Span]) -> frozenset[str]:
     return frozenset(one.parent for one in spans if one.kind in {"subtask", "plan"} and one.parent in attempts)
 
 
-def _lane(name: str, spans: Sequence[Span], crews: frozenset[str]) -> Lane:
+def _sum_up_lane(name: str, spans: Sequence[Span], crews: frozenset[str]) -> Lane:
     """Sum up a lane. What a crew's attempt took is told by the lanes inside it; its own are its plans and answers."""
     attempts = [one for one in spans if one.kind == "attempt"]
-    worked = _times(one for one in spans if one.kind in BUSY and one.id not in crews)
-    waited = _times(one for one in spans if one.kind in {"wait", "pause"})
+    worked = _span_times(one for one in spans if one.kind in BUSY and one.id not in crews)
+    waited = _span_times(one for one in spans if one.kind in {"wait", "pause"})
     return Lane(
         name=name,
         usage=sum_usages(one.usage for one in spans),
@@ -195,7 +195,7 @@ def _lane(name: str, spans: Sequence[Span], crews: frozenset[str]) -> Lane:
     )
 
 
-def _times(spans: Iterable[Span]) -> list[tuple[float, float]]:
+def _span_times(spans: Iterable[Span]) -> list[tuple[float, float]]:
     return [(one.start, one.end) for one in spans if one.end is not None]
 
 

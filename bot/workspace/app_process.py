@@ -97,7 +97,7 @@ async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int
     def stop(number: signal.Signals) -> None:
         if stopping.is_set():
             send(signal.SIGKILL)
-        elif number is signal.SIGTERM or not _comes_from_terminal():
+        elif number is signal.SIGTERM or not _shares_terminal():
             send(number)
         stopping.set()
         loop.call_later(STOP_SECONDS, send, signal.SIGKILL)
@@ -112,7 +112,7 @@ async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int
     return code if code >= 0 else BY_SIGNAL - code
 
 
-def _comes_from_terminal() -> bool:
+def _shares_terminal() -> bool:
     """Return True if Ctrl-C reaches this process and the app alike, as it does in the foreground of a terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY)

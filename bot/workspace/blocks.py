@@ -184,14 +184,14 @@ def check_message_blocks(blocks: Any, *, rest: str = "") -> list[dict[str, Any]]
     complaints: Complaints = []
     items(by_type(lambda: IN_MESSAGE), MOST_IN_MESSAGE, least=0)(blocks, "/blocks", complaints)
     if not complaints:
-        _whole(blocks, complaints)
-        _unique(blocks, complaints)
+        _check_whole_message(blocks, complaints)
+        _check_block_ids(blocks, complaints)
     if complaints:
         raise Refusal("invalid_blocks", *complaints)
-    if sum(block["type"] == "table" for block, _ in _all(blocks)) > 1:
+    if sum(block["type"] == "table" for block, _ in _iterate_blocks(blocks)) > 1:
         raise Refusal("only_one_table_allowed")
     check_size(blocks, rest)
-    return _with_ids(blocks)
+    return _fill_ids(blocks)
 
 
 def check_size(blocks: list[dict[str, Any]], rest: str) -> None:
@@ -200,7 +200,7 @@ def check_size(blocks: list[dict[str, Any]], rest: str) -> None:
     Raises:
         Refusal: `msg_too_long`.
     """
-    tasks = [block for block, _ in _all(blocks) if is_task(block)]
+    tasks = [block for block, _ in _iterate_blocks(blocks) if is_task(block)]
     cards = sum(len(block.get("tasks") or ()) if block["type"] == "plan" else 1 for block in tasks)
     if cards:
         size = len(json.dumps(blocks, ensure_ascii=False).encode()) + len(rest.encode())
@@ -237,15 +237,15 @@ def check_view(view: Any) -> dict[str, Any]:
             view, "/view", complaints
         )
     if not complaints:
-        _contents(view["blocks"], complaints, "/view/blocks")
-        _unique(view["blocks"], complaints, "/view/blocks")
+        _check_contents(view["blocks"], complaints, "/view/blocks")
+        _check_block_ids(view["blocks"], complaints, "/view/blocks")
     if complaints:
         raise Refusal("invalid_arguments", *complaints)
-    return {**view, "blocks": _with_ids(view["blocks"])}
+    return {**view, "blocks": _fill_ids(view["blocks"])}
 
 
-def _whole(blocks: list[dict[str, Any]], complaints: Complaints) -> None:
-    found = [block for block, _ in _all(blocks)]
+def _check_whole_message(blocks: list[dict[str, Any]], complaints: Complaints) -> None:
+    found = [block for block, _ in _iterate_blocks(blocks)]
     if {"plan", "task_card"} <= {block["type"] for block in found}:
         complain(complaints, "plan and task_card cannot share a message", "/blocks")
     if sum(len(block["text"]) for block in found if block["type"] == "markdown") > MOST_MARKDOWN:
@@ -254,28 +254,28 @@ def _whole(blocks: list[dict[str, Any]], complaints: Complaints) -> None:
         )
     if sum(block["type"] == "data_visualization" for block in found) > MOST_CHARTS:
         complain(complaints, f"no more than {MOST_CHARTS} data_visualization blocks allowed", "/blocks")
-    _contents(blocks, complaints, "/blocks")
+    _check_contents(blocks, complaints, "/blocks")
 
 
-def _contents(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str) -> None:
+def _check_contents(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str) -> None:
     """Check for the parts of which a block must have at least one, and for parts that exclude each other."""
-    for block, place in _all(blocks, pointer):
+    for block, place in _iterate_blocks(blocks, pointer):
         if block["type"] == "section" and "text" not in block and "fields" not in block:
             complain(complaints, "missing required field: text or fields", place)
         if block["type"] == "image" and ("image_url" in block) == ("slack_file" in block):
             complain(complaints, "exactly one of image_url and slack_file is required", place)
 
 
-def _all(blocks: list[dict[str, Any]], pointer: str = "/blocks") -> Iterator[tuple[dict[str, Any], str]]:
+def _iterate_blocks(blocks: list[dict[str, Any]], pointer: str = "/blocks") -> Iterator[tuple[dict[str, Any], str]]:
     """Yield every block with its place, blocks inside containers too."""
     for index, block in enumerate(blocks):
         yield block, f"{pointer}/{index}"
-        yield from _all(block.get("child_blocks") or [], f"{pointer}/{index}/child_blocks")
+        yield from _iterate_blocks(block.get("child_blocks") or [], f"{pointer}/{index}/child_blocks")
 
 
-def _unique(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str = "/blocks") -> None:
+def _check_block_ids(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str = "/blocks") -> None:
     seen: set[str] = set()
-    for block, place in _all(blocks, pointer):
+    for block, place in _iterate_blocks(blocks, pointer):
         block_id = block.get("block_id")
         if block_id in seen:
             complain(complaints, f"block_id already exists: {block_id}", f"{place}/block_id")
@@ -287,25 +287,25 @@ def _unique(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str =
             complain(complaints, f"action_id already exists: {action_id}", f"{place}/elements")
 
 
-def _with_ids(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [_with_id(block) for block in blocks]
+def _fill_ids(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [_fill_id(block) for block in blocks]
 
 
-def _with_id(block: dict[str, Any]) -> dict[str, Any]:
+def _fill_id(block: dict[str, Any]) -> dict[str, Any]:
     block = {**block, "block_id": block.get("block_id") or secrets.token_urlsafe(4)}
     if block["type"] in ("actions", "context_actions"):
-        block["elements"] = [_with_action(element) for element in block["elements"]]
+        block["elements"] = [_fill_action_id(element) for element in block["elements"]]
     if block["type"] == "carousel":
-        block["elements"] = _with_ids(block["elements"])
+        block["elements"] = _fill_ids(block["elements"])
     if block["type"] == "card" and "actions" in block:
-        block["actions"] = [_with_action(element) for element in block["actions"]]
+        block["actions"] = [_fill_action_id(element) for element in block["actions"]]
     if "child_blocks" in block:
-        block["child_blocks"] = _with_ids(block["child_blocks"])
+        block["child_blocks"] = _fill_ids(block["child_blocks"])
     for key in ("accessory", "element"):
         if key in block and block[key]["type"] != "image":
-            block[key] = _with_action(block[key])
+            block[key] = _fill_action_id(block[key])
     return block
 
 
-def _with_action(element: dict[str, Any]) -> dict[str, Any]:
+def _fill_action_id(element: dict[str, Any]) -> dict[str, Any]:
     return {**element, "action_id": element.get("action_id") or secrets.token_urlsafe(4)}

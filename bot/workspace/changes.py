@@ -33,7 +33,7 @@ class Changes:
 
     def tell(self, change: Change) -> None:
         """Pass on one change."""
-        self._recent.append(_in_short(change))
+        self._recent.append(_summarize_change(change))
         self.show(change)
         self.wake()
 
@@ -82,7 +82,7 @@ class Changes:
                 self._waiting.discard(future)
 
 
-def _in_short(change: Change) -> str:
+def _summarize_change(change: Change) -> str:
     body = change.body
     message = body.get("message")
     what = message.get("text", "") if isinstance(message, dict) else {k: v for k, v in body.items() if k != "type"}

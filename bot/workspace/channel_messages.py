@@ -55,7 +55,7 @@ class Messages:
             "ts": self._state.clock.next_ts(),
             "client_msg_id": secrets.token_hex(16),
             "text": text,
-            **self._teams(channel, user_id),
+            **self._author_teams(channel, user_id),
         }
         data |= {"blocks": _typed_blocks(text)} if text else {}
         data |= {"attachments": list(attachments)} if attachments else {}
@@ -63,9 +63,9 @@ class Messages:
             data |= {"files": files, "upload": False, "display_as_bot": False, "subtype": "file_share"}
             for name in ("team", "user_team", "source_team", "client_msg_id"):  # Slack leaves them out here
                 data.pop(name, None)
-        message = self._file(channel, Message(data), thread_ts)
-        self._tell(channel, message, extra)
-        self._mention(channel, message)
+        message = self._add_to_channel(channel, Message(data), thread_ts)
+        self._emit_message(channel, message, extra)
+        self._emit_mentions(channel, message)
         return message
 
     def by_other_bot(self, channel: Channel, text: str, thread_ts: str | None) -> Message:
@@ -83,9 +83,9 @@ class Messages:
             "text": text,
             "blocks": _typed_blocks(text),
         }
-        message = self._file(channel, Message(data), thread_ts)
-        self._tell(channel, message)
-        self._mention(channel, message)
+        message = self._add_to_channel(channel, Message(data), thread_ts)
+        self._emit_message(channel, message)
+        self._emit_mentions(channel, message)
         return message
 
     def by_bot(self, channel: Channel, content: Json, thread_ts: str | None, stream: Stream | None = None) -> Message:
@@ -97,10 +97,10 @@ class Messages:
             data["streaming_state"] = "in_progress"
         message = Message(data, stream)
         self.offer(message)
-        self._file(channel, message, thread_ts)
+        self._add_to_channel(channel, message, thread_ts)
         if thread_ts:
             self._sessions.clear_status(channel.id, thread_ts)
-        self._tell(channel, message)
+        self._emit_message(channel, message)
         if stream:
             self._state.clock.call_in(STREAM_SECONDS, lambda: self.end_stream(channel, message))
         return message
@@ -116,7 +116,7 @@ class Messages:
             if user_id not in written:
                 return newest
         root = Message({**self.bot_fields(), "ts": self._state.clock.next_ts(), **NEW_ASSISTANT_THREAD})
-        self._file(channel, root, None)
+        self._add_to_channel(channel, root, None)
         context = {"channel_id": viewed, "team_id": self._state.identity.team_id, "enterprise_id": None}
         thread = {"user_id": user_id, "context": context, "channel_id": channel.id, "thread_ts": root.ts}
         event = {"type": STARTED, "assistant_thread": thread, "event_ts": self._state.clock.next_ts()}
@@ -176,7 +176,7 @@ class Messages:
         """
         content: Json = {"text": text, "blocks": _typed_blocks(text) if text else None}
         self.edit(channel, message, content | ({} if attachments is None else {"attachments": [*attachments]}))
-        self._mention(channel, message)
+        self._emit_mentions(channel, message)
 
     def delete(self, channel: Channel, message: Message) -> None:
         """Delete a message. A root with replies leaves a tombstone, and counts as changed into it, as on Slack."""
@@ -254,7 +254,7 @@ class Messages:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _file(self, channel: Channel, message: Message, thread_ts: str | None) -> Message:
+    def _add_to_channel(self, channel: Channel, message: Message, thread_ts: str | None) -> Message:
         if thread_ts:
             message.data["thread_ts"] = thread_ts
             parent = channel.messages[thread_ts].data.get("user")
@@ -266,7 +266,7 @@ class Messages:
         self._state.save_message(channel, message)
         return message
 
-    def _tell(self, channel: Channel, message: Message, extra: Json | None = None) -> None:
+    def _emit_message(self, channel: Channel, message: Message, extra: Json | None = None) -> None:
         data = {key: value for key, value in message.data.items() if key not in HIDDEN_FROM_EVENTS}
         self._emit(channel, {**data, **(extra or {}), "event_ts": message.ts})
 
@@ -275,7 +275,7 @@ class Messages:
         stamp = self._state.clock.next_ts()
         self._emit(channel, {"type": "message", **event, "previous_message": before, "ts": stamp, "event_ts": stamp})
 
-    def _mention(self, channel: Channel, message: Message) -> None:
+    def _emit_mentions(self, channel: Channel, message: Message) -> None:
         for app in self._apps:
             app._tell_mention(channel, message)  # noqa: SLF001  # one of its own class
 
@@ -289,16 +289,16 @@ class Messages:
             return
         left_out = ("subtype", "parent_user_id")
         data = {key: value for key, value in message.data.items() if key not in left_out}
-        data |= self._profile(message.data["user"])
+        data |= self._author_profile(message.data["user"])
         event = {**data, "type": "app_mention", "channel": channel.id, "event_ts": message.ts}
         self._delivery.emit("app_mention", event)
 
-    def _teams(self, channel: Channel, user_id: str) -> Json:
+    def _author_teams(self, channel: Channel, user_id: str) -> Json:
         """Say whose workspace the author is of; in a channel that is shared with another one three times."""
         team = self._state.users[user_id].team
         return {"team": team, **({"user_team": team, "source_team": team} if channel.shared else {})}
 
-    def _profile(self, user_id: str) -> Json:
+    def _author_profile(self, user_id: str) -> Json:
         """Describe the author of a mention who is of another workspace: the app may know nothing of them."""
         user = self._state.users[user_id]
         if user.team == self._state.identity.team_id:

@@ -31,7 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.usage = "%(prog)s [options] [-- COMMAND ...]"
     parser.add_argument(
-        "--manifest", metavar="FILE", type=Path, help=f"the app's manifest; default: the first here of {_or(MANIFESTS)}"
+        "--manifest",
+        metavar="FILE",
+        type=Path,
+        help=f"the app's manifest; default: the first here of {_join_with_or(MANIFESTS)}",
     )
     parser.add_argument(
         "--with",
@@ -136,13 +139,13 @@ async def _serve(options: argparse.Namespace) -> int:
             (workspace.add_app(Path(manifest), rate_limits=rate_limits), shlex.split(command))
             for manifest, command in options.further
         ]
-        lines = [*_notes([workspace, *(app for app, _ in further)]), f"Page:  {workspace.page_url}"]
+        lines = [*_list_notes([workspace, *(app for app, _ in further)]), f"Page:  {workspace.page_url}"]
         lines += [f"Page of {each.identity.team_name}:  {each.page_url}" for each in neighbours]
         for app, command in further:
             await stack.enter_async_context(run_beside(command, app_environment(app)))
         if not options.app:
-            _print(sys.stdout, [*lines, *_exports(workspace), "Ctrl-C stops it."])
-            await _until_stopped()
+            _print(sys.stdout, [*lines, *_list_exports(workspace), "Ctrl-C stops it."])
+            await _wait_for_signal()
             return 0
         _print(sys.stderr, [*lines, "Ctrl-C stops it and the app."])
         code = await run_app(options.app, app_environment(workspace))
@@ -151,13 +154,13 @@ async def _serve(options: argparse.Namespace) -> int:
         return code
 
 
-def _notes(apps: list[Workspace]) -> list[str]:
+def _list_notes(apps: list[Workspace]) -> list[str]:
     notes = [f"Note:  {note}" for app in apps for note in app.notes]
     first = apps[0]
     return [*notes, f"Note:  {NO_SOCKET_MODE}"] if first.socket_mode and not first.wants_socket_mode else notes
 
 
-def _exports(workspace: Workspace) -> list[str]:
+def _list_exports(workspace: Workspace) -> list[str]:
     import shlex  # noqa: PLC0415 - not needed for --help
 
     from bot.workspace.app_process import redirection, variables  # noqa: PLC0415 - the same
@@ -173,7 +176,7 @@ def _exports(workspace: Workspace) -> list[str]:
     ]
 
 
-async def _until_stopped() -> None:
+async def _wait_for_signal() -> None:
     import asyncio  # noqa: PLC0415 - not needed for --help
     import contextlib  # noqa: PLC0415 - the same
     import signal  # noqa: PLC0415 - the same
@@ -199,10 +202,10 @@ def find_manifest(folder: Path) -> Path:
     for name in MANIFESTS:
         if (folder / name).is_file():
             return folder / name
-    raise ValueError(f"there is no {_or(MANIFESTS)} in {folder.resolve()}. Say which it is")
+    raise ValueError(f"there is no {_join_with_or(MANIFESTS)} in {folder.resolve()}. Say which it is")
 
 
-def _or(names: tuple[str, ...]) -> str:
+def _join_with_or(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 

@@ -41,13 +41,13 @@ def _count(most: int, *, least: int = 0) -> Check:
     return check
 
 
-def _positive(value: Any, pointer: str, complaints: Complaints) -> None:
-    _figure(value, pointer, complaints)
+def _check_positive(value: Any, pointer: str, complaints: Complaints) -> None:
+    _check_figure(value, pointer, complaints)
     if isinstance(value, int | float) and value <= 0:
         complain(complaints, "must be more than 0", pointer)
 
 
-def _figure(value: Any, pointer: str, complaints: Complaints) -> None:
+def _check_figure(value: Any, pointer: str, complaints: Complaints) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         complain(complaints, "must be a number", pointer)
 
@@ -71,7 +71,7 @@ def data_table(value: Any, pointer: str, complaints: Complaints) -> None:
             complain(complaints, "all rows must have the same number of cells", f"{pointer}/rows/{index}")
 
 
-POINT = fields({"label": LABEL, "value": _figure})
+POINT = fields({"label": LABEL, "value": _check_figure})
 SERIES = fields({"name": LABEL, "data": items(POINT, MOST_CATEGORIES)})
 AXES = fields(
     {"categories": items(LABEL, MOST_CATEGORIES)},
@@ -79,7 +79,7 @@ AXES = fields(
 )
 _PLOT = typed_fields({"series": items(SERIES, MOST_SERIES), "axis_config": AXES})
 CHART: Mapping[str, Check] = {
-    "pie": typed_fields({"segments": items(fields({"label": LABEL, "value": _positive}), MOST_SEGMENTS)}),
+    "pie": typed_fields({"segments": items(fields({"label": LABEL, "value": _check_positive}), MOST_SEGMENTS)}),
     "bar": _PLOT,
     "line": _PLOT,
     "area": _PLOT,

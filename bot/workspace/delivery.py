@@ -66,7 +66,7 @@ class Delivery:
         if lacking:
             self._traffic.add_unsent(name, event, lacking)
             return
-        body = self._callback(event, actor)
+        body = self._event_callback(event, actor)
         self._state.record.put("event", body["event_id"], lambda: {"name": name, "body": body})
         self._start(name, body)
 
@@ -104,11 +104,11 @@ class Delivery:
             self._spawn(name, body, 0, None)
 
     def _spawn(self, name: str, body: dict[str, Any], attempt: int, retry: Retry | None) -> None:
-        task = asyncio.get_running_loop().create_task(self._attempt(name, body, attempt, retry))
+        task = asyncio.get_running_loop().create_task(self._attempt_delivery(name, body, attempt, retry))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _attempt(self, name: str, body: dict[str, Any], attempt: int, retry: Retry | None) -> None:
+    async def _attempt_delivery(self, name: str, body: dict[str, Any], attempt: int, retry: Retry | None) -> None:
         ack = await self._transport.send("events_api", body, retry)
         if ack.ok:
             self._state.record.drop("event", body["event_id"])
@@ -128,7 +128,7 @@ class Delivery:
         else:
             self._spawn(name, body, attempt + 1, retry)
 
-    def _callback(self, event: dict[str, Any], actor: str = "") -> dict[str, Any]:
+    def _event_callback(self, event: dict[str, Any], actor: str = "") -> dict[str, Any]:
         who, channel = self._state.identity, self._state.channels.get(event.get("channel", ""))
         enterprise, wide = who.enterprise_id or None, self._state.installed == "organisation"
         authorization = {

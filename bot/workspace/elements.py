@@ -22,13 +22,13 @@ ACTION_ID = string(255, least=1)
 MOST_OPTIONS = 100
 
 
-def _url(value: Any, pointer: str, complaints: Complaints) -> None:
+def _check_url(value: Any, pointer: str, complaints: Complaints) -> None:
     string(3000, least=1)(value, pointer, complaints)
     if isinstance(value, str) and value and value.partition(":")[0].lower() not in SCHEMES:
         complain(complaints, "must be a valid URL", pointer)
 
 
-URL: Check = _url
+URL: Check = _check_url
 
 
 def plain(most: int) -> Check:
@@ -71,12 +71,12 @@ LINE: Mapping[str, Check] = {**PLACED, "dispatch_action_config": DISPATCH, "init
 MANY: Mapping[str, Check] = {**PLACED, "max_selected_items": number}
 
 
-def _options(value: Any, pointer: str, complaints: Complaints) -> None:
+def _check_options(value: Any, pointer: str, complaints: Complaints) -> None:
     if isinstance(value, dict) and ("options" in value) == ("option_groups" in value):
         complain(complaints, "exactly one of options and option_groups is required", pointer)
 
 
-def _both(first: Check, second: Check) -> Check:
+def _combine_checks(first: Check, second: Check) -> Check:
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         first(value, pointer, complaints)
         second(value, pointer, complaints)
@@ -110,9 +110,9 @@ INTERACTIVE: dict[str, Check] = {
     "datepicker": typed_fields({}, {**PLACED, "initial_date": string()}),
     "timepicker": typed_fields({}, {**PLACED, "initial_time": string(), "timezone": string()}),
     "datetimepicker": typed_fields({}, {**INPUT, "initial_date_time": number}),
-    "static_select": _both(typed_fields({}, {**PLACED, **STATIC, "initial_option": OPTION}), _options),
-    "multi_static_select": _both(
-        typed_fields({}, {**MANY, **STATIC, "initial_options": items(OPTION, MOST_OPTIONS)}), _options
+    "static_select": _combine_checks(typed_fields({}, {**PLACED, **STATIC, "initial_option": OPTION}), _check_options),
+    "multi_static_select": _combine_checks(
+        typed_fields({}, {**MANY, **STATIC, "initial_options": items(OPTION, MOST_OPTIONS)}), _check_options
     ),
     "external_select": typed_fields({}, {**PLACED, "initial_option": OPTION, "min_query_length": number}),
     "multi_external_select": typed_fields(

@@ -73,11 +73,11 @@ class Faults:
 
     def take(self, method: str) -> Fault | None:
         """Take the fault that waits for this call, if there is one."""
-        return self._next(self._calls, method)
+        return self._take_next(self._calls, method)
 
     def take_delivery(self, event: str) -> Fault | None:
         """Take the fault that waits for this delivery, if there is one."""
-        return self._next(self._deliveries, event)
+        return self._take_next(self._deliveries, event)
 
     def clear(self) -> None:
         """Switch every fault off."""
@@ -85,6 +85,6 @@ class Faults:
         self._deliveries.clear()
 
     @staticmethod
-    def _next(queues: dict[str, deque[Fault]], name: str) -> Fault | None:
+    def _take_next(queues: dict[str, deque[Fault]], name: str) -> Fault | None:
         queue = queues.get(name)
         return queue.popleft() if queue else None

@@ -73,7 +73,7 @@ class Files:
         """Set the address that files are served from, for the files of earlier runs too."""
         self.base_url = base_url
         for file in self._state.files.values():
-            file.update(self._addresses(file["id"], file["name"], file["user"]))
+            file.update(self._file_addresses(file["id"], file["name"], file["user"]))
         for channel in self._state.channels.values():
             for message in channel.messages.values():
                 if "files" in message.data:
@@ -129,7 +129,7 @@ class Files:
             "mode": "hosted",
             "is_external": False,
             "is_public": True,
-            **self._addresses(file_id, name, user_id),
+            **self._file_addresses(file_id, name, user_id),
             "has_rich_preview": False,
             "file_access": "visible",
             "channels": [],
@@ -140,7 +140,7 @@ class Files:
         self._state.record.put("file", file_id, lambda: file)
         return file
 
-    def _addresses(self, file_id: str, name: str, user_id: str) -> dict[str, str]:
+    def _file_addresses(self, file_id: str, name: str, user_id: str) -> dict[str, str]:
         path = f"{self.base_url}/files-pri/{self._state.identity.team_id}-{file_id}"
         return {
             "url": f"/local/files/{file_id}",

@@ -88,15 +88,15 @@ class Interactivity:
             action = build_action_entry(element, block_id, value, self._state.clock.next_ts())
         except ValueError as error:
             raise ActionFailed(str(error)) from error
-        payload = {**self._base("block_actions", user_id), "actions": [action]}
+        payload = {**self._base_payload("block_actions", user_id), "actions": [action]}
         put_in = {block_id: {action["action_id"]: value_of(element, value)}} if is_input(element) else {}
         if place.view is not None:
             kept = place.view["state"]["values"]
             for block, inputs in put_in.items():
                 kept.setdefault(block, {}).update(inputs)
         put_in = {**(place.inputs or {}), **put_in}
-        payload |= self._of_message(user_id, place, put_in) if place.message else _of_view(place)
-        payload |= self._of_step(user_id, place, payload["trigger_id"])
+        payload |= self._message_fields(user_id, place, put_in) if place.message else _view_fields(place)
+        payload |= self._step_fields(user_id, place, payload["trigger_id"])
         await self._send(user_id, "interactive", payload, "That did not work")
 
     async def suggest(self, user_id: str, place: Place, block_id: str, element: Json, query: str) -> list[Json]:
@@ -108,9 +108,9 @@ class Interactivity:
         Raises:
             ActionFailed: The app did not answer, or with what Slack cannot use.
         """
-        payload = {**self._base("block_suggestion", user_id), "block_id": block_id, "value": query}
+        payload = {**self._base_payload("block_suggestion", user_id), "block_id": block_id, "value": query}
         payload["action_id"] = element["action_id"]
-        payload |= self._of_message(user_id, place, {}) if place.message else _of_view(place)
+        payload |= self._message_fields(user_id, place, {}) if place.message else _view_fields(place)
         ack = await self._send(user_id, "interactive", payload, "The options could not be loaded")
         answer = ack.body or {}
         complaints: list[str] = []
@@ -130,7 +130,7 @@ class Interactivity:
         """
         self.at_home(user_id, shortcut.name)
         kind = "message_action" if shortcut.kind == "message" else "shortcut"
-        payload = {**self._base(kind, user_id), "callback_id": shortcut.callback_id}
+        payload = {**self._base_payload(kind, user_id), "callback_id": shortcut.callback_id}
         payload["action_ts"] = self._state.clock.next_ts()
         if shortcut.kind == "message" and channel and message:
             payload |= {
@@ -169,17 +169,17 @@ class Interactivity:
         if missing:
             self._tell_errors(user_id, view, missing)
             return False
-        payload = {**self._base("view_submission", user_id), "view": view, "response_urls": []}
-        payload |= self._of_step(user_id, Place(view=view), payload["trigger_id"])
+        payload = {**self._base_payload("view_submission", user_id), "view": view, "response_urls": []}
+        payload |= self._step_fields(user_id, Place(view=view), payload["trigger_id"])
         ack = await self._send(user_id, "interactive", payload, "We had some trouble connecting. Try again?")
-        return self._after_submission(user_id, view, ack.body or {})
+        return self._apply_submission(user_id, view, ack.body or {})
 
     async def close(self, user_id: str, view: Json) -> None:
         """Close a modal, and tell the app if it asked for that."""
         self._views.close(user_id, view["id"])
         if view["notify_on_close"]:
-            payload = {**self._base("view_closed", user_id), "view": view, "is_cleared": False}
-            payload |= self._of_step(user_id, Place(view=view), payload["trigger_id"])
+            payload = {**self._base_payload("view_closed", user_id), "view": view, "is_cleared": False}
+            payload |= self._step_fields(user_id, Place(view=view), payload["trigger_id"])
             await self._send(user_id, "interactive", payload, "That did not work")
 
     # -- inside ----------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class Interactivity:
         self._state.changes.wake()
         return ActionFailed(text)
 
-    def _base(self, kind: str, user_id: str) -> Json:
+    def _base_payload(self, kind: str, user_id: str) -> Json:
         who, user = self._state.identity, self._state.users[user_id]
         home = user.team == who.team_id
         return {
@@ -214,7 +214,7 @@ class Interactivity:
             "is_enterprise_install": self._state.installed == "organisation",
         }
 
-    def _of_message(self, user_id: str, place: Place, put_in: Json) -> Json:
+    def _message_fields(self, user_id: str, place: Place, put_in: Json) -> Json:
         channel, message = place.channel, place.message
         if channel is None or message is None:
             return {}
@@ -230,7 +230,7 @@ class Interactivity:
         }
         return payload if ephemeral else {**payload, "message": message.data}
 
-    def _of_step(self, user_id: str, place: Place, trigger_id: str) -> Json:
+    def _step_fields(self, user_id: str, place: Place, trigger_id: str) -> Json:
         """Return what a click says of the workflow step that the message or modal belongs to."""
         step = place.message.step if place.message else self._views.steps.get((place.view or {}).get("id", ""), "")
         return self._steps.describe_run(step, user_id, trigger_id)
@@ -255,7 +255,7 @@ class Interactivity:
             state.setdefault(block_id, {})[action_id] = value
         return missing
 
-    def _after_submission(self, user_id: str, view: Json, answer: Json) -> bool:
+    def _apply_submission(self, user_id: str, view: Json, answer: Json) -> bool:
         action = answer.get("response_action")
         if action is None:
             self._views.close(user_id, view["id"])
@@ -295,6 +295,6 @@ def _describe_channel(channel: Channel) -> Json:
     return {"id": channel.id, "name": channel.name or "directmessage"}
 
 
-def _of_view(place: Place) -> Json:
+def _view_fields(place: Place) -> Json:
     view = place.view or {}
     return {"container": {"type": "view", "view_id": view["id"]}, "view": view}

@@ -35,13 +35,13 @@ class Live:
         self._sockets.add(socket)
 
         def watch(change: Change) -> None:
-            if self._sees(me, change):
+            if self._may_see(me, change):
                 if waiting.full():  # a page that fell this far behind starts over
                     asyncio.get_running_loop().create_task(socket.close()).add_done_callback(lambda _: None)
                 else:
                     waiting.put_nowait(change.body)
 
-        for body in self._opening(me):
+        for body in self._opening_messages(me):
             waiting.put_nowait(body)
         self._world.state.changes.watchers.add(watch)
         sending = asyncio.create_task(self._send(socket, waiting))
@@ -63,7 +63,7 @@ class Live:
         """Return the first message: the people, channels, commands and shortcuts."""
         state, apps = self._world.state, [world.state for world in self._world.apps]
         who = state.identity
-        people = [_person(user, who.other_team_name) for user in state.people]
+        people = [_person_data(user, who.other_team_name) for user in state.people]
         mine = [channel for channel in state.channels.values() if me.id in channel.members]
         # With data that is kept, a direct message may be one with an app that does not run this time.
         mine = [channel for channel in mine if channel.kind != "im" or channel.members[-1] in state.users]
@@ -85,9 +85,11 @@ class Live:
             "bot": bots[0],
             "apps": bots,
             "people": people,
-            "bots": [_person(bot, "") for bot in (state.other_bot, *(app.bot for app in apps[1:]))],
+            "bots": [_person_data(bot, "") for bot in (state.other_bot, *(app.bot for app in apps[1:]))],
             "groups": [{"id": each.id, "handle": each.handle} for each in state.groups.values()],
-            "channels": [_channel(channel, me) for channel in sorted(mine, key=lambda each: (each.kind, each.name))],
+            "channels": [
+                _channel_data(channel, me) for channel in sorted(mine, key=lambda each: (each.kind, each.name))
+            ],
             "commands": commands,
             "shortcuts": shortcuts,
             "steps": steps,
@@ -99,7 +101,7 @@ class Live:
         }
         return {"type": "hello", "workspace": workspace, "me": me.id}
 
-    def _opening(self, me: User) -> list[dict[str, Any]]:
+    def _opening_messages(self, me: User) -> list[dict[str, Any]]:
         world = self._world
         bodies = [self.hello(me)]
         for (channel_id, thread_ts), prompts in world.sessions.prompts.items():
@@ -116,7 +118,7 @@ class Live:
         bodies += [{"type": "home", "view": view} for view in homes]
         return bodies
 
-    def _sees(self, me: User, change: Change) -> bool:
+    def _may_see(self, me: User, change: Change) -> bool:
         if change.user is not None:
             return change.user == me.id
         return change.channel is None or me.id in self._world.state.channels[change.channel].members
@@ -131,13 +133,13 @@ class Live:
                 return
 
 
-def _person(user: User, other_team: str) -> dict[str, Any]:
+def _person_data(user: User, other_team: str) -> dict[str, Any]:
     kinds = {"guest": "Guest", "channel_guest": "Guest of one channel", "stranger": other_team}
     about = {"id": user.id, "name": user.name, "real_name": user.real_name, "color": user.color}
     return {**about, "kind": "Deactivated" if user.deleted else kinds.get(user.standing, "")}
 
 
-def _channel(channel: Channel, me: User) -> dict[str, Any]:
+def _channel_data(channel: Channel, me: User) -> dict[str, Any]:
     by_others = (each.ts for each in reversed(channel.messages.values()) if each.data.get("user") != me.id)
     return {
         "id": channel.id,

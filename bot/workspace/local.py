@@ -28,24 +28,24 @@ class Local:
         self._people = people
         inspector = Inspector(world)
         self._endpoints: dict[str, Callable[[Person, Body], Awaitable[Body]]] = {
-            "history": self._history,
-            "thread": self._thread,
-            "look": self._look,
-            "say": self._say,
+            "history": self._read_history,
+            "thread": self._read_thread,
+            "look": self._look_at,
+            "say": self._post_message,
             "forward": self._forward,
-            "canvas": self._canvas,
-            "edit": self._edit,
+            "canvas": self._write_canvas,
+            "edit": self._edit_message,
             "delete": self._delete,
-            "action": self._action,
+            "action": self._click_element,
             "suggest": self._suggest,
-            "command": self._command,
-            "shortcut": self._shortcut,
-            "step": self._step,
+            "command": self._run_slash_command,
+            "shortcut": self._run_shortcut,
+            "step": self._run_workflow_step,
             "submit": self._submit,
             "close": self._close,
             "react": self._react,
             "stop": self._stop,
-            "home": self._home,
+            "home": self._open_home,
             "kick": self._kick,
             "invite": self._invite,
             "traffic": inspector.list_entries,
@@ -57,38 +57,38 @@ class Local:
         """Answer one POST: always JSON, `ok` false with a text for people when it did not work."""
         endpoint = self._endpoints.get(request.match_info["name"])
         if endpoint is None:
-            return _no("There is no such thing to do.", 404)
+            return _error_response("There is no such thing to do.", 404)
         try:
             body = await request.json()
         except json.JSONDecodeError:
-            return _no("That was not JSON.", 400)
+            return _error_response("That was not JSON.", 400)
         person = self._people.get(str(body.get("as"))) if isinstance(body, dict) else None
         if person is None:
-            return _no("Nobody has that id.", 400)
+            return _error_response("Nobody has that id.", 400)
         try:
             answer = await endpoint(person, body)
         except ActionFailed as failed:
-            return _no(str(failed))
+            return _error_response(str(failed))
         except (KeyError, TypeError, AttributeError) as error:
-            return _no(f"Something is missing or of the wrong kind: {error}", 400)
+            return _error_response(f"Something is missing or of the wrong kind: {error}", 400)
         return web.json_response({"ok": True, **answer})
 
     async def upload(self, request: web.Request) -> web.Response:
         """Take one file from the page."""
         if request.content_type != "multipart/form-data":
-            return _no("That was not an upload.", 400)
+            return _error_response("That was not an upload.", 400)
         reader = await request.multipart()
         user, name, content = "", "", None
         async for part in reader:
             if not isinstance(part, BodyPartReader):
-                return _no("That was not an upload.", 400)
+                return _error_response("That was not an upload.", 400)
             if part.name == "as":
                 user = await part.text()
             elif part.name == "file":
                 name = part.filename or "file"
                 content = await _read(part)
         if user not in self._people or content is None:
-            return _no("The file is missing, or larger than 100 MB.", 400)
+            return _error_response("The file is missing, or larger than 100 MB.", 400)
         file = await self._world.files.add(name, content, user)
         return web.json_response({"ok": True, "file": for_page(file)})
 
@@ -117,7 +117,7 @@ class Local:
 
     # -- endpoints -------------------------------------------------------------------------------
 
-    async def _history(self, person: Person, body: Body) -> Body:
+    async def _read_history(self, person: Person, body: Body) -> Body:
         channel = person.channel(body["channel"])
         person.note_viewed(channel)
         if channel.kind == "im":
@@ -125,13 +125,13 @@ class Local:
         roots = [channel.messages[ts].as_shown() for ts in channel.roots[-MOST_ROOTS:]]
         return {"messages": roots}
 
-    async def _look(self, person: Person, body: Body) -> Body:
+    async def _look_at(self, person: Person, body: Body) -> Body:
         await person.look_at(
             str(body.get("channel") or ""), body.get("thread_ts"), canvas=str(body.get("canvas") or "")
         )
         return {}
 
-    async def _thread(self, person: Person, body: Body) -> Body:
+    async def _read_thread(self, person: Person, body: Body) -> Body:
         channel, ts = person.channel(body["channel"]), body["ts"]
         session = self._world.sessions.session(channel.id, ts)
         status = self._world.sessions.status(channel.id, ts)
@@ -141,8 +141,8 @@ class Local:
             "status": {"status": status.text, "loading_messages": status.loading_messages},
         }
 
-    async def _say(self, person: Person, body: Body) -> Body:
-        files = [self._file(file_id) for file_id in body.get("files") or ()]
+    async def _post_message(self, person: Person, body: Body) -> Body:
+        files = [self._find_file(file_id) for file_id in body.get("files") or ()]
         tables = body.get("tables") or ()
         ts = person.post(body["channel"], str(body.get("text") or ""), body.get("thread_ts"), files, tables)
         filed = person.channel(body["channel"]).messages[ts]
@@ -152,11 +152,11 @@ class Local:
         words = str(body.get("text") or "")
         return {"ts": await person.forward(body["channel"], body["ts"], body["to"], words, body.get("thread_ts"))}
 
-    async def _canvas(self, person: Person, body: Body) -> Body:
+    async def _write_canvas(self, person: Person, body: Body) -> Body:
         canvas = await person.write_canvas(str(body["title"]).strip() or "Untitled", str(body["markdown"]))
         return {"file": for_page(canvas)}
 
-    async def _edit(self, person: Person, body: Body) -> Body:
+    async def _edit_message(self, person: Person, body: Body) -> Body:
         await person.edit(body["channel"], body["ts"], str(body["text"]))
         return {}
 
@@ -164,9 +164,9 @@ class Local:
         await person.delete(body["channel"], body["ts"])
         return {}
 
-    async def _action(self, person: Person, body: Body) -> Body:
+    async def _click_element(self, person: Person, body: Body) -> Body:
         action = body["action"]
-        value = _chosen(action)
+        value = _chosen_value(action)
         if body.get("view_id"):
             await person.click_in_view(body["view_id"], action["action_id"], value)
         else:
@@ -178,16 +178,16 @@ class Local:
         where = {key: body[key] for key in ("channel", "ts", "view_id") if key in body}
         return {"options": await person.suggestions(body["action_id"], str(body["value"]), **where)}
 
-    async def _command(self, person: Person, body: Body) -> Body:
+    async def _run_slash_command(self, person: Person, body: Body) -> Body:
         command, _, text = str(body["text"]).strip().partition(" ")
         await person.command(body["channel"], command, text)
         return {}
 
-    async def _shortcut(self, person: Person, body: Body) -> Body:
+    async def _run_shortcut(self, person: Person, body: Body) -> Body:
         await person.shortcut(body["callback_id"], body.get("channel"), body.get("ts"))
         return {}
 
-    async def _step(self, person: Person, body: Body) -> Body:
+    async def _run_workflow_step(self, person: Person, body: Body) -> Body:
         return {"id": await person.run_step(body["callback_id"], body["inputs"])}
 
     async def _submit(self, person: Person, body: Body) -> Body:
@@ -205,33 +205,33 @@ class Local:
         await person.stop(body["channel"], body["thread_ts"])
         return {}
 
-    async def _home(self, person: Person, body: Body) -> Body:
-        return {"view": await self._at_app(person, body).open_home()}
+    async def _open_home(self, person: Person, body: Body) -> Body:
+        return {"view": await self._find_app_person(person, body).open_home()}
 
     async def _kick(self, person: Person, body: Body) -> Body:
-        await self._at_app(person, body).kick(body["channel"])
+        await self._find_app_person(person, body).kick(body["channel"])
         return {}
 
     async def _invite(self, person: Person, body: Body) -> Body:
-        await self._at_app(person, body).invite(body["channel"])
+        await self._find_app_person(person, body).invite(body["channel"])
         return {}
 
-    def _at_app(self, person: Person, body: Body) -> Person:
+    def _find_app_person(self, person: Person, body: Body) -> Person:
         """Return the person as they deal with the app that the page names, else with the first one."""
         return person.with_app(self._world.find_app(str(body.get("app"))))
 
-    def _file(self, file_id: str) -> Body:
+    def _find_file(self, file_id: str) -> Body:
         file = self._world.state.files.get(file_id)
         if file is None:
             raise ActionFailed("The attached file is gone: attach it again.")
         return file
 
 
-def _no(text: str, status: int = 200) -> web.Response:
+def _error_response(text: str, status: int = 200) -> web.Response:
     return web.json_response({"ok": False, "error": text}, status=status)
 
 
-def _chosen(action: Body) -> Any:
+def _chosen_value(action: Body) -> Any:
     """Return the chosen value out of an action, whatever its shape."""
     for key, value in action.items():
         if key.startswith("selected_") or key in ("value", "rich_text_value", "files"):

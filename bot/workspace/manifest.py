@@ -139,9 +139,9 @@ def _parse(raw: dict[str, Any]) -> Manifest:
         name=name,
         bot_name=str(bot.get("display_name") or name),
         description=str(about.get("description") or ""),
-        commands=tuple(_command(each) for each in features.get("slash_commands") or ()),
-        shortcuts=tuple(_shortcut(each) for each in features.get("shortcuts") or ()),
-        functions=tuple(_function(key, each) for key, each in (raw.get("functions") or {}).items()),
+        commands=tuple(_parse_command(each) for each in features.get("slash_commands") or ()),
+        shortcuts=tuple(_parse_shortcut(each) for each in features.get("shortcuts") or ()),
+        functions=tuple(_parse_function(key, each) for key, each in (raw.get("functions") or {}).items()),
         # Slack grants assistant:write to an app that is declared an agent, in the new form or the old.
         scopes=granted | ({"assistant:write"} if agent or is_assistant else frozenset()),
         events=frozenset((settings.get("event_subscriptions") or {}).get("bot_events") or ()),
@@ -168,7 +168,7 @@ def _request_paths(commands: Sequence[dict[str, Any]], settings: dict[str, Any])
     return {name: path for name, path in paths.items() if events and path != events}
 
 
-def _command(raw: dict[str, Any]) -> Command:
+def _parse_command(raw: dict[str, Any]) -> Command:
     return Command(
         command=str(raw["command"]),
         description=str(raw.get("description") or ""),
@@ -177,7 +177,7 @@ def _command(raw: dict[str, Any]) -> Command:
     )
 
 
-def _shortcut(raw: dict[str, Any]) -> Shortcut:
+def _parse_shortcut(raw: dict[str, Any]) -> Shortcut:
     return Shortcut(
         name=str(raw.get("name") or raw["callback_id"]),
         callback_id=str(raw["callback_id"]),
@@ -186,17 +186,17 @@ def _shortcut(raw: dict[str, Any]) -> Shortcut:
     )
 
 
-def _function(callback_id: str, raw: dict[str, Any]) -> Function:
+def _parse_function(callback_id: str, raw: dict[str, Any]) -> Function:
     return Function(
         callback_id=callback_id,
         title=str(raw.get("title") or callback_id),
         description=str(raw.get("description") or ""),
-        inputs=_parameters(raw.get("input_parameters") or {}),
-        outputs=_parameters(raw.get("output_parameters") or {}),
+        inputs=_parse_parameters(raw.get("input_parameters") or {}),
+        outputs=_parse_parameters(raw.get("output_parameters") or {}),
     )
 
 
-def _parameters(raw: dict[str, Any]) -> tuple[Parameter, ...]:
+def _parse_parameters(raw: dict[str, Any]) -> tuple[Parameter, ...]:
     """Read parameters by name, or in the older form below `properties`, with the names of those that are `required`."""
     older = isinstance(raw.get("properties"), dict)
     required = raw.get("required") or () if older else ()

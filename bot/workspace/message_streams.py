@@ -65,10 +65,10 @@ class Stream:
             elif segment["type"] == "blocks":
                 blocks += segment["blocks"]
             elif self.mode == "plan":
-                cards = [_card(task_id, task) for task_id, task in self.tasks.items()]
+                cards = [_task_card(task_id, task) for task_id, task in self.tasks.items()]
                 blocks.append({"type": "plan", "title": self.plan_title or "Plan", "tasks": cards})
             else:
-                blocks.append(_card(segment["id"], self.tasks[segment["id"]]))
+                blocks.append(_task_card(segment["id"], self.tasks[segment["id"]]))
         return blocks + self.final_blocks
 
     def as_shown(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Stream:
         return dict(vars(self))
 
 
-def _card(task_id: str, task: dict[str, Any]) -> dict[str, Any]:
+def _task_card(task_id: str, task: dict[str, Any]) -> dict[str, Any]:
     card = {
         "type": "task_card",
         "task_id": task_id,

@@ -93,12 +93,12 @@ class OAuth:
         if found.team != ORGANISATION:
             return found.team
         named = {value for value in args.values() if isinstance(value, str)}
-        members = {state.identity.team_id: state for state in self._organisation()}
+        members = {state.identity.team_id: state for state in self._list_workspaces()}
         ids = [(team, {*state.channels, *state.files}) for team, state in members.items()]
         ids += [(team, {*state.users}) for team, state in members.items()]  # of whom several may be
         return next((team for team, known in (*((team, {team}) for team in members), *ids) if known & named), "")
 
-    def _organisation(self) -> list[State]:
+    def _list_workspaces(self) -> list[State]:
         """Return the workspaces of the organisation."""
         return [state for state in self.states.values() if state.identity.enterprise_id]
 
@@ -155,30 +155,34 @@ class OAuth:
         """Show the page of `/oauth/v2/authorize`: where the app may be installed."""
         query, some = request.query, next(iter(self.states.values()))
         if query.get("client_id") != some.identity.client_id:
-            return _page("This app is unknown", "The address names no client_id of this app (invalid_client_id).", 400)
+            return _render_page(
+                "This app is unknown", "The address names no client_id of this app (invalid_client_id).", 400
+            )
         wanted = {each for each in query.get("scope", "").split(",") if each}
         if not wanted or not wanted <= some.app.scopes:
             lacking = ", ".join(sorted(wanted - some.app.scopes)) or "none is named"
-            return _page("These scopes cannot be asked for", f"The manifest does not list: {lacking}.", 400)
+            return _render_page("These scopes cannot be asked for", f"The manifest does not list: {lacking}.", 400)
         redirect = self._redirect(some, query.get("redirect_uri", ""))
         if not redirect:
             text = "The manifest must list it under oauth_config.redirect_urls (bad_redirect_uri)."
-            return _page("This return address is unknown", text, 400)
+            return _render_page("This return address is unknown", text, 400)
         key = secrets.token_urlsafe(16)
         self._wishes[key] = Wish(redirect, query.get("state", ""))
         ways = [(team, state.identity.team_name) for team, state in self.states.items()]
-        ways += [(ORGANISATION, f"all of {state.identity.enterprise_name}") for state in self._organisation()[:1]]
+        ways += [(ORGANISATION, f"all of {state.identity.enterprise_name}") for state in self._list_workspaces()[:1]]
         of_wish = {"wish": key, "client_id": some.identity.client_id}
         links = [(f"/oauth/v2/allow?{urlencode({**of_wish, 'team': team})}", f"Allow in {name}") for team, name in ways]
         links.append((f"/oauth/v2/allow?{urlencode(of_wish)}", "Cancel"))
         shown = "".join(f'<li><a href="{html.escape(link)}">{html.escape(text)}</a></li>' for link, text in links)
-        return _page(f"{some.app.name} wants to be installed", f"It asks for: {', '.join(sorted(wanted))}.", more=shown)
+        return _render_page(
+            f"{some.app.name} wants to be installed", f"It asks for: {', '.join(sorted(wanted))}.", more=shown
+        )
 
     async def allow(self, request: web.Request) -> web.Response:
         """Send the browser back to the app, with a code or with `access_denied`."""
         wish, team = self._wishes.pop(request.query.get("wish", ""), None), request.query.get("team", "")
-        if wish is None or team not in ("", *self.states, *((ORGANISATION,) if self._organisation() else ())):
-            return _page("This page was used already", "Begin again at the app.", 400)
+        if wish is None or team not in ("", *self.states, *((ORGANISATION,) if self._list_workspaces() else ())):
+            return _render_page("This page was used already", "Begin again at the app.", 400)
         answer = {"error": "access_denied"}
         if team:
             code = secrets.token_hex(16)
@@ -215,7 +219,7 @@ class OAuth:
             raise Refusal("invalid_code")
         if args.get("redirect_uri") and args["redirect_uri"] != wish.redirect_uri:
             raise Refusal("bad_redirect_uri")
-        for state in self._organisation() if team == ORGANISATION else [self.states[team]]:
+        for state in self._list_workspaces() if team == ORGANISATION else [self.states[team]]:
             state.install("organisation" if team == ORGANISATION else "team")
         return self._issue_token(team)
 
@@ -255,10 +259,10 @@ class OAuth:
 
     def _state_of(self, team: str) -> State:
         """Return the workspace that a token is of; one of the organisation, for a token of that."""
-        return self._organisation()[0] if team == ORGANISATION else self.states[team]
+        return self._list_workspaces()[0] if team == ORGANISATION else self.states[team]
 
 
-def _page(title: str, text: str, status: int = 200, more: str = "") -> web.Response:
+def _render_page(title: str, text: str, status: int = 200, more: str = "") -> web.Response:
     body = f"<h1>{html.escape(title)}</h1><p>{html.escape(text)}</p><ul>{more}</ul>"
     page = f'<!doctype html><html lang="en"><title>{html.escape(title)}</title>{body}</html>'
     return web.Response(status=status, text=page, content_type="text/html")

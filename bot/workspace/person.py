@@ -89,7 +89,7 @@ class Person:
             place = self.channel(channel)
             self.note_viewed(place)
             if thread_ts:
-                value = {"channel_id": place.id, "message_ts": self._message(place, thread_ts).ts}
+                value = {"channel_id": place.id, "message_ts": self._find_message(place, thread_ts).ts}
                 seen.append({"type": f"{TYPES}message_context", "value": value})
             seen.append({"type": f"{TYPES}channel_id", "value": place.id})
         seen = [{**one, "team_id": self._state.identity.team_id} for one in seen]
@@ -161,8 +161,8 @@ class Person:
             ActionFailed: Not a member of either, an archived channel, no such message or thread.
         """
         source = self.channel(channel)
-        share = build_forward_attachment(self._state, self._world.base_url, source, self._message(source, ts), 1)
-        return self._put(self._writable(to), text, thread_ts, [], [share])
+        share = build_forward_attachment(self._state, self._world.base_url, source, self._find_message(source, ts), 1)
+        return self._put(self._find_writable_channel(to), text, thread_ts, [], [share])
 
     def post(
         self, channel: str, text: str, thread_ts: str | None, files: list[Json], tables: Sequence[Rows] = ()
@@ -174,7 +174,7 @@ class Person:
         Raises:
             ActionFailed: As in `say`.
         """
-        return self._put(self._writable(channel), text, thread_ts, files, self._paste_tables(tables))
+        return self._put(self._find_writable_channel(channel), text, thread_ts, files, self._paste_tables(tables))
 
     def _paste_tables(self, tables: Sequence[Rows]) -> list[Json]:
         try:
@@ -189,14 +189,14 @@ class Person:
         if not text.strip() and not files and not attachments:
             raise ActionFailed("There is nothing to send.")
         if thread_ts:
-            root = self._message(place, thread_ts)
+            root = self._find_message(place, thread_ts)
             thread_ts = str(root.data.get("thread_ts", root.ts))
         elif place.kind == "im" and self.app_at(place).state.app.is_assistant:
             thread_ts = self.app_at(place).messages.assistant_thread(place, self.id, self.viewed).ts
         for file in files:
             self._world.files.share(file, place.id)
         words = encode_typed_text(self._state, text)
-        extra = self._with_context("app_context", self.app_at(place)) if place.kind == "im" else {}
+        extra = self._context_field("app_context", self.app_at(place)) if place.kind == "im" else {}
         message = self._world.messages.by_person(place, self.id, words, thread_ts, files, attachments, extra)
         return message.ts
 
@@ -212,7 +212,7 @@ class Person:
         Raises:
             ActionFailed: It is somebody else's, nothing would be left of it, or a table is none that Slack takes.
         """
-        place, message = self._own(channel, ts)
+        place, message = self._find_own_message(channel, ts)
         if tables is not None:
             self._world.messages.rewrite(
                 place, message, encode_typed_text(self._state, text), self._paste_tables(tables)
@@ -228,7 +228,7 @@ class Person:
         Raises:
             ActionFailed: It is somebody else's.
         """
-        self._world.messages.delete(*self._own(channel, ts))
+        self._world.messages.delete(*self._find_own_message(channel, ts))
 
     async def delete_file(self, file_id: str) -> None:
         """Delete one's own file; the messages that show it stay.
@@ -243,8 +243,8 @@ class Person:
 
     async def react(self, channel: str, ts: str, name: str, *, add: bool = True) -> None:
         """Add a reaction, or take it away; nothing happens when it is so already."""
-        place = self._writable(channel)
-        self._world.messages.react(place, self._message(place, ts), self.id, name.strip(":"), add=add)
+        place = self._find_writable_channel(channel)
+        self._world.messages.react(place, self._find_message(place, ts), self.id, name.strip(":"), add=add)
 
     # -- pressing --------------------------------------------------------------------------------
 
@@ -276,9 +276,9 @@ class Person:
             ActionFailed: There is no such element, or the app did not acknowledge.
         """
         place = self.channel(channel)
-        message = self._world.messages.ephemerals[self.id].get(ts) or self._message(place, ts)
+        message = self._world.messages.ephemerals[self.id].get(ts) or self._find_message(place, ts)
         for found, element in self._find_elements(message, action_id):
-            if _fits(element, value) and block_id in (None, found):
+            if _fits_element(element, value) and block_id in (None, found):
                 where = Place(place, message, inputs=inputs)
                 app = self._world.find_app(str(message.data.get("app_id")))
                 await app.interactivity.press(self.id, where, found, element, value)
@@ -297,12 +297,12 @@ class Person:
             ActionFailed: There is no such element, or the app did not answer.
         """
         if view_id:
-            view = self._view(view_id)
+            view = self._find_view(view_id)
             app, where = self._world.find_app(view["app_id"]), Place(view=view)
             found = [(block["block_id"], element) for block, element in interactive_elements(view["blocks"])]
         else:
             place = self.channel(channel)
-            message = self._world.messages.ephemerals[self.id].get(ts) or self._message(place, ts)
+            message = self._world.messages.ephemerals[self.id].get(ts) or self._find_message(place, ts)
             app = self._world.find_app(str(message.data.get("app_id")))
             where, found = Place(place, message), self._find_elements(message, action_id)
         for block_id, element in found:
@@ -316,9 +316,9 @@ class Person:
         Raises:
             ActionFailed: There is no such view or element, or the app did not acknowledge.
         """
-        view = self._view(view_id)
+        view = self._find_view(view_id)
         for block, element in interactive_elements(view["blocks"]):
-            if element["action_id"] == action_id and _fits(element, value):
+            if element["action_id"] == action_id and _fits_element(element, value):
                 app = self._world.find_app(view["app_id"])
                 await app.interactivity.press(self.id, Place(view=view), block["block_id"], element, value)
                 return
@@ -333,7 +333,7 @@ class Person:
         for world in self._world.apps:
             found = world.state.app.command(command)
             if found:
-                await world.interactivity.command(self.id, self._writable(channel), found, text.strip())
+                await world.interactivity.command(self.id, self._find_writable_channel(channel), found, text.strip())
                 return
         raise ActionFailed(f"{command} is not a valid command.")
 
@@ -350,7 +350,7 @@ class Person:
         if found.kind == "message" and not (channel and ts):
             raise ActionFailed(f"{found.name} is used on a message.")
         place = self.channel(channel) if channel else None
-        message = self._message(place, ts) if place and ts else None
+        message = self._find_message(place, ts) if place and ts else None
         await world.interactivity.shortcut(self.id, found, place, message)
 
     async def run_step(self, callback_id: str, inputs: Json | None = None) -> str:
@@ -377,12 +377,12 @@ class Person:
         Raises:
             ActionFailed: There is no such modal, or the app did not acknowledge.
         """
-        view = self._view(view_id)
+        view = self._find_view(view_id)
         return await self._world.find_app(view["app_id"]).interactivity.submit(self.id, view, values or {})
 
     async def close(self, view_id: str) -> None:
         """Close a modal without submitting it."""
-        view = self._view(view_id)
+        view = self._find_view(view_id)
         await self._world.find_app(view["app_id"]).interactivity.close(self.id, view)
 
     async def stop(self, channel: str, thread_ts: str) -> None:
@@ -412,7 +412,7 @@ class Person:
         if self.user.standing == "stranger":
             raise ActionFailed("This app is not installed in your workspace.")
         event: Json = {"type": "app_home_opened", "user": self.id, "channel": self.dm, "tab": tab}
-        event |= {"event_ts": self._state.clock.next_ts(), **self._with_context("context", self._world)}
+        event |= {"event_ts": self._state.clock.next_ts(), **self._context_field("context", self._world)}
         if tab == "home" and view:
             event["view"] = view
         self._world.delivery.emit("app_home_opened", event)
@@ -481,7 +481,7 @@ class Person:
     def _app_context(self) -> Json:
         return {"entities": list(self.entities)} if self.entities else {}
 
-    def _with_context(self, field: str, app: World) -> Json:
+    def _context_field(self, field: str, app: World) -> Json:
         """Return the field by which an event says what the person has open, where the app is told that."""
         return {field: self._app_context()} if self._tells_context(app) else {}
 
@@ -490,7 +490,7 @@ class Person:
         """Return True if the app is an agent that subscribed to what people have open."""
         return app.state.app.is_agent and app.delivery.is_subscribed(CONTEXT_CHANGED)
 
-    def _writable(self, reference: str) -> Channel:
+    def _find_writable_channel(self, reference: str) -> Channel:
         place = self.channel(reference)
         if place.archived:
             raise ActionFailed("This channel is archived.")
@@ -499,20 +499,20 @@ class Person:
             raise ActionFailed("Sending messages to this app has been turned off.")
         return place
 
-    def _message(self, place: Channel, ts: str) -> Message:
+    def _find_message(self, place: Channel, ts: str) -> Message:
         message = place.messages.get(ts)
         if message is None:
             raise ActionFailed("This message does not exist.")
         return message
 
-    def _own(self, channel: str, ts: str) -> tuple[Channel, Message]:
-        place = self._writable(channel)
-        message = self._message(place, ts)
+    def _find_own_message(self, channel: str, ts: str) -> tuple[Channel, Message]:
+        place = self._find_writable_channel(channel)
+        message = self._find_message(place, ts)
         if message.data.get("user") != self.id:
             raise ActionFailed("This message is somebody else's.")
         return place, message
 
-    def _view(self, view_id: str) -> Json:
+    def _find_view(self, view_id: str) -> Json:
         found = (world.views.find(self.id, view_id) for world in self._world.apps)
         view = next((each for each in found if each), None)
         if view is None:
@@ -535,7 +535,7 @@ class Person:
         self._state.changes.tell(Change({"type": "members", "channel": place.id, "members": place.members}))
 
 
-def _fits(element: Json, value: Any) -> bool:
+def _fits_element(element: Json, value: Any) -> bool:
     if value is None or element["type"] not in ("button", "icon_button"):
         return True
     return bool(element.get("value") == value)

@@ -92,7 +92,7 @@ class Record:
             await self._dirty.wait()
             await asyncio.sleep(BATCH_SECONDS)
             self._dirty.clear()
-            rows = self._take()
+            rows = self._take_waiting()
             writing = asyncio.ensure_future(asyncio.to_thread(self._write, rows))
             try:
                 await asyncio.shield(writing)
@@ -103,11 +103,11 @@ class Record:
     def close(self) -> None:
         """Write the records that are still waiting, and close."""
         if self._database is not None:
-            self._write(self._take())
+            self._write(self._take_waiting())
             self._database.close()
             self._database = None
 
-    def _take(self) -> list[tuple[str, str, str | None]]:
+    def _take_waiting(self) -> list[tuple[str, str, str | None]]:
         waiting, self._waiting = self._waiting, {}
         return [(kind, key, None if body is None else json.dumps(body())) for (kind, key), body in waiting.items()]
 
@@ -130,13 +130,13 @@ class _Part(Record):
         self._whole, self._app = whole, app
 
     def put(self, kind: str, key: str, body: Snapshot) -> None:
-        self._whole.put(self._own(kind), key, body)
+        self._whole.put(self._qualify_kind(kind), key, body)
 
     def drop(self, kind: str, key: str) -> None:
-        self._whole.drop(self._own(kind), key)
+        self._whole.drop(self._qualify_kind(kind), key)
 
     def all(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        return self._whole.all(self._own(kind))
+        return self._whole.all(self._qualify_kind(kind))
 
-    def _own(self, kind: str) -> str:
+    def _qualify_kind(self, kind: str) -> str:
         return kind if kind in OF_ALL_APPS else f"{self._app}/{kind}"

@@ -55,16 +55,16 @@ class Responses:
             raise Refusal("expired_url")
         if response.uses >= MOST_USES:
             raise Refusal("used_url")
-        self._do(response, body)
+        self._carry_out(response, body)
         response.uses += 1
 
     def post_ack(self, body: Json | None, user_id: str, channel: Channel) -> None:
         """Show a message that came with the acknowledgement of a command; anything unusable is left out."""
         if body and (body.get("text") or body.get("blocks")):
             response = Response(user_id, channel, None, 0.0)
-            self._do(response, body)
+            self._carry_out(response, body)
 
-    def _do(self, response: Response, body: Json) -> None:
+    def _carry_out(self, response: Response, body: Json) -> None:
         message, channel = response.message, response.channel
         gone = message and not message.data.get("is_ephemeral") and channel.messages.get(message.ts) is not message
         if gone and (body.get("delete_original") or body.get("replace_original")):

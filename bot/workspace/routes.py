@@ -120,7 +120,7 @@ class Site:
         self._world.traffic.add_call("response_url", arguments, answer, error, time.perf_counter() - began)
 
     @staticmethod
-    def _reads(world: World, token: str) -> bool:
+    def _may_read(world: World, token: str) -> bool:
         """Return True for a bot token of an app that is good here and may read files."""
         state, oauth = world.state, world.oauth
         if "files:read" not in state.app.scopes:
@@ -134,7 +134,7 @@ class Site:
     async def private_file(self, request: web.Request) -> web.Response:
         """Serve a file's bytes to the app. Without its token Slack shows a page to sign in, with status 200."""
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not any(self._reads(world, token) for world in self._world.apps):
+        if not any(self._may_read(world, token) for world in self._world.apps):
             return web.Response(text=SIGN_IN, content_type="text/html")
         file = self._world.state.files.get(request.match_info["id"].rpartition("-")[2])
         if file is None:

@@ -28,12 +28,12 @@ def pasted_table(state: State, rows: Rows, number: int) -> Json:
     width = max(map(len, rows), default=0)
     if not width or width > MOST_COLUMNS or len(rows) > MOST_ROWS:
         raise ValueError(f"A table has 1 to {MOST_ROWS} rows and 1 to {MOST_COLUMNS} columns.")
-    cells = [[_cell(state, text) for text in (*row, *[""] * (width - len(row)))] for row in rows]
+    cells = [[_cell_json(state, text) for text in (*row, *[""] * (width - len(row)))] for row in rows]
     block = {"type": "table", "block_id": f"table{number}", "rows": cells, "column_settings": []}
     return {"id": number, "blocks": [block], "fallback": NO_PREVIEW}
 
 
-def _cell(state: State, text: str) -> Json:
+def _cell_json(state: State, text: str) -> Json:
     if not text:
         return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": []}]}
     return {key: value for key, value in as_rich_text(encode_typed_text(state, text), "").items() if key != "block_id"}
@@ -75,10 +75,12 @@ def build_forward_attachment(state: State, base_url: str, channel: Channel, mess
 def canvas_page(title: str, markdown: str) -> str:
     """Return a canvas as Slack serves it: an HTML page. Headings, lists, tables and paragraphs are known."""
     parts = []
-    for kind, lines in groupby(markdown.split("\n"), _kind):
+    for kind, lines in groupby(markdown.split("\n"), _line_kind):
         block = list(lines)
         if kind == "heading":
-            parts += [f"<h{len(found[1])}>{html.escape(found[2])}</h{len(found[1])}>" for found in map(_heading, block)]
+            parts += [
+                f"<h{len(found[1])}>{html.escape(found[2])}</h{len(found[1])}>" for found in map(_match_heading, block)
+            ]
         elif kind == "list":
             items = (f"<li>{html.escape(_ITEM.fullmatch(line.strip())[1])}</li>" for line in block)  # type: ignore[index]
             parts.append(f"<ul>{''.join(items)}</ul>")
@@ -94,7 +96,7 @@ def canvas_page(title: str, markdown: str) -> str:
     )
 
 
-def _kind(line: str) -> str:
+def _line_kind(line: str) -> str:
     line = line.strip()
     if _HEADING.fullmatch(line):
         return "heading"
@@ -103,7 +105,7 @@ def _kind(line: str) -> str:
     return "table" if line.startswith("|") else "text" if line else ""
 
 
-def _heading(line: str) -> re.Match[str]:
+def _match_heading(line: str) -> re.Match[str]:
     found = _HEADING.fullmatch(line.strip())
     if found is None:
         raise ValueError(f"no heading: {line}")

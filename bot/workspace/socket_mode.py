@@ -56,7 +56,7 @@ class SocketMode:
             await socket.close()
             return socket
         self._sockets[socket] = set()
-        await socket.send_json(self._hello())
+        await socket.send_json(self._hello_message())
         self._connected.set()
         try:
             async for message in socket:
@@ -85,7 +85,7 @@ class SocketMode:
         self._pending[envelope_id] = future
         self._sockets[socket].add(envelope_id)
         try:
-            await socket.send_str(json.dumps(_envelope(kind, envelope_id, payload, retry)))
+            await socket.send_str(json.dumps(_make_envelope(kind, envelope_id, payload, retry)))
             async with asyncio.timeout(self._ack_seconds):  # `wait_for` of Python 3.11 may swallow a cancellation
                 return await future
         except TimeoutError:
@@ -124,7 +124,7 @@ class SocketMode:
         if not self._sockets:
             self._connected.clear()
 
-    def _hello(self) -> dict[str, Any]:
+    def _hello_message(self) -> dict[str, Any]:
         return {
             "type": "hello",
             "num_connections": self.connections,
@@ -133,7 +133,7 @@ class SocketMode:
         }
 
 
-def _envelope(kind: PayloadKind, envelope_id: str, payload: dict[str, Any], retry: Retry | None) -> dict[str, Any]:
+def _make_envelope(kind: PayloadKind, envelope_id: str, payload: dict[str, Any], retry: Retry | None) -> dict[str, Any]:
     envelope: dict[str, Any] = {
         "envelope_id": envelope_id,
         "type": kind,

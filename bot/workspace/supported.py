@@ -11,20 +11,20 @@ EVENT_HEAD = "| event | sent | scope |\n| --- | --- | --- |"
 
 def render_support_tables() -> str:
     """Return both tables: the methods of the Web API, and the events."""
-    methods = "\n".join(_method(name, METHODS[name]) for name in sorted(METHODS))
-    events = "\n".join(_event(name) for name in sorted(SENT_EVENTS))
+    methods = "\n".join(_render_method(name, METHODS[name]) for name in sorted(METHODS))
+    events = "\n".join(_render_event(name) for name in sorted(SENT_EVENTS))
     return f"{METHOD_HEAD}\n{methods}\n\n{EVENT_HEAD}\n{events}\n"
 
 
-def _method(name: str, method: Method) -> str:
+def _render_method(name: str, method: Method) -> str:
     does = (method.handler.__doc__ or "").strip().partition("\n")[0].partition(". ")[0].removesuffix(".")
     limit = f"{method.limit.per_minute}" + (f" for each {method.limit.by}" if method.limit.by else "")
-    return f"| `{name}` | {does} | {_code(method.required)} | {_code(method.scopes, ' or ')} | {limit} |"
+    return f"| `{name}` | {does} | {_render_code(method.required)} | {_render_code(method.scopes, ' or ')} | {limit} |"
 
 
-def _event(name: str) -> str:
-    return f"| `{name}` | {SENT_EVENTS[name]} | {_code(SCOPES.get(name, ()))} |"
+def _render_event(name: str) -> str:
+    return f"| `{name}` | {SENT_EVENTS[name]} | {_render_code(SCOPES.get(name, ()))} |"
 
 
-def _code(names: tuple[str, ...], between: str = ", ") -> str:
+def _render_code(names: tuple[str, ...], between: str = ", ") -> str:
     return between.join(f"`{name}`" for name in names)

@@ -14,82 +14,85 @@ _LINK = re.compile(r"<(https?://[^|>]+)(?:\|([^>]+))?>")
 def render(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
     """Return the message's text as people read it. `names` maps user ids to display names."""
     blocks = message.get("blocks") or []
-    parts = [part for block in blocks if (part := _block(block))]
+    parts = [part for block in blocks if (part := _render_block(block))]
     streamed = message.get("markdown_text")
     if streamed and not any(block.get("type") == "markdown" for block in blocks):
         parts.insert(0, streamed)
     if not parts:
         parts = [message.get("text") or ""]
     parts += [f"[file] {file.get('name')}" for file in message.get("files", [])]
-    return _readable("\n".join(parts), names)
+    return _render_text("\n".join(parts), names)
 
 
 def plan_rows(message: Mapping[str, Any], names: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Return the rows of a message's plan: (id, status, line). `names` maps user ids to display names."""
     plans = [block for block in message.get("blocks") or [] if block.get("type") == "plan"]
     tasks = [task for plan in plans for task in plan.get("tasks", [])]
-    return [(task.get("task_id", ""), task.get("status", "pending"), _readable(_task(task), names)) for task in tasks]
+    return [
+        (task.get("task_id", ""), task.get("status", "pending"), _render_text(_render_task(task), names))
+        for task in tasks
+    ]
 
 
 def plan_notes(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
     """Return the small print below a message's plan: what was changed or left out, and by whom it was stopped."""
     blocks = message.get("blocks") or []
-    return [_readable(_context(block), names) for block in blocks if block.get("type") == "context"]
+    return [_render_text(_render_context(block), names) for block in blocks if block.get("type") == "context"]
 
 
-def _block(block: Mapping[str, Any]) -> str:
+def _render_block(block: Mapping[str, Any]) -> str:
     shown = _SHOWN.get(str(block.get("type")))
     return shown(block) if shown else ""
 
 
-def _section(block: Mapping[str, Any]) -> str:
+def _render_section(block: Mapping[str, Any]) -> str:
     texts = [block.get("text"), *block.get("fields", [])]
     return "\n".join(text.get("text", "") for text in texts if text)
 
 
-def _markdown(block: Mapping[str, Any]) -> str:
+def _render_markdown(block: Mapping[str, Any]) -> str:
     return str(block.get("text", ""))
 
 
-def _context(block: Mapping[str, Any]) -> str:
+def _render_context(block: Mapping[str, Any]) -> str:
     return "  ".join(part.get("text", "") for part in block.get("elements", []))
 
 
-def _actions(block: Mapping[str, Any]) -> str:
+def _render_actions(block: Mapping[str, Any]) -> str:
     labels = [element.get("text", {}).get("text", "") for element in block.get("elements", [])]
     return "  ".join(f"[ {label} ]" for label in labels if label)
 
 
-def _plan(block: Mapping[str, Any]) -> str:
-    return "\n".join([str(block.get("title", "")), *(_task(task) for task in block.get("tasks", []))])
+def _render_plan(block: Mapping[str, Any]) -> str:
+    return "\n".join([str(block.get("title", "")), *(_render_task(task) for task in block.get("tasks", []))])
 
 
-def _divider(_: Mapping[str, Any]) -> str:
+def _render_divider(_: Mapping[str, Any]) -> str:
     return "─" * 40
 
 
-def _image(block: Mapping[str, Any]) -> str:
+def _render_image(block: Mapping[str, Any]) -> str:
     return f"[image] {block.get('alt_text', '')}"
 
 
-def _task(task: Mapping[str, Any]) -> str:
+def _render_task(task: Mapping[str, Any]) -> str:
     mark = MARKS.get(str(task.get("status")), "·")
-    details = " ".join(_rich(task[key]) for key in ("details", "output") if task.get(key))
+    details = " ".join(_render_rich_text(task[key]) for key in ("details", "output") if task.get(key))
     return f"{mark} {task.get('title', '')}" + (f"  ({details})" if details else "")
 
 
-def _rich(value: Any) -> str:
+def _render_rich_text(value: Any) -> str:
     """Return the text of a rich_text block, however deep; plain strings as they are."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "".join(_rich(part) for part in value)
+        return "".join(_render_rich_text(part) for part in value)
     if isinstance(value, Mapping):
         kind = str(value.get("type"))
         if kind in _WRITTEN:
             return _WRITTEN[kind](value)
         parts = value.get("elements", value.get("text", ""))
-        return "\n".join(_rich(part) for part in parts) if kind == "rich_text" else _rich(parts)
+        return "\n".join(_render_rich_text(part) for part in parts) if kind == "rich_text" else _render_rich_text(parts)
     return ""
 
 
@@ -99,27 +102,27 @@ _WRITTEN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "broadcast": lambda part: f"@{part.get('range', '')}",
     "emoji": lambda part: f":{part.get('name', '')}:",
     "link": lambda part: str(part.get("text") or part.get("url", "")),
-    "rich_text_quote": lambda part: "> " + _rich(part.get("elements")).replace("\n", "\n> "),
+    "rich_text_quote": lambda part: "> " + _render_rich_text(part.get("elements")).replace("\n", "\n> "),
 }
 """How what stands for something else reads within rich text."""
 
 
 _SHOWN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "section": _section,
-    "header": _section,
-    "markdown": _markdown,
-    "context": _context,
-    "actions": _actions,
-    "plan": _plan,
-    "task_card": _task,
-    "divider": _divider,
-    "rich_text": _rich,
-    "image": _image,
+    "section": _render_section,
+    "header": _render_section,
+    "markdown": _render_markdown,
+    "context": _render_context,
+    "actions": _render_actions,
+    "plan": _render_plan,
+    "task_card": _render_task,
+    "divider": _render_divider,
+    "rich_text": _render_rich_text,
+    "image": _render_image,
 }
 """How each kind of block reads; a kind that is not here has no text of its own."""
 
 
-def _readable(text: str, names: Mapping[str, str]) -> str:
+def _render_text(text: str, names: Mapping[str, str]) -> str:
     text = _MENTION.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
     text = _LINK.sub(lambda found: f"{found[2]} ({found[1]})" if found[2] else found[1], text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()

@@ -94,27 +94,27 @@ class Traffic:
 
     def add_call(self, method: str, args: Json, answer: str, error: str, seconds: float, fault: str = "") -> None:
         """Add a Web API call that was answered. `error` begins with Slack's code, or is empty."""
-        entry = self._new("call", method, _about(args, ABOUT_CALL), args)
+        entry = self._make_entry("call", method, _first_value(args, ABOUT_CALL), args)
         entry.state, entry.error, entry.answer = "error" if error else "ok", error, answer
         entry.ms, entry.fault = seconds * 1000, fault
         self._add(entry)
 
     def add_unsent(self, name: str, event: Json, reason: str) -> None:
         """Add an event that the app does not get, and why."""
-        entry = self._new("event", name, _about(event, ABOUT_EVENT), event)
+        entry = self._make_entry("event", name, _first_value(event, ABOUT_EVENT), event)
         entry.state, entry.error = "unsent", reason
         self._unsent.append(entry)
-        self._show(entry)
+        self._show_entry(entry)
 
     def sending(self, kind: PayloadKind, payload: Json, retry: Retry | None) -> Entry:
         """Add a payload that is on its way. A repeated attempt belongs to the entry of the first one."""
         if retry:
-            earlier = self._of_event(payload["event_id"])
+            earlier = self._find_event(payload["event_id"])
             if earlier:
                 earlier.attempts, earlier.state, earlier.error, earlier.ms = retry.attempt + 1, "waiting", "", None
-                self._show(earlier)
+                self._show_entry(earlier)
                 return earlier
-        entry = self._new(KINDS[kind], *_name_payload(kind, payload), payload)
+        entry = self._make_entry(KINDS[kind], *_name_payload(kind, payload), payload)
         entry.attempts = retry.attempt + 1 if retry else 1
         self._add(entry)
         return entry
@@ -124,21 +124,21 @@ class Traffic:
         entry.state, entry.ms = "ok" if ack.ok else "error", seconds * 1000
         entry.error = "" if ack.ok else ack.detail or FAILURES.get(ack.failure, ack.failure)
         entry.answer = json.dumps(ack.body) if ack.body else ""
-        self._show(entry)
+        self._show_entry(entry)
         self._changes.wake()
 
-    def _of_event(self, event_id: str) -> Entry | None:
+    def _find_event(self, event_id: str) -> Entry | None:
         mark = f'"{event_id}"'
         return next((each for each in reversed(self._entries) if each.kind == "event" and mark in each.payload), None)
 
-    def _new(self, kind: EntryKind, name: str, about: str, payload: Json) -> Entry:
+    def _make_entry(self, kind: EntryKind, name: str, about: str, payload: Json) -> Entry:
         return Entry(next(self._ids), kind, name, about, self._clock.now(), json.dumps(payload), app=self._app_id)
 
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)
-        self._show(entry)
+        self._show_entry(entry)
 
-    def _show(self, entry: Entry) -> None:
+    def _show_entry(self, entry: Entry) -> None:
         if self._changes.watchers:
             self._changes.show(Change({"type": "traffic", "entry": entry.summary()}))
 
@@ -169,8 +169,8 @@ def _name_payload(kind: PayloadKind, payload: Json) -> tuple[str, str]:
     event = payload["event"]
     name = KIND_OF_EVENT.get(event.get("channel_type", ""), "message") if event["type"] == "message" else event["type"]
     subtype = f"{event['subtype']} " if event.get("subtype") else ""
-    return str(name), subtype + _about(event, ABOUT_EVENT)
+    return str(name), subtype + _first_value(event, ABOUT_EVENT)
 
 
-def _about(values: Json, names: tuple[str, ...]) -> str:
+def _first_value(values: Json, names: tuple[str, ...]) -> str:
     return next((str(values[name])[:MOST_ABOUT] for name in names if values.get(name)), "")

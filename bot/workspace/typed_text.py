@@ -37,20 +37,20 @@ def as_rich_text(text: str, block_id: str) -> Part:
     elements: list[Part] = []
     at = 0
     for fence in FENCE.finditer(text):
-        elements += _paragraphs(text[at : fence.start()])
+        elements += _iterate_paragraphs(text[at : fence.start()])
         code = {"type": "text", "text": _unescape_text(fence[1])}
         elements.append({"type": "rich_text_preformatted", "elements": [code]})
         at = fence.end()
-    elements += _paragraphs(text[at:])
+    elements += _iterate_paragraphs(text[at:])
     return {"type": "rich_text", "block_id": block_id, "elements": elements}
 
 
-def _paragraphs(text: str) -> Iterator[Part]:
+def _iterate_paragraphs(text: str) -> Iterator[Part]:
     for quoted, lines in groupby(text.split("\n"), lambda line: line.startswith(QUOTE)):
         joined = "\n".join(line.removeprefix(QUOTE).removeprefix(" ") if quoted else line for line in lines)
         if joined.strip():
             kind = "rich_text_quote" if quoted else "rich_text_section"
-            yield {"type": kind, "elements": list(_inline(joined.strip("\n"), {}))}
+            yield {"type": kind, "elements": list(_parse_inline(joined.strip("\n"), {}))}
 
 
 def _style_pattern(sign: str, name: str) -> str:
@@ -72,7 +72,7 @@ TOKEN = re.compile(
 )
 
 
-def _inline(text: str, style: dict[str, bool]) -> Iterator[Part]:
+def _parse_inline(text: str, style: dict[str, bool]) -> Iterator[Part]:
     styled = {"style": style} if style else {}
     at = 0
     for found in TOKEN.finditer(text):
@@ -84,15 +84,15 @@ def _inline(text: str, style: dict[str, bool]) -> Iterator[Part]:
         elif kind == "emoji":
             yield {"type": "emoji", "name": inner, **styled}
         elif kind == "bracket":
-            yield {**_bracket(inner), **styled}
+            yield {**_parse_bracket(inner), **styled}
         else:
-            yield from _inline(inner, {**style, kind: True})
+            yield from _parse_inline(inner, {**style, kind: True})
         at = found.end()
     if at < len(text):
         yield {"type": "text", "text": _unescape_text(text[at:]), **styled}
 
 
-def _bracket(content: str) -> Part:
+def _parse_bracket(content: str) -> Part:
     target, _, label = content.partition("|")
     if target.startswith("@"):
         return {"type": "user", "user_id": target[1:]}

@@ -48,7 +48,7 @@ class Views:
         """Open a modal, in place of whatever was open."""
         user_id = self._use(trigger_id, view)
         self.stacks[user_id].clear()
-        return self._show(user_id, view, "view_open", step)
+        return self._show_view(user_id, view, "view_open", step)
 
     def push(self, trigger_id: str, view: Json, step: str = "") -> Json:
         """Put a modal on top of the one that is open."""
@@ -58,11 +58,11 @@ class Views:
             raise Refusal("not_found")
         if len(stack) >= MOST_STACKED:
             raise Refusal("push_limit_reached")
-        return self._show(user_id, view, "view_push", step)
+        return self._show_view(user_id, view, "view_push", step)
 
     def update(self, view: Json, view_id: str | None, external_id: str | None, known_hash: str | None) -> Json:
         """Replace an open modal or a home view."""
-        for user_id, old in self._everywhere():
+        for user_id, old in self._list_open_views():
             if old["id"] == view_id or (external_id and old.get("external_id") == external_id):
                 if known_hash and known_hash != old["hash"]:
                     raise Refusal("hash_conflict")
@@ -73,7 +73,7 @@ class Views:
         """Put new content into a view that is on screen."""
         kept = {key: old[key] for key in ("id", "root_view_id", "previous_view_id")}
         old_state = old["state"]
-        new = {**self._whole(view), **kept}
+        new = {**self._complete_view(view), **kept}
         ids = {block["block_id"] for block in view["blocks"]}
         new["state"] = {"values": {key: value for key, value in old_state["values"].items() if key in ids}}
         if old["type"] == "home":
@@ -89,7 +89,7 @@ class Views:
         old = self.homes.get(user_id)
         if known_hash and old and known_hash != old["hash"]:
             raise Refusal("hash_conflict")
-        new = self._whole(view)
+        new = self._complete_view(view)
         if old:
             new |= {"id": old["id"], "root_view_id": old["id"]}
         self._set_home(user_id, new)
@@ -100,7 +100,7 @@ class Views:
         stack = self.stacks[user_id]
         if len(stack) >= MOST_STACKED:
             raise Refusal("push_limit_reached")
-        return self._show(user_id, view, "view_push", self.steps[stack[-1]["id"]] if stack else "")
+        return self._show_view(user_id, view, "view_push", self.steps[stack[-1]["id"]] if stack else "")
 
     def find(self, user_id: str, view_id: str) -> Json | None:
         """Return an open modal or the home view of that person."""
@@ -126,19 +126,19 @@ class Views:
         if trigger.used:
             raise Refusal("exchanged_trigger_id")
         external_id = view.get("external_id")
-        if external_id and any(each.get("external_id") == external_id for _, each in self._everywhere()):
+        if external_id and any(each.get("external_id") == external_id for _, each in self._list_open_views()):
             raise Refusal("duplicate_external_id")
         trigger.used = True
         return trigger.user_id
 
-    def _everywhere(self) -> list[tuple[str, Json]]:
+    def _list_open_views(self) -> list[tuple[str, Json]]:
         modals = [(user_id, view) for user_id, stack in self.stacks.items() for view in stack]
         own = self._state.identity.app_id
         return [(user_id, view) for user_id, view in [*modals, *self.homes.items()] if view["app_id"] == own]
 
-    def _show(self, user_id: str, view: Json, how: str, step: str) -> Json:
+    def _show_view(self, user_id: str, view: Json, how: str, step: str) -> Json:
         stack = self.stacks[user_id]
-        new = self._whole(view)
+        new = self._complete_view(view)
         self.steps[new["id"]] = step
         if stack:
             new |= {"previous_view_id": stack[-1]["id"], "root_view_id": stack[0]["id"]}
@@ -151,7 +151,7 @@ class Views:
         self._state.record.put("home", user_id, lambda: view)
         self._state.changes.tell(Change({"type": "home", "view": view}, user=user_id))
 
-    def _whole(self, view: Json) -> Json:
+    def _complete_view(self, view: Json) -> Json:
         who = self._state.identity
         view_id = new_id("V")
         defaults: dict[str, Any] = {

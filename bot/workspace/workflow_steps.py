@@ -75,7 +75,7 @@ class WorkflowSteps:
                 person = {"id": user_id, "secret": secrets.token_hex(16)}
                 pointed = {"interactivity_pointer": trigger(user_id), "interactor": person}
                 inputs = {**inputs, each.name: person if each.type.endswith("user_context") else pointed}
-        faults = self._faults(function.inputs, inputs)
+        faults = self._find_value_faults(function.inputs, inputs)
         if faults:
             raise ActionFailed(f"{function.title} cannot run: {'; '.join(faults)}.")
         step = StepRun(new_id("Fx"), function.callback_id, user_id, inputs, f"xwfp-local-{secrets.token_hex(16)}")
@@ -98,18 +98,18 @@ class WorkflowSteps:
         Raises:
             Refusal: `function_execution_not_found`, `execution_not_in_running_state`, `parameter_validation_failed`.
         """
-        step, function = self._running(run_id)
-        faults = self._faults(function.outputs, outputs)
+        step, function = self._find_running_step(run_id)
+        faults = self._find_value_faults(function.outputs, outputs)
         if faults:
             raise Refusal("parameter_validation_failed", *faults)
         step.outputs = outputs
-        self._end(step, function, "completed")
+        self._end_step(step, function, "completed")
 
     def fail(self, run_id: str, error: str) -> None:
         """End a run with an error, which the person gets to read. Raises Refusal as `complete` does."""
-        step, function = self._running(run_id)
+        step, function = self._find_running_step(run_id)
         step.error = error
-        self._end(step, function, "failed")
+        self._end_step(step, function, "failed")
 
     def describe_run(self, run_id: str, user_id: str, trigger_id: str) -> Json:
         """Return the fields of a person's click that belongs to a running step; none if it ended, or there is none."""
@@ -124,7 +124,7 @@ class WorkflowSteps:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _running(self, run_id: str) -> tuple[StepRun, Function]:
+    def _find_running_step(self, run_id: str) -> tuple[StepRun, Function]:
         step = self._runs.get(run_id)
         function = self._state.app.function(step.callback_id) if step else None
         if step is None or function is None:
@@ -133,7 +133,7 @@ class WorkflowSteps:
             raise Refusal("execution_not_in_running_state")
         return step, function
 
-    def _end(self, step: StepRun, function: Function, status: Literal["completed", "failed"]) -> None:
+    def _end_step(self, step: StepRun, function: Function, status: Literal["completed", "failed"]) -> None:
         step.status = status
         self._oauth.drop_token(step.token, "token_revoked")
         self._save(step)
@@ -143,7 +143,7 @@ class WorkflowSteps:
     def _save(self, step: StepRun) -> None:
         self._state.record.put("step", step.id, lambda: asdict(step))
 
-    def _faults(self, parameters: tuple[Parameter, ...], values: Json) -> list[str]:
+    def _find_value_faults(self, parameters: tuple[Parameter, ...], values: Json) -> list[str]:
         """Return what is wrong with the values of parameters, a sentence without its full stop each."""
         known = {each.name: each for each in parameters}
         faults = [f"{name} is no parameter" for name in values if name not in known]
@@ -151,11 +151,11 @@ class WorkflowSteps:
             value = values.get(name)
             if value is None:
                 faults += [f"{name} is required"] if each.is_required else []
-            elif not self._fits(each.type, value):
+            elif not self._fits_kind(each.type, value):
                 faults.append(f"{name} is not of the type {each.type}")
         return faults
 
-    def _fits(self, kind: str, value: object) -> bool:
+    def _fits_kind(self, kind: str, value: object) -> bool:
         if kind == f"{OF_SLACK}user_id":
             return value in self._state.users
         if kind == f"{OF_SLACK}channel_id":

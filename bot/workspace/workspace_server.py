@@ -131,9 +131,9 @@ class Workspace:
         """
         who = Identity().in_organisation(organisation) if organisation else None
         state = State(read_manifest(manifest), Record(data), Clock(), Changes(), who)
-        transport = _reach(state, request_url, ack_seconds)
+        transport = _make_transport(state, request_url, ack_seconds)
         oauth = OAuth(request_url)
-        world = _wire(state, transport, oauth, rate_limits=rate_limits, retry_scale=retry_scale)
+        world = _make_world(state, transport, oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         world.drafts = tuple(drafts)
         workspace = cls(world, transport)
         if not installed and not dict(state.record.all("installed")):
@@ -162,7 +162,7 @@ class Workspace:
         # A direct message is named by its person and, behind a colon, the bot.
         ids = {} if who.enterprise_id else {name.partition(":")[0]: key for name, key in here.channel_ids.items()}
         state = State(here.app, Record(None), Clock(), Changes(), who, ids)
-        world = _wire(state, self._transport, self._world.oauth, rate_limits=rate_limits, retry_scale=retry_scale)
+        world = _make_world(state, self._transport, self._world.oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         workspace = type(self)(world, self._transport, self)
         if not installed:
             state.install("")
@@ -192,8 +192,8 @@ class Workspace:
             OSError: The manifest cannot be read.
         """
         state = self._world.state.for_app(read_manifest(manifest))
-        transport = _reach(state, request_url, ack_seconds)
-        world = _wire(
+        transport = _make_transport(state, request_url, ack_seconds)
+        world = _make_world(
             state,
             transport,
             OAuth(request_url),
@@ -203,7 +203,7 @@ class Workspace:
         )
         world.oauth.answers[state.identity.team_id] = Dispatch(world).answer
         self._transports.append(transport)
-        self._name(self._world.base_url)
+        self._use_address(self._world.base_url)
         world.delivery.resume()
         return type(self)(world, transport, self)
 
@@ -299,7 +299,9 @@ class Workspace:
     def bot_says(self, channel: str, text: str, thread_ts: str | None = None) -> str:
         """Post a message as the other app's bot, and return its ts; `@name` becomes a mention."""
         state = self._world.state
-        return self._world.messages.by_other_bot(self._channel(channel), encode_typed_text(state, text), thread_ts).ts
+        return self._world.messages.by_other_bot(
+            self._find_channel(channel), encode_typed_text(state, text), thread_ts
+        ).ts
 
     def deactivate(self, name: str) -> None:
         """Take a person's account away: they do nothing any more, and Slack tells little of them."""
@@ -311,11 +313,11 @@ class Workspace:
         Raises:
             KeyError: There is no such group.
         """
-        return self._group(handle).id
+        return self._find_group(handle).id
 
     def change_group(self, handle: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
         """Take people (by name) into a user group and out of it, and tell the app (subteam_members_changed)."""
-        state, group = self._world.state, self._group(handle)
+        state, group = self._world.state, self._find_group(handle)
         added = [user for user in (self.person(name).id for name in add) if user not in group.users]
         removed = [user for user in (self.person(name).id for name in remove) if user in group.users]
         group.users = [user for user in [*group.users, *added] if user not in removed]
@@ -346,7 +348,7 @@ class Workspace:
 
     def archive(self, channel: str) -> None:
         """Archive a channel."""
-        place = self._channel(channel)
+        place = self._find_channel(channel)
         place.archived = True
         self._world.state.save_channel(place)
 
@@ -383,16 +385,16 @@ class Workspace:
         Raises:
             KeyError: There is no such channel.
         """
-        return self._channel(channel).id
+        return self._find_channel(channel).id
 
     def messages(self, channel: str) -> list[Json]:
         """Return every message of a channel, replies included, oldest first, as Slack shows them."""
-        found = self._channel(channel).messages
+        found = self._find_channel(channel).messages
         return [found[ts].as_shown() for ts in sorted(found)]
 
     def thread(self, channel: str, thread_ts: str) -> list[Json]:
         """Return a thread: its root, then the replies, oldest first. Empty when there is no such root."""
-        return [message.as_shown() for message in self._channel(channel).thread(thread_ts)]
+        return [message.as_shown() for message in self._find_channel(channel).thread(thread_ts)]
 
     def session(self, channel: str, thread_ts: str) -> Json:
         """Return a thread's agent session and passing status.
@@ -400,14 +402,14 @@ class Workspace:
         Returns:
             `status` and `title` of the session, and `line`, the passing status.
         """
-        place = self._channel(channel)
+        place = self._find_channel(channel)
         session = self._world.sessions.session(place.id, thread_ts)
         line = self._world.sessions.status(place.id, thread_ts).text
         return {"status": session.status, "title": session.title, "line": line}
 
     def prompts(self, channel: str, thread_ts: str = "") -> list[dict[str, str]]:
         """Return the suggested prompts of a thread, or of a whole direct message."""
-        return self._world.sessions.prompts.get((self._channel(channel).id, thread_ts), [])
+        return self._world.sessions.prompts.get((self._find_channel(channel).id, thread_ts), [])
 
     def step(self, run_id: str) -> StepRun:
         """Return a run of a workflow step as it stands: `status`, `inputs`, `outputs`, `error`.
@@ -481,7 +483,7 @@ class Workspace:
             raise
         bound = int(self._runner.addresses[0][1])
         guard.listen_on(bound)
-        self._name(f"http://{HOST}:{bound}")
+        self._use_address(f"http://{HOST}:{bound}")
         state = self._world.state
         state.record.put("identity", "port", lambda: {"port": bound})
         self._tasks = [asyncio.create_task(state.clock.run()), asyncio.create_task(state.record.run())]
@@ -490,9 +492,9 @@ class Workspace:
     def stand_behind(self, url: str) -> None:
         """Give apps another address of this server, such as `https://slack.test`: something before it ends the TLS."""
         self._guard.take_host(urlsplit(url).netloc)
-        self._name(url)
+        self._use_address(url)
 
-    def _name(self, url: str) -> None:
+    def _use_address(self, url: str) -> None:
         """Use an address in all that is given out from now on."""
         for world in self._world.apps:
             world.base_url = world.responses.base_url = url
@@ -507,20 +509,20 @@ class Workspace:
                 return
         await web.TCPSite(runner, HOST, port).start()
 
-    def _group(self, handle: str) -> Group:
+    def _find_group(self, handle: str) -> Group:
         group = self._world.state.find_group(handle)
         if group is None:
             raise KeyError(f"there is no user group {handle!r}")
         return group
 
-    def _channel(self, reference: str) -> Channel:
+    def _find_channel(self, reference: str) -> Channel:
         channel = self._world.state.find_channel(reference)
         if channel is None:
             raise KeyError(f"there is no channel {reference!r}")
         return channel
 
 
-def _reach(state: State, request_url: str | None, ack_seconds: float) -> SocketMode | HttpMode:
+def _make_transport(state: State, request_url: str | None, ack_seconds: float) -> SocketMode | HttpMode:
     """Return how the app is reached: by Socket Mode, or by HTTP at its address."""
     who = state.identity
     if request_url is None:
@@ -528,7 +530,7 @@ def _reach(state: State, request_url: str | None, ack_seconds: float) -> SocketM
     return HttpMode(request_url, who.signing_secret, who.verification_token, ack_seconds, state.app.request_paths)
 
 
-def _wire(  # a private call with named arguments
+def _make_world(  # a private call with named arguments
     state: State,
     transport: SocketMode | HttpMode,
     oauth: OAuth,

@@ -146,7 +146,7 @@ class State:
         self.files: dict[str, Json] = dict(record.all("file"))
         self.lists: dict[str, Json] = dict(record.all("list"))
         self._load()
-        self._furnish()
+        self._add_missing_parts()
 
     def for_app(self, app: Manifest) -> "State":
         """Return the same workspace as a further app knows it, with its own manifest, bot, tokens and direct messages.
@@ -301,7 +301,7 @@ class State:
             self.channels[key.partition(":")[0]].add(message)
             self.clock.later_than(message.ts)
 
-    def _furnish(self) -> None:
+    def _add_missing_parts(self) -> None:
         """Make what is not there: all of it at the first start, else what a record of an earlier release lacks."""
         for name, kind, members, topic in CHANNELS:
             if name not in self.channel_ids:

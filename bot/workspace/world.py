@@ -83,9 +83,9 @@ class World:
     async def delete_file(self, file: Json) -> None:
         """Delete a file, and tell the apps that subscribed to that. Slack tells them nothing but the file's id."""
         await self.files.delete(file)
-        event = {"type": "file_deleted", "file_id": file["id"], "event_ts": self._stamp()}
+        event = {"type": "file_deleted", "file_id": file["id"], "event_ts": self._next_stamp()}
         for world in self.apps:
             world.delivery.emit("file_deleted", event)
 
-    def _stamp(self) -> str:
+    def _next_stamp(self) -> str:
         return self.state.clock.next_ts()

@@ -23,11 +23,11 @@ def name_figures(text: str, figures: Iterable[Figure]) -> tuple[str, ...]:
 def without(text: str, figures: Iterable[str]) -> str:
     """Return the text without these figures: where it is a source, it is none for them."""
     for figure in sorted(figures, key=len, reverse=True):
-        text = re.sub(_exactly(figure), " ", text) if figure.strip() else text
+        text = re.sub(_exact_figure_pattern(figure), " ", text) if figure.strip() else text
     return text
 
 
-def _exactly(figure: str) -> str:
+def _exact_figure_pattern(figure: str) -> str:
     """Return a pattern for the figure that no longer number matches."""
     before = r"(?<![\d])(?<!\d[.,])" if figure[0].isdigit() else ""
     after = r"(?!\d|[.,]\d)" if figure[-1].isdigit() else ""

@@ -84,7 +84,7 @@ def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, st
             if not is_graded(one):
                 continue
             title = titles.get(name, name)
-            group = next((each for each in groups if any(_belongs(one, title, *other) for other in each)), None)
+            group = next((each for each in groups if any(_belongs_to(one, title, *other) for other in each)), None)
             if group is None:
                 groups.append([(title, one)])
             else:
@@ -93,7 +93,7 @@ def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, st
     return tuple(sorted(merged, key=lambda each: gravity(each.finding)))
 
 
-def _belongs(one: Finding, by: str, others: str, other: Finding) -> bool:
+def _belongs_to(one: Finding, by: str, others: str, other: Finding) -> bool:
     """Return True if a finding goes with another: it is the same, or says of the same lines what somebody else found.
 
     All that is said stays, so of two things in one line none is lost. What one finds twice in a line are two things.
@@ -108,7 +108,9 @@ def _belongs(one: Finding, by: str, others: str, other: Finding) -> bool:
 
 def is_same(one: Finding, other: Finding) -> bool:
     """Return True if two findings are of one place, with the same figures and mostly the same words."""
-    if _key(place_of(one)) != _key(place_of(other)) or _figures(one.message) != _figures(other.message):
+    if _normalize_words(place_of(one)) != _normalize_words(place_of(other)) or _find_figures(
+        one.message
+    ) != _find_figures(other.message):
         return False
     mine, theirs = words(one.message), words(other.message)
     return mine == theirs or len(mine & theirs) >= max(2.0, ALIKE * min(len(mine), len(theirs)))
@@ -133,13 +135,13 @@ def _merge_group(group: list[tuple[str, Finding]]) -> Shared:
 
 def _join_distinct(texts: Iterable[str], between: str = "; ") -> str:
     """Join what is there, each once, whatever its case and spaces."""
-    each = {_key(text): " ".join(text.split()) for text in texts if text.strip()}
+    each = {_normalize_words(text): " ".join(text.split()) for text in texts if text.strip()}
     return between.join(each.values())
 
 
-def _key(text: str) -> str:
+def _normalize_words(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _figures(text: str) -> frozenset[str]:
+def _find_figures(text: str) -> frozenset[str]:
     return frozenset(re.sub(r"\D", "", found) for found in _FIGURE.findall(text))

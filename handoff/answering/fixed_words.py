@@ -251,48 +251,48 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
 """Each phrase in each language."""
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 _TELLING: Mapping[Language, frozenset[str]] = MappingProxyType(
     {
-        "en": _words("""
+        "en": _split_words("""
             the and of what which how is are was were to for in on with from please you we our this
             that who when where why many much does did can show make give tell by it at be
             do as no me an am a in not also or if has have had so they he she its i about into than
             then will would per
         """),
-        "de": _words("""
+        "de": _split_words("""
             der die das und ist sind war wie was welche welcher wer wann wo warum bitte mit von für
             ein eine einen im am zum zur den dem des nicht wir uns unser auf aus bei wurde wurden
             auch kannst mir viele viel fasse zeige zusammen nach je
         """),
-        "fr": _words("""
+        "fr": _split_words("""
             le la les des du et est sont était quel quelle quels quelles qui quand où pourquoi
             combien avec pour dans une un sur nous notre vous s'il plaît ce cette au aux par mais il
             elle donne moi de en cette résume résumez montre vérifie
         """),
-        "es": _words("""
+        "es": _split_words("""
             el los las del y es son era qué cuál cuáles quién cuándo dónde cuánto cuántos cuántas
             por con para una un en nuestro nuestra nosotros favor este esta cómo hay se lo al
             muestra dame de
         """),
-        "it": _words("""
+        "it": _split_words("""
             il lo gli dei delle della del e è sono era quale quali chi quando dove perché quanto
             quanti con per una un nel nella nostro nostra favore questo questa come che mi di al
             alla riassumi
         """),
-        "pt": _words("""
+        "pt": _split_words("""
             o os as dos das do da e é são era qual quais quem quando onde porquê quanto quantos
             quantas com para uma um no na nosso nossa nós favor este esta como não mais em ao foi
             quero de em
         """),
-        "nl": _words("""
+        "nl": _split_words("""
             de het een en is zijn was wat kost welke wie wanneer waar waarom hoeveel met voor van op in ons
             onze wij alsjeblieft dit dat hoe niet ook naar bij werd geef mij maak
         """),
-        "pl": _words("""
+        "pl": _split_words("""
             i jest są był była jaki jaka jakie który która które kto kiedy gdzie dlaczego ile z ze
             dla na w we do nasz nasza proszę to ten ta nie jak oraz się od po mi
         """),
@@ -317,7 +317,7 @@ _READ = 2_000
 """Characters of a request that are looked at."""
 
 
-def _weight(word: str) -> int:
+def _weigh_word(word: str) -> int:
     """Return how much a short word tells of its language."""
     return 2 if len(word) >= _LONG and sum(word in telling for telling in _TELLING.values()) == 1 else 1
 
@@ -333,7 +333,7 @@ def language_of(request: str) -> Language:
     words = _WORD.findall(text)
     others = "".join(word for word in words if not any(word in telling for telling in _TELLING.values()))
     scores: dict[Language, int] = {
-        one: sum(_weight(word) for word in words if word in telling)
+        one: sum(_weigh_word(word) for word in words if word in telling)
         + any(sign in others for sign in _LETTERS.get(one, ""))
         for one, telling in _TELLING.items()
     }

@@ -26,11 +26,11 @@ def whole(result: Result, *, listed: bool = False) -> str:
     list of their own, and left out here.
     """
     text = result.content or result.summary
-    missing = [one for one in result.findings if not (listed and is_graded(one)) and not _tells(text, one)]
+    missing = [one for one in result.findings if not (listed and is_graded(one)) and not _states_finding(text, one)]
     return "\n".join([text.rstrip(), "", *(line(one) for one in missing)]) if missing else text
 
 
-def _tells(text: str, finding: Finding) -> bool:
+def _states_finding(text: str, finding: Finding) -> bool:
     parts = (finding.message, place_of(finding), finding.suggestion)
     return all(holds(text, part) for part in parts if part.strip())
 
@@ -47,13 +47,13 @@ def render_with_unsure_note(result: Result, terms: Terms, request: str, *, liste
         sure = tuple(one for one in result.findings if one.confidence >= terms.confidence)
         text = whole(result.model_copy(update={"findings": sure}), listed=listed)
         return f"{text}\n\n_{phrase('below', request, n=len(unsure))}_"
-    named = [f"“{_short(one.message)}”" for one in unsure[:NAMED]]
+    named = [f"“{_shorten_line(one.message)}”" for one in unsure[:NAMED]]
     if len(unsure) > NAMED:
         named.append(phrase("more", request, n=len(unsure) - NAMED))
     return f"{whole(result, listed=listed)}\n\n_{phrase('less_sure', request)}: {', '.join(named)}_"
 
 
-def _short(text: str) -> str:
+def _shorten_line(text: str) -> str:
     flat = " ".join(text.split()).rstrip(".")
     return flat if len(flat) <= SHORT else f"{flat[: SHORT - 1].rstrip()}…"
 

@@ -63,7 +63,7 @@ def stage(material: Sequence[Note], done: Done, budget: int) -> Stage:
     for number in range(1, MAX_ROUNDS + 1):
         if fits(size(notes), budget):
             return Stage(notes, rounds=number - 1, left_out=left_out)
-        groups, unread = _groups(notes, int(budget * PART))
+        groups, unread = _group_notes(notes, int(budget * PART))
         left_out += unread
         parts = [
             Part(number, place, group, max(1, size(group) // SHORTER)) for place, group in enumerate(groups, start=1)
@@ -85,14 +85,14 @@ def size(notes: Sequence[Note]) -> int:
     return sum(tokens(note.text) + tokens(note.source) for note in notes)
 
 
-def _groups(notes: Sequence[Note], limit: int) -> tuple[list[tuple[Note, ...]], tuple[str, ...]]:
+def _group_notes(notes: Sequence[Note], limit: int) -> tuple[list[tuple[Note, ...]], tuple[str, ...]]:
     """Group the notes in order so that each group fits one call, and name those beyond `MAX_PARTS`.
 
     Split long notes.
     """
     groups: list[list[Note]] = [[]]
     for note in notes:
-        for piece in _pieces(note, limit):
+        for piece in _split_note(note, limit):
             if groups[-1] and size([*groups[-1], piece]) > limit:
                 groups.append([])
             groups[-1].append(piece)
@@ -101,18 +101,18 @@ def _groups(notes: Sequence[Note], limit: int) -> tuple[list[tuple[Note, ...]], 
     return [tuple(group) for group in groups[:MAX_PARTS]], named
 
 
-def _pieces(note: Note, limit: int) -> list[Note]:
+def _split_note(note: Note, limit: int) -> list[Note]:
     room = max(1, limit - tokens(note.source))
     texts = []
     left = note.text
     while tokens(left) > room:
-        cut = _cut(left, room)
+        cut = _find_cut(left, room)
         texts.append(left[:cut])
         left = left[cut:]
     return [Note(source=note.source, text=text) for text in (*texts, left) if text.strip()]
 
 
-def _cut(text: str, limit: int) -> int:
+def _find_cut(text: str, limit: int) -> int:
     """Return where to cut, so that the text before takes at most `limit` tokens: at a paragraph, sentence or word."""
     high = min(len(text), limit * 4)
     while high > 1 and tokens(text[:high]) > limit:
@@ -134,8 +134,8 @@ def build_notes_from_reply(request: str, part: Part, reply: str) -> tuple[tuple[
     cut: tuple[str, ...] = ()
     if tokens(reply) > part.limit:
         whole = len(reply)
-        reply = reply[: _cut(reply, part.limit)].rstrip()
-        cut = (f"{_sources(part)}: notes cut at {len(reply):,} of {whole:,} characters",)
+        reply = reply[: _find_cut(reply, part.limit)].rstrip()
+        cut = (f"{_join_sources(part)}: notes cut at {len(reply):,} of {whole:,} characters",)
     lost = _lost_figures(request, part, reply)
     kept, rest = lost[:RESCUED], lost[RESCUED:]
     named = tuple(f"{source}: {sentence}" for source, sentence in rest)
@@ -148,10 +148,10 @@ def build_notes_from_reply(request: str, part: Part, reply: str) -> tuple[tuple[
 def truncate_notes(request: str, part: Part) -> tuple[tuple[Note, ...], tuple[str, ...]]:
     """Return the same without a model: the beginning of each note, and what is left out."""
     share = max(1, part.limit // len(part.notes))
-    heads = [f"## {note.source}\n{note.text[: _cut(note.text, share)]}" for note in part.notes]
+    heads = [f"## {note.source}\n{note.text[: _find_cut(note.text, share)]}" for note in part.notes]
     notes, left_out = build_notes_from_reply(request, part, "\n\n".join(heads))
     whole = sum(len(note.text) for note in part.notes)
-    return notes, (f"{_sources(part)}: only the beginning of {whole:,} characters", *left_out)
+    return notes, (f"{_join_sources(part)}: only the beginning of {whole:,} characters", *left_out)
 
 
 def render(part: Part) -> str:
@@ -159,7 +159,7 @@ def render(part: Part) -> str:
     return "\n\n".join(f"## {note.source}\n{demote_headings(note.text)}" for note in part.notes)
 
 
-def _sources(part: Part) -> str:
+def _join_sources(part: Part) -> str:
     return ", ".join(dict.fromkeys(note.source for note in part.notes))
 
 
@@ -176,7 +176,7 @@ def _read(part: Part, reply: str) -> list[Note]:
             last = notes.pop()
             notes.append(Note(source=last.source, text=f"{last.text}\n{chunk.strip()}"))
         elif chunk.strip():
-            notes.append(Note(source=_sources(part), text=chunk.strip()))
+            notes.append(Note(source=_join_sources(part), text=chunk.strip()))
     return notes
 
 

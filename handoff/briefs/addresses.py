@@ -28,11 +28,11 @@ def known_addresses(job: Job, ask: Ask) -> frozenset[str]:
 
     Those of the messages with which people had something remembered are known too: an answer cites them.
     """
-    return frozenset().union(*map(_known_by, job.asks[: (job.place_of(ask.id) or 0) + 1]))
+    return frozenset().union(*map(_find_known_addresses, job.asks[: (job.place_of(ask.id) or 0) + 1]))
 
 
 @once
-def _known_by(ask: Ask) -> frozenset[str]:
+def _find_known_addresses(ask: Ask) -> frozenset[str]:
     """Return those of one request."""
     results = [work.result for work in ask.work.values() if work.result is not None]
     remembered = (part.name for one in ask.materials if one.kind == "memory" for part in one.outline)
@@ -74,13 +74,13 @@ def addresses_in(text: str) -> set[str]:
     for match in _TOKEN.finditer(text):
         following = text[match.end() : match.end() + 1]
         if following.lower() == following.upper():  # else it goes on with letters beyond ASCII
-            found.update(_shortest(part) for part in _parts(match.group()))
+            found.update(_strip_trailing_signs(part) for part in _split_at_bracket(match.group()))
     return found
 
 
 def endings(token: str) -> Iterator[str]:
     """Yield what of a word may be an address that it begins with, the longest first."""
-    for part in _parts(token):
+    for part in _split_at_bracket(token):
         yield part
         for end in range(len(part) - 1, 0, -1):
             if part[end] not in _AFTER:
@@ -88,7 +88,7 @@ def endings(token: str) -> Iterator[str]:
             yield part[:end]
 
 
-def _parts(token: str) -> tuple[str, ...]:
+def _split_at_bracket(token: str) -> tuple[str, ...]:
     """Return a word, and its part before the bracket that closes none of its own."""
     depth = 0
     for place, character in enumerate(token):
@@ -98,7 +98,7 @@ def _parts(token: str) -> tuple[str, ...]:
     return (token,)
 
 
-def _shortest(token: str) -> str:
+def _strip_trailing_signs(token: str) -> str:
     """Drop what ends a sentence, and brackets that close none of the address's own."""
     while token and token[-1] in _AFTER and not (token[-1] == ")" and token.count(")") <= token.count("(")):
         token = token[:-1]

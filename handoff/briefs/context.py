@@ -52,13 +52,13 @@ def handoff_for(
         *ask.answers,
         *work.answers,
         *_replaced_subtask(ask, work),
-        *_lessons(work),
-        *_sent_back(work),
+        *_note_last_failure(work),
+        *_note_rejected_result(work),
         *_note_earlier_writes(ask, work),
     ]
     others += [other for other in _built_on_outside(ask, work) if other not in others]
     needed = needed_by(job, ask, work)
-    material = [one for one in needed.given if _is_given(one, ask, intent)]
+    material = [one for one in needed.given if _goes_into_brief(one, ask, intent)]
     pieces = [
         Piece("the task", beginnings(intent) if _is_request(ask, intent) else (intent,), weight=BEFORE),
         *(_note_piece(note) for note in fixed),
@@ -80,9 +80,9 @@ def handoff_for(
         context=(*notes, *(Note(source=note.source, text=text) for note, text in zip(fixed, said, strict=True))),
         given=tuple(_make_material_note(one, text) for one, text in zip(material, given, strict=True)),
         given_whole=tuple(one for one in material if read[one.name]),
-        readable=(*_readable(needed, read, whole_task=whole[0]), *filter(None, map(result_material, cut_short))),
-        artifacts=_files(job, ask, work, needed),
-        constraints=_limits(ask, work),
+        readable=(*_list_readable(needed, read, whole_task=whole[0]), *filter(None, map(result_material, cut_short))),
+        artifacts=_select_files(job, ask, work, needed),
+        constraints=_compute_limits(ask, work),
     )
     return handoff, packed.packed
 
@@ -90,10 +90,10 @@ def handoff_for(
 def texts_needed(job: Job, ask: Ask, work: Work) -> tuple[str, ...]:
     """Return the digests of the texts that a subtask's handoff is made of."""
     given = needed_by(job, ask, work).given
-    return tuple(dict.fromkeys(one.text for one in given if _is_given(one, ask, work.brief_text)))
+    return tuple(dict.fromkeys(one.text for one in given if _goes_into_brief(one, ask, work.brief_text)))
 
 
-def _is_given(material: Material, ask: Ask, intent: str) -> bool:
+def _goes_into_brief(material: Material, ask: Ask, intent: str) -> bool:
     """Return True if a text goes into the brief: tools read attached tables, and the brief may be the request."""
     if not material.text or (material.is_table and not material.is_small_paste):
         return False
@@ -105,11 +105,11 @@ def _is_request(ask: Ask, intent: str) -> bool:
 
 
 def _make_material_note(material: Material, text: str) -> Note:
-    by = f"{BY}{_one_line(material.author)})" if material.author else ""
+    by = f"{BY}{_fit_name_on_line(material.author)})" if material.author else ""
     return Note(source=material.name + by, text=text)
 
 
-def _readable(needed: Needed, given: Mapping[str, bool], *, whole_task: bool) -> list[Material]:
+def _list_readable(needed: Needed, given: Mapping[str, bool], *, whole_task: bool) -> list[Material]:
     """Return what can be read part by part: tables, what was not given, and what was given in part (`given`: False).
 
     The request is not among them if it is the whole task.
@@ -144,12 +144,12 @@ def _replaced_subtask(ask: Ask, work: Work) -> list[Note]:
     return notes
 
 
-def _lessons(work: Work) -> list[Note]:
+def _note_last_failure(work: Work) -> list[Note]:
     """Return a note on what the last attempt failed at, so that the next one can avoid it."""
     return [Note(source=FAILED, text=work.failures[-1])] if work.failures else []
 
 
-def _limits(ask: Ask, work: Work) -> Constraints:
+def _compute_limits(ask: Ask, work: Work) -> Constraints:
     """Return what the subtask has: the seconds and the failed calls that are left to it, and its tier's context."""
     return Constraints(
         tier=work.tier or "balanced",
@@ -159,7 +159,7 @@ def _limits(ask: Ask, work: Work) -> Constraints:
     )
 
 
-def _sent_back(work: Work) -> list[Note]:
+def _note_rejected_result(work: Work) -> list[Note]:
     """Return the last result that was sent back, and what is wrong with it, word for word."""
     if work.wanting is None:
         return []
@@ -186,7 +186,7 @@ def _note_earlier_writes(ask: Ask, work: Work) -> list[Note]:
     return [Note(source="Already begun in an earlier attempt (do not do it again)", text="\n".join(lines))]
 
 
-def _files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artifact, ...]:
+def _select_files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artifact, ...]:
     """Return the files that the subtask needs, oldest first, and those that the direct dependencies made."""
     intent = work.brief_text.casefold()
     wanted = {one.name for one in needed.given}
@@ -243,13 +243,13 @@ def circumstances(at: float, setting: Setting | None) -> str:
     known = setting or Setting()
     local = datetime.fromtimestamp(at, UTC) + timedelta(seconds=known.offset)
     day = f"{DAYS[local.weekday()]} {day_of(at, known.offset)}"
-    who, where = _one_line(known.requester), _one_line(known.channel)
+    who, where = _fit_name_on_line(known.requester), _fit_name_on_line(known.channel)
     parts = (f"from {who}" if who else "", f"in {where}" if where else "")
     asked = " ".join(part for part in parts if part)
-    return f"{day}, {local:%H:%M} {_one_line(known.zone) or 'UTC'}." + (
+    return f"{day}, {local:%H:%M} {_fit_name_on_line(known.zone) or 'UTC'}." + (
         f" {asked[0].upper()}{asked[1:]}." if asked else ""
     )
 
 
-def _one_line(text: str) -> str:
+def _fit_name_on_line(text: str) -> str:
     return " ".join(text.split())[:LONGEST_NAME].strip()

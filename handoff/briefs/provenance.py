@@ -42,12 +42,12 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
     seen = any(one.text and one.origin != "requester" for one in material_of(job, ask))
     attempt = work.attempt + (work.state == "pending")
     working = sum(one.run is None for one in ask.work.values()) or 1
-    view = _Views(job, _made_before(job, ask)).of(ask, work)
+    view = _Views(job, _trace_earlier_requests(job, ask)).of(ask, work)
     return Provenance(
         own_words(job, ask),
         has_derived_content=(job.place_of(ask.id) or 0) > 0 or seen or bool(derived),
         private=tuple(view),
-        sources=_all_of(view),
+        sources=_merge_view_sources(view),
         share=1 / (working * 2**attempt),
     )
 
@@ -67,14 +67,14 @@ def own_words(job: Job, ask: Ask) -> tuple[str, ...]:
 @once
 def people_said(ask: Ask) -> tuple[str, ...]:
     """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
-    return (_without_file_names(ask, ask.text), *(said.text for said in _list_typed_answers(ask)))
+    return (_remove_file_names(ask, ask.text), *(said.text for said in _list_typed_answers(ask)))
 
 
 @once
 def _collect_requester_words(ask: Ask) -> tuple[str, tuple[Answered, ...]]:
     """Return the requester's own words of a request, and what was typed as answers."""
     own = "\n\n".join((strip_quoted_text(ask.request), *(one.text for one in ask.correction_messages)))
-    return _without_file_names(ask, own), _list_typed_answers(ask)
+    return _remove_file_names(ask, own), _list_typed_answers(ask)
 
 
 def strip_quoted_text(request: Request) -> str:
@@ -89,7 +89,7 @@ def strip_quoted_text(request: Request) -> str:
     return _ADDRESS.sub(lambda found: " " if found.group().casefold() in quoted else found.group(), text)
 
 
-def _without_file_names(ask: Ask, text: str) -> str:
+def _remove_file_names(ask: Ask, text: str) -> str:
     for name in (*(file.name for file in ask.request.attachments), *(file.name for file in ask.artifacts)):
         text = text.replace(name, " ")
     return text
@@ -99,18 +99,18 @@ def _list_typed_answers(ask: Ask) -> tuple[Answered, ...]:
     """Return the answers that people typed; one without a user was assumed."""
     return tuple(
         said
-        for said in _answers(ask)
+        for said in _list_worded_answers(ask)
         if said.user and said.question.approval is None and said.text not in said.question.options
     )
 
 
-def _answers(ask: Ask) -> tuple[Answered, ...]:
+def _list_worded_answers(ask: Ask) -> tuple[Answered, ...]:
     """Return what people answered in words. A mere yes or no to an approval tells nobody anything."""
     answered = (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
-    return tuple(said for said in answered if said.question.approval is None or _words(said))
+    return tuple(said for said in answered if said.question.approval is None or _answer_words(said))
 
 
-def _words(said: Answered) -> str:
+def _answer_words(said: Answered) -> str:
     """Return the words of an answer that those who work on are told: of an approval, its reason or its edit."""
     if said.question.approval is None:
         return said.text
@@ -137,11 +137,11 @@ _Made = Mapping[tuple[bool, str], tuple[str, _Sources]]
 private sources."""
 
 
-def _all_of(view: Mapping[str, _Sources]) -> _Sources:
+def _merge_view_sources(view: Mapping[str, _Sources]) -> _Sources:
     return tuple(dict.fromkeys(one for sources in view.values() for one in sources))
 
 
-def _made_before(job: Job, ask: Ask) -> _Made:
+def _trace_earlier_requests(job: Job, ask: Ask) -> _Made:
     """Tell of what was made for the requests before one.
 
     The oldest first, as each may have been made from what was made before it: what is kept of one is right for as long
@@ -150,16 +150,16 @@ def _made_before(job: Job, ask: Ask) -> _Made:
     made: dict[tuple[bool, str], tuple[str, _Sources]] = {}
     last: Step[_Made] | None = None
     for place in range(job.place_of(ask.id) or 0):
-        last = step(_made_for, last, job.asks[place], job, place, made)
+        last = step(_trace_request, last, job.asks[place], job, place, made)
         for key, of in last.found.items():
             made.setdefault(key, of)
     return made
 
 
-def _made_for(ask: Ask, job: Job, place: int, made: _Made) -> _Made:
+def _trace_request(ask: Ask, job: Job, place: int, made: _Made) -> _Made:
     """Tell of what was made for a request: from all that is private that who planned it or worked on it saw."""
     until_then = replace(job, asks=job.asks[: place + 1])
-    seen = _all_of(_Views(until_then, made).view_of_planner(ask))
+    seen = _merge_view_sources(_Views(until_then, made).view_of_planner(ask))
     sources = tuple(dict.fromkeys((*seen, *(one for work in ask.work.values() for one in _read(ask, work)))))
     results = [work.result for work in ask.work.values() if work.result is not None]
     files = [(True, file.id) for result in results for file in result.artifacts]
@@ -170,7 +170,7 @@ def _made_for(ask: Ask, job: Job, place: int, made: _Made) -> _Made:
 def _read(ask: Ask, work: Work) -> _Sources:
     """Return what tools gave a subtask that is private. Where only that they did is known, it is a source itself."""
     if work.read_private and not work.read_sources:
-        return (source("attempts", f"{ask.id}/{work.subtask.id}", f"what {_title(work)} read"),)
+        return (source("attempts", f"{ask.id}/{work.subtask.id}", f"what {_quote_title(work)} read"),)
     return work.read_sources
 
 
@@ -192,33 +192,37 @@ class _Views:
         if key not in self.works:
             view = _merge_sources(
                 (
-                    *self._materials(ask, needed_by(self.job, ask, work).all),
-                    *_said_by_others(ask),
-                    *((_result(other), self._behind(ask, other)) for other in _built_on(ask, work)),
-                    *(((f"an earlier attempt at {_title(work)}", _read(ask, work)),) if work.private else ()),
+                    *self._trace_materials(ask, needed_by(self.job, ask, work).all),
+                    *_yield_words_of_others(ask),
+                    *((_name_result(other), self._find_private_sources(ask, other)) for other in _built_on(ask, work)),
+                    *(((f"an earlier attempt at {_quote_title(work)}", _read(ask, work)),) if work.private else ()),
                 )
             )
-            brief = [(f"{_WRITTEN} {name}", sources) for name, sources in self._brief(ask, work) if name not in view]
+            brief = [
+                (f"{_WRITTEN} {name}", sources) for name, sources in self._trace_brief(ask, work) if name not in view
+            ]
             self.works[key] = view | _merge_sources(brief)
         return self.works[key]
 
-    def _behind(self, ask: Ask, work: Work) -> _Sources:
+    def _find_private_sources(self, ask: Ask, work: Work) -> _Sources:
         """Return all that is private that those who worked on a subtask saw: its result was made from that."""
         inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
-        seen = (source for one in (work, *inside) for source in (*_read(ask, one), *_all_of(self.of(ask, one))))
+        seen = (
+            source for one in (work, *inside) for source in (*_read(ask, one), *_merge_view_sources(self.of(ask, one)))
+        )
         return tuple(dict.fromkeys(seen))
 
-    def _materials(self, ask: Ask, materials: Iterable[Material]) -> Iterator[tuple[str, _Sources]]:
+    def _trace_materials(self, ask: Ask, materials: Iterable[Material]) -> Iterator[tuple[str, _Sources]]:
         return ((_name_material(one), self._sources_of(ask, one)) for one in materials)
 
-    def _brief(self, ask: Ask, work: Work) -> Iterator[tuple[str, _Sources]]:
+    def _trace_brief(self, ask: Ask, work: Work) -> Iterator[tuple[str, _Sources]]:
         """Tell what the writers of a brief had seen, unless it is what the requester wrote, whole and word for word.
 
         Known words are not enough: a long brief in a few of them could say anything, and which passage was chosen says
         something as well. A step of a crew's pipeline is in the crew's words and the request's: nobody wrote it who had
         seen more than what is around it.
         """
-        brief, later = tuple(_list_brief_texts(work)), tuple(_told_later(ask, work))
+        brief, later = tuple(_list_brief_texts(work)), tuple(_yield_later_texts(ask, work))
         fixed = _is_fixed(ask, work)
         if self._are_own(ask, (*(() if fixed else brief), *later)):
             shown: _View = {}
@@ -239,11 +243,14 @@ class _Views:
     def view_of_planner(self, ask: Ask) -> _View:
         """Tell what is private of all that was shown to who planned the request, and to who revised its plan."""
         if self.planner is None:
-            read = ((_result(one), _read(ask, one)) for one in ask.work.values() if one.read_private)
+            read = ((_name_result(one), _read(ask, one)) for one in ask.work.values() if one.read_private)
             found = (
-                *self._materials(ask, material_of(self.job, ask)),
-                *((_short(one.name), (source("attached", one.file_id, one.name),)) for one in ask.request.attachments),
-                *_said_by_others(ask),
+                *self._trace_materials(ask, material_of(self.job, ask)),
+                *(
+                    (_shorten_name(one.name), (source("attached", one.file_id, one.name),))
+                    for one in ask.request.attachments
+                ),
+                *_yield_words_of_others(ask),
                 *self._yield_asked_before(ask),
                 *(read if ask.revisions else ()),
             )
@@ -295,13 +302,13 @@ def _list_brief_texts(work: Work) -> Iterator[str]:
     yield work.subtask.done_when
 
 
-def _told_later(ask: Ask, work: Work) -> Iterator[str]:
+def _yield_later_texts(ask: Ask, work: Work) -> Iterator[str]:
     """Yield what others wrote of what a subtask is told besides: its faults, the questions that were answered."""
     yield from work.wanting.faults if work.wanting is not None else ()
     for said in (*ask.answered, *work.answered):
         if said.question.approval is None:
             yield said.question.message
-        yield _words(said)
+        yield _answer_words(said)
     plan = plan_around(ask, work)
     for one in plan.made if plan is not None else ():
         if one.name == work.specialist:
@@ -315,28 +322,35 @@ def _built_on(ask: Ask, work: Work) -> list[Work]:
     return [ask.work[name] for name in names if name in ask.work] + ([] if outer is None else _built_on(ask, outer))
 
 
-def _said_by_others(ask: Ask) -> Iterator[tuple[str, _Sources]]:
+def _yield_words_of_others(ask: Ask) -> Iterator[tuple[str, _Sources]]:
     name = "the message that it was started from"
     if ask.request.quoted:
         yield name, (source("quoted", ask.request.quoted, name),)
     name = "what somebody else answered"
-    yield name, tuple(source("answer", _words(said), name) for said in _answers(ask) if said.user != ask.request.user)
+    yield (
+        name,
+        tuple(
+            source("answer", _answer_words(said), name)
+            for said in _list_worded_answers(ask)
+            if said.user != ask.request.user
+        ),
+    )
 
 
 def _name_material(material: Material) -> str:
     if material.of_channel:
         return material.name
     known = {"thread": "the thread", "memory": "what I was asked to remember", "answer": "an earlier answer"}
-    return known.get(material.kind, _short(material.name))
+    return known.get(material.kind, _shorten_name(material.name))
 
 
-def _result(work: Work) -> str:
-    return f"the result of {_title(work)}"
+def _name_result(work: Work) -> str:
+    return f"the result of {_quote_title(work)}"
 
 
-def _title(work: Work) -> str:
-    return f'"{_short(work.subtask.title)}"'
+def _quote_title(work: Work) -> str:
+    return f'"{_shorten_name(work.subtask.title)}"'
 
 
-def _short(name: str) -> str:
+def _shorten_name(name: str) -> str:
     return " ".join(name.split())[:_LONGEST_NAME]

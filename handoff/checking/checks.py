@@ -66,7 +66,7 @@ class Looked:
 
 def look(seen: Seen) -> Looked:
     """Run all checks over a result."""
-    checks = (*(check(seen) for check in CHECKS), _confidence(seen))
+    checks = (*(check(seen) for check in CHECKS), _check_confidence(seen))
     remarks = [remark for check in checks for remark in islice(check, MOST)]
     return Looked(
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "fault")),
@@ -85,7 +85,7 @@ def quote_on_one_line(text: str) -> str:
     return f"“{line if len(line) <= QUOTED else line[: QUOTED - 1] + '…'}”"
 
 
-def _shape(seen: Seen) -> Iterable[Remark]:
+def _check_shape(seen: Seen) -> Iterable[Remark]:
     """Check what the contract cannot: that the summary and the findings have words in them."""
     if _is_blank(seen.result.summary):
         yield Remark("fault", f"The summary {quote_on_one_line(seen.result.summary)} says nothing.")
@@ -114,7 +114,7 @@ _FILE = re.compile(r"[\w-][\w .-]{0,80}\.(?:docx?|pdf|xlsx?|pptx?|csv|tsv|md|txt
 """The name of a file as specialists make and read them."""
 
 
-def _emptiness(seen: Seen) -> Iterable[Remark]:
+def _check_emptiness(seen: Seen) -> Iterable[Remark]:
     content = seen.result.content
     if _is_blank(content) or _NOTHING.fullmatch(content):
         yield Remark("fault", f"The content is {quote_on_one_line(content)}: nothing was handed in.")
@@ -135,7 +135,7 @@ def _is_known_file(name: str, seen: Seen) -> bool:
     return any(name.casefold() in text.casefold() for text in given)
 
 
-def _echo(seen: Seen) -> Iterable[Remark]:
+def _find_echo(seen: Seen) -> Iterable[Remark]:
     """Find a content that is the task itself, or most of it: small models give a text to review back as it is."""
     content = f" {words_in_order(seen.result.content)} "
     if len(content) < ECHOED or seen.result.findings or seen.result.artifacts:
@@ -156,7 +156,7 @@ _SHORTEST = 4
 """Letters of a part of a site's name by which a text may name the site, as in "according to Reuters"."""
 
 
-def _source(seen: Seen) -> Iterable[Remark]:
+def _check_source(seen: Seen) -> Iterable[Remark]:
     """Check that a source is named if the criterion asks for one, or if tools read pages."""
     if any(finding.source.strip() for finding in seen.result.findings) or _NAMES_SOURCE.search(seen.result.content):
         return
@@ -180,11 +180,11 @@ def _list_site_words(sources: Sequence[str]) -> set[str]:
     return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _SHORTEST}
 
 
-def _confidence(seen: Seen) -> Iterable[Remark]:
+def _check_confidence(seen: Seen) -> Iterable[Remark]:
     yield from (Remark("doubt", doubt) for doubt in seen.result.doubts)
     if seen.result.confidence < DOUBTFUL and not seen.result.doubts:
         yield Remark("doubt", f"Its own confidence is {seen.result.confidence} of 100.")
 
 
-CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_shape, _emptiness, _echo, _source)
+CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_check_shape, _check_emptiness, _find_echo, _check_source)
 """The checks; `look` adds that of its confidence."""

@@ -100,53 +100,59 @@ def worked_out(one: Numeral, groups: Iterable[tuple[Quantity, ...]], way: str) -
     kinds = tuple(dict.fromkeys(kind for _, _, kind in forms(one)))
     for group in groups:
         if one.kind != "%":
-            families = _families(group, way)
+            families = _derive_values(group, way)
         else:
-            families = _as_share(group, one.is_points) if way == WAYS[0] else ()
+            families = _derive_shares(group, one.is_points) if way == WAYS[0] else ()
         yield from ((kind, family) for family in families for kind in kinds)
 
 
 @lru_cache(maxsize=1024)
-def _families(group: tuple[Quantity, ...], way: str) -> tuple[list[float], ...]:
+def _derive_values(group: tuple[Quantity, ...], way: str) -> tuple[list[float], ...]:
     """Return what follows from a group in one way, as sorted lists."""
     if way == "pairs":
-        return tuple(map(_sort_magnitudes, (_sums(group), _ratios(group), _parts(group))))
+        return tuple(map(_sort_magnitudes, (_yield_sums(group), _yield_ratios(group), _yield_parts(group))))
     if way == "products":
-        return tuple(map(_sort_magnitudes, ([_rests(group)] if len(group) <= _FEW else []) + [_products(group)]))
-    return (_sort_magnitudes(_multiples(group)),)
+        return tuple(
+            map(_sort_magnitudes, ([_yield_remainders(group)] if len(group) <= _FEW else []) + [_yield_products(group)])
+        )
+    return (_sort_magnitudes(_yield_multiples(group)),)
 
 
 @lru_cache(maxsize=512)
-def _as_share(group: tuple[Quantity, ...], points: bool) -> tuple[list[float], ...]:  # noqa: FBT001 - of a cached call
+def _derive_shares(group: tuple[Quantity, ...], points: bool) -> tuple[list[float], ...]:  # noqa: FBT001 - of a cached call
     """Return what follows from a group in per cent, or in percentage points."""
     if points:
-        return (_sort_magnitudes(_points(group, bare=True)),)
-    return tuple(map(_sort_magnitudes, (_shares(group), _points(group, bare=False), _changes(group))))
+        return (_sort_magnitudes(_yield_point_differences(group, bare=True)),)
+    return tuple(
+        map(
+            _sort_magnitudes, (_yield_shares(group), _yield_point_differences(group, bare=False), _yield_changes(group))
+        )
+    )
 
 
 def _sort_magnitudes(values: Iterable[float]) -> list[float]:
     return sorted(abs(value) for value in values)
 
 
-def _alike(one: str, other: str) -> bool:
+def _have_like_units(one: str, other: str) -> bool:
     return one == other or (not one and other != "%") or (not other and one != "%")
 
 
-def _sums(group: Sequence[Quantity]) -> Iterator[float]:
+def _yield_sums(group: Sequence[Quantity]) -> Iterator[float]:
     for (one, its), (other, others) in combinations(group, 2):
-        if _alike(its, others):
+        if _have_like_units(its, others):
             yield one - other
             yield one + other
 
 
-def _ratios(group: Sequence[Quantity]) -> Iterator[float]:
+def _yield_ratios(group: Sequence[Quantity]) -> Iterator[float]:
     for (one, its), (other, others) in combinations(group, 2):
         if one and other and (its == "%") == (others == "%"):
             yield one / other
             yield other / one
 
 
-def _parts(group: Sequence[Quantity]) -> Iterator[float]:
+def _yield_parts(group: Sequence[Quantity]) -> Iterator[float]:
     for (one, its), (other, others) in combinations(group, 2):
         if (its == "%") != (others == "%"):
             share, whole = (one / 100, other) if its == "%" else (other / 100, one)
@@ -158,13 +164,13 @@ def _parts(group: Sequence[Quantity]) -> Iterator[float]:
                 yield whole / share
 
 
-def _products(group: Sequence[Quantity]) -> Iterator[float]:
+def _yield_products(group: Sequence[Quantity]) -> Iterator[float]:
     for (one, its), (other, others) in combinations(group, 2):
         if "%" not in {its, others} and not {one, other} & _TENS:
             yield one * other
 
 
-def _multiples(group: Sequence[Quantity]) -> Iterator[float]:
+def _yield_multiples(group: Sequence[Quantity]) -> Iterator[float]:
     for one, its in group:
         if its != "%":
             for many in _MULTIPLES:
@@ -172,36 +178,36 @@ def _multiples(group: Sequence[Quantity]) -> Iterator[float]:
                 yield one / many
 
 
-def _rests(group: Sequence[Quantity]) -> Iterator[float]:
+def _yield_remainders(group: Sequence[Quantity]) -> Iterator[float]:
     """Yield a whole less two parts of some size, and a year of months less a price of a year."""
     plain = [(one, its) for one, its in group if its != "%"]
     for whole, its in plain:
-        for (one, _), (other, _) in combinations([each for each in plain if _alike(each[1], its)], 2):
+        for (one, _), (other, _) in combinations([each for each in plain if _have_like_units(each[1], its)], 2):
             if min(one, other) > whole * _PART and whole > one + other:
                 yield whole - one - other
         for other, others in plain:
-            if _alike(its, others) and other != whole:
+            if _have_like_units(its, others) and other != whole:
                 yield 12 * whole - other
 
 
-def _shares(group: Sequence[Quantity]) -> Iterator[float]:
+def _yield_shares(group: Sequence[Quantity]) -> Iterator[float]:
     for one, its in group:
         if its == "%":
             yield 100 - one
     for (one, its), (other, others) in combinations(group, 2):
-        if one and other and _alike(its, others):
+        if one and other and _have_like_units(its, others):
             yield one / other * 100
             yield other / one * 100
 
 
-def _changes(group: Sequence[Quantity]) -> Iterator[float]:
+def _yield_changes(group: Sequence[Quantity]) -> Iterator[float]:
     for (one, its), (other, others) in combinations(group, 2):
-        if one and other and _alike(its, others):
+        if one and other and _have_like_units(its, others):
             yield (one - other) / other * 100
             yield (other - one) / one * 100
 
 
-def _points(group: Sequence[Quantity], *, bare: bool) -> Iterator[float]:
+def _yield_point_differences(group: Sequence[Quantity], *, bare: bool) -> Iterator[float]:
     for (one, its), (other, others) in combinations(group, 2):
         if its == others and (its == "%" or (bare and not its)):
             yield one - other

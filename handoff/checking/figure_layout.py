@@ -27,7 +27,7 @@ def as_lines(text: str) -> str:
     """Return JSON as lines of cells, and the lines of a CSV with bars for its commas; other text as it is."""
     if text.lstrip()[:1] in {"{", "["}:
         try:
-            return "\n".join(_flat(json.loads(text), ""))
+            return "\n".join(_flatten_lines(json.loads(text), ""))
         except (ValueError, RecursionError):
             return text
     lines = text.splitlines()
@@ -40,19 +40,19 @@ def as_lines(text: str) -> str:
     return "\n".join(lines)
 
 
-def _flat(given: Any, path: str) -> Iterator[str]:
+def _flatten_lines(given: Any, path: str) -> Iterator[str]:
     if isinstance(given, dict):
         if given and not any(isinstance(value, dict | list) for value in given.values()) and path.endswith("[]"):
             yield " | ".join(f"{value}" for value in given.values())
             return
         for key, value in given.items():
-            yield from _flat(value, f"{path} {key}")
+            yield from _flatten_lines(value, f"{path} {key}")
     elif isinstance(given, list):
         if all(not isinstance(value, dict | list) for value in given):
             yield f"{path} | " + " ; ".join(map(str, given))
             return
         for value in given:
-            yield from _flat(value, f"{path}[]")
+            yield from _flatten_lines(value, f"{path}[]")
     else:
         yield f"{path} | {given}"
 

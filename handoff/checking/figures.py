@@ -62,16 +62,16 @@ def find_unsupported_figures(text: str, known: Iterable[str]) -> tuple[Figure, .
     shown = shown_figures(text)
     given = left = figures_of(shown)
     ground = Known(shown)
-    for texts in _batches(known) if given else ():
+    for texts in _batch_texts(known) if given else ():
         ground.read(texts)
-        left = [one for one in left if not _is_said(one, ground, shown)]
+        left = [one for one in left if not _is_known_figure(one, ground, shown)]
         if not left:
             return ()
     faults = _faults_of_workings(text, shown, left, ground)
     left = [one for one in left if faults.get(one) != ""]
     standing = [one for one in given if one not in left]
     while left:
-        found = [one for one in left if one not in faults and _follows(one, ground, shown, standing)]
+        found = [one for one in left if one not in faults and _follows_from_known(one, ground, shown, standing)]
         if not found:
             break
         standing += found
@@ -121,7 +121,7 @@ def workings_of(text: str, without_source: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{figure} = {how}" for figure, how in told if figure.strip(_BESIDE) not in left))
 
 
-def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
+def _batch_texts(texts: Iterable[str]) -> Iterator[Sequence[str]]:
     """Yield texts, each once, in batches: each is at least as long as all before it together, but for the last."""
     seen: dict[str, None] = {}
     batch: list[str] = []
@@ -162,11 +162,11 @@ def is_figure(one: Numeral) -> bool:
     return bool(one.readings) and one.readings[0][0] != 0 and not (one.kind == "%" and one.readings[0][0] == 100.0)
 
 
-def _is_said(one: Numeral, ground: Known, shown: str) -> bool:
+def _is_known_figure(one: Numeral, ground: Known, shown: str) -> bool:
     return ground.says(one, shown[one.start : one.end]) or ground.bounds(one, shown[max(0, one.start - 20) : one.start])
 
 
-def _follows(one: Numeral, ground: Known, shown: str, standing: Sequence[Numeral]) -> bool:
+def _follows_from_known(one: Numeral, ground: Known, shown: str, standing: Sequence[Numeral]) -> bool:
     """Return True if a figure follows from what is said, and not by chance."""
     start, end = sentence(shown, one.start, one.end)
     near = distinct(other for other in standing if start <= other.start < end)

@@ -69,7 +69,7 @@ class Said:
     def near(self, figure: str) -> Iterator[tuple[int, str]]:
         """Yield the figures that one may be a misquotation of, each with how unlike it is."""
         digits = "".join(sign for sign in plain(figure) if sign in "0123456789")
-        for unlike, other in _misquotations(digits):
+        for unlike, other in _yield_misquotations(digits):
             if (written := self.by_digits.get(other.rstrip("0"))) is not None:
                 yield unlike, written
 
@@ -80,14 +80,14 @@ class Said:
             first = bisect_left(self._values, (value - slack, 0))
             within = islice(self._values, first, first + _MOST_GROUPS)
             places += [place for other, place in within if other <= value + slack]
-        return [self._line(place) for place in sorted(places)]
+        return [self._line_around(place) for place in sorted(places)]
 
     def lines_with(self, written: str) -> list[str]:
         """Return the first line with a figure that is written so."""
         place = self._shown.find(written)
-        return [] if place < 0 else [self._line(place)]
+        return [] if place < 0 else [self._line_around(place)]
 
-    def _line(self, place: int) -> str:
+    def _line_around(self, place: int) -> str:
         """Return the line around a place, or the part of a long one that is nearest to it."""
         first, last = self._text.rfind("\n", 0, place) + 1, self._text.find("\n", place)
         last = len(self._text) if last < 0 else last
@@ -102,16 +102,16 @@ class Said:
     @cached_property
     def groups(self) -> tuple[tuple[Quantity, ...], ...]:
         """The figures of each sentence, line and column."""
-        lines = groups_of(self._shown, self._by_line[0], self.scales)
+        lines = groups_of(self._shown, self._figures_by_line[0], self.scales)
         return tuple(group[:_LONGEST_GROUP] for group in (*lines, *self.lists))
 
     @cached_property
     def lists(self) -> tuple[tuple[Quantity, ...], ...]:
         """Its columns, and its lines of several figures."""
-        return tuple(lists_of(*self._by_line))
+        return tuple(lists_of(*self._figures_by_line))
 
     @cached_property
-    def _by_line(self) -> tuple[list[list[Numeral]], list[tuple[int, list[int]]]]:
+    def _figures_by_line(self) -> tuple[list[list[Numeral]], list[tuple[int, list[int]]]]:
         bare = without_labels(self._shown) if len(self._shown) <= _LABELLED else self._shown
         figures = [one for one in self.numerals if bare[one.start] != " " and one.whole not in YEARS]
         by_line, cells = lines_and_cells(self._shown, figures)
@@ -130,7 +130,7 @@ def scales(text: str) -> tuple[float, ...]:
 
 def totals_of(column: Sequence[Quantity]) -> Iterator[Quantity]:
     """Yield the sum, the mean and the median of what is of one kind in a list, and how many there are."""
-    for kind, values in _by_kind(column):
+    for kind, values in _group_by_kind(column):
         yield sum(values), kind
         yield sum(values) / len(values), kind
         yield median(values), kind
@@ -139,7 +139,7 @@ def totals_of(column: Sequence[Quantity]) -> Iterator[Quantity]:
 
 def subtotals_of(column: Sequence[Quantity]) -> Iterator[Quantity]:
     """Yield sums up to a row, sums of neighbouring rows, and the share of each row in the whole."""
-    for kind, values in _by_kind(column):
+    for kind, values in _group_by_kind(column):
         up_to = list(accumulate(values, initial=0.0))
         yield from ((value, kind) for value in up_to[2:])
         if len(values) <= _WINDOWED:
@@ -149,7 +149,7 @@ def subtotals_of(column: Sequence[Quantity]) -> Iterator[Quantity]:
             yield from ((value / up_to[-1] * 100, "%") for value in values)
 
 
-def _by_kind(column: Sequence[Quantity]) -> Iterator[tuple[str, list[float]]]:
+def _group_by_kind(column: Sequence[Quantity]) -> Iterator[tuple[str, list[float]]]:
     for kind in {kind for _, kind in column}:
         values = [value for value, its in column if its == kind]
         if 1 < len(values) <= _LONGEST_LIST:
@@ -168,7 +168,7 @@ def sentence(text: str, start: int, end: int) -> tuple[int, int]:
     return first, last
 
 
-def _misquotations(digits: str) -> Iterator[tuple[int, str]]:
+def _yield_misquotations(digits: str) -> Iterator[tuple[int, str]]:
     """Yield the digits that these may misquote: the same (0), two of them swapped (1), of many one other (2)."""
     if len(digits) < _LEAST_DIGITS:
         return
@@ -218,19 +218,22 @@ class Known:
         return distinct(chain.from_iterable(one.numerals for one in self.said))
 
     @cached_property
-    def _listed(self) -> list[dict[str, list[float]]]:
+    def _value_lists(self) -> list[dict[str, list[float]]]:
         lists = (column for one in self.said for column in one.lists)
-        return [_by_unit(self.totals), _by_unit({one for column in lists for one in subtotals_of(column)})]
+        return [
+            _group_values_by_kind(self.totals),
+            _group_values_by_kind({one for column in lists for one in subtotals_of(column)}),
+        ]
 
     @cached_property
-    def _groups(self) -> tuple[tuple[Quantity, ...], ...]:
+    def _figure_groups(self) -> tuple[tuple[Quantity, ...], ...]:
         return tuple(dict.fromkeys(group for one in self.said for group in one.groups))
 
     @cached_property
-    def _holding(self) -> dict[Quantity, list[int]]:
+    def _groups_by_figure(self) -> dict[Quantity, list[int]]:
         """The groups that hold a figure, by their places."""
         holding: dict[Quantity, list[int]] = {}
-        for place, group in enumerate(self._groups):
+        for place, group in enumerate(self._figure_groups):
             for quantity in group:
                 holding.setdefault(quantity, []).append(place)
         return holding
@@ -248,18 +251,18 @@ class Known:
         digits = re.sub(r"\D", "", text)
         if len(digits) > 3 and not one.sign and any(digits in each.digits for each in self.said):
             return True
-        return any(self._says(value, rounding(value, step), one) for value, step in one.readings)
+        return any(self._contains_value(value, rounding(value, step), one) for value, step in one.readings)
 
     def has(self, one: Numeral) -> bool:
         """Return True if a number is said as it is, to its last digit."""
-        return any(self._says(value, step / 2 + 1e-9 * value, one) for value, step in one.readings)
+        return any(self._contains_value(value, step / 2 + 1e-9 * value, one) for value, step in one.readings)
 
     def has_share(self, one: Numeral) -> bool:
         """Return True if a number is what a share that is said makes of a whole: 1.06 for 6 % more, 0.06 for 6 %."""
         ways = (way for value, _ in one.readings for way in (value * 100, (value - 1) * 100, (1 - value) * 100))
-        return not one.kind and any(way > 0 and self._near("%", way, 1e-6, "") for way in ways)
+        return not one.kind and any(way > 0 and self._contains_near_value("%", way, 1e-6, "") for way in ways)
 
-    def _says(self, value: float, slack: float, one: Numeral) -> bool:
+    def _contains_value(self, value: float, slack: float, one: Numeral) -> bool:
         places = [("raw", value / one.factor, slack / one.factor)]
         if one.kind == "%":
             places = [("%", value, slack), ("", value, slack), ("", value / 100, slack / 100)]
@@ -270,9 +273,9 @@ class Known:
             places += [("", value / factor, slack / factor) for factor in _FACTORS[one.kind]]
         else:
             places += [(kind, value * scale, slack * scale) for kind in ("", "money") for scale in self._shown]
-        return any(self._near(kind, value, slack, one.sign) for kind, value, slack in places)
+        return any(self._contains_near_value(kind, value, slack, one.sign) for kind, value, slack in places)
 
-    def _near(self, kind: str, value: float, slack: float, sign: str) -> bool:
+    def _contains_near_value(self, kind: str, value: float, slack: float, sign: str) -> bool:
         values = self._values.get(kind, [])
         place = bisect_left(values, value - slack)
         while place < len(values) and values[place] <= value + slack:
@@ -293,7 +296,7 @@ class Known:
     def bounds(self, one: Numeral, before: str) -> bool:
         """Return True for a round bound of what is said, such as "above 80" for 81.9."""
         return bool(_BOUND.search(before)) and any(
-            self._near(kind, value, value * _BOUND_SHARE, "")
+            self._contains_near_value(kind, value, value * _BOUND_SHARE, "")
             for value, _ in one.readings
             if float(f"{value:.1e}") == value
             for kind in dict.fromkeys((one.kind, ""))
@@ -301,7 +304,7 @@ class Known:
 
     def yield_list_totals(self, one: Numeral) -> Iterator[tuple[str, Sequence[float]]]:
         """Yield the totals of the lists that are said, then those of parts of them, in the units of a figure."""
-        for totals in self._listed:
+        for totals in self._value_lists:
             for kind in dict.fromkeys(kind for _, _, kind in forms(one)):
                 yield kind, totals.get(kind, [])
                 if kind not in {"", "%"}:
@@ -312,14 +315,14 @@ class Known:
 
         Of many, only those that hold one of them: by chance a short figure follows from some line.
         """
-        shared = Counter(chain.from_iterable(self._holding.get(one, ()) for one in near))
+        shared = Counter(chain.from_iterable(self._groups_by_figure.get(one, ()) for one in near))
         places = [place for place, _ in shared.most_common(_MOST_GROUPS)]
-        if len(self._groups) <= _MOST_GROUPS:
-            places += [place for place in range(len(self._groups)) if place not in shared]
-        return [self._groups[place] for place in places]
+        if len(self._figure_groups) <= _MOST_GROUPS:
+            places += [place for place in range(len(self._figure_groups)) if place not in shared]
+        return [self._figure_groups[place] for place in places]
 
 
-def _by_unit(given: Iterable[Quantity]) -> dict[str, list[float]]:
+def _group_values_by_kind(given: Iterable[Quantity]) -> dict[str, list[float]]:
     """Return the values of each kind, sorted; money is a bare number too."""
     found: dict[str, list[float]] = {}
     for value, kind in given:

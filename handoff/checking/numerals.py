@@ -173,24 +173,24 @@ def plain(text: str) -> str:
 
 def without_code(text: str) -> str:
     """Return the text with its code and links blanked out."""
-    return _CODE.sub(_blank, _without_links(text))
+    return _CODE.sub(_blank_match, _blank_links(text))
 
 
 def without_labels(text: str) -> str:
     """Return the text with its identifiers, labels, ordinals and list numbers blanked out."""
-    return _compile_no_figures().sub(_blank, text)
+    return _compile_no_figures().sub(_blank_match, text)
 
 
 def without_dates(text: str) -> str:
     """Return the text with its dates, times and links blanked out."""
-    return _compile_dates().sub(_blank, _without_links(text))
+    return _compile_dates().sub(_blank_match, _blank_links(text))
 
 
-def _without_links(text: str) -> str:
-    return _LINK.sub(_blank, text) if "://" in text or "@" in text else text
+def _blank_links(text: str) -> str:
+    return _LINK.sub(_blank_match, text) if "://" in text or "@" in text else text
 
 
-def _blank(match: re.Match[str]) -> str:
+def _blank_match(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
@@ -201,18 +201,18 @@ def numerals(text: str) -> list[Numeral]:
     for match in _NUMBER.finditer(text):
         if match.end() - match.start() > _LONGEST:
             continue
-        numeral = _numeral(text, match, marks)
+        numeral = _parse_numeral(text, match, marks)
         last = found[-1] if found else None
         if last is not None and last.end == numeral.start and text[last.end - 1] in _CHINESE_SCALES:
             found[-1] = _join_numerals(last, numeral)  # 8兆1395億
         else:
             found.append(numeral)
     if not text.isascii():
-        found += [Numeral(one.start(), one.end(), ((_chinese(one[0]), 1.0),)) for one in _CHINESE.finditer(text)]
+        found += [Numeral(one.start(), one.end(), ((_parse_chinese(one[0]), 1.0),)) for one in _CHINESE.finditer(text)]
     return found
 
 
-def _numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
+def _parse_numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
     written, start, end = match[0], match.start(), match.end()
     if written.isdigit() and text[end : end + 1] in _ENDS and text[max(0, start - 1) : start] in _BEGINS:
         return Numeral(start, end, ((float(written), 1.0),), whole=int(written))
@@ -236,7 +236,9 @@ def _numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
     sign = before[-1:] if before[-1:] in {"+", "-"} and not before[-2:-1].isalnum() else ""
     scales = (scale, 1.0) if text[match.end() : end].strip().lower() in _UNSURE else (scale,)
     readings = tuple(
-        (value * each * factor, step * each * factor) for value, step in _readings(written, marks) for each in scales
+        (value * each * factor, step * each * factor)
+        for value, step in _list_readings(written, marks)
+        for each in scales
     )
     whole = int(written) if written.isdigit() and scale == 1.0 and kind not in {"%", "money"} else None
     return Numeral(start, end, readings, kind, sign, factor, whole, points)
@@ -250,7 +252,7 @@ def _decimal_marks(text: str) -> str:
     return "".join(sorted({found[1] or found[2] or found[3] for found in _CERTAIN.finditer(text)}))
 
 
-def _readings(written: str, marks: str) -> list[tuple[float, float]]:
+def _list_readings(written: str, marks: str) -> list[tuple[float, float]]:
     """Return the values that a number may have as it is written, each with the size of its last digit."""
     if written.isdigit():
         return [(float(written), 1.0)]
@@ -280,7 +282,7 @@ def _join_numerals(one: Numeral, other: Numeral) -> Numeral:
     return Numeral(one.start, other.end, ((value + more, step),), other.kind or one.kind, one.sign)
 
 
-def _chinese(written: str) -> float:
+def _parse_chinese(written: str) -> float:
     """Return the value of a number in Chinese characters."""
     total, section, digit = 0.0, 0.0, 0.0
     for sign in written:

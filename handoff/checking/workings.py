@@ -101,35 +101,35 @@ def values_of(working: Working) -> Iterator[float]:
     names, at, written = [], 0, ""
     for place, one in enumerate(numbers):
         names.append(f"n{place}")
-        written += f"{_operators(expression[at : one.start])} {names[-1]} "
+        written += f"{_parse_operators(expression[at : one.start])} {names[-1]} "
         at = one.end
-    written += _operators(expression[at:])
+    written += _parse_operators(expression[at:])
     try:
         tree = ast.parse(written.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return
     choices = [[value / (100.0 if one.kind == "%" else one.factor) for value, _ in one.readings] for one in numbers]
     for chosen in islice(product(*choices), _MOST_READINGS):
-        value = _value(tree, dict(zip(names, chosen, strict=True)))
+        value = _evaluate_node(tree, dict(zip(names, chosen, strict=True)))
         if value is not None:
             yield value
 
 
-def _operators(between: str) -> str:
+def _parse_operators(between: str) -> str:
     """Return what stands between two numbers as Python writes it; what is no operator spoils the expression."""
     return _OTHER.sub("?", _MONEY.sub("", between).translate(_SIGNS)).replace("\x00", "**")
 
 
-def _value(node: ast.expr, numbers: Mapping[str, float]) -> float | None:
+def _evaluate_node(node: ast.expr, numbers: Mapping[str, float]) -> float | None:
     """Work out a tree of sums; None for anything else, and for what cannot be worked out."""
     if isinstance(node, ast.Name):
         return numbers.get(node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        value = _value(node.operand, numbers)
+        value = _evaluate_node(node.operand, numbers)
         return value if value is None or isinstance(node.op, ast.UAdd) else -value
     if not isinstance(node, ast.BinOp) or type(node.op) not in _OPERATIONS:
         return None
-    one, other = _value(node.left, numbers), _value(node.right, numbers)
+    one, other = _evaluate_node(node.left, numbers), _evaluate_node(node.right, numbers)
     if one is None or other is None or (isinstance(node.op, ast.Pow) and abs(other) > _POWER):
         return None
     try:

@@ -183,10 +183,10 @@ def find_pointer(text: str) -> Pointer:
     words = list(_WORD.finditer(said))
     if len(words) > MOST_WORDS:
         return ""
-    return next((pointer for one in SPACED if (pointer := _pointer(said, words, one))), "")
+    return next((pointer for one in SPACED if (pointer := _classify_pointer(said, words, one))), "")
 
 
-def _pointer(said: str, found: list[re.Match[str]], of: PointingWords) -> Pointer:
+def _classify_pointer(said: str, found: list[re.Match[str]], of: PointingWords) -> Pointer:
     words = [one[0] for one in found]
     nouns: tuple[tuple[Pointer, frozenset[str]], ...]
     nouns = (("thread", of.thread), ("channel", of.channel), ("canvas", of.canvas), ("view", of.talk))
@@ -194,7 +194,7 @@ def _pointer(said: str, found: list[re.Match[str]], of: PointingWords) -> Pointe
         following = words[place + 1] if place + 1 < len(words) else ""
         if _TEXT_FOLLOWS.search(said, found[place].end()):
             continue
-        if word in of.this and not _ends(said, found[place]):
+        if word in of.this and not _ends_clause(said, found[place]):
             for pointer, named in nouns:
                 if following in named:
                     return pointer
@@ -211,11 +211,11 @@ def _stands_alone(said: str, found: list[re.Match[str]], place: int, of: Pointin
     pair = f"{found[place - 1][0]}_{word}" if place else ""
     if not {word, pair} & (of.alone | of.held):
         return False
-    if _ends(said, found[place]):
+    if _ends_clause(said, found[place]):
         return more <= MOST_AFTER and (word in of.alone or pair in of.held)
     return more > 0 and found[place + 1][0] in of.after
 
 
-def _ends(said: str, word: re.Match[str]) -> bool:
+def _ends_clause(said: str, word: re.Match[str]) -> bool:
     """Return True if a clause ends with a word."""
     return _CLAUSE_END.match(said, word.end()) is not None

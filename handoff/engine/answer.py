@@ -50,13 +50,13 @@ def steps(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
     if condensing:
         return [ReduceMaterial(ask.id, part.round, part.part, run.within) for part in condensing], run.deadline
     if run.draft is None:
-        return [_writing(ask, run)], None
+        return [_choose_answer_effect(ask, run)], None
     if run.verified is None and needs_verifying(ask, run):
         return [VerifyAnswer(ask.id, late, run.within)], None if late else run.deadline
-    return [_writing(ask, run, faults_of_draft(ask, run))], None
+    return [_choose_answer_effect(ask, run, faults_of_draft(ask, run))], None
 
 
-def _writing(ask: Ask, run: Run, faults: tuple[str, ...] = ()) -> WriteAnswer | SelectAnswer:
+def _choose_answer_effect(ask: Ask, run: Run, faults: tuple[str, ...] = ()) -> WriteAnswer | SelectAnswer:
     if strategy(ask, run) == "select":
         return SelectAnswer(ask.id, faults, run.within)
     return WriteAnswer(ask.id, faults, run.within)
@@ -149,7 +149,7 @@ def contents(ask: Ask, run: Run) -> tuple[dict[str, str], dict[str, int]]:
     last = rivals(ask, run)
     order = (*last, *(name for name in texts if name not in last))
     titles = tuple((name, ask.work[name].subtask.title) for name in texts)
-    fresh, lost = _fresh(tuple(texts.items()), order, titles)
+    fresh, lost = _drop_repeated_passages(tuple(texts.items()), order, titles)
     return dict(fresh), dict(lost)
 
 
@@ -184,7 +184,7 @@ def text_of(ask: Ask, run: Run, work: Work, *, listed: bool = False) -> str:
 
 
 @lru_cache(maxsize=64)
-def _fresh(
+def _drop_repeated_passages(
     texts: tuple[tuple[str, str], ...], order: tuple[str, ...], titles: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]:
     """Return the contents without repeated passages. Cached: each step of a run asks for the same contents."""
@@ -239,11 +239,11 @@ def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
         lines += [phrase("unanswered", ask.text, what=words) for words in run.verified.unanswered]
     if not run.within:  # writes in doubt are named once, by the request's own run
         lines += [f"{PLEASE_CHECK}: {what}" for what in ask.unknown]
-        lines += _not_approved(ask)
+        lines += _name_denied_calls(ask)
     return tuple(dict.fromkeys((*out_of_reach(ask, run), *lines)))
 
 
-def _not_approved(ask: Ask) -> list[str]:
+def _name_denied_calls(ask: Ask) -> list[str]:
     """Name what was not done because people denied it or did not decide in time."""
     text = ask.text
     return [

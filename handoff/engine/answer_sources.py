@@ -18,16 +18,16 @@ def figures_of_no_source(ask: Ask, run: Run, text: str, earlier: Sequence[str] =
 
     What a result has without a source is no source. `earlier` are the requests and answers before this one.
     """
-    return _not_in(ask, run, text, sources(ask, run, earlier))
+    return _list_unknown_figures(ask, run, text, sources(ask, run, earlier))
 
 
 def figures_of_no_result(ask: Ask, run: Run, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """Return those of them that no result has either: whoever wrote the text made them up, and can mend that."""
     contents = (text for result in results(ask, run).values() for text in (result.content, result.summary))
-    return _not_in(ask, run, text, (*sources(ask, run, earlier), *contents))
+    return _list_unknown_figures(ask, run, text, (*sources(ask, run, earlier), *contents))
 
 
-def _not_in(ask: Ask, run: Run, text: str, known: Sequence[str]) -> tuple[str, ...]:
+def _list_unknown_figures(ask: Ask, run: Run, text: str, known: Sequence[str]) -> tuple[str, ...]:
     if not any(sign.isdigit() for sign in text):
         return ()
     sure = {str(each) for result in results(ask, run).values() for each in how_sure(result)}
@@ -41,11 +41,11 @@ def sources(ask: Ask, run: Run, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     answers = (note.text for work in ask.work.values() for note in work.answers)
     titles = (f"{work.subtask.title} {work.reason}" for work in own)
     ours = (*gaps(ask, run), *run.left_out)
-    given = (text for result in results(ask, run).values() for text in _texts(result))
+    given = (text for result in results(ask, run).values() for text in _yield_sourced_texts(result))
     return (ask.text, build_run_brief(ask, run), *given, *answers, *titles, *ours, *earlier)
 
 
-def _texts(result: Result) -> Iterator[str]:
+def _yield_sourced_texts(result: Result) -> Iterator[str]:
     """Yield the texts of a result without the figures that it has of no source."""
     texts = [
         result.content,

@@ -39,10 +39,10 @@ def may_decide(question: Question, requester: str, user: str, groups: tuple[str,
 
     `groups` are the person's user groups.
     """
-    return question.approval is not None and _decides(question.approval.terms, requester, Actor(user, groups, admin))
+    return question.approval is not None and _may_decide(question.approval.terms, requester, Actor(user, groups, admin))
 
 
-def _decides(terms: ApprovalTerms, requester: str, actor: Actor) -> bool:
+def _may_decide(terms: ApprovalTerms, requester: str, actor: Actor) -> bool:
     if actor.user == requester and not terms.own:
         return False
     named = deciders(terms, requester)
@@ -58,7 +58,7 @@ def precedents(job: Job, ask: Ask, approval: Approval) -> tuple[tuple[Approval, 
         return ()
     return tuple(
         (before, ruling)
-        for before, ruling in _rulings(job.asks)
+        for before, ruling in _iterate_rulings(job.asks)
         if ruling.alike
         and ruling.requester == ask.request.user
         and (before.scope, before.terms) == (approval.scope, approval.terms)
@@ -77,7 +77,7 @@ def earlier(job: Job, ask: Ask, approval: Approval, actors: Mapping[str, Actor |
         approval: The call, with all that is private in its view.
         actors: Those who ruled on `precedents`, as they are now; None for one who may not act here any more.
     """
-    for before, ruling in _rulings([ask]):
+    for before, ruling in _iterate_rulings([ask]):
         if not ruling.approved and before.scope == approval.scope and ruling.digest == approval.digest:
             return Earlier(ruling)
     new: tuple[str, ...] = ()
@@ -96,10 +96,10 @@ def unable(
 ) -> tuple[str, ...]:
     """Return those of some people who may not decide for a requester as they are now."""
     now = ((user, actors.get(user)) for user in users)
-    return tuple(user for user, actor in now if actor is None or not _decides(terms, requester, actor))
+    return tuple(user for user, actor in now if actor is None or not _may_decide(terms, requester, actor))
 
 
-def _rulings(asks: Iterable[Ask]) -> Iterator[tuple[Approval, Ruling]]:
+def _iterate_rulings(asks: Iterable[Ask]) -> Iterator[tuple[Approval, Ruling]]:
     for answered in (one for ask in asks for work in ask.work.values() for one in work.answered):
         approval, ruling = answered.question.approval, answered.ruling
         if approval is not None and ruling is not None:
@@ -128,10 +128,10 @@ def decided(ask: Ask, event: ev.ApprovalDecided) -> Ask:
     if not may_decide(question, ask.request.user, event.user, event.groups, admin=event.admin):
         return ask
     if event.decision == "deny":
-        ruling = _ruling(ask, approval, "denied", event.at, (event.user,), reason=event.reason)
+        ruling = _make_ruling(ask, approval, "denied", event.at, (event.user,), reason=event.reason)
         return _apply_ruling(ask, work, question, ruling)
     if event.decision == "apart":
-        return _apart(ask, work, question, approval, event)
+        return _split_approval(ask, work, question, approval, event)
     if event.decision == "edit" and digest_of(approval.tool, event.arguments) != approval.digest:
         return _apply_edit(ask, work, question, approval, event)
     question = dataclasses.replace(question, votes=tuple(one for one in question.votes if one.user not in event.lapsed))
@@ -147,10 +147,10 @@ def expire_approval(ask: Ask, work: Work, question: Question, at: float) -> Ask:
     """End an approval on which nobody decided in time. It is not denied: whoever worked on it is told so."""
     if question.approval is None:
         return ask
-    return _apply_ruling(ask, work, question, _ruling(ask, question.approval, "expired", at, ()))
+    return _apply_ruling(ask, work, question, _make_ruling(ask, question.approval, "expired", at, ()))
 
 
-def _apart(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
+def _split_approval(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
     """Ask about several calls one by one, in their order: nothing is decided yet."""
     if not approval.parts:
         return ask
@@ -181,8 +181,8 @@ def _apply_edit(ask: Ask, work: Work, question: Question, approval: Approval, ev
     vote = Vote(event.user, "edit", event.at)
     if approval.terms.quorum == 1:
         asked = dataclasses.replace(question, votes=(vote,))
-        return _apply_ruling(ask, work, asked, _ruling(ask, changed, "edited", event.at, (event.user,)))
-    ruling = _ruling(ask, changed, "edited", event.at, (event.user,))
+        return _apply_ruling(ask, work, asked, _make_ruling(ask, changed, "edited", event.at, (event.user,)))
+    ruling = _make_ruling(ask, changed, "edited", event.at, (event.user,))
     work = _close_question(work, question, Answered(question, event.user, "edited", event.at, ruling))
     return ask_for(ask, work, changed, event.at, (vote,))
 
@@ -194,11 +194,11 @@ def _close_if_quorum(ask: Ask, work: Work, question: Question, approval: Approva
         return ask.with_work(replace(work, question=question))
     outcome: RulingOutcome = "edited" if any(vote.choice == "edit" for vote in votes) else "approved"
     alike = all(vote.choice == "approve_alike" for vote in votes)
-    ruling = _ruling(ask, approval, outcome, at, tuple(vote.user for vote in votes), alike=alike)
+    ruling = _make_ruling(ask, approval, outcome, at, tuple(vote.user for vote in votes), alike=alike)
     return _apply_ruling(ask, work, question, ruling)
 
 
-def _ruling(
+def _make_ruling(
     ask: Ask,
     approval: Approval,
     outcome: RulingOutcome,
@@ -256,7 +256,7 @@ def ask_for_costs(ask: Ask, at: float) -> Ask:
     for run in runs:
         for work in ready(ask, run) if run.plan is not None else ():
             if work.attempt == 0 and not work.cost_approved and (what := _cost_words(run, work)):
-                ask = ask_for(ask, work, _costly(run, work, what), at)
+                ask = ask_for(ask, work, _make_cost_approval(run, work, what), at)
     return ask
 
 
@@ -270,7 +270,7 @@ def _cost_words(run: Run, work: Work) -> str:
     return ""
 
 
-def _costly(run: Run, work: Work, what: str) -> Approval:
+def _make_cost_approval(run: Run, work: Work, what: str) -> Approval:
     arguments = {"specialist": work.specialist, "task": work.brief_text}
     return Approval(
         kind="cost",

@@ -66,11 +66,11 @@ def _find_person(name: str, people: Sequence[Known]) -> str:
     sought = " ".join(spoken.words_of(name))
     found = _USER.match(name.strip())
     meant = {one.user for one in people if found is not None and found[1] == one.user}
-    meant = meant or {one.user for one in people if sought and sought in _forms(one)}
+    meant = meant or {one.user for one in people if sought and sought in _list_name_forms(one)}
     return meant.pop() if len(meant) == 1 else ""
 
 
-def _forms(person: Known) -> set[str]:
+def _list_name_forms(person: Known) -> set[str]:
     whole = {" ".join(spoken.words_of(name)) for name in person.names}
     return whole | {name.partition(" ")[0] for name in whole}
 
@@ -146,15 +146,15 @@ def next_reminder(ask: Ask, question: Question) -> tuple[float, tuple[str, ...]]
     First it is those who were asked, then the crew's next ones, then the requester.
     """
     asking = question.asking
-    to = _next_in_line(ask, question) if asking.remind_after and len(question.reminders) < MOST_REMINDERS else ()
+    to = _choose_next_people(ask, question) if asking.remind_after and len(question.reminders) < MOST_REMINDERS else ()
     if not to:
         return None
     since = question.reminders[-1].at if question.reminders else question.asked
     quiet = ask.setting.here.quiet if ask.setting is not None else NO_QUIET
-    return after_work(since, asking.remind_after, asking, _offset(ask, to), quiet), to
+    return after_work(since, asking.remind_after, asking, _earliest_offset(ask, to), quiet), to
 
 
-def _next_in_line(ask: Ask, question: Question) -> tuple[str, ...]:
+def _choose_next_people(ask: Ask, question: Question) -> tuple[str, ...]:
     if not question.reminders:
         return question.whom or (ask.request.user,)
     if question.only:
@@ -164,7 +164,7 @@ def _next_in_line(ask: Ask, question: Question) -> tuple[str, ...]:
     return tuple([one for one in line if one not in told][:1])
 
 
-def _offset(ask: Ask, to: Sequence[str]) -> int:
+def _earliest_offset(ask: Ask, to: Sequence[str]) -> int:
     """Return by how much the first of these people is ahead of UTC; the requester's zone where it is not known."""
     setting = ask.setting
     if setting is None:

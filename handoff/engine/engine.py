@@ -62,7 +62,7 @@ def apply(job: Job | None, event: ev.Event) -> Job:
     if job is None:
         raise ValueError(f"a job's log begins with RequestAdded, not {event.type}")
     if isinstance(event, ev.OfRequest):
-        return _of_request(job, event)
+        return _apply_request_event(job, event)
     if isinstance(event, SAID | GONE):
         return replace(_apply_thread_event(job, event), seq=job.seq + 1)
     seq = job.seq + 1
@@ -108,7 +108,7 @@ def _apply_thread_event(job: Job, event: SAID | GONE) -> Job:
         case ev.CopiesDropped():
             return replace(job, copies=job.copies[event.count :])
     for ask, _ in after.changes_since(job):
-        after = after if ask.over else after.with_ask(_with_state(ask, event.at))
+        after = after if ask.over else after.with_ask(_update_states(ask, event.at))
     return after
 
 
@@ -136,7 +136,7 @@ def has_to_gather(request: Request) -> bool:
     return bool(wanted) or names_a_change(request.text)
 
 
-def _of_request(job: Job, event: ev.OfRequest) -> Job:
+def _apply_request_event(job: Job, event: ev.OfRequest) -> Job:
     seq = job.seq + 1
     if isinstance(event, ev.Posted) and event.ts:
         job = hearing.spoke(job, event.at)
@@ -150,7 +150,7 @@ def _of_request(job: Job, event: ev.OfRequest) -> Job:
     if changed is ask:
         return replace(job, seq=seq)
     if not isinstance(event, CHECKPOINTS):
-        changed = _with_state(changed, event.at)
+        changed = _update_states(changed, event.at)
     job = replace(job, asks=(*job.asks[:place], changed, *job.asks[place + 1 :]), seq=seq)
     return without_deleted(job) if isinstance(event, ev.MaterialGathered) else job
 
@@ -174,33 +174,33 @@ def _resume_clocks(job: Job, at: float, away: float = 0.0) -> Job:
 # ---------------------------------------------------------------- the states of the request and of its runs
 
 
-def _with_state(ask: Ask, at: float) -> Ask:
+def _update_states(ask: Ask, at: float) -> Ask:
     """Return the request with the states that follow from its parts: its own, and those of the runs inside."""
     run = ask.run
     if run.concluded:
         if not _end_is_visible(ask):
-            return ask.with_run(_in_state(run, "synthesizing" if run.answer is not None else "working", at))
+            return ask.with_run(_set_run_state(run, "synthesizing" if run.answer is not None else "working", at))
         if run.answer is not None:
             return replace(ask, run=replace(run, state="completed"), ended=at)
         return replace(ask, run=replace(run, state="cancelled" if ask.cancelled_by else "failed"), ended=at)
     if run.plan is None:
-        return ask.with_run(_in_state(run, "submitted" if ask.question is None else "input_required", at))
+        return ask.with_run(_set_run_state(run, "submitted" if ask.question is None else "input_required", at))
     if ask.asks_for_costs:
         ask = approvals.ask_for_costs(ask, at)
     run, own = ask.run, ask.inside("")
     if any(work.run is not None for work in own):
-        ask = _with_states_inside(ask, at)
+        ask = _update_nested_states(ask, at)
         own = ask.inside("")
-    return ask.with_run(_in_state(run, _state_of(ask, run, own), at))
+    return ask.with_run(_set_run_state(run, _state_of(ask, run, own), at))
 
 
-def _with_states_inside(ask: Ask, at: float) -> Ask:
+def _update_nested_states(ask: Ask, at: float) -> Ask:
     """Update the runs of crews, the innermost first. A subtask waits while its crew waits for people."""
     for work in reversed([work for work in ask.all_inside("") if is_open(work)]):
         name = work.subtask.id
         run = ask.run_of(name)
         started = run.plan is not None and not run.concluded
-        run = _in_state(run, _state_of(ask, run, ask.inside(name)) if started else "working", at)
+        run = _set_run_state(run, _state_of(ask, run, ask.inside(name)) if started else "working", at)
         waits: SubtaskState = "input_required" if run.state == "input_required" else "in_progress"
         ask = ask.with_work(replace(ask.work[name], run=run, state=waits))
     return ask
@@ -217,7 +217,7 @@ def _state_of(ask: Ask, run: Run, own: tuple[Work, ...]) -> RequestState:
     return "working"
 
 
-def _in_state(run: Run, state: RequestState, at: float) -> Run:
+def _set_run_state(run: Run, state: RequestState, at: float) -> Run:
     """Return the run in that state. Its clock stands still while it waits for people."""
     if run.state == state:
         return run

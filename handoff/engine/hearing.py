@@ -39,13 +39,13 @@ def effects(job: Job, now: float) -> tuple[list[Effect], float | None]:
     if not job.asks:
         return [], None
     waits = [one.not_before for one in job.heard if one.not_before > now]
-    return [_effect(job, one) for one in job.heard if one.not_before <= now], min(waits, default=None)
+    return [_make_message_effect(job, one) for one in job.heard if one.not_before <= now], min(waits, default=None)
 
 
-def _effect(job: Job, one: Heard) -> Effect:
+def _make_message_effect(job: Job, one: Heard) -> Effect:
     if one.outcome:
         return Acknowledge(one.receipt, job.latest.id)
-    aims, otherwise = _possible(job, one)
+    aims, otherwise = _list_possible_aims(job, one)
     return SortMessage(one.receipt, job.latest.id, one.message.text, one.mentioned, aims, otherwise)
 
 
@@ -54,7 +54,7 @@ def waiting(job: Job, receipt: str) -> Heard | None:
     return next((one for one in job.heard if one.receipt == receipt), None)
 
 
-def _possible(job: Job, one: Heard) -> tuple[tuple[Aim, ...], Aim]:
+def _list_possible_aims(job: Job, one: Heard) -> tuple[tuple[Aim, ...], Aim]:
     """Return the purposes that a message may have now, and the one to take if nobody can tell.
 
     If nobody can tell what a message is for that may change the work or follow up on it, it stays `unknown`, and is
@@ -185,9 +185,11 @@ def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
     if aim in {"answer", "explain"}:  # the question was closed meanwhile
         aim = "request" if one.mentioned else "nothing"
     if aim == "correction":
-        return _correction(job, one, event.at)
+        return _take_as_correction(job, one, event.at)
     return (
-        _without(job, one) if aim == "nothing" else _set_outcome(job, one, "thanks" if aim == "thanks" else "request")
+        _drop_heard(job, one)
+        if aim == "nothing"
+        else _set_outcome(job, one, "thanks" if aim == "thanks" else "request")
     )
 
 
@@ -200,7 +202,7 @@ def _answer_question(job: Job, one: Heard, asked: tuple[str, Question], text: st
     return job.with_ask(question_answered(ask, event))
 
 
-def _correction(job: Job, one: Heard, at: float) -> Job:
+def _take_as_correction(job: Job, one: Heard, at: float) -> Job:
     ask = job.current
     if ask is None or not _may_correct(ask, one):
         return _set_outcome(job, one, "request")
@@ -222,10 +224,10 @@ def _retry_sorting(job: Job, one: Heard, at: float) -> Job:
         return replace(job, heard=(*heard, *told))
     if theirs:
         return _set_outcome(job, one, "request" if one.mentioned else "unclear")
-    return _without(job, one)
+    return _drop_heard(job, one)
 
 
-def _without(job: Job, one: Heard) -> Job:
+def _drop_heard(job: Job, one: Heard) -> Job:
     return replace(job, heard=tuple(each for each in job.heard if each.receipt != one.receipt))
 
 
@@ -233,7 +235,7 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
     """Take an edited request as corrected by its author."""
     waits = next((one for one in job.heard if one.message.id == event.message and not one.outcome), None)
     if waits is not None and waits.message.user == event.user:
-        message = _as_edited(waits.message, event)
+        message = _edit_request(waits.message, event)
         changed = dataclasses.replace(waits, message=message)
         return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
     ask = job.ask(event.message)
@@ -242,9 +244,9 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
     if ask.refusal or ask.withdrawn or ask.before is not None or event.stamp < ask.edited:
         return job
     other_crew = event.crew not in {"", ask.request.crew} and ask.run.plan is None
-    now = _as_edited(ask.request, event)
+    now = _edit_request(ask.request, event)
     same_files = now.attachments == ask.request.attachments
-    if _same(ask, event.text) and same_files and not other_crew:
+    if _has_same_text(ask, event.text) and same_files and not other_crew:
         return job
     if ask.request.user != event.user:
         return job
@@ -254,13 +256,13 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
     new = replace(ask, request=request, edited=event.stamp, gathered=read)
     receipt = Heard(f"{ask.id}~{event.at}", new.request)
     if ask.over or not correcting.is_open(ask):
-        return _too_late(job, ask, receipt, event.at)
+        return _report_late_edit(job, ask, receipt, event.at)
     if ask is not job.current:
         return replace(job.with_ask(new), heard=(*job.heard, dataclasses.replace(receipt, outcome="replaced")))
-    return _with_receipt(job, receipt, correcting.apply_edit(ask, new, receipt.receipt, event.at))
+    return _record_receipt(job, receipt, correcting.apply_edit(ask, new, receipt.receipt, event.at))
 
 
-def _as_edited(request: Request, event: ev.RequestEdited) -> Request:
+def _edit_request(request: Request, event: ev.RequestEdited) -> Request:
     """Return a request with the words, and the tables, that its message has now."""
     pasted = tuple(one for one in request.attachments if one.kind == "table" and not one.author)
     attachments = request.attachments
@@ -276,12 +278,12 @@ def _correction_edited(job: Job, event: ev.RequestEdited) -> Job:
     if ask is None or old is None or ask.request.user != event.user or event.stamp < old.edited:
         return job
     new = dataclasses.replace(old, text=event.text, edited=event.stamp)
-    receipt = _receipt(ask, event.message, event.text, event.at)
+    receipt = _make_edit_receipt(ask, event.message, event.text, event.at)
     if " ".join(new.text.split()).casefold() == " ".join(old.text.split()).casefold():
         return job
     if ask.over or not correcting.is_open(ask):
-        return _too_late(job, ask, receipt, event.at)
-    return _with_receipt(job, receipt, correcting.reword_correction(ask, old, new, receipt.receipt, event.at))
+        return _report_late_edit(job, ask, receipt, event.at)
+    return _record_receipt(job, receipt, correcting.reword_correction(ask, old, new, receipt.receipt, event.at))
 
 
 def _correction_deleted(job: Job, event: ev.RequestWithdrawn) -> Job:
@@ -292,24 +294,24 @@ def _correction_deleted(job: Job, event: ev.RequestWithdrawn) -> Job:
         if ask.over or not correcting.is_open(ask):
             job = job.with_ask(correcting.with_correction(ask, old, None))
             continue
-        receipt = _receipt(ask, event.message, "", event.at)
+        receipt = _make_edit_receipt(ask, event.message, "", event.at)
         back = correcting.take_back_correction(ask, old, receipt.receipt, event.at)
-        job = _with_receipt(job, receipt, back, "dropped")
+        job = _record_receipt(job, receipt, back, "dropped")
     return job
 
 
-def _receipt(ask: Ask, message: str, text: str, at: float) -> Heard:
+def _make_edit_receipt(ask: Ask, message: str, text: str, at: float) -> Heard:
     said = ask.request.model_copy(update={"id": message, "text": text, "attachments": ()})
     return Heard(f"{message}~{at}", said)
 
 
-def _with_receipt(job: Job, receipt: Heard, changed: tuple[Ask, int, int], outcome: Outcome = "applied") -> Job:
+def _record_receipt(job: Job, receipt: Heard, changed: tuple[Ask, int, int], outcome: Outcome = "applied") -> Job:
     ask, told, waits_for = changed
     receipt = dataclasses.replace(receipt, outcome=outcome, told=told, waiting=waits_for)
     return replace(job.with_ask(ask), heard=(*job.heard, receipt))
 
 
-def _too_late(job: Job, ask: Ask, receipt: Heard, at: float) -> Job:
+def _report_late_edit(job: Job, ask: Ask, receipt: Heard, at: float) -> Job:
     """Tell the author of an edit that the answer is written already, if that was not long ago."""
     fresh = ask.run.answer is not None and at - (ask.ended or at) <= EDITED_LATE
     if not fresh or ask.cancelled_by:
@@ -348,14 +350,14 @@ def meant_by(job: Job, one: Heard) -> tuple[str, Question, str] | None:
     if ask is None or len(asked) == 1:
         return (*asked[0], text) if asked else None
     head, colon, rest = text.partition(":")
-    named = [each for each in asked if colon and rest.strip() and _names(head, ask, each[0])]
+    named = [each for each in asked if colon and rest.strip() and _names_subtask(head, ask, each[0])]
     if len(named) == 1:
         return (*named[0], rest.strip())
     chosen = [each for each in asked if spoken.chooses(text, each[1].options)]
     return (*chosen[0], text) if len(chosen) == 1 and not text.isdecimal() else None
 
 
-def _names(head: str, ask: Ask, subtask: str) -> bool:
+def _names_subtask(head: str, ask: Ask, subtask: str) -> bool:
     """Return True if some words name the subtask that asks: they are how its title begins, or one that it holds."""
     said, title = spoken.words_of(head), spoken.words_of(ask.work[subtask].subtask.title) if subtask else []
     return bool(said) and (title[: len(said)] == said or (len(said) == 1 and said[0] in title))
@@ -373,7 +375,7 @@ def _may_correct(ask: Ask, one: Heard) -> bool:
     return ask.request.user == one.message.user and correcting.may_correct(ask) and not one.message.attachments
 
 
-def _same(ask: Ask, text: str) -> bool:
+def _has_same_text(ask: Ask, text: str) -> bool:
     return " ".join(text.split()).casefold() == " ".join(ask.request.text.split()).casefold()
 
 

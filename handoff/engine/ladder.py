@@ -142,7 +142,7 @@ def _evaluate_rung(rung: Rung, trouble: Trouble, now: Standing) -> Next | None:
     if rung == "replan":
         return Next(rung, now.specialist, now.tier) if now.replans else None
     if rung == "stronger":
-        tier = _stronger(now)
+        tier = _find_higher_tier(now)
         return Next(rung, now.specialist, tier) if tier else None
     if rung == "retry":
         delay = max(now.pause, BACKOFF[min(now.taken.count("retry"), len(BACKOFF) - 1)])
@@ -150,7 +150,7 @@ def _evaluate_rung(rung: Rung, trouble: Trouble, now: Standing) -> Next | None:
     return Next(rung, now.specialist, now.tier)
 
 
-def _stronger(now: Standing) -> Tier | None:
+def _find_higher_tier(now: Standing) -> Tier | None:
     """Return the next higher tier that the specialist may work on; None if there is none."""
     tier: Tier | None = _STRONGER.get(now.tier)
     while tier is not None and now.tiers and tier not in now.tiers:
@@ -243,7 +243,7 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
         return replan.with_trigger(ask.with_work(replace(work, state="pending", trouble=trouble)), trigger)
     if following.rung == "refine":
         return ask.with_work(replace(work, state="pending", refining=message, trouble=trouble))
-    return ask.with_work(_again(work, following, at))
+    return ask.with_work(_reset_for_attempt(work, following, at))
 
 
 def _tier_of_the_fallback(ask: Ask, work: Work, member: Member | None) -> Tier | None:
@@ -252,7 +252,7 @@ def _tier_of_the_fallback(ask: Ask, work: Work, member: Member | None) -> Tier |
     return stand_in.tier if stand_in and work.subtask.tier is None else None
 
 
-def _again(work: Work, following: Next, at: float) -> Work:
+def _reset_for_attempt(work: Work, following: Next, at: float) -> Work:
     """Make the subtask ready for another attempt. The seconds that it has to wait count as spent."""
     passed_on = following.specialist != work.specialist
     return replace(

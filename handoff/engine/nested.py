@@ -144,9 +144,9 @@ def combine_results(ask: Ask, run: Run, content: str = "") -> Result | None:
     texts = [text_of(ask, run, work) for work, _ in results]
     apart = "\n\n".join(f"## {work.subtask.title}\n{text}" for (work, _), text in zip(results, texts, strict=True))
     return Result(
-        summary=alone.summary if alone is not None else _summary(results),
+        summary=alone.summary if alone is not None else _summarize_results(results),
         content=content or (texts[0] if alone is not None else apart),
-        findings=_findings(ask, run, [result for _, result in results]),
+        findings=_merge_findings(ask, run, [result for _, result in results]),
         confidence=min(result.confidence for _, result in results),
         artifacts=tuple(files.values()),
         gaps=gaps(ask, run),
@@ -155,7 +155,7 @@ def combine_results(ask: Ask, run: Run, content: str = "") -> Result | None:
     )
 
 
-def _findings(ask: Ask, run: Run, of: list[Result]) -> tuple[Finding, ...]:
+def _merge_findings(ask: Ask, run: Run, of: list[Result]) -> tuple[Finding, ...]:
     least = run.terms.confidence if run.terms.unsure == "apart" else 0
     each = dict.fromkeys(one for result in of for one in result.findings if one.confidence >= least)
     if len(of) == 1:
@@ -164,7 +164,7 @@ def _findings(ask: Ask, run: Run, of: list[Result]) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys((*graded, *(one for one in each if not is_graded(one)))))
 
 
-def _summary(results: list[tuple[Work, Result]]) -> str:
+def _summarize_results(results: list[tuple[Work, Result]]) -> str:
     """Return one line for each result; the longest are cut if all together are too long."""
     share = max(120, SUMMARY // len(results))
     lines = []
@@ -192,7 +192,7 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
     results = [one.result for one in ask.inside(run.within) if one.result is not None]
     asked = (ask.text, work.brief_text)
     said_by_people = "\n\n".join([*asked, *(note.text for note in work.answers)])
-    done_when, sources = work.subtask.done_when, _sources(results)
+    done_when, sources = work.subtask.done_when, _merge_sources(results)
     seen = checks.Seen(result, said_by_people, done_when, _list_source_texts(results), sources, asked=asked)
     found = checks.look(seen) if not is_for_people(ask, run) else checks.Looked()
     return ev.ResultReturned.model_validate({**of, "result": result, "faults": found.faults, "doubts": found.doubts})
@@ -203,6 +203,6 @@ def _list_source_texts(results: list[Result]) -> tuple[str, ...]:
     return tuple(text for result in results for text in (*result.evidence, whole(result)))
 
 
-def _sources(results: list[Result]) -> tuple[str, ...]:
+def _merge_sources(results: list[Result]) -> tuple[str, ...]:
     found: list[Finding] = [finding for result in results for finding in result.findings]
     return tuple(dict.fromkeys(finding.source for finding in found if finding.source))

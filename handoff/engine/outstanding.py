@@ -39,38 +39,38 @@ the budget of calls lets answers go first: the card would stand below the answer
 def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects that should be under way at `now`, and the time to look again (None: at the next event)."""
     ask = job.current
-    effects, due = _of_request(ask, now) if ask is not None else ([], None)
+    effects, due = _request_effects(ask, now) if ask is not None else ([], None)
     copies = [DropCopies(job.asks[0].id, job.copies)] if job.copies else []
     heard, later = hearing.effects(job, now)
-    return [*effects, *heard, *copies], _earlier(due, later)
+    return [*effects, *heard, *copies], _earlier_time(due, later)
 
 
-def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+def _request_effects(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     run = ask.run
     if run.concluded:
-        return _closing(ask, now)
+        return _closing_effects(ask, now)
     if (opens := opening(ask)) is not None:
         return [opens], None
     if not ask.gathered or ask.question is not None or run.plan is None:
-        return _before_work(ask, now)
+        return _effects_before_work(ask, now)
     effects: list[Effect] = [Post(ask.id, card_key(ask.id))] if card_key(ask.id) not in ask.posted else []
     unsettled = any(work.state not in SETTLED for work in ask.inside(""))
     if unsettled and run.deadline is not None and run.deadline <= now:
         return [*effects, ReachDeadline(ask.id)], None
-    running, due = _subtasks(ask, run, now)
-    waiting, later = _questions(ask, now)
+    running, due = _subtask_effects(ask, run, now)
+    waiting, later = _question_effects(ask, now)
     effects += [*waiting, *running]
-    due = _earlier(due, later)
+    due = _earlier_time(due, later)
     if trigger := replan.current_trigger(ask):
         effects.append(RevisePlan(ask.id, trigger.within, trigger.subtask, trigger.words))
-    effects += _files(ask)
+    effects += _file_effects(ask)
     if unsettled:
-        return effects, _earlier(due, run.deadline)
+        return effects, _earlier_time(due, run.deadline)
     steps, due = answer.steps(ask, run, now)
     return effects + steps, due
 
 
-def _before_work(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+def _effects_before_work(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects until there is a plan that may begin, and the time to look again."""
     effects: list[Effect] = []
     if card_key(ask.id) not in ask.posted:
@@ -78,19 +78,19 @@ def _before_work(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     if not ask.gathered:
         return [*effects, GatherMaterial(ask.id, ask.edited)], None
     if ask.question is None:
-        return [*effects, _planning(ask)], None
-    waiting, due = _questions(ask, now)
+        return [*effects, _make_plan_effect(ask)], None
+    waiting, due = _question_effects(ask, now)
     if effects and ask.question.second_try:  # there from the start: it would stand above the card
         return effects, due
     return [*effects, *waiting], due
 
 
-def _planning(ask: Ask) -> MakePlan:
+def _make_plan_effect(ask: Ask) -> MakePlan:
     faults = ask.run.rejections[-1] if ask.run.rejections else ()
     return MakePlan(ask.id, faults, corrected=ask.corrections)
 
 
-def _subtasks(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
+def _subtask_effects(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects for the subtasks of a run, and the time to look again."""
     effects: list[Effect] = []
     due: float | None = None
@@ -99,16 +99,16 @@ def _subtasks(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | Non
         name = work.subtask.id
         later: float | None = None
         if work.run is not None and is_open(work):
-            found, later = _inside(ask, work, work.run, now)
+            found, later = _crew_run_effects(ask, work, work.run, now)
             effects += found
         elif (work.state == "in_progress" or name in free) and not replan.holds(ask, work):
-            effect, later = _attempt(ask, work, now)
+            effect, later = _attempt_effect(ask, work, now)
             effects += [effect] if effect is not None else []
-        due = _earlier(due, later)
+        due = _earlier_time(due, later)
     return effects, due
 
 
-def _inside(ask: Ask, work: Work, run: Run, now: float) -> tuple[list[Effect], float | None]:
+def _crew_run_effects(ask: Ask, work: Work, run: Run, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects for the run of a crew at a subtask, and the time to look again."""
     name = work.subtask.id
     if run.concluded:
@@ -117,14 +117,14 @@ def _inside(ask: Ask, work: Work, run: Run, now: float) -> tuple[list[Effect], f
         return [ReachDeadline(ask.id, name)], None
     if run.plan is None:
         return [MakePlan(ask.id, run.rejections[-1] if run.rejections else (), name, work.attempt)], run.deadline
-    effects, due = _subtasks(ask, run, now)
+    effects, due = _subtask_effects(ask, run, now)
     if all(one.state in SETTLED for one in ask.inside(name)):
         steps, due = answer.steps(ask, run, now)
         effects += steps
-    return effects, _earlier(due, run.deadline)
+    return effects, _earlier_time(due, run.deadline)
 
 
-def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | None]:
+def _attempt_effect(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | None]:
     """Return the effect for a subtask that has begun or can begin, and the time to look at it again."""
     name = work.subtask.id
     if work.refining:
@@ -144,7 +144,7 @@ def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | N
     return RunSubtask(ask.id, name, number, work.specialist, tier, timeout, work.subtask.done_when), ends
 
 
-def _questions(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+def _question_effects(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects for the open questions, and the time to look again.
 
     They are posts that the thread does not show yet. A question that nobody answers is closed in the end, and people
@@ -164,11 +164,11 @@ def _questions(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
             effects += posts
         elif reminder is not None and reminder[0] <= now:
             effects.append(RemindOfQuestion(ask.id, name, number, reminder[1]))
-        due = _earlier(due, _earlier(closes, reminder[0] if reminder is not None else None))
+        due = _earlier_time(due, _earlier_time(closes, reminder[0] if reminder is not None else None))
     return effects, due
 
 
-def _files(ask: Ask) -> list[Effect]:
+def _file_effects(ask: Ask) -> list[Effect]:
     shown = {artifact for one in ask.tries for artifact in _list_posted_files(one)}
     return [
         Post(ask.id, key)
@@ -186,12 +186,12 @@ def _list_posted_files(ask: Ask) -> set[str]:
     return {one.id for one in made if ask.posted.get(file_key(ask.id, one.id))}
 
 
-def _closing(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+def _closing_effects(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     """Return the last posts of a request: its files, then its visible end, with the card's last edit beside them.
 
     And the time to look again, if the end waits for the card.
     """
-    effects: list[Effect] = [] if ask.cancelled_by else _files(ask)
+    effects: list[Effect] = [] if ask.cancelled_by else _file_effects(ask)
     due = _card_due(ask, now)
     if not effects and due is None and answer_key(ask.id) not in ask.posted:
         effects.append(Post(ask.id, answer_key(ask.id)))
@@ -211,5 +211,5 @@ def _card_due(ask: Ask, now: float) -> float | None:
     return until if now < until else None
 
 
-def _earlier(one: float | None, other: float | None) -> float | None:
+def _earlier_time(one: float | None, other: float | None) -> float | None:
     return min((each for each in (one, other) if each is not None), default=None)

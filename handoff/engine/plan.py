@@ -57,9 +57,9 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     """Begin to work by the plan: add its subtasks to those of the request."""
     if run.plan is not None or (ask.question is not None and not run.within):
         return ask
-    if run.within and (fault := _misfit(ask, event.plan)):
+    if run.within and (fault := _find_misfit(ask, event.plan)):
         ask = ask.with_decision(event.at, run.within, "plan rejected", fault)
-        return _with_rejection(ask, run, (fault,), event.at)
+        return _record_rejection(ask, run, (fault,), event.at)
     members = {member.name: member for member in event.members}
     taken = taken_works.works(ask, event) if not run.within else None
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
@@ -80,7 +80,7 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     return ask if taken is None else settle(ask, event.at)
 
 
-def _misfit(ask: Ask, plan: Plan) -> str:
+def _find_misfit(ask: Ask, plan: Plan) -> str:
     """Say why a crew's plan does not fit into the request as it is now; empty if it fits.
 
     Other subtasks may have been added since the planner was asked.
@@ -112,10 +112,10 @@ def rejected(ask: Ask, run: Run, event: ev.PlanRejected) -> Ask:
     if run.within and run.plan is not None:
         return ask
     ask = ask.with_pack(event.at, run.within, event.pack)
-    return _with_rejection(ask, run, event.faults, event.at)
+    return _record_rejection(ask, run, event.faults, event.at)
 
 
-def _with_rejection(ask: Ask, run: Run, faults: tuple[str, ...], at: float) -> Ask:
+def _record_rejection(ask: Ask, run: Run, faults: tuple[str, ...], at: float) -> Ask:
     run = replace(run, rejections=(*run.rejections, faults))
     if len(run.rejections) >= MAX_REJECTED_PLANS:
         failure = Failure(
@@ -140,23 +140,23 @@ def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
         return ask
     free, matters = replan.touchable(ask, trigger), replan.matters(ask, trigger)
     ask = replan.without(ask, trigger).charge_around(event.within, event.usage)
-    ask = ask.with_pack(event.at, _about(trigger), event.pack)
+    ask = ask.with_pack(event.at, _trigger_subtask(trigger), event.pack)
     if not matters:
         why = "all that it was about had started or ended by then"
-        return ask.with_decision(event.at, _about(trigger), "plan kept", why)
+        return ask.with_decision(event.at, _trigger_subtask(trigger), "plan kept", why)
     run = ask.run_of(event.within)
     faults = event.faults
     if event.plan is not None and run.plan is not None:
         faults = _find_revision_faults(ask, run, event, run.plan, event.plan, free)
     if faults or event.plan is None:
         why = " ".join(faults) or "the planner gave no other"
-        ask = ask.with_decision(event.at, _about(trigger), "plan kept", why)
+        ask = ask.with_decision(event.at, _trigger_subtask(trigger), "plan kept", why)
     else:
         ask = _apply_revision(ask, run, event, event.plan)
-    return settle(_next_rung(ask, trigger, event), event.at, event.within)
+    return settle(_apply_next_rung(ask, trigger, event), event.at, event.within)
 
 
-def _about(trigger: ReplanTrigger) -> str:
+def _trigger_subtask(trigger: ReplanTrigger) -> str:
     return "" if trigger.cause == "correction" else trigger.subtask
 
 
@@ -214,7 +214,7 @@ def _make_subtask(
         within=run.within,
         tier=subtask.tier or run.members[subtask.specialist].tier,
         estimate=estimate,
-        changed=_words(change),
+        changed=_describe_plan_change(change),
         instead_of=before.subtask.id if before is not None else "",
         answers=before.answers if before is not None else (),
     )
@@ -226,9 +226,11 @@ def _revise_subtask(
     """Return a subtask of the old plan as it is under the new one. If nothing else changes, its dependencies may."""
     if subtask is None or (change is not None and change.kind in {"dropped", "replaced"}):
         gone = subtask is None
-        reason = _words(change) if gone or change is None else change.why
+        reason = _describe_plan_change(change) if gone or change is None else change.why
         over = replace(work, subtask=subtask or work.subtask, state="skipped", dropped=gone, reason=reason)
-        return replace(over, ended=event.at, changed=_words(change), refining="", trouble=None, question=None)
+        return replace(
+            over, ended=event.at, changed=_describe_plan_change(change), refining="", trouble=None, question=None
+        )
     if change is None:
         return work if work.subtask == subtask else replace(work, subtask=subtask)
     return replace(
@@ -240,15 +242,15 @@ def _revise_subtask(
         wanting=None,
         trouble=None,
         not_before=0.0,
-        changed=_words(change),
+        changed=_describe_plan_change(change),
     )
 
 
-def _words(change: PlanChange | None) -> str:
+def _describe_plan_change(change: PlanChange | None) -> str:
     return f"{_WORDS[change.kind]}: {change.why}" if change is not None else "no longer in the plan"
 
 
-def _next_rung(ask: Ask, trigger: ReplanTrigger, event: ev.PlanRevised) -> Ask:
+def _apply_next_rung(ask: Ask, trigger: ReplanTrigger, event: ev.PlanRevised) -> Ask:
     """Take the next rung for a failed subtask that the planner left as it was."""
     work = ask.work.get(trigger.subtask)
     if trigger.cause != "failure" or work is None or work.state != "pending" or work.trouble is None:

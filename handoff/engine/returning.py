@@ -34,7 +34,7 @@ def review_result(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
         ask = ask.with_decision(event.at, event.subtask, "sent back", why)
         return ladder.climb(ask, work, "bad_reply", why, event.at)
     found = Candidate(event.result, faults)
-    work = replace(work, rounds=work.rounds + 1, best=_better(work.best, found))
+    work = replace(work, rounds=work.rounds + 1, best=_better_candidate(work.best, found))
     if work.best is not None and (work.rounds >= MAX_ROUNDS or seconds_left(ask, work) < LEAST_SECONDS):
         why += f" (after {work.rounds} rounds; the best of them is taken)"
         ask = ask.with_decision(event.at, event.subtask, "best effort", why)
@@ -43,7 +43,7 @@ def review_result(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
     return ask.with_work(replace(work, state="pending", wanting=found, not_before=0.0))
 
 
-def _better(best: Candidate | None, found: Candidate) -> Candidate:
+def _better_candidate(best: Candidate | None, found: Candidate) -> Candidate:
     """Return the candidate with fewer faults, the later of equals; any candidate comes before a partial one."""
     if best is None or best.partial or len(found.faults) <= len(best.faults):
         return found

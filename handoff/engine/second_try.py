@@ -40,11 +40,11 @@ def taken_up(job: Job, ask: Ask, again: Again, at: float) -> Ask:
     own = ask.request.user == before.request.user
     ask = replace(
         ask,
-        request=_as_it_was(ask.request, before, own=own),
+        request=_restore_request(ask.request, before, own=own),
         correction_messages=before.correction_messages if own else (),
         again=again,
         before=before,
-        done=_all_written(job, before),
+        done=_list_all_writes(job, before),
         gathered=not ask.request.attachments,
         materials=before.materials,
         file_faults=before.file_faults,
@@ -52,7 +52,7 @@ def taken_up(job: Job, ask: Ask, again: Again, at: float) -> Ask:
         setting=before.setting if own else None,
         answered=tuple(one for one in before.answered if not one.question.second_try),
     )
-    return replace(ask, question=_question(job, ask, before, again, at))
+    return replace(ask, question=_make_retry_question(job, ask, before, again, at))
 
 
 def explain_retry_refusal(job: Job, before: Ask | None, again: Again, actor: rights.Actor) -> str:
@@ -122,13 +122,13 @@ def last_try(job: Job, ask: Ask) -> Ask:
     return next((one for one in reversed(tries) if not one.withdrawn), ask)
 
 
-def _as_it_was(request: Request, before: Ask, *, own: bool) -> Request:
+def _restore_request(request: Request, before: Ask, *, own: bool) -> Request:
     """Return the request with the words of the one that it takes up; those of somebody else are quoted."""
     first, text = before.request, before.request.text if own else before.text
     return request.model_copy(update={"text": text, "quoted": first.quoted if own else text, "crew": first.crew})
 
 
-def _all_written(job: Job, before: Ask) -> tuple[Written, ...]:
+def _list_all_writes(job: Job, before: Ask) -> tuple[Written, ...]:
     """Return the calls of all tries so far, each once: also of one whose message was deleted meanwhile."""
     first = (before, *before.tries)[-1].id
     tries = (one for one in job.asks if first in {one.id, *(each.id for each in one.tries)})
@@ -148,10 +148,12 @@ def lacks(work: Work) -> bool:
 
 def lacking(ask: Ask) -> tuple[str, ...]:
     """Return the subtasks, at any depth, that a plain second try runs again; not those that only build on them."""
-    return tuple(name for name, work in _there(ask).items() if lacks(work) and not _lacks_inside(ask, work))
+    return tuple(
+        name for name, work in _index_needed_subtasks(ask).items() if lacks(work) and not _lacks_inside(ask, work)
+    )
 
 
-def _there(ask: Ask) -> dict[str, Work]:
+def _index_needed_subtasks(ask: Ask) -> dict[str, Work]:
     """Return the subtasks by id, each before those inside it, without what a revision found needless."""
     return {work.subtask.id: work for work in ask.all_inside("") if not work.dropped}
 
@@ -165,7 +167,7 @@ def _lacks_inside(ask: Ask, work: Work) -> bool:
 
 def run_again(ask: Ask, again: Again) -> frozenset[str]:
     """Return the ids of the subtasks, at any depth, that begin afresh: the first ones, and all that builds on them."""
-    there = _there(ask)
+    there = _index_needed_subtasks(ask)
     if again.mode == "whole":
         return frozenset(there)
     if again.mode == "continue":
@@ -178,22 +180,22 @@ def run_again(ask: Ask, again: Again) -> frozenset[str]:
 
 def _drawn_in(there: Mapping[str, Work], found: set[str]) -> set[str]:
     """Return what builds on those found or on a crew that they are in, and what they build on that has no result."""
-    changed = {*found, *(name for one in found for name in _around(there, one))}
+    changed = {*found, *(name for one in found for name in _enclosing_subtasks(there, one))}
     later = {name for name, work in there.items() if changed & set(work.subtask.after)}
-    inside = {name for name in there if found & _around(there, name)}
+    inside = {name for name in there if found & _enclosing_subtasks(there, name)}
     needed = {name for one in found for name in there[one].subtask.after if name in there}
     missing = {name for name in needed if there[name].result is None}
     return (later | inside | missing) - found
 
 
-def _around(there: Mapping[str, Work], name: str) -> set[str]:
+def _enclosing_subtasks(there: Mapping[str, Work], name: str) -> set[str]:
     outer = there[name].within
-    return {outer, *_around(there, outer)} if outer in there else set()
+    return {outer, *_enclosing_subtasks(there, outer)} if outer in there else set()
 
 
 def list_kept_subtasks(ask: Ask, again: Again) -> tuple[str, ...]:
     """Return the ids of the subtasks that are taken over: with their results, or, if a crew is among them, in part."""
-    afresh, there = run_again(ask, again), _there(ask)
+    afresh, there = run_again(ask, again), _index_needed_subtasks(ask)
     return tuple(name for name in there if name not in afresh)
 
 
@@ -214,14 +216,14 @@ def lost_files(job: Job, ask: Ask, again: Again) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*again.gone, *(one.name for one in own))))
 
 
-def _question(job: Job, ask: Ask, before: Ask, again: Again, at: float) -> Question | None:
+def _make_retry_question(job: Job, ask: Ask, before: Ask, again: Again, at: float) -> Question | None:
     """Return what is asked before a second try begins; None if it may begin at once."""
     attached = {one.name for one in ask.request.attachments}
     writes = list_repeated_calls(before, again)
     files = tuple(one for one in lost_files(job, before, again) if one not in attached)
     if not writes and not files:
         return None
-    lines = [*_writes_told(writes), *_files_told(files)]
+    lines = [*_list_write_lines(writes), *_list_file_lines(files)]
     options = (KEEP, DO_AGAIN, STOP) if writes else (GO_ON, STOP)
     return Question(
         len(ask.answered) + 1,
@@ -236,18 +238,18 @@ def _question(job: Job, ask: Ask, before: Ask, again: Again, at: float) -> Quest
     )
 
 
-def _writes_told(writes: tuple[Written, ...]) -> list[str]:
+def _list_write_lines(writes: tuple[Written, ...]) -> list[str]:
     if not writes:
         return []
-    lines = [f"• {'' if one.known else f'{PLEASE_CHECK}: '}{_short(one.what)}" for one in writes[:LISTED]]
+    lines = [f"• {'' if one.known else f'{PLEASE_CHECK}: '}{_shorten_line(one.what)}" for one in writes[:LISTED]]
     more = [f"• and {len(writes) - LISTED} more"] if len(writes) > LISTED else []
     return ["Before I begin: what I would run again has done this already:", *lines, *more]
 
 
-def _files_told(files: tuple[str, ...]) -> list[str]:
+def _list_file_lines(files: tuple[str, ...]) -> list[str]:
     if not files:
         return []
-    named = ", ".join(_short(one) for one in files[:LISTED])
+    named = ", ".join(_shorten_line(one) for one in files[:LISTED])
     if len(files) == 1:
         return [
             f"{named} is not here any more. What needs it goes on without, or stop and attach it with a new “retry”."
@@ -255,7 +257,7 @@ def _files_told(files: tuple[str, ...]) -> list[str]:
     return [f"Not here any more: {named}. What needs them goes on without, or stop and attach them with a new “retry”."]
 
 
-def _short(words: str) -> str:
+def _shorten_line(words: str) -> str:
     line = " ".join(words.split())
     return line if len(line) <= LONG else line[: LONG - 1] + "…"
 

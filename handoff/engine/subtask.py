@@ -49,7 +49,7 @@ def complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
     if lost := _missing_dependencies(ask, work):
         result = result.model_copy(update={"gaps": (*result.gaps, *lost)})
     done = replace(work, state="complete", result=result, ended=at, refining="", question=None, not_before=0.0)
-    return settle(_with_trigger(ask.with_work(done), done, news, at), at, work.within)
+    return settle(_add_trigger(ask.with_work(done), done, news, at), at, work.within)
 
 
 def _missing_dependencies(ask: Ask, work: Work) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def _missing_dependencies(ask: Ask, work: Work) -> tuple[str, ...]:
     return (phrase("without", ask.text, title=work.subtask.title, others=", ".join(lost)),)
 
 
-def _with_trigger(ask: Ask, work: Work, words: str, at: float) -> Ask:
+def _add_trigger(ask: Ask, work: Work, words: str, at: float) -> Ask:
     """Have the planner asked again if the words of a result may upset the plan."""
     if not words:
         return ask
@@ -128,13 +128,13 @@ def settle(ask: Ask, at: float, within: str = "") -> Ask:
     as a draft if the verifier is still to read it. `within` is the subtask that the run is inside; empty: the request's
     own run.
     """
-    ask = _without_the_rest(ask, at, within)
+    ask = _skip_blocked_subtasks(ask, at, within)
     run, own = ask.run_of(within), ask.inside(within)
     if any(work.state not in SETTLED for work in own):
         return ask
     results = [work for work in own if work.result is not None]
     if not results:
-        return ask.with_run(replace(run, failure=_no_result(ask, own), written=at))
+        return ask.with_run(replace(run, failure=_make_no_result_failure(ask, own), written=at))
     if sum(not work.dropped for work in own) == 1 and results[0].result is not None:
         alone, inner = results[0].result, results[0].run
         text = alone.content if inner is not None else text_of(ask, run, results[0])
@@ -142,7 +142,7 @@ def settle(ask: Ask, at: float, within: str = "") -> Ask:
     return ask
 
 
-def _without_the_rest(ask: Ask, at: float, within: str) -> Ask:
+def _skip_blocked_subtasks(ask: Ask, at: float, within: str) -> Ask:
     """Skip pending subtasks whose dependencies all ended without a result, or with nothing that they are there for.
 
     What those leave behind is looked at in turn, until no more are found.
@@ -186,7 +186,7 @@ def _was_denied(work: Work) -> bool:
     return any(one.ruling is not None and not one.ruling.approved for one in work.answered)
 
 
-def _no_result(ask: Ask, own: tuple[Work, ...]) -> Failure:
+def _make_no_result_failure(ask: Ask, own: tuple[Work, ...]) -> Failure:
     first = next((work for work in own if work.state == "error"), own[0])
     advice = _OTHER_WORDS if is_beyond(own) else "Once that is fixed, press *Try again*. Finished parts are kept."
     if ask.unknown:

@@ -61,27 +61,27 @@ class _Taking:
             if is_gone(self._before, work):
                 continue
             if name not in self._kept:
-                found[name] = self._fresh(work)
+                found[name] = self._restart_subtask(work)
             elif self._is_whole(work):
-                found |= {each.subtask.id: self._as_it_stood(each) for each in self._with_inside(work)}
+                found |= {each.subtask.id: self._keep_ended_subtask(each) for each in self._list_with_nested(work)}
             else:
                 found[name] = self._reopen_crew_run(work)
                 found |= self.inside(name)
         return found
 
-    def _with_inside(self, work: Work) -> tuple[Work, ...]:
+    def _list_with_nested(self, work: Work) -> tuple[Work, ...]:
         return (work, *(self._before.all_inside(work.subtask.id) if work.run is not None else ()))
 
     def _is_whole(self, work: Work) -> bool:
-        return all(each.subtask.id in self._kept or each.dropped for each in self._with_inside(work))
+        return all(each.subtask.id in self._kept or each.dropped for each in self._list_with_nested(work))
 
-    def _as_it_stood(self, work: Work) -> Work:
+    def _keep_ended_subtask(self, work: Work) -> Work:
         """Keep a subtask that has ended; let one that was stopped go on."""
         if work.state in SETTLED:
             return replace(work, kept=True)
         return approved_anew(gone_on(work, self._left, self._at), self._ask.request.user)
 
-    def _fresh(self, work: Work) -> Work:
+    def _restart_subtask(self, work: Work) -> Work:
         """Begin a subtask afresh: with what people answered and attached, and with what must not be written again."""
         made, subtask = {one.digest for one in self._ask.done}, work.subtask
         if self._new and subtask.needs is not None:
@@ -94,7 +94,7 @@ class _Taking:
             tier=work.subtask.tier or self._tier_of(work),
             estimate=self._estimates.get(work.subtask.id, work.estimate),
             answers=work.answers,
-            writes=tuple(one for one in _written_by(self._before, work) if one.digest in made),
+            writes=tuple(one for one in _list_writes(self._before, work) if one.digest in made),
         )
 
     def _tier_of(self, work: Work) -> Tier | None:
@@ -107,7 +107,7 @@ class _Taking:
         """Let a crew go on with its plan, some parts of which begin afresh."""
         before = work.run
         if before is None:
-            return self._fresh(work)
+            return self._restart_subtask(work)
         run = Run(
             within=before.within,
             state="working",
@@ -177,7 +177,7 @@ def _clear_usage(point: Checkpoint) -> Checkpoint:
     return point.model_copy(update={"turn": point.turn.model_copy(update={"usage": Usage()})})
 
 
-def _written_by(ask: Ask, work: Work) -> tuple[Written, ...]:
+def _list_writes(ask: Ask, work: Work) -> tuple[Written, ...]:
     """Return what a subtask wrote, or may have written, and what those inside it did."""
     inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
     return tuple(dict.fromkeys(one for each in (work, *inside) for one in each.own_writes))

@@ -94,7 +94,7 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
     )
 
 
-def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
+def _find_running_subtask(ask: Ask, event: ev.OfAttempt) -> Work | None:
     """Return the subtask of an attempt's event; None if the attempt has ended."""
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or work.state != "in_progress" or work.attempt != event.attempt:
@@ -102,24 +102,24 @@ def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
     return work
 
 
-def _checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolStarted | ev.ToolReturned) -> Ask:
-    work = _running(ask, event)
+def _add_checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolStarted | ev.ToolReturned) -> Ask:
+    work = _find_running_subtask(ask, event)
     return ask.with_work(replace(work, checkpoints=(*work.checkpoints, event))) if work else ask
 
 
 def _tool_in_doubt(ask: Ask, event: ev.ToolInDoubt) -> Ask:
-    work = _running(ask, event)
+    work = _find_running_subtask(ask, event)
     intent = next((one for one in work.intents if one.call == event.call), None) if work else None
     return writes.ask_about(ask, work, intent, event.reason, event.usage, event.at) if work and intent else ask
 
 
-def _approval_asked(ask: Ask, event: ev.ApprovalAsked) -> Ask:
-    work = _running(ask, event)
+def _apply_approval_asked(ask: Ask, event: ev.ApprovalAsked) -> Ask:
+    work = _find_running_subtask(ask, event)
     return approvals.ask_for(ask, work, event.approval, event.at) if work else ask
 
 
 def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
-    work = _running(ask, event)
+    work = _find_running_subtask(ask, event)
     if work is None:
         return ask
     missed = ask.changes[event.corrected :] if work.run is None else ()
@@ -130,7 +130,7 @@ def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
 
 
 def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
-    work = _running(ask, event)
+    work = _find_running_subtask(ask, event)
     if work is None:
         return ask
     if work.intents:
@@ -144,8 +144,8 @@ def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
     return ladder.climb(ask, work, trouble, event.message, event.at, partial=event.partial, pause=event.pause)
 
 
-def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
-    work = _running(ask, event)
+def _apply_escalation(ask: Ask, event: ev.Escalated) -> Ask:
+    work = _find_running_subtask(ask, event)
     if work is None:
         return ask
     escalation = event.escalation
@@ -203,13 +203,13 @@ def _request_failed(ask: Ask, event: ev.RequestFailed) -> Ask:
     return replace(ask, run=replace(ask.run, failure=failure, written=event.at), usage=ask.usage + event.usage)
 
 
-def _posted(ask: Ask, event: ev.Posted) -> Ask:
+def _apply_posted(ask: Ask, event: ev.Posted) -> Ask:
     ask = replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
     ends = event.key == answer_key(ask.id) and not ask.run.concluded
     return deadline.ended_before(ask, event.at) if ends else ask
 
 
-def _of_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any], Ask]:
+def _apply_to_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any], Ask]:
     """Apply `change` to the run that the event's `within` names, and charge the event's usage."""
 
     def changed(ask: Ask, event: Any) -> Ask:
@@ -234,36 +234,36 @@ def _skip_if_corrected(change: Callable[[Ask, Any], Ask]) -> Callable[[Ask, Any]
     return changed
 
 
-def _asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
+def _apply_planner_asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
     return plan.open_planner_question(ask, event) if event.corrected >= ask.corrections else ask
 
 
 TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "MaterialGathered": _material_gathered,
     "SettingKnown": lambda ask, event: replace(ask, setting=ask.setting or event.setting),
-    "PlannerAsked": _asked,
-    "PlanProposed": _skip_if_corrected(_of_run(plan.proposed)),
-    "PlanRejected": _skip_if_corrected(_of_run(plan.rejected)),
+    "PlannerAsked": _apply_planner_asked,
+    "PlanProposed": _skip_if_corrected(_apply_to_run(plan.proposed)),
+    "PlanRejected": _skip_if_corrected(_apply_to_run(plan.rejected)),
     "PlanRevised": plan.revised,
     "AttemptStarted": _attempt_started,
-    "TurnTaken": _checkpoint,
-    "ToolStarted": _checkpoint,
-    "ToolReturned": _checkpoint,
+    "TurnTaken": _add_checkpoint,
+    "ToolStarted": _add_checkpoint,
+    "ToolReturned": _add_checkpoint,
     "ToolInDoubt": _tool_in_doubt,
-    "ApprovalAsked": _approval_asked,
+    "ApprovalAsked": _apply_approval_asked,
     "ApprovalDecided": approvals.decided,
     "ResultReturned": _result_returned,
     "AttemptFailed": _attempt_failed,
-    "Escalated": _escalated,
+    "Escalated": _apply_escalation,
     "QuestionAnswered": question_answered,
     "QuestionReminded": asking.reminded,
     "QuestionExpired": asking.expired,
     "BriefRefined": returning.refined,
     "DeadlineReached": deadline.reached,
-    **{event: _of_run(change) for event, change in answer.TRANSITIONS.items()},
-    "AnswerWritten": _skip_if_corrected(_of_run(answer.answer_written)),
+    **{event: _apply_to_run(change) for event, change in answer.TRANSITIONS.items()},
+    "AnswerWritten": _skip_if_corrected(_apply_to_run(answer.answer_written)),
     "RequestFailed": _request_failed,
-    "Posted": _posted,
+    "Posted": _apply_posted,
     "ThreadOpened": thread_opened,
     "FeedbackGiven": lambda ask, _: ask,
 }

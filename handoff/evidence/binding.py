@@ -59,10 +59,10 @@ class Document:
 
     def find(self, quotation: str) -> int | None:
         """Return the place of the first character of a quotation; None if the text does not have it."""
-        return self._searchable.find(quotation)
+        return self._searchable_text.find(quotation)
 
     @cached_property
-    def _searchable(self) -> SearchableText:
+    def _searchable_text(self) -> SearchableText:
         return SearchableText(self.text)
 
     @cached_property
@@ -104,12 +104,12 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
     there to be read, a text may be `invented`: its figures are its own, unless one misquotes what was said.
     """
     materials = [one for one in documents if one.is_material and one.text]
-    told, known = text_of(result), _known_figures(documents, said)
+    told, known = text_of(result), _list_known_texts(documents, said)
     figures = find_unsupported_figures(told, known)
     if result.invented and not any(one.text for one in documents if not one.is_brief):
         figures = tuple(one for one in figures if find_misquoted_figure(one.text, known))
-    findings = tuple(_with_places(one, documents) for one in result.findings)
-    result = _as_people_read_it(result.model_copy(update={"findings": findings}))
+    findings = tuple(_add_places(one, documents) for one in result.findings)
+    result = _strip_workings(result.model_copy(update={"findings": findings}))
     text = "\n\n".join([result.content, *(f"{one.message} {one.where}" for one in result.findings)])
     faults: dict[str, str] = {}
     quotations = quotations_in(text) if materials else []
@@ -118,15 +118,15 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
             faults.setdefault(quotation.words, fault)
     for one in (each for finding in findings for each in finding.evidence):
         if materials and not one.is_found:
-            faults.setdefault(one.quotation, _not_found(one.quotation, materials))
+            faults.setdefault(one.quotation, _describe_missing_quotation(one.quotation, materials))
     for statement, fault in _misplaced_figures(text, quotations, materials):
         faults.setdefault(statement, fault)
-    binder = _binder(documents)
+    binder = _make_binder(documents)
     for statement, fault in chain(binder.faults(text), currency_faults(text, known, binder.cells_of)):
         faults.setdefault(statement, fault)
     unbound = tuple(faults)
     for figure in figures:
-        faults.setdefault(figure.text, figure.fault or _of_nobody(figure.text, known))
+        faults.setdefault(figure.text, figure.fault or _describe_unsourced_figure(figure.text, known))
     names = name_figures(told, figures)
     given = {
         "unbound": unbound,
@@ -137,14 +137,14 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
     return Binding(result.model_copy(update=given), tuple(faults.values()))
 
 
-def _as_people_read_it(result: Result) -> Result:
+def _strip_workings(result: Result) -> Result:
     """Return a result without its workings, which are kept beside it."""
     findings = tuple(one.model_copy(update={"message": without_workings(one.message)}) for one in result.findings)
     texts = {"content": without_workings(result.content), "summary": without_workings(result.summary)}
     return result.model_copy(update={**texts, "findings": findings})
 
 
-def _binder(documents: Sequence[Document]) -> CellBinder:
+def _make_binder(documents: Sequence[Document]) -> CellBinder:
     """Return what figures are bound to: the grids, and the texts that are none."""
     grids = tuple(one.grid for one in documents if one.grid is not None)
     return CellBinder(
@@ -152,7 +152,7 @@ def _binder(documents: Sequence[Document]) -> CellBinder:
     )
 
 
-def _known_figures(documents: Sequence[Document], said: Iterable[str]) -> list[str]:
+def _list_known_texts(documents: Sequence[Document], said: Iterable[str]) -> list[str]:
     """Return the texts whose figures are known: what people and earlier results said, and what was read.
 
     The reply to code that holds numbers of nobody is none of them: it says again what the model has typed. Nor is the
@@ -166,7 +166,7 @@ def _known_figures(documents: Sequence[Document], said: Iterable[str]) -> list[s
     return [*read, *people]
 
 
-def _of_nobody(figure: str, known: Sequence[str]) -> str:
+def _describe_unsourced_figure(figure: str, known: Sequence[str]) -> str:
     """Say that nobody said a figure, and which one it may be a misquotation of."""
     if near := find_misquoted_figure(figure, known):
         return f"{quote_on_one_line(figure)} stands nowhere; what you read has {quote_on_one_line(near)}."
@@ -176,7 +176,7 @@ def _of_nobody(figure: str, known: Sequence[str]) -> str:
     )
 
 
-def _with_places(finding: Finding, documents: Sequence[Document]) -> Finding:
+def _add_places(finding: Finding, documents: Sequence[Document]) -> Finding:
     """Return a finding with the place of each of its quotations, as far as a text has it."""
     return finding.model_copy(update={"evidence": tuple(_locate_evidence(one, documents) for one in finding.evidence)})
 
@@ -198,10 +198,10 @@ def _fault_of(quotation: Quotation, documents: Sequence[Document], materials: Se
     found = [(one, at) for one in documents if (at := one.find(quotation.words)) is not None]
     if found:
         there = [(one, at) for one, at in found if one.is_material]
-        return _find_misplacement(quotation, there) or _of_somebody_else(
+        return _find_misplacement(quotation, there) or _describe_misattribution(
             quotation, [one for one, _ in there], materials
         )
-    return _not_found(quotation.words, materials) if _is_attributed(quotation, materials) else ""
+    return _describe_missing_quotation(quotation.words, materials) if _is_attributed(quotation, materials) else ""
 
 
 def _is_short(words_quoted: str) -> bool:
@@ -222,7 +222,7 @@ def _is_attributed(quotation: Quotation, materials: Sequence[Document]) -> bool:
     )
 
 
-def _not_found(words_quoted: str, materials: Sequence[Document]) -> str:
+def _describe_missing_quotation(words_quoted: str, materials: Sequence[Document]) -> str:
     names = ", ".join(one.name for one in materials[:5])
     quoted = quote_on_one_line(words_quoted)
     return f"{quoted} stands nowhere in {names}: quote it word for word, or say it without quotation marks."
@@ -245,7 +245,7 @@ def _find_misplacement(quotation: Quotation, found: Sequence[tuple[Document, int
     return ""
 
 
-def _of_somebody_else(quotation: Quotation, found: Sequence[Document], materials: Sequence[Document]) -> str:
+def _describe_misattribution(quotation: Quotation, found: Sequence[Document], materials: Sequence[Document]) -> str:
     """Say which file or which speaker has a quotation, if a text says that another one has it."""
     named = file_named_for(quotation, (one.name for one in materials))
     if found and named and not any(one.name == named for one in found):

@@ -76,20 +76,20 @@ class CellBinder:
     elsewhere: tuple[str, ...] = ()
 
     @cached_property
-    def _values(self) -> tuple[tuple[float, ...], tuple[tuple[Grid, Cell], ...]]:
+    def _sorted_values(self) -> tuple[tuple[float, ...], tuple[tuple[Grid, Cell], ...]]:
         found = sorted(
             ((abs(cell.value), grid, cell) for grid in self.grids for cell in grid.cells), key=lambda one: one[0]
         )
         return tuple(value for value, _, _ in found), tuple((grid, cell) for _, grid, cell in found)
 
     @cached_property
-    def _other_values(self) -> tuple[float, ...]:
+    def _text_values(self) -> tuple[float, ...]:
         found = (one for text in self.elsewhere for one in figures_of(shown_figures(text)))
         return tuple(sorted(value for one in found for value, _ in one.readings))
 
     def cells_of(self, figure: Numeral) -> list[tuple[Grid, Cell]]:
         """Return the cells that a figure may be, as it is rounded. Those of queries come before those of material."""
-        values, cells = self._values
+        values, cells = self._sorted_values
         found = [cells[at] for at in _places_of(figure, values)]
         asked = [one for one in found if one[0].is_reply]
         digits = len(str(figure.readings[0][0]).replace(".", "").strip("0")) if figure.readings else 0
@@ -97,7 +97,7 @@ class CellBinder:
 
     def stands_elsewhere(self, figure: Numeral) -> bool:
         """Return True if a text that is no grid has the figure."""
-        return next(_places_of(figure, self._other_values), None) is not None
+        return next(_places_of(figure, self._text_values), None) is not None
 
     def faults(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield the sentences of a text that give a figure to another row, period or unit, each with what is wrong."""
@@ -125,13 +125,19 @@ class CellBinder:
                 None,
                 (
                     check(sentence, told, bound)
-                    for check in (_other_row, _find_swapped_figures, _other_column, _other_currency, self._all_rows)
+                    for check in (
+                        _find_wrong_row,
+                        _find_swapped_figures,
+                        _find_wrong_column,
+                        _find_wrong_currency,
+                        self._find_unnamed_filter,
+                    )
                 ),
             ),
             "",
         )
 
-    def _all_rows(self, sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
+    def _find_unnamed_filter(self, sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
         """Say that a figure is of all rows, though the words beside it name some of them."""
         for one in told:
             if not all(
@@ -139,7 +145,7 @@ class CellBinder:
             ):
                 continue
             words = _clause_around(sentence, one.figure)
-            for part in self._parts_named(words):
+            for part in self._yield_named_parts(words):
                 if part.period is not None and any(
                     each.cells and each.figure.whole == part.period.year for each in bound
                 ):
@@ -151,15 +157,17 @@ class CellBinder:
                     continue
                 rows = one.cells[0][0].filters
                 of = f"the rows with {'; '.join(rows)}" if rows else "all rows"
-                return f"{_as_written(sentence, one.figure)} is of {of}, not of {part.name}: query those, or say so."
+                return (
+                    f"{_written_figure(sentence, one.figure)} is of {of}, not of {part.name}: query those, or say so."
+                )
         return ""
 
-    def _parts_named(self, words: str) -> Iterator[_Part]:
+    def _yield_named_parts(self, words: str) -> Iterator[_Part]:
         """Yield the kinds of rows of the tables that a text names: the one value of a column, or the one period."""
         tables = [one for one in self.grids if not one.is_reply]
         for grid in tables:
             for column, labels in grid.labels.items():
-                named = [one for one in dict.fromkeys(filter(None, labels)) if _names(words, one)]
+                named = [one for one in dict.fromkeys(filter(None, labels)) if _names_label(words, one)]
                 if len(named) == 1 and len({*labels}) > 1:
                     yield _Part(named[0], named[0], None, column)
         periods = periods_in(words)
@@ -216,14 +224,14 @@ def _has_years(grid: Grid) -> bool:
 
 def _places_of(figure: Numeral, values: Sequence[float]) -> Iterator[int]:
     """Yield the places of the values that a figure may be, of values that are sorted."""
-    for value, slack in _amounts(figure):
+    for value, slack in _yield_amounts(figure):
         at = bisect_left(values, value - slack)
         while at < len(values) and values[at] <= value + slack:
             yield at
             at += 1
 
 
-def _amounts(figure: Numeral) -> Iterator[tuple[float, float]]:
+def _yield_amounts(figure: Numeral) -> Iterator[tuple[float, float]]:
     for value, step in figure.readings:
         yield value, rounding(value, step)
         if figure.kind == "%":
@@ -232,16 +240,16 @@ def _amounts(figure: Numeral) -> Iterator[tuple[float, float]]:
             yield value / figure.factor, rounding(value / figure.factor, step / figure.factor)
 
 
-def _as_written(sentence: str, figure: Numeral) -> str:
+def _written_figure(sentence: str, figure: Numeral) -> str:
     return sentence[figure.start : figure.end].strip()
 
 
-def _names(text: str, label: str) -> bool:
+def _names_label(text: str, label: str) -> bool:
     """Return True if a text has a label as a word."""
-    return bool(_places(text, label))
+    return bool(_find_label_places(text, label))
 
 
-def _places(text: str, label: str) -> list[int]:
+def _find_label_places(text: str, label: str) -> list[int]:
     if len(label) < 2 or label.casefold() in _OF_NO_ROW:
         return []
     if _UNSPACED.search(label):
@@ -259,10 +267,10 @@ def _clause_around(sentence: str, figure: Numeral) -> str:
     return opening + sentence[slice(*spans[at])]
 
 
-def _rows_named(sentence: str, grid: Grid) -> Iterator[dict[int, list[int]]]:
+def _yield_named_rows(sentence: str, grid: Grid) -> Iterator[dict[int, list[int]]]:
     """Yield for each column of labels the places where a sentence names each row."""
     for words in grid.labels.values():
-        found = {word: _places(sentence, word) for word in {*words} if word}
+        found = {word: _find_label_places(sentence, word) for word in {*words} if word}
         yield {row: found[word] for row, word in enumerate(words) if word}
     named = periods_in(sentence)
     for periods in grid.periods.values():
@@ -271,7 +279,7 @@ def _rows_named(sentence: str, grid: Grid) -> Iterator[dict[int, list[int]]]:
         }
 
 
-def _other_row(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
+def _find_wrong_row(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
     """Say that a figure is of another row than the one that the sentence names."""
     for one in told:
         faults = [_row_fault(sentence, one, grid, cell, bound) for grid, cell in one.cells]
@@ -281,14 +289,16 @@ def _other_row(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -
 
 
 def _row_fault(sentence: str, one: _Bound, grid: Grid, cell: Cell, bound: Sequence[_Bound]) -> str:
-    for places in _rows_named(sentence, grid):
+    for places in _yield_named_rows(sentence, grid):
         rows = [row for row, at in places.items() if at]
         if not rows or cell.row in rows:
             continue
         taken = {other.row for each in bound if each is not one for its, other in each.cells if its is grid}
         if left := [row for row in rows if row not in taken]:
             mine, other = _name_of(grid, cell.row), _name_of(grid, left[0])
-            return f"{_as_written(sentence, one.figure)} is the figure of {mine}, not of {other}: mend what is wrong."
+            return (
+                f"{_written_figure(sentence, one.figure)} is the figure of {mine}, not of {other}: mend what is wrong."
+            )
     return ""
 
 
@@ -301,7 +311,7 @@ def _find_swapped_figures(sentence: str, told: Sequence[_Bound], bound: Sequence
     """Say that figures stand in the order of other rows: each row is named once, and has one of the figures."""
     figures = [one for one in bound if one.cells and is_figure(one.figure)]
     for grid in {id(grid): grid for one in told for grid, _ in one.cells}.values():
-        columns = [each for each in _rows_named(sentence, grid) if any(each.values())]
+        columns = [each for each in _yield_named_rows(sentence, grid) if any(each.values())]
         meant = {row for row in range(len(grid.rows)) if all(each.get(row) for each in columns)}
         found = [(one, {cell.row for its, cell in one.cells if its is grid}) for one in told]
         single = [(one, rows.pop()) for one, rows in found if len(rows) == 1]
@@ -316,7 +326,9 @@ def _find_swapped_figures(sentence: str, told: Sequence[_Bound], bound: Sequence
             wrong = next((each for each, said in zip(single, order, strict=True) if each[1] != said), None)
             if wrong is not None:
                 one, row = wrong
-                return f"{_as_written(sentence, one.figure)} is the figure of {_name_of(grid, row)}: mend the order."
+                return (
+                    f"{_written_figure(sentence, one.figure)} is the figure of {_name_of(grid, row)}: mend the order."
+                )
     return ""
 
 
@@ -331,7 +343,7 @@ def currencies_beside(text: str, figure: Numeral) -> set[str]:
     return currencies_in(text[max(0, figure.start - 4) : figure.end] + behind)
 
 
-def _other_column(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
+def _find_wrong_column(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
     """Say that a figure is called by the name of another column than its own: "412 visits", where those are euros.
 
     Behind the name nothing may follow, as in "12 visits that were missed", unless its own column is one of money.
@@ -350,11 +362,11 @@ def _other_column(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound
             and (found["end"] is not None or currencies_in(grid.columns[cell.column].replace("_", " ")))
         ]
         if len(faults) == len(one.cells):
-            return f"{_as_written(sentence, one.figure)} is in the column {faults[0]}, not in {found['word']}."
+            return f"{_written_figure(sentence, one.figure)} is in the column {faults[0]}, not in {found['word']}."
     return ""
 
 
-def _other_currency(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
+def _find_wrong_currency(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
     """Say that a figure has another currency than its column."""
     for one in told:
         beside = currencies_beside(sentence, one.figure)
@@ -362,7 +374,7 @@ def _other_currency(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bou
             continue
         units = [_currencies_of(grid, cell) for grid, cell in one.cells]
         if all(len(each) == 1 and not each & beside for each in units):
-            return f"{_as_written(sentence, one.figure)} is in {min(units[0])}, not in {min(beside)}."
+            return f"{_written_figure(sentence, one.figure)} is in {min(units[0])}, not in {min(beside)}."
     return ""
 
 

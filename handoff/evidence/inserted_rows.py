@@ -25,19 +25,19 @@ class Inserted:
 
 def with_rows(text: str, grids: Sequence[Grid]) -> Inserted:
     """Put rows in where a text has a place for them. `grids` are those of the queries that brought rows, in order."""
-    wrong = [found[0] for found in _PLACE.finditer(text) if _grid(found, grids) is None]
+    wrong = [found[0] for found in _PLACE.finditer(text) if _find_grid(found, grids) is None]
     if wrong:
         there = f"there are {len(grids)} queries that brought rows" if grids else "no query brought rows"
         return Inserted(text, f"{wrong[0]} stands for no rows: {there}.")
-    return Inserted(_PLACE.sub(lambda found: _table(_grid(found, grids)), text))
+    return Inserted(_PLACE.sub(lambda found: _render_table(_find_grid(found, grids)), text))
 
 
-def _grid(found: re.Match[str], grids: Sequence[Grid]) -> Grid | None:
+def _find_grid(found: re.Match[str], grids: Sequence[Grid]) -> Grid | None:
     number = int(found[1]) if found[1] else len(grids)
     return grids[number - 1] if 0 < number <= len(grids) else None
 
 
-def _table(grid: Grid | None) -> str:
+def _render_table(grid: Grid | None) -> str:
     """Write rows as a Markdown table, with the conditions that they meet and how many there are more."""
     if grid is None:
         return ""

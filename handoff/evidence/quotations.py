@@ -50,7 +50,7 @@ class Quotation:
     after: str = ""
 
 
-def _plain(text: str, *, joined: bool) -> str:
+def _plain_text(text: str, *, joined: bool) -> str:
     """Return a text without what is ignored; `joined`: words broken at the ends of lines are put together."""
     text = _BREAK.sub("", text) if joined else text
     return _DROPPED.sub("", unicodedata.normalize("NFKC", text).translate(_ALIKE))
@@ -65,21 +65,21 @@ class SearchableText:
     def find(self, quotation: str) -> int | None:
         """Return the place of the first character of a quotation in the text; None if the text does not have it."""
         pieces = [piece.strip(_ENDS) for piece in _ELLIPSIS.split(quotation)]
-        wanted = [plain for piece in pieces if (plain := _plain(piece, joined=False))]
+        wanted = [plain for piece in pieces if (plain := _plain_text(piece, joined=False))]
         if not wanted:
             return None
         for joined in (True, False):
-            lines = self._joined if joined else self._as_it_stands
+            lines = self._joined_lines if joined else self._unjoined_lines
             if (at := _find_pieces(lines.plain, wanted)) is not None:
                 return self._place_of(lines, at, joined=joined)
         return None
 
     @cached_property
-    def _joined(self) -> _PlainLines:
+    def _joined_lines(self) -> _PlainLines:
         return _plain_lines(self.text, joined=True)
 
     @cached_property
-    def _as_it_stands(self) -> _PlainLines:
+    def _unjoined_lines(self) -> _PlainLines:
         return _plain_lines(self.text, joined=False)
 
     def _place_of(self, lines: _PlainLines, at: int, *, joined: bool) -> int:
@@ -90,7 +90,7 @@ class SearchableText:
         inside = at - (lines.plain_ends[number - 1] if number else 0)
         while low < high:
             middle = (low + high) // 2
-            if len(_plain(self.text[start : middle + 1], joined=joined)) > inside:
+            if len(_plain_text(self.text[start : middle + 1], joined=joined)) > inside:
                 high = middle
             else:
                 low = middle + 1
@@ -108,7 +108,7 @@ class _PlainLines:
 
 def _plain_lines(text: str, *, joined: bool) -> _PlainLines:
     lines = _LINE.findall(text)
-    plain = [_plain(line, joined=joined) for line in lines]
+    plain = [_plain_text(line, joined=joined) for line in lines]
     return _PlainLines("".join(plain), tuple(accumulate(map(len, lines))), tuple(accumulate(map(len, plain))))
 
 
@@ -120,7 +120,7 @@ def find_quotation(text: str, quotation: str) -> int | None:
 def _find_pieces(plain: str, wanted: list[str]) -> int | None:
     """Return where the first piece stands that the others follow, each within a gap."""
     first, rest = wanted[0], wanted[1:]
-    for at in _all_places(plain, first):
+    for at in _iterate_places(plain, first):
         end = at + len(first)
         for piece in rest:
             found = plain.find(piece, end, end + GAP + len(piece))
@@ -132,7 +132,7 @@ def _find_pieces(plain: str, wanted: list[str]) -> int | None:
     return None
 
 
-def _all_places(plain: str, wanted: str) -> Iterator[int]:
+def _iterate_places(plain: str, wanted: str) -> Iterator[int]:
     """Yield the places of a piece, whatever the case of its first letter."""
     for first in dict.fromkeys((wanted[0], wanted[0].lower(), wanted[0].upper())):
         at = plain.find(first + wanted[1:])

@@ -19,7 +19,7 @@ def add_refutations(answer: str, found: AnswerVerified | None, request: str) -> 
         for each in found.contradictions
         if not (each.one.quotation in answer and each.other.quotation in answer)
     ]
-    parts = [*_section("refuted", refuted, request), *_section("contradict", untold, request)]
+    parts = [*_render_section("refuted", refuted, request), *_render_section("contradict", untold, request)]
     return "\n\n".join([answer.rstrip(), *parts]) if parts else answer
 
 
@@ -29,6 +29,6 @@ def cite_evidence(evidence: Evidence) -> str:
     return f"“{' '.join(evidence.quotation.split())}”" + (f" ({where})" if where else "")
 
 
-def _section(heading: Phrase, lines: Sequence[str], request: str) -> Iterable[str]:
+def _render_section(heading: Phrase, lines: Sequence[str], request: str) -> Iterable[str]:
     if lines:
         yield "\n".join([f"**{phrase(heading, request)}**", *lines])

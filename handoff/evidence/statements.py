@@ -22,7 +22,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 
 def statements_of(answer: str) -> list[str]:
     """Return the sentences of an answer, in order, as it writes them: without headings, tables and code."""
-    return list(dict.fromkeys(_sentences(answer)))[:MOST]
+    return list(dict.fromkeys(_split_sentences(answer)))[:MOST]
 
 
 def words_around(figure: str, answer: str) -> str:
@@ -48,7 +48,7 @@ def _cut_excerpt(text: str, start: int, end: int) -> str:
     return f"{'… ' if first else ''}{text[first:last]}{' …' if last < len(text) else ''}"
 
 
-def _sentences(answer: str) -> Iterator[str]:
+def _split_sentences(answer: str) -> Iterator[str]:
     for line in _CODE.sub("", answer).split("\n"):
         if _NO_SENTENCE.match(line):
             continue

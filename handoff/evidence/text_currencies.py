@@ -36,11 +36,11 @@ def _currencies_of(text: str, figure: Numeral) -> list[frozenset[str]]:
     if len(text) > READ:
         return [frozenset()]
     wanted = {value for value, _ in figure.readings}
-    return [currencies for values, currencies in _amounts(text) if wanted & values]
+    return [currencies for values, currencies in _list_amounts(text) if wanted & values]
 
 
 @lru_cache(maxsize=64)
-def _amounts(text: str) -> tuple[tuple[frozenset[float], frozenset[str]], ...]:
+def _list_amounts(text: str) -> tuple[tuple[frozenset[float], frozenset[str]], ...]:
     shown = plain(text)
     return tuple(
         (frozenset(value for value, _ in one.readings), frozenset(currencies_beside(shown, one)))

@@ -30,20 +30,20 @@ def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
     text has in per cent (1.19 for 19 %), or one more than it (the end of a range).
     """
     texts = _constant_columns(code) if _QUERY.match(code) else [code]
-    literals = (each for text in texts for each in _literals(_DATE.sub(" ", text)))
+    literals = (each for text in texts for each in _iterate_literals(_DATE.sub(" ", text)))
     wanted = {written: value for written, value in literals if not is_common(value)}
     if not wanted:
         return ()
     texts = [plain(each) for each in known]
     there = {round(value, 9) for each in texts for one in numerals(each) for value, _ in one.readings}
     there |= {float(found[0]) for each in texts for found in _BARE.finditer(each)}  # 412.6 billion is 412.6 in code
-    return tuple(written for written, value in wanted.items() if not _follows(value, there))
+    return tuple(written for written, value in wanted.items() if not _follows_from(value, there))
 
 
 def _constant_columns(query: str) -> Iterator[str]:
     """Yield the columns of a query that hold nothing of a table, and the rows that it makes up itself."""
     for found in _SELECTED.finditer(query):
-        for column in _parts(found[1]):
+        for column in _split_list(found[1]):
             bare = _ALIAS.sub("", f" {column.strip()}")
             if not _NAME.search(re.sub(r"'[^']*'", " ", bare)):
                 yield bare
@@ -52,7 +52,7 @@ def _constant_columns(query: str) -> Iterator[str]:
     yield from (found[0] for found in _VALUES.finditer(query))
 
 
-def _parts(text: str) -> Iterator[str]:
+def _split_list(text: str) -> Iterator[str]:
     """Yield the parts of a list between its own commas."""
     depth = start = 0
     for at, sign in enumerate(_STRING.sub(lambda found: " " * len(found[0]), text)):
@@ -66,7 +66,7 @@ def _parts(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _literals(text: str) -> Iterator[tuple[str, float]]:
+def _iterate_literals(text: str) -> Iterator[tuple[str, float]]:
     """Yield the numbers of code as they are written, each with its value; in a string, as people do."""
     for found in _LITERAL.finditer(_STRING.sub(" ", text)):
         yield found[0], float(found[1].replace("_", "")) * 10.0 ** int(found[2] or 0)
@@ -75,6 +75,6 @@ def _literals(text: str) -> Iterator[tuple[str, float]]:
         yield from ((shown[one.start : one.end], one.readings[0][0]) for one in numerals(shown) if one.readings)
 
 
-def _follows(value: float, there: set[float]) -> bool:
+def _follows_from(value: float, there: set[float]) -> bool:
     ways = (value, value * 100, (value - 1) * 100, (1 - value) * 100, value / 100, value - 1, value + 1)
     return any(round(way, 9) in there or round(way, 2) in there for way in ways)

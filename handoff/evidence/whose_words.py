@@ -24,11 +24,11 @@ def file_named_for(quotation: Quotation, names: Iterable[str]) -> str:
     """Return the one of some files that a text says has the words that it quotes; empty if it says none, or several."""
     names = list(names)
     if bracket := _IN_BRACKETS.match(quotation.after):
-        return _only(name for name in names if _places(bracket[1], name))
+        return _only_name(name for name in names if _find_name_places(bracket[1], name))
     sentence = SENTENCE_END.split(quotation.before)[-1]
-    if not (found := _only(name for name in names if _places(sentence, name))):
+    if not (found := _only_name(name for name in names if _find_name_places(sentence, name))):
         return ""
-    rest = sentence[_places(sentence, found)[-1] :]
+    rest = sentence[_find_name_places(sentence, found)[-1] :]
     return found if len(_WORD.findall(rest)) <= (_WITH_PLACE if places_named(rest) else _VERB) else ""
 
 
@@ -36,15 +36,15 @@ def speaker_fault(quotation: Quotation, text: str) -> str:
     """Say whose words a quotation has, if a text has it in lines of others than the one that it is said to be of."""
     lines = [(found["name"], line) for line in text.splitlines() if (found := _SPEAKER.match(line))]
     names = dict.fromkeys(name for name, _ in lines)
-    if len(names) <= 1 or not (given := _speaker_named(quotation, names)):
+    if len(names) <= 1 or not (given := _find_named_speaker(quotation, names)):
         return ""
     own = [name for name, line in lines if find_quotation(line, quotation.words) is not None]
-    if not own or given in own or any(_places(f"{quotation.before} {quotation.after}", name) for name in own):
+    if not own or given in own or any(_find_name_places(f"{quotation.before} {quotation.after}", name) for name in own):
         return ""
     return f"is said by {own[0]}, not by {given}"
 
 
-def _speaker_named(quotation: Quotation, names: Iterable[str]) -> str:
+def _find_named_speaker(quotation: Quotation, names: Iterable[str]) -> str:
     clause = _CLAUSE_END.split(SENTENCE_END.split(quotation.before)[-1])[-1]
     bracket = _IN_BRACKETS.match(quotation.after)
     for name in names:
@@ -53,12 +53,12 @@ def _speaker_named(quotation: Quotation, names: Iterable[str]) -> str:
     return ""
 
 
-def _places(text: str, name: str) -> list[int]:
+def _find_name_places(text: str, name: str) -> list[int]:
     """Return where a text has said a name that is no part of another one, such as a.md of data.md."""
     found = re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![A-Za-z0-9_-]|\.\w)", text, re.IGNORECASE)
     return [one.end() for one in found]
 
 
-def _only(names: Iterator[str]) -> str:
+def _only_name(names: Iterator[str]) -> str:
     found = list(names)
     return found[0] if len(found) == 1 else ""

@@ -65,14 +65,14 @@ def receipts_of(ask: Ask) -> Receipts:
         read_in_part=tuple(parts),
         not_opened=tuple(one.name for one in there if one.name not in known),
         queries=tuple(dict.fromkeys(query for result in results for query in result.queries)),
-        filters=tuple(dict.fromkeys(_short(one) for result in results for one in result.filters)),
+        filters=tuple(dict.fromkeys(_render_condition(one) for result in results for one in result.filters)),
         workings=tuple(dict.fromkeys((*ask.run.workings, *(one for result in results for one in result.workings)))),
-        done=tuple(dict.fromkeys((*_writes(ask, works), *_files(works)))),
+        done=tuple(dict.fromkeys((*_render_writes(ask, works), *_list_file_names(works)))),
         not_done=tuple(dict.fromkeys(_failed_writes(works))),
     )
 
 
-def _writes(ask: Ask, works: Iterable[Work]) -> Iterable[str]:
+def _render_writes(ask: Ask, works: Iterable[Work]) -> Iterable[str]:
     for work in works:
         for one in work.own_writes:
             if one.known:
@@ -80,7 +80,7 @@ def _writes(ask: Ask, works: Iterable[Work]) -> Iterable[str]:
                 yield phrase("reused", ask.text, what=what) if work.kept else what
 
 
-def _files(works: Iterable[Work]) -> Iterable[str]:
+def _list_file_names(works: Iterable[Work]) -> Iterable[str]:
     results = (work.result for work in works if work.result is not None)
     return (one.name for result in results for one in result.artifacts if one.publish_as != "nothing")
 
@@ -101,22 +101,24 @@ def receipt_lines(ask: Ask) -> list[str]:
     if not any(work.result is not None for work in ask.all_inside("")):
         return []
     found, text = receipts_of(ask), ask.text
-    rows = tuple(dict.fromkeys(filter(None, map(_without_sql, found.filters))))
-    read = _documents((*found.read, *found.read_in_part))
+    rows = tuple(dict.fromkeys(filter(None, map(_render_condition_without_sql, found.filters))))
+    read = _list_document_names((*found.read, *found.read_in_part))
     reading = [
-        phrase("read", text, what=_few(tuple(_with_count(one, ask) for one in read), text)) if read else "",
-        phrase("not_opened", text, what=_few(found.not_opened, text)) if found.not_opened else "",
-        phrase("filters", text, what=_few(rows, text)) if rows else "",
+        phrase("read", text, what=_join_first_names(tuple(_add_message_count(one, ask) for one in read), text))
+        if read
+        else "",
+        phrase("not_opened", text, what=_join_first_names(found.not_opened, text)) if found.not_opened else "",
+        phrase("filters", text, what=_join_first_names(rows, text)) if rows else "",
         phrase("queries", text, n=len(found.queries)) if found.queries else "",
     ]
     doing = [
-        phrase("done", text, what=_few(found.done, text)) if found.done else phrase("nothing_done", text),
-        phrase("not_done", text, what=_few(found.not_done, text)) if found.not_done else "",
+        phrase("done", text, what=_join_first_names(found.done, text)) if found.done else phrase("nothing_done", text),
+        phrase("not_done", text, what=_join_first_names(found.not_done, text)) if found.not_done else "",
     ]
     return [line for line in (" · ".join(filter(None, parts)) for parts in (reading, doing)) if line]
 
 
-def _with_count(name: str, ask: Ask) -> str:
+def _add_message_count(name: str, ask: Ask) -> str:
     """Add to the name of a channel how many messages of it were there to read."""
     count = next((len(one.outline) for one in ask.materials if one.of_channel and one.name == name), 0)
     if not count:
@@ -124,17 +126,17 @@ def _with_count(name: str, ask: Ask) -> str:
     return phrase("messages" if count > 1 else "one_message", ask.text, what=name, n=count)
 
 
-def _documents(names: Iterable[str]) -> tuple[str, ...]:
+def _list_document_names(names: Iterable[str]) -> tuple[str, ...]:
     """Name each document once, without the section and the address of what was read there; of a long one its page."""
     return tuple(dict.fromkeys(_QUERY.sub(r"\1", _PASSAGE.sub("", name)) for name in names))
 
 
-def _short(condition: str) -> str:
+def _render_condition(condition: str) -> str:
     """Write a condition as people read it in any language: `status = paid (6/10)`."""
     return _COUNTED.sub(r" (\1/\2)", condition)
 
 
-def _without_sql(condition: str) -> str:
+def _render_condition_without_sql(condition: str) -> str:
     """Write a condition for people: `status = paid, plan = Pro (6/10)`. Of one that takes SQL to say, return `6/10`."""
     found = _CONDITION.fullmatch(condition)
     words, count = (found["words"], found["count"] or "") if found else (condition, "")
@@ -163,6 +165,6 @@ def shown_statements(ask: Ask) -> tuple[str, ...]:
     )
 
 
-def _few(names: tuple[str, ...], text: str) -> str:
+def _join_first_names(names: tuple[str, ...], text: str) -> str:
     more = [phrase("more", text, n=len(names) - SHOWN)] if len(names) > SHOWN else []
     return ", ".join((*names[:SHOWN], *more))

@@ -44,32 +44,37 @@ def material_of(job: Job, ask: Ask) -> tuple[Material, ...]:
     `answer 2` the one before), what was gathered for the requests before it, and the files that were made for them.
     """
     before = job.earlier(ask)[::-1]
-    found = [*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "memory"), *_of_kind(ask, "file")]
-    found += _answers(before)
-    found += [one for earlier in before if earlier.materials for one in _for_later(earlier)]
-    found += [one for earlier in before for one in _made_for(earlier)]
-    return tuple(_named_apart(found))
+    found = [
+        *_request_materials(ask),
+        *_materials_of_kind(ask, "thread"),
+        *_materials_of_kind(ask, "memory"),
+        *_materials_of_kind(ask, "file"),
+    ]
+    found += _answer_materials(before)
+    found += [one for earlier in before if earlier.materials for one in _materials_for_later(earlier)]
+    found += [one for earlier in before for one in _list_made_files(earlier)]
+    return tuple(_yield_unique_names(found))
 
 
-def _request(ask: Ask) -> list[Material]:
+def _request_materials(ask: Ask) -> list[Material]:
     text = ask.text.strip()
     if len(text) < LONG_REQUEST and text.count("\n") + 1 < LONG_LINES:
         return []
     return [Material(name=REQUEST, kind="request", size=len(text), text=digest_of(text), origin="requester")]
 
 
-def _of_kind(ask: Ask, kind: str) -> list[Material]:
+def _materials_of_kind(ask: Ask, kind: str) -> list[Material]:
     return [one for one in ask.materials if one.kind == kind]
 
 
-def _for_later(ask: Ask) -> list[Material]:
-    return [*_of_kind(ask, "thread"), *_of_kind(ask, "file")]
+def _materials_for_later(ask: Ask) -> list[Material]:
+    return [*_materials_of_kind(ask, "thread"), *_materials_of_kind(ask, "file")]
 
 
-def _answers(before: Sequence[Ask]) -> list[Material]:
+def _answer_materials(before: Sequence[Ask]) -> list[Material]:
     last = islice((one for one in before if one.run.answer), MOST_ANSWERS)
     return [
-        Material(name=_answer(number), kind="answer", size=len(one.run.answer or ""), text=digest, origin="model")
+        Material(name=_name_answer(number), kind="answer", size=len(one.run.answer or ""), text=digest, origin="model")
         for number, one in enumerate(last, 1)
         if (digest := answer_digest(one))
     ]
@@ -81,12 +86,12 @@ def answer_digest(ask: Ask) -> str:
     return digest_of(ask.run.answer) if ask.run.answer else ""
 
 
-def _answer(number: int) -> str:
+def _name_answer(number: int) -> str:
     return LAST_ANSWER if number == 1 else f"{LAST_ANSWER} {number}"
 
 
 @once
-def _made_for(ask: Ask) -> tuple[Material, ...]:
+def _list_made_files(ask: Ask) -> tuple[Material, ...]:
     results = [work.result for work in ask.work.values() if work.result is not None and not work.within]
     return tuple(
         _make_file_material(file) for result in results for file in result.artifacts if file.publish_as != "nothing"
@@ -97,7 +102,7 @@ def _make_file_material(file: Artifact) -> Material:
     return Material(name=file.name, file=file, origin="model")
 
 
-def _named_apart(found: Sequence[Material]) -> Iterator[Material]:
+def _yield_unique_names(found: Sequence[Material]) -> Iterator[Material]:
     """Yield each once. Of several that have one name, the first keeps it and the others get a number."""
     taken: set[str] = set()
     seen: set[tuple[str, str, str]] = set()
@@ -154,7 +159,9 @@ def list_unneeded_files(ask: Ask) -> tuple[Material, ...]:
     if not works or any(work.subtask.needs is None for work in works):
         return ()
     needs = {name for work in works for name in work.subtask.needs or ()}
-    own = _named_apart([*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "file")])
+    own = _yield_unique_names(
+        [*_request_materials(ask), *_materials_of_kind(ask, "thread"), *_materials_of_kind(ask, "file")]
+    )
     attached = (one for one in own if one.file is not None and not one.fault and not one.author)
     return tuple(one for one in attached if one.name not in needs)
 
@@ -166,7 +173,9 @@ def not_needed(ask: Ask) -> tuple[Material, ...]:
     """
     needs = {name for work in ask.work.values() for name in work.subtask.needs or ()}
     said = ask.text.casefold()
-    own = _named_apart([*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "file")])
+    own = _yield_unique_names(
+        [*_request_materials(ask), *_materials_of_kind(ask, "thread"), *_materials_of_kind(ask, "file")]
+    )
     theirs = (one for one in own if one.kind == "file" and one.author)
     return tuple(one for one in theirs if one.name not in needs and one.name.casefold() not in said)
 

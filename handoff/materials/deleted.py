@@ -26,10 +26,10 @@ def without_deleted(job: Job) -> Job:
     if not job.deleted:
         return job
     copies: list[Copy] = []
-    asks = tuple(_without(ask, job.deleted, copies) for ask in job.asks)
+    asks = tuple(_delete_from_request(ask, job.deleted, copies) for ask in job.asks)
     if not copies:
         return job
-    living = {digest for ask in asks for one in ask.materials for digest in _digests(one)}
+    living = {digest for ask in asks for one in ask.materials for digest in _list_digests(one)}
     new = [one for one in copies if one not in job.copies and (one.end or one.digest not in living)]
     return replace(job, asks=asks, copies=(*job.copies, *new))
 
@@ -42,22 +42,22 @@ def blank_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return text
 
 
-def _without(ask: Ask, gone: tuple[str, ...], copies: list[Copy]) -> Ask:
+def _delete_from_request(ask: Ask, gone: tuple[str, ...], copies: list[Copy]) -> Ask:
     materials = tuple(_mark_if_deleted(one, gone, copies) for one in ask.materials)
     return ask if materials == ask.materials else replace(ask, materials=materials)
 
 
 def _mark_if_deleted(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
     if one.kind in {"thread", "memory"}:
-        return _thread(one, gone, copies)
-    if not {one.file_id, one.message} & set(gone) or not _digests(one):
+        return _delete_from_thread(one, gone, copies)
+    if not {one.file_id, one.message} & set(gone) or not _list_digests(one):
         return one
-    copies += [Copy(digest) for digest in _digests(one)]
+    copies += [Copy(digest) for digest in _list_digests(one)]
     left = {"text": "", "size": 0, "file": None, "pictures": (), "outline": (), "gaps": (), "notes": (), "fault": FAULT}
     return one.model_copy(update=left)
 
 
-def _thread(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
+def _delete_from_thread(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
     """Take messages out of a thread's text, or what was forgotten out of what is remembered.
 
     Their sections stay, so that the others are cited as before. A thread that could not be read has none.
@@ -72,7 +72,7 @@ def _thread(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Materia
     return one.model_copy(update={"outline": tuple(kept)}) if gone else one
 
 
-def _digests(one: Material) -> tuple[str, ...]:
+def _list_digests(one: Material) -> tuple[str, ...]:
     """List what the store keeps of a material."""
     file = (one.file.id,) if one.file is not None else ()
     return tuple(filter(None, (*file, one.text, *(picture.id for picture in one.pictures))))

@@ -39,7 +39,7 @@ def place(text: str, outline: Sequence[Section], at: int) -> str:
     found = bisect_right(outline, at, key=lambda one: one.start)
     if not found or (found > 1 and outline[found - 2].start == outline[found - 1].start):  # columns stand side by side
         return f"line {text.count(chr(10), 0, at) + 1:,}"
-    inside = [one for one in _inside(text, outline, found - 1) if one.start <= at]
+    inside = [one for one in _list_hidden_sections(text, outline, found - 1) if one.start <= at]
     section = inside[-1] if inside else outline[found - 1]
     # Where nothing shows what its sections begin with, the line is certain.
     return section.name if not section.unnamed or at == section.start else f"line {_line_of(text, section, at)}"
@@ -54,10 +54,10 @@ def exact_place(text: str, outline: Sequence[Section], at: int) -> str:
 
 def whole_outline(text: str, outline: Sequence[Section]) -> list[Section]:
     """Return an outline with the sections that it leaves out, as far as the text shows where they begin."""
-    return [one for index in range(len(outline)) for one in _inside(text, outline, index)]
+    return [one for index in range(len(outline)) for one in _list_hidden_sections(text, outline, index)]
 
 
-def _inside(text: str, outline: Sequence[Section], index: int) -> list[Section]:
+def _list_hidden_sections(text: str, outline: Sequence[Section], index: int) -> list[Section]:
     """Return a section and those after it that the outline leaves out; it alone if the text does not show them."""
     section = outline[index]
     if not section.unnamed:
@@ -109,7 +109,7 @@ def in_short(material: Material, most: int) -> str:
         return f"{whole:,} pages" if whole > 1 else "1 page"
     kept: list[str] = []
     length = 0
-    told = [heading for name in names if (heading := _heading(name))]
+    told = [heading for name in names if (heading := _section_title(name))]
     files = [heading for heading in told if not _HUNK.fullmatch(heading)]
     if files and sum(len(heading) + 2 for heading in told) > most:
         told = files
@@ -127,7 +127,7 @@ def columns(material: Material, most: int) -> str:
     return short if not short or short.startswith("sheet") else f"columns: {short}"
 
 
-def _heading(name: str) -> str:
+def _section_title(name: str) -> str:
     """Return a section's name without the line on which it begins; empty if that is all of it."""
     return _LINE.sub("", name)
 
@@ -142,7 +142,7 @@ def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> 
         return Part(0, min(len(text), most)) if text else None
     outline = whole_outline(text, outline)
     names = [" ".join(one.name.split()).casefold() for one in outline]
-    chosen = next((index for index, one in enumerate(names) if name in {one, _heading(one)}), None)
+    chosen = next((index for index, one in enumerate(names) if name in {one, _section_title(one)}), None)
     number = _NUMBER.fullmatch(name)
     if chosen is None and number:
         start = _find_offset(text, number[1].casefold(), int(number[2]))

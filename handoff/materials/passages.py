@@ -48,12 +48,12 @@ def split(text: str, outline: Sequence[Section] = ()) -> list[tuple[int, int]]:
         for stop in ends:
             if stop - begin < SHORTEST and stop != end and not text.startswith("#", stop):
                 continue
-            found += _cut(text, begin, stop)
+            found += _split_paragraph(text, begin, stop)
             begin = stop
     return [(start, end) for start, end in found if text[start:end].strip()]
 
 
-def _cut(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
+def _split_paragraph(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
     """Yield a long paragraph in parts, cut after a line, a sentence or a word if there is one."""
     while end - start > LONGEST:
         found = (text.rfind(mark, start + SHORTEST, start + LONGEST) for mark in _ENDS)
@@ -69,7 +69,7 @@ def score_passages(text: str, outline: Sequence[Section], wanted: str) -> list[P
     parts = split(text, outline)
     folded = [_fold_text(text[start:end]) for start, end in parts]
     scores = [0.0] * len(parts)
-    for pieces in _words(wanted):
+    for pieces in _list_word_pieces(wanted):
         shares = [_share(pieces, one) for one in folded]
         holding = sum(share > 0 for share in shares)
         if not holding:
@@ -128,7 +128,7 @@ def _join_passages(text: str, outline: Sequence[Section], chosen: Sequence[Passa
     return "\n".join(lines)
 
 
-def _words(wanted: str) -> list[tuple[str, ...]]:
+def _list_word_pieces(wanted: str) -> list[tuple[str, ...]]:
     """Return the pieces of each word that is looked for, the longest words first."""
     found: dict[tuple[str, ...], None] = {}
     for word in _WORD.findall(_fold_text(wanted)):
@@ -137,11 +137,11 @@ def _words(wanted: str) -> list[tuple[str, ...]]:
             found.update({pairs[at : at + 3]: None for at in range(0, len(pairs), 3)})
         spaced = _UNSPACED.sub("", word)
         if len(spaced) > 1:
-            found[_pieces(spaced)] = None
+            found[_split_word(spaced)] = None
     return sorted(found, key=lambda pieces: -sum(map(len, pieces)))[:MOST_WORDS]
 
 
-def _pieces(word: str) -> tuple[str, ...]:
+def _split_word(word: str) -> tuple[str, ...]:
     if len(word) <= PIECE or any(sign.isdigit() for sign in word):
         return (word,)
     return tuple(word[at : at + PIECE] for at in range(len(word) - PIECE + 1))

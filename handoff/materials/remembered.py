@@ -44,9 +44,9 @@ def render_memories(
     zone of the days is ahead of UTC.
     """
     order = sorted(kept, key=lambda name: kept[name].at)
-    titles = {name: _title(kept[name], names, offset) for name in order}
+    titles = {name: _memory_title(kept[name], names, offset) for name in order}
     lines = {name: f"[{titles[name]}] {kept[name].text}" for name in order}
-    chosen = _that_fit(order, lines, wanted, room - tokens(above))
+    chosen = _select_fitting(order, lines, wanted, room - tokens(above))
     left = len(order) - len(chosen)
     text = above + (f"\n({left} more left out here: they fit this request less.)" if left else "")
     outline = []
@@ -56,11 +56,11 @@ def render_memories(
     return Remembered(text, tuple(outline), left)
 
 
-def _that_fit(order: Sequence[str], lines: Mapping[str, str], wanted: str, room: int) -> list[str]:
+def _select_fitting(order: Sequence[str], lines: Mapping[str, str], wanted: str, room: int) -> list[str]:
     """Return what fits, in order: all of it, else the best first; of equal ones the newest."""
     if sum(tokens(lines[name]) for name in order) <= room:
         return list(order)
-    scores = _scores(order, lines, wanted)
+    scores = _score_lines(order, lines, wanted)
     chosen = set()
     for name in sorted(order, key=lambda name: (-scores[name], -order.index(name))):
         if (size := tokens(lines[name])) <= room:
@@ -69,7 +69,7 @@ def _that_fit(order: Sequence[str], lines: Mapping[str, str], wanted: str, room:
     return [name for name in order if name in chosen]
 
 
-def _scores(order: Sequence[str], lines: Mapping[str, str], wanted: str) -> dict[str, float]:
+def _score_lines(order: Sequence[str], lines: Mapping[str, str], wanted: str) -> dict[str, float]:
     text, starts = "", dict[str, int]()
     for name in order:
         starts[name] = len(text)
@@ -79,14 +79,14 @@ def _scores(order: Sequence[str], lines: Mapping[str, str], wanted: str) -> dict
     return {name: scores.get(start, 0.0) for name, start in starts.items()}
 
 
-def _title(one: Memory, names: Mapping[str, str], offset: int) -> str:
+def _memory_title(one: Memory, names: Mapping[str, str], offset: int) -> str:
     """Say who said it when, and where that stands: `Ana on 3 Mar 2026, https://...`."""
-    told = f"{_name(one.user, names)} on {day_of(one.at, offset)}"
+    told = f"{_author_name(one.user, names)} on {day_of(one.at, offset)}"
     if one.edited_by:
-        told += f", changed by {_name(one.edited_by, names)} on {day_of(one.edited, offset)}"
+        told += f", changed by {_author_name(one.edited_by, names)} on {day_of(one.edited, offset)}"
     return f"{told}, {one.link}" if one.link else told
 
 
-def _name(user: str, names: Mapping[str, str]) -> str:
+def _author_name(user: str, names: Mapping[str, str]) -> str:
     named = " ".join((names.get(user) or "somebody").replace("[", " ").replace("]", " ").split())
     return named[:LONGEST_NAME].strip()

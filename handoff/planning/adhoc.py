@@ -97,10 +97,14 @@ def faults_of(plan: Plan, members: Mapping[str, Member], allowed: Allowance | No
     faults = [f"Two made specialists are called {name[:_QUOTED]!r}." for name, n in counts.items() if n > 1]
     working = {subtask.specialist for subtask in plan.subtasks}
     for one in plan.made:
-        wrong = [*_name(one, allowed.taken | set(members)), *_texts(one), *_rights(one, allowed)]
+        wrong = [
+            *_find_name_faults(one, allowed.taken | set(members)),
+            *_find_text_faults(one),
+            *_find_right_faults(one, allowed),
+        ]
         if one.name not in working:
             wrong.append("works on no subtask; give it one or leave it out")
-        faults += [_fault(one, text) for text in wrong]
+        faults += [_make_fault(one, text) for text in wrong]
     return faults
 
 
@@ -108,14 +112,14 @@ def wording_of(plan: Plan) -> list[str]:
     """Return the faults in the wording of the briefs, which are a matter of judgement."""
     text = "has a brief that only repeats its description; say how it works and what a good result is"
     briefs = ((one, " ".join(one.brief.split()).casefold()) for one in plan.made)
-    return [_fault(one, text) for one, brief in briefs if brief and brief == one.description.casefold()]
+    return [_make_fault(one, text) for one, brief in briefs if brief and brief == one.description.casefold()]
 
 
-def _fault(one: Made, text: str) -> str:
+def _make_fault(one: Made, text: str) -> str:
     return f"The made specialist {one.name[:_QUOTED]!r} {text}."
 
 
-def _name(one: Made, taken: Iterable[str]) -> list[str]:
+def _find_name_faults(one: Made, taken: Iterable[str]) -> list[str]:
     if not NAME.fullmatch(one.name) or one.name == SUPERVISOR:
         return ["needs a name of small letters, digits, - and _, a letter first, at most 40"]
     return ["has the name of a specialist that there is; work with that one, or choose another name"] * (
@@ -123,7 +127,7 @@ def _name(one: Made, taken: Iterable[str]) -> list[str]:
     )
 
 
-def _texts(one: Made) -> list[str]:
+def _find_text_faults(one: Made) -> list[str]:
     found = []
     if not one.description:
         found.append("has no description; say in a line what it can do")
@@ -140,7 +144,7 @@ def _texts(one: Made) -> list[str]:
     return found
 
 
-def _rights(one: Made, allowed: Allowance) -> list[str]:
+def _find_right_faults(one: Made, allowed: Allowance) -> list[str]:
     lent = ", ".join(allowed.tools) or "none"
     found = []
     for tool in dict.fromkeys(one.tools):

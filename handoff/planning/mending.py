@@ -21,7 +21,7 @@ def mend(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
     plan, reasons = mend_dependencies(plan)
     if plan.strategy == "merge" or not plan.subtasks:
         return plan, reasons
-    why = _why_merge(plan)
+    why = _find_merge_reason(plan)
     if why:
         reasons = (*reasons, f"merged instead of {plan.strategy}: {why}")
         plan = plan.model_copy(update={"strategy": "merge"})
@@ -38,7 +38,7 @@ def mend_dependencies(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
         return plan, ()
     after: dict[str, list[str]] = {name: [] for name in ids}
     reasons: list[str] = []
-    for name, other in _in_order(plan, ids):
+    for name, other in _order_dependencies(plan, ids):
         if other not in after or other == name:
             what = "itself" if other == name else repr(other) if other.strip() else "nothing"
             reasons.append(f"{name} no longer waits for {what}" + ("" if other == name else ", which is not there"))
@@ -46,11 +46,11 @@ def mend_dependencies(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
             reasons.append(f"{name} no longer waits for {other}, which waits for {name}")
         else:
             after[name].append(other)
-    subtasks = tuple(_with_after(one, after[one.id]) for one in plan.subtasks)
+    subtasks = tuple(_keep_dependencies(one, after[one.id]) for one in plan.subtasks)
     return plan.model_copy(update={"subtasks": subtasks}), tuple(reasons)
 
 
-def _in_order(plan: Plan, ids: list[str]) -> Iterator[tuple[str, str]]:
+def _order_dependencies(plan: Plan, ids: list[str]) -> Iterator[tuple[str, str]]:
     """Yield each dependency once: first those on subtasks that are listed before, which cannot form a circle."""
     place = {name: index for index, name in enumerate(ids)}
     pairs = list(dict.fromkeys((one.id, other) for one in plan.subtasks for other in one.after))
@@ -69,12 +69,12 @@ def _waits_for(after: dict[str, list[str]], name: str, other: str) -> bool:
     return False
 
 
-def _with_after(subtask: Subtask, kept: list[str]) -> Subtask:
+def _keep_dependencies(subtask: Subtask, kept: list[str]) -> Subtask:
     ordered = tuple(other for other in dict.fromkeys(subtask.after) if other in kept)
     return subtask if ordered == subtask.after else subtask.model_copy(update={"after": ordered})
 
 
-def _why_merge(plan: Plan) -> str:
+def _find_merge_reason(plan: Plan) -> str:
     """Say why the results must be merged; empty if the plan's own strategy may stay."""
     if len(plan.subtasks) == 1:
         return "there is one part"

@@ -71,23 +71,23 @@ def _match_material(wanted: str, there: Sequence[Material]) -> str:
     bare = " ".join(wanted.split()).strip("`'\"#").casefold()
     if not bare:
         return ""
-    for names in (_full, _last, _stem):
+    for names in (_full_name, _file_name, _file_stem):
         alike = [one.name for one in there if names(one.name.casefold()) == bare]
-        if len(alike) == 1 or (alike and names is _full):
+        if len(alike) == 1 or (alike and names is _full_name):
             return alike[0]
     return ""
 
 
-def _full(name: str) -> str:
+def _full_name(name: str) -> str:
     return name
 
 
-def _last(name: str) -> str:
+def _file_name(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _stem(name: str) -> str:
-    last = _last(name)
+def _file_stem(name: str) -> str:
+    last = _file_name(name)
     return last.rpartition(".")[0] or last
 
 

@@ -71,7 +71,9 @@ def build_pipeline_plan(pipeline: Pipeline, brief: PlanBrief) -> Plan:
     by_reference = len(text) > INLINE and any(one.name == REQUEST for one in brief.materials)
     share = _ALL_BRIEFS // len(pipeline.steps)
     stands = f"(the request stands below, under {REQUEST!r})" if by_reference else text[:share]
-    subtasks = tuple(_subtask(step, stands, brief.materials, by_reference=by_reference) for step in pipeline.steps)
+    subtasks = tuple(
+        _make_step_subtask(step, stands, brief.materials, by_reference=by_reference) for step in pipeline.steps
+    )
     goal = " ".join(text.split())[:INLINE]
     return Plan(goal=goal, subtasks=subtasks, strategy=pipeline.strategy, instruction=pipeline.instruction)
 
@@ -82,7 +84,7 @@ def faults_of(pipeline: Pipeline, members: Sequence[str]) -> tuple[str, ...]:
     return plan_check.check(build_pipeline_plan(pipeline, PlanBrief(_SAMPLE)), known)
 
 
-def _subtask(step: Step, stands: str, there: Sequence[Material], *, by_reference: bool) -> Subtask:
+def _make_step_subtask(step: Step, stands: str, there: Sequence[Material], *, by_reference: bool) -> Subtask:
     brief = step.brief.strip()
     intent = brief.replace(PLACE, stands) if PLACE in brief else f"{brief}\n\nThe request:\n{stands}"
     needs = None if step.needs is None or not there else tuple(_list_needed_names(step.needs, there))

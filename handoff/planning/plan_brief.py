@@ -78,7 +78,7 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
         ask.file_faults,
         earlier,
         ask.answers,
-        _to_choose_from(materials),
+        _list_choosable(materials),
         frozenset(one.name for one in own),
         {one.name: _excerpt_material(one, texts[one.text]) for one in beginnings_of(job, ask) if one.text in texts},
         may_answer=True,
@@ -106,7 +106,7 @@ def beginnings_of(job: Job, ask: Ask) -> tuple[Material, ...]:
     return tuple(found[:MOST_BEGINNINGS])
 
 
-def _to_choose_from(materials: Sequence[Material]) -> tuple[Material, ...]:
+def _list_choosable(materials: Sequence[Material]) -> tuple[Material, ...]:
     return tuple(one for one in materials if one.kind != "memory")
 
 
@@ -133,7 +133,7 @@ def of_subtask(handoff: Handoff, job: Job, ask: Ask, work: Work) -> PlanBrief:
         handoff.intent,
         handoff.artifacts,
         notes=handoff.context,
-        materials=_to_choose_from(materials),
+        materials=_list_choosable(materials),
         own=frozenset(one.name for one in materials if work.subtask.needs is not None),
         beginnings={one.name: given[one.name] for one in materials if one.name in given},
         handed_over=work.run.handed_over if work.run is not None else "",

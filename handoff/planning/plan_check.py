@@ -28,9 +28,9 @@ def strange_files(plan: Plan, known: Sequence[str]) -> Iterator[str]:
     plan is to make may be named as well.
     """
     there = "\n".join(known).casefold()
-    made = {name.casefold() for one in plan.subtasks for name, new in _names(one.intent) if new}
+    made = {name.casefold() for one in plan.subtasks for name, new in _yield_named_files(one.intent) if new}
     for one in plan.subtasks:
-        strange = [name for name, _ in _names(one.intent) if name.casefold() not in there]
+        strange = [name for name, _ in _yield_named_files(one.intent) if name.casefold() not in there]
         if lost := [name for name in dict.fromkeys(strange) if name.casefold() not in made]:
             yield (
                 f"Subtask {one.id!r} names {', '.join(lost)}, which is not attached and which nobody mentioned; "
@@ -38,7 +38,7 @@ def strange_files(plan: Plan, known: Sequence[str]) -> Iterator[str]:
             )
 
 
-def _names(text: str) -> Iterable[tuple[str, bool]]:
+def _yield_named_files(text: str) -> Iterable[tuple[str, bool]]:
     """Yield the files that a text names, and whether they are to be made."""
     for found in _NAMED.finditer(text):
         yield found[0], bool(_TO_BE_MADE.search(text[: found.start()]))
@@ -100,27 +100,33 @@ def check(
         return (f"The plan is {length:,} characters long; at most {MAX_LENGTH:,} are allowed.",)
     faults = adhoc.faults_of(plan, members, allowed)
     people = {**members, **adhoc.members_of(plan, allowed)} if allowed else members
-    faults += [*_naming(plan), *_people(plan, people), *_unsaid(plan), *_dependencies(plan), *_missing(plan)]
-    faults += [*_tiers(plan, people), *(strange_files(plan, known) if known is not None else ())]
+    faults += [
+        *_find_naming_faults(plan),
+        *_find_specialist_faults(plan, people),
+        *_find_missing_fields(plan),
+        *_find_dependency_faults(plan),
+        *_find_missing_faults(plan),
+    ]
+    faults += [*_find_tier_faults(plan, people), *(strange_files(plan, known) if known is not None else ())]
     judged = adhoc.wording_of(plan)
     if not faults:
-        layers, cycle = _layers(plan)
+        layers, cycle = _sort_into_layers(plan)
         if cycle:
             faults.append(f"The dependencies form a cycle among {', '.join(sorted(cycle))}; remove one `after`.")
         elif len(layers) > MAX_DEPTH:
             faults.append(f"The plan is {len(layers)} steps deep; at most {MAX_DEPTH} are allowed.")
         else:
-            judged += [*shared_decisions.faults_of(plan), *_chains(plan, layers)]
+            judged += [*shared_decisions.faults_of(plan), *_find_chain_faults(plan, layers)]
     return cap_faults([*faults, *judged]) if faults or not mended else ()
 
 
-def _naming(plan: Plan) -> list[str]:
+def _find_naming_faults(plan: Plan) -> list[str]:
     counts = Counter(subtask.id for subtask in plan.subtasks)
     faults = [f"Two subtasks are called {name!r}; ids must differ." for name, n in counts.items() if n > 1]
     return faults + ["A subtask has an empty id." for name in counts if not name.strip()]
 
 
-def _people(plan: Plan, members: Mapping[str, Member]) -> list[str]:
+def _find_specialist_faults(plan: Plan, members: Mapping[str, Member]) -> list[str]:
     known = ", ".join(sorted(members))
     return [
         f"Subtask {subtask.id!r} names the unknown specialist {subtask.specialist!r}; there are: {known}. "
@@ -130,7 +136,7 @@ def _people(plan: Plan, members: Mapping[str, Member]) -> list[str]:
     ]
 
 
-def _tiers(plan: Plan, members: Mapping[str, Member]) -> list[str]:
+def _find_tier_faults(plan: Plan, members: Mapping[str, Member]) -> list[str]:
     """Return a fault for each subtask that asks for a tier that its specialist may not work on."""
     return [
         f"Subtask {subtask.id!r} asks for the tier {subtask.tier}; {subtask.specialist} may have: {', '.join(tiers)}."
@@ -141,7 +147,7 @@ def _tiers(plan: Plan, members: Mapping[str, Member]) -> list[str]:
     ]
 
 
-def _unsaid(plan: Plan) -> list[str]:
+def _find_missing_fields(plan: Plan) -> list[str]:
     named = (("title", "title"), ("brief", "intent"))
     return [
         f"Subtask {subtask.id!r} has no {what}."
@@ -151,7 +157,7 @@ def _unsaid(plan: Plan) -> list[str]:
     ]
 
 
-def _dependencies(plan: Plan) -> list[str]:
+def _find_dependency_faults(plan: Plan) -> list[str]:
     ids = {subtask.id for subtask in plan.subtasks}
     faults = []
     for subtask in plan.subtasks:
@@ -163,7 +169,7 @@ def _dependencies(plan: Plan) -> list[str]:
     return faults
 
 
-def _missing(plan: Plan) -> list[str]:
+def _find_missing_faults(plan: Plan) -> list[str]:
     faults = []
     if len(plan.missing) > MAX_MISSING:
         faults.append(f"`missing` has {len(plan.missing)} entries; at most {MAX_MISSING} are allowed.")
@@ -174,7 +180,7 @@ def _missing(plan: Plan) -> list[str]:
     ]
 
 
-def _chains(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[str]:
+def _find_chain_faults(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[str]:
     """Return a fault for each piece of one specialist's work that is cut into slices that follow each other alone."""
     needed = Counter(other for subtask in plan.subtasks for other in subtask.after)
     ways: dict[str, tuple[str, ...]] = {}
@@ -191,7 +197,7 @@ def _chains(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[str]:
     ]
 
 
-def _layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
+def _sort_into_layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
     """Sort the subtasks into layers, each after everything that it waits for; and name those on or behind a cycle."""
     layers: list[list[Subtask]] = []
     done: set[str] = set()

@@ -60,16 +60,16 @@ def read_reply(
         fields = replace_surrogates(json.loads(found))
     except (ValueError, RecursionError):  # the latter: a reply nested a thousand levels deep
         return PlannerReply(faults=("The reply is no valid JSON; answer with one JSON object.",))
-    why = _line(fields.pop("why", ""), "why")
+    why = _limit_line(fields.pop("why", ""), "why")
     inner = fields.get("next")
     fields = inner if isinstance(inner, dict) else fields
     told = (fields.pop("who", None), fields.get("specialist"), *(who for name, who in _TOLD.items() if name in fields))
     who = str(next((one for one in told if one), SEVERAL)).strip()
     reasons = (why,) if why else ()
     if who == ANSWER:
-        return _answer(fields, brief, members, reasons)
+        return _parse_answer(fields, brief, members, reasons)
     if who == ASK:
-        return _question(fields, brief, reasons)
+        return _parse_question(fields, brief, reasons)
     if who in members and "subtasks" not in fields:
         return PlannerReply(alone(brief.text, who), reasons=reasons)
     if who == NOBODY:
@@ -77,10 +77,10 @@ def read_reply(
     elif who != SEVERAL and "subtasks" not in fields:
         known = ", ".join(sorted(members))
         return PlannerReply(faults=(f"There is no specialist {who!r}; there are: {known}.",))
-    return _plan(fields, brief, members, allowed, reasons, mended=mended)
+    return _parse_plan(fields, brief, members, allowed, reasons, mended=mended)
 
 
-def _answer(
+def _parse_answer(
     fields: dict[str, Any], brief: PlanBrief, members: Mapping[str, Member], reasons: tuple[str, ...]
 ) -> PlannerReply:
     text = str(fields.get("text") or "").strip()[:MAX_ANSWER]
@@ -94,22 +94,24 @@ def _answer(
     return PlannerReply(answer=text, reasons=reasons)
 
 
-def _question(fields: dict[str, Any], brief: PlanBrief, reasons: tuple[str, ...]) -> PlannerReply:
+def _parse_question(fields: dict[str, Any], brief: PlanBrief, reasons: tuple[str, ...]) -> PlannerReply:
     text = str(fields.get("text") or fields.get("question") or "").strip()[: _LONGEST["question"]]
     if not brief.may_ask:
         return PlannerReply(faults=("Nobody can be asked any more; decide by what is known.",))
     if not text:
         return PlannerReply(faults=("The question has no text.",))
     given = fields.get("options")
-    options = [_line(one, "option") for one in given] if isinstance(given, list) else []
+    options = [_limit_line(one, "option") for one in given] if isinstance(given, list) else []
     kept = tuple(dict.fromkeys(one for one in options if one))[:MAX_OPTIONS]
     named = fields.get("whom")
-    whom = tuple(_line(one, "option") for one in (named if isinstance(named, list) else [named]) if one)[:MAX_OPTIONS]
-    assumption = _line(fields.get("assumption"), "option")
+    whom = tuple(_limit_line(one, "option") for one in (named if isinstance(named, list) else [named]) if one)[
+        :MAX_OPTIONS
+    ]
+    assumption = _limit_line(fields.get("assumption"), "option")
     return PlannerReply(question=text, options=kept, whom=whom, assumption=assumption, reasons=reasons)
 
 
-def _plan(
+def _parse_plan(
     fields: dict[str, Any],
     brief: PlanBrief,
     members: Mapping[str, Member],
@@ -132,5 +134,5 @@ def _plan(
     return PlannerReply(plan, reasons=told)
 
 
-def _line(value: object, what: str) -> str:
+def _limit_line(value: object, what: str) -> str:
     return " ".join(str(value or "").split())[: _LONGEST[what]]

@@ -101,20 +101,22 @@ def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger, there: 
     if draft.faults:
         return Revision(faults=_cap_faults(draft.faults))
     if not draft.changes:
-        return Revision(faults=(f"{NOTHING}{f': {why}' if (why := _line(reply.why)) else ''}.",))
+        return Revision(faults=(f"{NOTHING}{f': {why}' if (why := _limit_line(reply.why)) else ''}.",))
     plan, mended = mend(plan)
-    faults = _faults(run, run.plan, plan)
-    return Revision(faults=_cap_faults(faults)) if faults else Revision(plan, _with_reasons(draft.changes, mended))
+    faults = _find_new_faults(run, run.plan, plan)
+    return (
+        Revision(faults=_cap_faults(faults)) if faults else Revision(plan, _add_mending_reasons(draft.changes, mended))
+    )
 
 
-def _with_reasons(changes: Sequence[PlanChange], mended: Sequence[str]) -> tuple[PlanChange, ...]:
+def _add_mending_reasons(changes: Sequence[PlanChange], mended: Sequence[str]) -> tuple[PlanChange, ...]:
     """Add what was mended to the reason of the first change, so that people can read it."""
     first, *rest = changes
     why = "; ".join((first.why, *(f"mended: {one}" for one in mended)))
     return (first.model_copy(update={"why": why}), *rest)
 
 
-def _faults(run: Run, old: Plan, plan: Plan) -> list[str]:
+def _find_new_faults(run: Run, old: Plan, plan: Plan) -> list[str]:
     """Return the faults of the new plan that the old one did not have, as some of those may have been let pass.
 
     Specialists that were made for the old plan are members by now, and a revision has no others made.
@@ -148,7 +150,7 @@ class _Draft:
         names = {one.id: self._make_subtask_id(one.id) for one in reply.add}
         if len(set(names.values())) < len(reply.add):
             self.faults.append("Two new subtasks have one id; ids must differ.")
-        instead = self._replacements(reply, names)
+        instead = self._resolve_replacements(reply, names)
         gone = self._drop_subtasks(reply, instead)
         subtasks = {one.id: one for one in self.old.subtasks}
         self._reassign_and_rebrief(reply, subtasks, gone)
@@ -178,16 +180,16 @@ class _Draft:
             self.faults.append(f"There is a subtask {name!r} already; a new one needs another id.")
         return name
 
-    def _replacements(self, reply: RevisionReply, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    def _resolve_replacements(self, reply: RevisionReply, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         """Return the ids that are replaced, each with the ids of its replacements."""
         found: dict[str, tuple[str, ...]] = {}
         for one in reply.add:
             name = one.instead_of.strip()
-            if name and self._may(name, "replaced"):
+            if name and self._may_change(name, "replaced"):
                 found[name] = (*found.get(name, ()), names[one.id])
         for name, by in found.items():
             why = next(one.why for one in reply.add if one.instead_of.strip() == name)
-            self.changes.append(PlanChange(kind="replaced", subtask=name, why=self._why(name, why), by=by))
+            self.changes.append(PlanChange(kind="replaced", subtask=name, why=self._require_reason(name, why), by=by))
         return found
 
     def _drop_subtasks(self, reply: RevisionReply, instead: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
@@ -200,8 +202,10 @@ class _Draft:
             given_up = not one.needless and self.trigger.cause == "failure" and one.id == self.trigger.subtask
             if one.id in gone or given_up:  # only the ladder gives up a failed subtask
                 continue
-            if self._may(one.id, "dropped"):
-                self.changes.append(PlanChange(kind="dropped", subtask=one.id, why=self._why(one.id, one.why)))
+            if self._may_change(one.id, "dropped"):
+                self.changes.append(
+                    PlanChange(kind="dropped", subtask=one.id, why=self._require_reason(one.id, one.why))
+                )
                 gone |= {one.id} if one.needless else set()
         return frozenset(gone)
 
@@ -212,8 +216,10 @@ class _Draft:
         for one in given:
             if one.id in gone or any(change.subtask == one.id for change in self.changes):
                 self.faults.append(f"{one.id} is dropped and changed at once.")
-            elif self._may(one.id, "changed"):
-                whys[one.id] = "; ".join(dict.fromkeys(why for why in (whys.get(one.id, ""), _line(one.why)) if why))
+            elif self._may_change(one.id, "changed"):
+                whys[one.id] = "; ".join(
+                    dict.fromkeys(why for why in (whys.get(one.id, ""), _limit_line(one.why)) if why)
+                )
         for brief in reply.rebrief:
             if brief.id in whys:
                 update = {"intent": brief.intent.strip(), "done_when": brief.done_when.strip()}
@@ -230,7 +236,7 @@ class _Draft:
             told = f"to {moved[name]}: {why}" if name in moved else why
             kind = "reassigned" if name in moved else "rebriefed"
             self.changes.append(
-                PlanChange.model_validate({"kind": kind, "subtask": name, "why": self._why(name, told)})
+                PlanChange.model_validate({"kind": kind, "subtask": name, "why": self._require_reason(name, told)})
             )
 
     def _add_subtask(
@@ -247,18 +253,18 @@ class _Draft:
             for other in after
             if (work := self.ask.work.get(other)) and work.state in SETTLED and work.result is None
         ]
-        self.changes.append(PlanChange(kind="added", subtask=name, why=self._why(name, one.why)))
+        self.changes.append(PlanChange(kind="added", subtask=name, why=self._require_reason(name, one.why)))
         return Subtask(
             id=name,
             title=one.title.strip() or name,
             intent=one.intent.strip(),
             specialist=one.specialist,
             after=after,
-            needs=self._needs(one, mine if mine in instead else ""),
+            needs=self._resolve_needs(one, mine if mine in instead else ""),
             done_when=one.done_when.strip(),
         )
 
-    def _needs(self, one: _Addition, replaced: str) -> tuple[str, ...] | None:
+    def _resolve_needs(self, one: _Addition, replaced: str) -> tuple[str, ...] | None:
         """Return what an added subtask needs; of one that says nothing, what the subtask needed that it replaces."""
         if one.needs is not None and self.there:
             return needs.match_materials(one.needs, self.there)
@@ -278,15 +284,15 @@ class _Draft:
                 found.append(name)
         return tuple(dict.fromkeys(found))
 
-    def _may(self, name: str, what: str) -> bool:
+    def _may_change(self, name: str, what: str) -> bool:
         if name in self.free:
             return True
         known = name in self.ask.work
         self.faults.append(f"{name} cannot be {what}: {'it has started' if known else 'there is none'}.")
         return False
 
-    def _why(self, name: str, why: str) -> str:
-        line = _line(why)
+    def _require_reason(self, name: str, why: str) -> str:
+        line = _limit_line(why)
         if not line:
             self.faults.append(f"The change of {name} has no reason.")
         return line
@@ -305,7 +311,7 @@ def _order_subtasks(
     return (*ordered, *fresh.values())
 
 
-def _line(text: str) -> str:
+def _limit_line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= MAX_WHY else line[: MAX_WHY - 1] + "…"
 

@@ -35,13 +35,13 @@ class Rule:
 
     def fits(self, text: str, files: Sequence[str]) -> bool:
         """Return True if the rule takes a request of that text, with files of those names attached."""
-        if not self._takes(files):
+        if not self._takes_files(files):
             return False
         return not any(pattern.search(text) for pattern in self.unless) and any(
             pattern.search(text) for pattern in self.when
         )
 
-    def _takes(self, files: Sequence[str]) -> bool:
+    def _takes_files(self, files: Sequence[str]) -> bool:
         if isinstance(self.files, tuple):
             endings = tuple(f".{ending.lower()}" for ending in self.files)
             return bool(files) and all(name.lower().endswith(endings) for name in files)

@@ -36,13 +36,13 @@ def faults_of(plan: Plan) -> Iterator[str]:
     if plan.strategy == "select":
         return
     behind = {subtask.id: _dependencies_of(plan, subtask.id) for subtask in plan.subtasks}
-    decided = {subtask.id: _decisions(subtask.intent) for subtask in plan.subtasks}
+    decided = {subtask.id: _find_decisions(subtask.intent) for subtask in plan.subtasks}
     for one, other in combinations(decided, 2):
         if one in behind[other] or other in behind[one]:
             continue
         before = [decided[name] for name in behind[one] & behind[other]]
         for what in decided[one].keys() & decided[other].keys():
-            if _about_the_same(decided[one][what], decided[other][what]) and not any(
+            if _share_subject(decided[one][what], decided[other][what]) and not any(
                 what in earlier for earlier in before
             ):
                 yield (
@@ -51,7 +51,7 @@ def faults_of(plan: Plan) -> Iterator[str]:
                 )
 
 
-def _decisions(intent: str) -> dict[str, frozenset[str]]:
+def _find_decisions(intent: str) -> dict[str, frozenset[str]]:
     """Return what a brief asks to define, each with the words that say of what."""
     return {
         " ".join(found["what"].lower().split()): frozenset(
@@ -61,7 +61,7 @@ def _decisions(intent: str) -> dict[str, frozenset[str]]:
     }
 
 
-def _about_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
+def _share_subject(one: frozenset[str], other: frozenset[str]) -> bool:
     """Return True if both are about the same thing: they share a word, or neither has any."""
     return bool(one & other) or not (one or other)
 

@@ -574,16 +574,16 @@ class Job:
 
 def open_intents(checkpoints: Sequence[Checkpoint]) -> tuple[ToolStarted, ...]:
     """List the intents that have no outcome, oldest first."""
-    return tuple(intent for intent, end in _writes(checkpoints) if end is None)
+    return tuple(intent for intent, end in _pair_writes(checkpoints) if end is None)
 
 
 def list_written_calls(checkpoints: Sequence[Checkpoint]) -> tuple[Written, ...]:
     """List the calls that an attempt made, or may have made, in order."""
-    kept = (_record_write(intent, end) for intent, end in _writes(checkpoints))
+    kept = (_record_write(intent, end) for intent, end in _pair_writes(checkpoints))
     return tuple(one for one in kept if one is not None)
 
 
-def _writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolReturned | Checked | None]]:
+def _pair_writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolReturned | Checked | None]]:
     """Pair each intent with its outcome.
 
     If an id occurs again in a later turn, the first open intent of that id is meant.

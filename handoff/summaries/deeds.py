@@ -29,14 +29,14 @@ def deeds_of(before: Job | None, event: ev.Event, after: Job) -> tuple[AuditEntr
     if isinstance(event, _SILENT) or after.asks[0].request.opens:  # the run has a request of its own, in its thread
         return ()
     of: dict[str, Any] = {"at": event.at, "team": after.place.team, "channel": after.place.channel, "job": after.id}
-    found = [*_of_asks(before, after), *_of_event(event, before, after)]
+    found = [*_find_request_deeds(before, after), *_find_event_deeds(event, before, after)]
     return tuple(AuditEntry(deed=deed, **of, **more) for deed, more in found)
 
 
 Found = tuple[Deed, dict[str, Any]]
 
 
-def _of_asks(before: Job | None, after: Job) -> Iterator[Found]:
+def _find_request_deeds(before: Job | None, after: Job) -> Iterator[Found]:
     """Tell what happened to requests: asked, answered, stopped, ended."""
     for ask, old in after.changes_since(before):
         of = {"request": ask.id}
@@ -45,15 +45,15 @@ def _of_asks(before: Job | None, after: Job) -> Iterator[Found]:
             if ask.again is not None:
                 refused["target"] = f"{ask.again.mode} {ask.again.of} {ask.again.step}".strip()[:LONGEST_TARGET]
             yield "asked", {**of, "user": ask.request.user, **refused}
-        for subtask, user in (_answers(ask) - _answers(old)).elements():
+        for subtask, user in (_count_answers(ask) - _count_answers(old)).elements():
             yield "answered", {**of, "user": user, "target": subtask}
         if ask.cancelled_by and (old is None or not old.cancelled_by):
             yield "stopped", {**of, "user": ask.cancelled_by, "why": "its message was deleted" if ask.withdrawn else ""}
         if ask.over and (old is None or not old.over):
-            yield "ended", {**of, "user": ask.request.user, "why": _end(ask), "cost": ask.usage.cost or 0.0}
+            yield "ended", {**of, "user": ask.request.user, "why": _name_end(ask), "cost": ask.usage.cost or 0.0}
 
 
-def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found]:
+def _find_event_deeds(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found]:
     """Tell what the event itself says, and what it came to nothing with."""
     match event:
         case ev.QuestionAnswered() if _count(before, event.request) == _count(after, event.request):
@@ -71,7 +71,7 @@ def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found
             target = "taken back" if event.withdrawn else "up" if event.good else "down"
             yield "rated", {"request": event.request, "user": event.user, "target": target}
         case ev.ToolStarted():
-            yield "wrote", {**_for(after, event), "target": event.tool, "approved_by": event.approved_by}
+            yield "wrote", {**_deed_fields(after, event), "target": event.tool, "approved_by": event.approved_by}
         case _:
             pass
 
@@ -104,12 +104,12 @@ def _approval_of(job: Job | None, event: ev.ApprovalDecided) -> Approval | None:
     return next((one.approval for one in asked if one.number == event.number and one.approval is not None), None)
 
 
-def _for(job: Job, event: ev.OfRequest) -> dict[str, Any]:
+def _deed_fields(job: Job, event: ev.OfRequest) -> dict[str, Any]:
     ask = job.ask(event.request)
     return {"request": event.request, "user": ask.request.user if ask is not None else ""}
 
 
-def _answers(ask: Ask | None) -> Counter[tuple[str, str]]:
+def _count_answers(ask: Ask | None) -> Counter[tuple[str, str]]:
     """Count the answers that were taken, by subtask (that of the planner's questions is called so) and who answered.
 
     Those that a second try took over were given before.
@@ -123,14 +123,14 @@ def _answers(ask: Ask | None) -> Counter[tuple[str, str]]:
 
 
 def _count(job: Job | None, request: str) -> int:
-    return _answers(job.ask(request)).total() if job is not None else 0
+    return _count_answers(job.ask(request)).total() if job is not None else 0
 
 
 def _count_cancelled_requests(job: Job) -> int:
     return sum(bool(ask.cancelled_by) for ask in job.asks)
 
 
-def _end(ask: Ask) -> str:
+def _name_end(ask: Ask) -> str:
     if ask.run.answer is not None and answer.gaps(ask, ask.run):
         return "answered in part"
     return {"completed": "answered", "cancelled": "stopped"}.get(ask.state, "failed")

@@ -25,15 +25,15 @@ def step_meant(ask: Ask, said: str) -> str | tuple[str, ...]:
     shown = rows(ask)
     if (number := _NUMBER.match(words)) and not any(_is_id(work, words) for work in there):
         place = int(number[1])
-        return shown[place - 1].subtask.id if 1 <= place <= len(shown) else _nearest(there, words)
+        return shown[place - 1].subtask.id if 1 <= place <= len(shown) else _find_similar_steps(there, words)
     for text in dict.fromkeys((words, _NOUN.sub("", words))):
-        for fits in (_is_id, _is_titled, _begins, _holds):
+        for fits in (_is_id, _is_titled, _title_begins_with, _contains_words):
             found = [work for work in there if fits(work, text)]
             if len(found) == 1:
                 return found[0].subtask.id
             if found:
                 return tuple(work.subtask.id for work in found[:MOST])
-    return _nearest(there, words)
+    return _find_similar_steps(there, words)
 
 
 def step_line(ask: Ask, step: str) -> str:
@@ -53,17 +53,17 @@ def _is_titled(work: Work, said: str) -> bool:
     return bool(words_of(said)) and words_of(work.subtask.title) == words_of(said)
 
 
-def _begins(work: Work, said: str) -> bool:
+def _title_begins_with(work: Work, said: str) -> bool:
     title, wanted = words_of(work.subtask.title), words_of(said)
     return bool(wanted) and title[: len(wanted)] == wanted
 
 
-def _holds(work: Work, said: str) -> bool:
+def _contains_words(work: Work, said: str) -> bool:
     wanted = set(words_of(said))
     return bool(wanted) and wanted <= {*words_of(work.subtask.title), *words_of(work.subtask.id)}
 
 
-def _nearest(there: list[Work], said: str) -> tuple[str, ...]:
+def _find_similar_steps(there: list[Work], said: str) -> tuple[str, ...]:
     """Return the steps whose ids or titles are most alike."""
     wanted = " ".join(words_of(said))
 

@@ -21,11 +21,11 @@ def subject_of(job: Job) -> Ask | None:
     """Return the request that names the job's thread; None if all were withdrawn."""
     last: Step[int | None] | None = None
     for place, ask in enumerate(job.asks):
-        last = step(_named_by, last, ask, job, place, last and last.found)
+        last = step(_find_naming_request, last, ask, job, place, last and last.found)
     return None if last is None or last.found is None else job.asks[last.found]
 
 
-def _named_by(ask: Ask, job: Job, place: int, named: int | None) -> int | None:
+def _find_naming_request(ask: Ask, job: Job, place: int, named: int | None) -> int | None:
     """Return the place of the request that names the thread up to one, given that of the thread up to the one before.
 
     A request that goes on with the subject mostly shares words with the one that named it, or with the last ones.

@@ -167,25 +167,25 @@ def step(ask: Ask) -> str:
     if ask.run.plan is None:
         return "planning"
     works = at_hand(ask)
-    return _answering(ask) if all(work.state in SETTLED for work in works) else _working(ask, works)
+    return _describe_answering(ask) if all(work.state in SETTLED for work in works) else _describe_working(ask, works)
 
 
-def _working(ask: Ask, works: Sequence[Work]) -> str:
+def _describe_working(ask: Ask, works: Sequence[Work]) -> str:
     if current_trigger(ask) is not None and not any(work.state == "in_progress" for work in works):
         return "taking a second look at the plan"
     for state in ("in_progress", "pending", "input_required"):
         if found := [work for work in works if work.state == state]:
-            return _names(ask, found)
+            return _describe_workers(ask, found)
     return "working"
 
 
-def _answering(ask: Ask) -> str:
+def _describe_answering(ask: Ask) -> str:
     """Say which of the steps from the results to the answer comes next."""
     effect = answer.steps(ask, ask.run, 0.0)[0][0]
     return getattr(effect, "doing", "writing the answer")
 
 
-def _names(ask: Ask, works: Sequence[Work]) -> str:
+def _describe_workers(ask: Ask, works: Sequence[Work]) -> str:
     shown = [f"{title_of(ask, work)[:STEP_TITLE]} ({work.specialist})" for work in works[:2]]
     more = len(works) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
@@ -233,15 +233,15 @@ APART = " \u203a "
 
 def title_of(ask: Ask, work: Work) -> str:
     """Return a subtask's title, behind the names of the crews that it is inside, the outermost first."""
-    return APART.join((*_around(ask, work), work.subtask.title))
+    return APART.join((*_enclosing_crews(ask, work), work.subtask.title))
 
 
-def _around(ask: Ask, work: Work) -> tuple[str, ...]:
+def _enclosing_crews(ask: Ask, work: Work) -> tuple[str, ...]:
     outer = ask.work.get(work.within)
     if outer is None:
         return ()
     crew = outer.specialist.rpartition(SLASH)[2].replace("_", " ").replace("-", " ")
-    return (*_around(ask, outer), crew[:1].upper() + crew[1:])
+    return (*_enclosing_crews(ask, outer), crew[:1].upper() + crew[1:])
 
 
 def rows(ask: Ask) -> tuple[Work, ...]:
@@ -287,10 +287,10 @@ def notes(ask: Ask) -> list[str]:
 
 def at_hand(ask: Ask) -> tuple[Work, ...]:
     """Return the subtasks, with each one that a crew works on replaced by those inside it."""
-    return tuple(_at_hand(ask, ask.inside("")))
+    return tuple(_iterate_innermost(ask, ask.inside("")))
 
 
-def _at_hand(ask: Ask, works: Iterable[Work]) -> Iterable[Work]:
+def _iterate_innermost(ask: Ask, works: Iterable[Work]) -> Iterable[Work]:
     for work in works:
         parts = ask.inside(work.subtask.id) if is_open(work) else ()
-        yield from _at_hand(ask, parts) if parts else (work,)
+        yield from _iterate_innermost(ask, parts) if parts else (work,)

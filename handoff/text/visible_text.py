@@ -18,10 +18,10 @@ def visible(text: str) -> str:
     """Drop control, zero-width, tag, bidi and filler characters; keep newlines and tabs."""
     if text.isascii():
         return _ASCII_CONTROL.sub("", text)  # one by one takes long for a long text
-    return "".join(_visible(character) for character in text)
+    return "".join(_make_visible(character) for character in text)
 
 
-def _visible(character: str) -> str:
+def _make_visible(character: str) -> str:
     if character in "\n\t" or (character.isascii() and character.isprintable()):
         return character
     if character in "\u2028\u2029":
@@ -50,7 +50,7 @@ def spelt(text: str) -> str:
     text = _RUN.sub(lambda run: _render_white_space(run.group(), run.start(), run.end(), len(text)), text)
     if visible(text) == text and not _DRAWN_OVER.search(text):
         return text
-    text = _DRAWN_OVER.sub(lambda found: "".join(map(_code, found.group())), text)
+    text = _DRAWN_OVER.sub(lambda found: "".join(map(_code_mark, found.group())), text)
     return "".join(_spelt_out(one, len(list(same))) for one, same in itertools.groupby(text))
 
 
@@ -59,31 +59,31 @@ _DRAWN_OVER = re.compile(f"[\u0334-\u0338\u0488\u0489\u20d2-\u20d4\u20d8-\u20e0\
 """Marks that strike through or encircle the letter before them, and piles of marks, which cover other lines."""
 
 
-def _code(one: str) -> str:
+def _code_mark(one: str) -> str:
     return f"[U+{ord(one):04X}]"
 
 
 def _spelt_out(one: str, count: int) -> str:
     if visible(one) == one:
         return one * count
-    return f"[{count:,} U+{ord(one):04X}]" if count > 1 else _code(one)
+    return f"[{count:,} U+{ord(one):04X}]" if count > 1 else _code_mark(one)
 
 
 def unspelt(text: str) -> str:
     """Read a text that `spelt` wrote."""
-    lines = re.sub(r"\n\[([\d,]+) blank lines\]\n", lambda mark: "\n" * (_number(mark.group(1)) + 1), text)
-    return _MARK.sub(lambda mark: _characters(mark.group()[1:-1]), lines)
+    lines = re.sub(r"\n\[([\d,]+) blank lines\]\n", lambda mark: "\n" * (_parse_number(mark.group(1)) + 1), text)
+    return _MARK.sub(lambda mark: _restore_characters(mark.group()[1:-1]), lines)
 
 
-def _characters(mark: str) -> str:
+def _restore_characters(mark: str) -> str:
     count, _, what = mark.rpartition(" ") if mark.startswith("U+") else mark.partition(" ")
     if what.startswith("U+"):
-        return chr(int(what.removeprefix("U+"), base=16)) * (_number(count) if count else 1)
+        return chr(int(what.removeprefix("U+"), base=16)) * (_parse_number(count) if count else 1)
     one = next(each for each, word in _NAMED.items() if what.removesuffix("s") == word)
-    return one * _number(count)
+    return one * _parse_number(count)
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text.replace(",", ""))
 
 

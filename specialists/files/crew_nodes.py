@@ -19,7 +19,7 @@ class Noting(Protocol):
         """Note a fault at a node's line."""
 
 
-def _form(node: yaml.Node) -> str:
+def _describe_node(node: yaml.Node) -> str:
     """Say what somebody wrote, in words that follow "this is"."""
     if isinstance(node, yaml.SequenceNode):
         return "a list, each item behind a dash or a comma" if node.value else "an empty list"
@@ -33,7 +33,7 @@ def mapping(noting: Noting, node: yaml.Node, keys: tuple[str, ...], what: str) -
     """Read a mapping by its keys; keys that are unknown or stand there twice are noted and left out."""
     if not isinstance(node, yaml.MappingNode):
         shown = f"{what} is not a list of `key: value` lines; the keys are {', '.join(keys)}"
-        noting.fault(node, f"{shown}: this is {_form(node)}")
+        noting.fault(node, f"{shown}: this is {_describe_node(node)}")
         return {}
     found: Mapped = {}
     for key_node, value in node.value:
@@ -50,7 +50,9 @@ def mapping(noting: Noting, node: yaml.Node, keys: tuple[str, ...], what: str) -
 def sequence(noting: Noting, node: yaml.Node, key: str) -> list[yaml.Node]:
     """Read the items of a list that is not empty."""
     if not isinstance(node, yaml.SequenceNode) or not node.value:
-        noting.fault(node, f"{key} must be a list with something in it, such as [one, two]: this is {_form(node)}")
+        noting.fault(
+            node, f"{key} must be a list with something in it, such as [one, two]: this is {_describe_node(node)}"
+        )
         return []
     return list(node.value)
 
@@ -58,7 +60,7 @@ def sequence(noting: Noting, node: yaml.Node, key: str) -> list[yaml.Node]:
 def text(noting: Noting, node: yaml.Node, key: str) -> str:
     """Read a text, as it stands; empty if it is none."""
     if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
-        noting.fault(node, f"{key} takes text: this is {_form(node)}")
+        noting.fault(node, f"{key} takes text: this is {_describe_node(node)}")
         return ""
     return str(node.value)
 

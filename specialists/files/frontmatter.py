@@ -116,7 +116,7 @@ def _read_keys(page: Page, text: str) -> None:
     try:
         loader = yaml.SafeLoader(text)
     except yaml.YAMLError as error:
-        _no_yaml(page, error)
+        _note_invalid_yaml(page, error)
         return
     line = 2
     try:
@@ -134,7 +134,7 @@ def _read_keys(page: Page, text: str) -> None:
             page.values[key] = loader.construct_object(value_node, deep=True)
             page.lines[key] = line
     except yaml.YAMLError as error:
-        _no_yaml(page, error)
+        _note_invalid_yaml(page, error)
     except ValueError as error:  # what looks like a date, and is none
         page.fault(f"the value cannot be read ({str(error)[:60]}); put it in quotes", line=line)
     except RecursionError:
@@ -143,7 +143,7 @@ def _read_keys(page: Page, text: str) -> None:
         loader.dispose()
 
 
-def _no_yaml(page: Page, error: yaml.YAMLError) -> None:
+def _note_invalid_yaml(page: Page, error: yaml.YAMLError) -> None:
     page.unclear = True
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 2 if mark else 2

@@ -26,10 +26,10 @@ def read_plainly(page: Page, keys: Collection[str]) -> dict[str, object]:
             found[last] = [match[2]]
         elif last:
             found[last].append(line.strip())
-    return {key: _value(lines) for key, lines in found.items()}
+    return {key: _parse_value(lines) for key, lines in found.items()}
 
 
-def _value(lines: list[str]) -> object:
+def _parse_value(lines: list[str]) -> object:
     items = [line[1:].strip() for line in lines[1:] if line.startswith("-")]
     if not lines[0] and items:
         return [_strip_quotes(item) for item in items]

@@ -83,22 +83,22 @@ class Contents:
         """
         text = sayable("".join(self.pieces))
         if len(text) > MOST_CHARACTERS:
-            text = self._beginning(text) if cut else self._both_ends(text)
+            text = self._cut_to_beginning(text) if cut else self._cut_out_middle(text)
         if len(self.outline) > MOST_SECTIONS:
             every = -(-len(self.outline) // MOST_SECTIONS)
             self.note(f"the outline names one in {every} of its {len(self.outline):,} sections")
             self.outline, self.unnamed = self.outline[::every], every - 1
-        self.outline = _named_apart([(sayable(name), start) for name, start in self.outline])
+        self.outline = _number_repeated_names([(sayable(name), start) for name, start in self.outline])
         self.gaps = [sayable(gap) for gap in self.gaps]
         self.notes = [sayable(note) for note in self.notes]
         return text
 
-    def _beginning(self, text: str) -> str:
+    def _cut_to_beginning(self, text: str) -> str:
         self.gap(f"only the first {MOST_CHARACTERS:,} characters are read")
         self.outline = [(name, start) for name, start in self.outline if start < MOST_CHARACTERS]
         return text[:MOST_CHARACTERS]
 
-    def _both_ends(self, text: str) -> str:
+    def _cut_out_middle(self, text: str) -> str:
         half = MOST_CHARACTERS // 2
         left_out = len(text) - 2 * half
         mark = f"\n[{left_out:,} characters left out here]\n"
@@ -116,7 +116,7 @@ def sayable(text: str) -> str:
     return _NO_TEXT.sub("\ufffd", text)
 
 
-def _named_apart(outline: list[tuple[str, int]]) -> list[tuple[str, int]]:
+def _number_repeated_names(outline: list[tuple[str, int]]) -> list[tuple[str, int]]:
     """Number sections of one name: each can be cited."""
     seen: dict[str, int] = {}
     apart = []

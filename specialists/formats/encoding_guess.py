@@ -105,14 +105,14 @@ def guess(data: bytes, *, usual: str = "") -> Guess:
     fields = _BETWEEN_FIELDS.split(b"\n".join(_telling_lines(data)))
     sample = b"\n".join(dict.fromkeys(fields))  # what stands there again is no further evidence
     tried = (*_ENCODINGS, _Encoding(usual, _WEST)) if usual else _ENCODINGS
-    readings = [(*_likelihood(sample, one), one.name) for one in tried]
+    readings = [(*_rate_encoding(sample, one), one.name) for one in tried]
     readings.sort(key=lambda each: -each[0])
     best, text, name = readings[0]
     for likelihood, other_text, other in readings[1:]:
         if likelihood < best - _SURE:
             break
         if other_text != text:
-            word, other_word = _difference(text, other_text)
+            word, other_word = _find_difference(text, other_text)
             return Guess(name, other, word, other_word)
     return Guess(name)
 
@@ -131,7 +131,7 @@ def _telling_lines(data: bytes) -> Iterator[bytes]:
         seen += len(_BEYOND.findall(line))
 
 
-def _difference(text: str, other: str) -> tuple[str, str]:
+def _find_difference(text: str, other: str) -> tuple[str, str]:
     """Return the first word that two readings of the same bytes have differently, in both."""
     for line, other_line in zip(text.split("\n"), other.split("\n"), strict=False):
         if line == other_line:
@@ -143,7 +143,7 @@ def _difference(text: str, other: str) -> tuple[str, str]:
     return "", ""
 
 
-def _likelihood(sample: bytes, one: _Encoding) -> tuple[float, str]:
+def _rate_encoding(sample: bytes, one: _Encoding) -> tuple[float, str]:
     """Return how likely the sample is in an encoding, as a logarithm, and its reading."""
     text = codecs.getincrementaldecoder(one.name)("replace").decode(sample)
     letters: Counter[str] = Counter()
@@ -151,15 +151,15 @@ def _likelihood(sample: bytes, one: _Encoding) -> tuple[float, str]:
     for at, letter in enumerate(text):
         if letter > "\x7f":
             letters[letter] += 1
-            told += _in_its_place(text, at, letter, eastern=one.multibyte)
-    best = max(sum(times * known(letter) for letter, times in letters.items()) for known in _models(one.languages))
+            told += _rate_letter(text, at, letter, eastern=one.multibyte)
+    best = max(sum(times * known(letter) for letter, times in letters.items()) for known in _make_models(one.languages))
     return told + best, text
 
 
 @cache
-def _models(languages: tuple[str, ...]) -> tuple[_Model, ...]:
+def _make_models(languages: tuple[str, ...]) -> tuple[_Model, ...]:
     """Make the models of an encoding: each of its languages with some words of the others, and all of them mixed."""
-    known = [_model(language) for language in languages]
+    known = [_make_model(language) for language in languages]
     if len(known) == 1:
         return tuple(known)
     mixed = _mix_models(known, [1 / _MIXED] * len(known))
@@ -173,7 +173,7 @@ class _Model:
         self.shares, self.rest = shares, rest
 
     def __call__(self, letter: str) -> float:
-        return self.shares.get(letter) or _other(letter, self.rest)
+        return self.shares.get(letter) or _rate_unlisted(letter, self.rest)
 
 
 def _mix_models(models: list[_Model], parts: list[float]) -> _Model:
@@ -189,7 +189,7 @@ def _mix_models(models: list[_Model], parts: list[float]) -> _Model:
 
 
 @cache
-def _model(language: str) -> _Model:
+def _make_model(language: str) -> _Model:
     eastern = _EASTERN.get(language, "")
     letters = eastern or {**orders.LATIN, **orders.CYRILLIC, **orders.OTHERS}[language]
     # Of Eastern letters two in three are among the frequent ones, and their ranks say less.
@@ -204,7 +204,7 @@ def _model(language: str) -> _Model:
     return _Model(shares, math.log(0.25 / 6_000) if eastern else _STRAY)
 
 
-def _other(letter: str, rest: float) -> float:
+def _rate_unlisted(letter: str, rest: float) -> float:
     """Say how likely what is not among a language's letters is: punctuation, other letters, signs, controls."""
     if letter == "\ufffd" or "\x80" <= letter <= "\x9f" or "\ue000" <= letter <= "\uf8ff":
         return _LOST
@@ -218,7 +218,7 @@ def _other(letter: str, rest: float) -> float:
     return _SIGN
 
 
-def _in_its_place(text: str, at: int, letter: str, *, eastern: bool) -> float:
+def _rate_letter(text: str, at: int, letter: str, *, eastern: bool) -> float:
     """Say how likely a letter is where it stands, as a logarithm: 0 where nothing speaks against it."""
     before = text[at - 1] if at else " "
     after = text[at + 1] if at + 1 < len(text) else " "

@@ -102,10 +102,10 @@ def decode_text(data: bytes, *, charset: str = "") -> Decoded:
 def _decode_bytes(data: bytes, charset: str) -> Decoded:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return _lossy(data, encoding)
+            return _decode_with_losses(data, encoding)
     if b"\x00" in data[:_HEAD]:
-        return _without_mark(data) or _without_zeros(data, charset)
-    if (said := charset or _said_inside(data)) and (encoding := _codec(said)):
+        return _decode_unmarked(data) or _decode_without_zeros(data, charset)
+    if (said := charset or _find_declared_charset(data)) and (encoding := _find_codec(said)):
         try:
             return Decoded(data.decode(encoding), _encoding_name(encoding))
         except UnicodeDecodeError:
@@ -126,12 +126,12 @@ def _decode_by_guess(data: bytes) -> Decoded:
     text = data.decode(errors="replace")
     broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
     if broken <= _BROKEN_PART * beyond and beyond - broken > 1:
-        return _lossy(data, "utf-8")
+        return _decode_with_losses(data, "utf-8")
     _refuse_binary(data)
     from specialists.formats.encoding_guess import guess  # noqa: PLC0415 - its tables are for rare texts alone
 
     found = guess(data)
-    read = _lossy(data, found.encoding)
+    read = _decode_with_losses(data, found.encoding)
     told = f"it does not name its encoding, so it was read as {_encoding_name(found.encoding)}"
     if not found.other:
         return replace(read, note=told)
@@ -153,14 +153,14 @@ def _encoding_name(encoding: str) -> str:
     return _PEOPLE_CALL.get(encoding, encoding)
 
 
-def _lossy(data: bytes, encoding: str) -> Decoded:
+def _decode_with_losses(data: bytes, encoding: str) -> Decoded:
     text = data.decode(encoding, errors="replace")
     lost = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     doubt = f"{lost:,} broken characters stand as \ufffd" if lost > 0 else ""
     return Decoded(text, _encoding_name(encoding), doubt=doubt)
 
 
-def _without_mark(data: bytes) -> Decoded | None:
+def _decode_unmarked(data: bytes) -> Decoded | None:
     """Recognise UTF-16 and UTF-32 without their mark: zeros stand in plain letters and line ends."""
     head = data[: _HEAD - _HEAD % 4]
     zeros = [head[at::4].count(0) for at in range(4)]
@@ -175,13 +175,13 @@ def _without_mark(data: bytes) -> Decoded | None:
         if here > 0.02 * len(head) and there * 10 <= here:
             candidates.append(encoding)
     for encoding in candidates:
-        read = _lossy(data, encoding)
+        read = _decode_with_losses(data, encoding)
         if "\x00" not in read.text[:_HEAD] and read.text[:_HEAD].count("\ufffd") <= 1:
             return read
     return None
 
 
-def _without_zeros(data: bytes, charset: str) -> Decoded:
+def _decode_without_zeros(data: bytes, charset: str) -> Decoded:
     """Read a text with a few zeros in it, as a log has where its machine went down."""
     rest = data.replace(b"\x00", b"")
     if len(rest) * 2 < len(data):
@@ -198,12 +198,12 @@ def _refuse_binary(data: bytes) -> None:
         raise NoText
 
 
-def _said_inside(data: bytes) -> str:
+def _find_declared_charset(data: bytes) -> str:
     said = _SAID.search(data[:_HEAD])
     return (said[1] or said[2] or said[3]).decode("ascii") if said else ""
 
 
-def _codec(charset: str) -> str:
+def _find_codec(charset: str) -> str:
     """Find Python's name for a charset; "" for one that no text is written in."""
     asked = charset.strip().lower()
     asked = _SUPERSETS.get(asked, asked)

@@ -168,7 +168,7 @@ def _refuse(data: bytes) -> None:
 
 
 def _kind_of_text(data: bytes, name: str, media_type: str) -> str:
-    head = _head(data)
+    head = _utf8_head(data)
     ending = PurePosixPath(name.lower()).suffix
     if head[:15].upper() == b"BEGIN:VCALENDAR":
         return "calendar"
@@ -197,7 +197,7 @@ def _kind_in_a_table(data: bytes, head: bytes) -> str:
     return "json" if _is_json(data, head) else ""
 
 
-def _head(data: bytes) -> bytes:
+def _utf8_head(data: bytes) -> bytes:
     """Give how a text begins, without its mark; of one in UTF-16 in UTF-8."""
     head = data[:_HEAD]
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):

@@ -37,7 +37,7 @@ def type_of(data: bytes) -> PictureType | None:
 
 def pixels(data: bytes) -> Pixels | None:
     """Return a picture's width and height; None if its head is broken or it is none of ours."""
-    readers = {"image/png": _png, "image/jpeg": _jpeg, "image/webp": _webp, "image/gif": _gif}
+    readers = {"image/png": _png_size, "image/jpeg": _jpeg_size, "image/webp": _webp_size, "image/gif": _gif_size}
     kind = type_of(data)
     try:
         found = readers[kind](data) if kind else None
@@ -55,17 +55,17 @@ def picture_tokens(data: bytes) -> int:
     return min(MOST_TOKENS, _LEAST_TOKENS + ceil(size[0] * shrunk * size[1] * shrunk / _PIXELS_A_TOKEN))
 
 
-def _png(data: bytes) -> Pixels | None:
+def _png_size(data: bytes) -> Pixels | None:
     width, height = struct.unpack(">II", data[16:24])
     return (width, height) if data[12:16] == b"IHDR" else None
 
 
-def _gif(data: bytes) -> Pixels:
+def _gif_size(data: bytes) -> Pixels:
     width, height = struct.unpack("<HH", data[6:10])
     return width, height
 
 
-def _jpeg(data: bytes) -> Pixels | None:
+def _jpeg_size(data: bytes) -> Pixels | None:
     at = 2
     while data[at] == 0xFF:
         marker = data[at + 1]
@@ -81,7 +81,7 @@ def _jpeg(data: bytes) -> Pixels | None:
     return None
 
 
-def _webp(data: bytes) -> Pixels | None:
+def _webp_size(data: bytes) -> Pixels | None:
     kind = data[12:16]
     if kind == b"VP8X":
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")

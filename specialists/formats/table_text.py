@@ -30,7 +30,7 @@ def separator_of(text: str, *, tabs: bool = False) -> str:
     """
     best, best_score = "\t" if tabs else ",", 0.0
     for separator in SEPARATORS:
-        usual, share = _usual_width(_rows(text, separator))
+        usual, share = _usual_width(_parse_rows(text, separator))
         score = share * (1 + min(usual, 20) / 100) if usual > 1 else 0.0
         if score > best_score:
             best, best_score = separator, score
@@ -40,7 +40,7 @@ def separator_of(text: str, *, tabs: bool = False) -> str:
 def is_table_text(text: str) -> bool:
     """Say if a text is a table: its lines have the same number of cells, and these are no parts of sentences."""
     separator = separator_of(text)
-    rows = [row for row in _rows(text, separator) if not all(_RULES.fullmatch(cell or "-") for cell in row)]
+    rows = [row for row in _parse_rows(text, separator) if not all(_RULES.fullmatch(cell or "-") for cell in row)]
     usual, share = _usual_width(rows)
     if usual < 2 or share < _MOSTLY or len(rows) < _FEWEST_ROWS:
         return False
@@ -71,7 +71,7 @@ def _is_prose(rows: list[list[str]], separator: str) -> bool:
     )
 
 
-def _rows(text: str, separator: str) -> list[list[str]]:
+def _parse_rows(text: str, separator: str) -> list[list[str]]:
     sample = text[:_SAMPLE]
     if len(text) > _SAMPLE:
         sample = sample[: sample.rfind("\n") + 1] or sample

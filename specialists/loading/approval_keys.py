@@ -95,16 +95,16 @@ def read(page: Page, tools: Mapping[str, Tool], *, own_tools: frozenset[str] | N
         return NOTHING_SAID
     who = [page.lines.get(key, 1) for key in KEYS[1:] if key in given]
     return ApprovalRules(
-        modes=_modes(page, given["approve"], tools, own_tools) if "approve" in given else {},
-        approvers=_approvers(page, given["approvers"]) if "approvers" in given else None,
-        quorum=_quorum(page, given["quorum"]) if "quorum" in given else None,
-        own=_own(page, given["self"]) if "self" in given else None,
+        modes=_read_modes(page, given["approve"], tools, own_tools) if "approve" in given else {},
+        approvers=_read_approvers(page, given["approvers"]) if "approvers" in given else None,
+        quorum=_read_quorum(page, given["quorum"]) if "quorum" in given else None,
+        own=_read_self_approval(page, given["self"]) if "self" in given else None,
         file=page.path,
         line=min(who, default=page.lines.get("approve", 1)),
     )
 
 
-def _modes(page: Page, value: Any, tools: Mapping[str, Tool], own_tools: frozenset[str] | None) -> dict[str, Mode]:
+def _read_modes(page: Page, value: Any, tools: Mapping[str, Tool], own_tools: frozenset[str] | None) -> dict[str, Mode]:
     if not isinstance(value, dict) or not value:
         page.fault("approve must name tools, each with ask, never or always: {post_note: never}", key="approve")
         return {}
@@ -129,7 +129,7 @@ def _modes(page: Page, value: Any, tools: Mapping[str, Tool], own_tools: frozens
     return modes
 
 
-def _approvers(page: Page, value: Any) -> tuple[str, ...] | None:
+def _read_approvers(page: Page, value: Any) -> tuple[str, ...] | None:
     named = [value] if isinstance(value, str) else value
     if not isinstance(named, list) or not named or not all(isinstance(one, str) for one in named):
         text = "approvers must be a list of requester, admins, and Slack ids such as U012AB or S012AB"
@@ -147,7 +147,7 @@ def _approvers(page: Page, value: Any) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(named))
 
 
-def _quorum(page: Page, value: Any) -> int | None:
+def _read_quorum(page: Page, value: Any) -> int | None:
     text = str(value)
     if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= MOST):
         page.fault(f"quorum must be a whole number from 1 to {MOST}", key="quorum")
@@ -155,7 +155,7 @@ def _quorum(page: Page, value: Any) -> int | None:
     return int(text)
 
 
-def _own(page: Page, value: Any) -> bool | None:
+def _read_self_approval(page: Page, value: Any) -> bool | None:
     text = str(value).lower()
     if text not in {"true", "yes", "false", "no"}:
         page.fault("self takes true or false: whether people may approve calls of their own requests", key="self")

@@ -32,7 +32,7 @@ def read(page: Page, description: str) -> tuple[str, tuple[str, ...]]:
 
     `can` may stand in place of the description, or add to it; both keys take a list of a few words an item.
     """
-    can, cannot = _items(page, "can"), _items(page, "cannot")
+    can, cannot = _read_items(page, "can"), _read_items(page, "cannot")
     if can:
         spelled = f"Can {', '.join(can)}."
         description = f"{description} {spelled}" if description else spelled
@@ -69,22 +69,22 @@ def _mended_examples(value: Any) -> str:
     if isinstance(first, dict) and first:
         asked, kind = next(iter(first.items()))
         if isinstance(value, list) and isinstance(asked, str) and isinstance(kind, str):
-            return f"this is a list, so leave the dashes out: {_as_example(asked, kind)}"
+            return f"this is a list, so leave the dashes out: {_make_example(asked, kind)}"
         asked, kind = next(pair for pair in first.items() if not all(isinstance(text, str) for text in pair))
         if not isinstance(asked, str):
             return f"the request {str(asked)[:40]!r} is {form_of(asked)}: put it in quotes"
         return f"the kind of work of {asked[:40]!r} is {form_of(kind)}: write it in words, in quotes"
     asked, colon, kind = str(first).rpartition(": ")
-    shown = _as_example(asked, kind) if colon else _as_example(str(first), "KIND OF WORK")
+    shown = _make_example(asked, kind) if colon else _make_example(str(first), "KIND OF WORK")
     return f"this is {form_of(value)}: write {shown}"
 
 
-def _as_example(asked: str, kind: str) -> str:
+def _make_example(asked: str, kind: str) -> str:
     text = " ".join(asked.replace('"', "'").split())[:60]
     return f'`"{text}": {" ".join(kind.split())[:40]}`'
 
 
-def _items(page: Page, key: str) -> tuple[str, ...]:
+def _read_items(page: Page, key: str) -> tuple[str, ...]:
     if key not in page.values:
         return ()
     value: Any = page.values[key]
@@ -96,7 +96,7 @@ def _items(page: Page, key: str) -> tuple[str, ...]:
         page.fault(f"{key} has {len(value)} items; at most {MOST_ITEMS} are allowed", key=key)
     found: dict[str, str] = {}
     for item in (" ".join(one.split()).rstrip(".") for one in value):
-        if fault := _fault(key, item):
+        if fault := _find_item_fault(key, item):
             page.fault(fault, key=key)
         elif item.casefold() in found:
             page.fault(f"{key} says {item} twice; keep one", key=key)
@@ -105,7 +105,7 @@ def _items(page: Page, key: str) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def _fault(key: str, item: str) -> str:
+def _find_item_fault(key: str, item: str) -> str:
     if not item:
         return f"{key} has an empty item; take it out"
     if len(item) > ITEM_LIMIT:

@@ -150,23 +150,23 @@ def _read_approvals(file: CrewFile, top: nodes.Mapped, tools: Mapping[str, Tool]
 # ---------------------------------------------------------------- the keys, one reader each
 
 
-def _rules(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_rules(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key
     file.rules = crew_rules.read(file, node, named.members)
 
 
-def _equals(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_equals(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key
     file.equals = crew_rules.read_equals(file, node, named.members)
 
 
-def _default(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_default(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.default = "".join(nodes.names(file, node, key, named.members)[:1])
     if isinstance(node, yaml.SequenceNode):
         file.fault(node, "default names one specialist")
 
 
-def _first(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     """Read who gets a request before any planner: one specialist; `none` leaves out that of a crew below."""
     if isinstance(node, yaml.ScalarNode) and node.value == "none":
         file.first = ""
@@ -177,12 +177,12 @@ def _first(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
         file.fault(node, "first names one specialist")
 
 
-def _contact(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_contact(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key, named
     file.contact = crew_contact.read(file, node)
 
 
-def _needs(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_needs(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     """Read the settings without which another crew does not have this one as a member."""
     del named
     given = nodes.plain(node)
@@ -191,14 +191,14 @@ def _needs(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
         file.fault(node, f"{key} names settings, such as LEADHAND_KNOWLEDGE, one or a list")
 
 
-def _requests(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_requests(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del named
     file.requests = tuple(" ".join(one.split()) for one in nodes.texts(file, node, key))
     if len(file.requests) > MOST_REQUESTS:
         file.fault(node, f"{key} has {len(file.requests)} items; at most {MOST_REQUESTS} are allowed")
 
 
-def _pipeline(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_pipeline(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key
     none = isinstance(node, yaml.ScalarNode) and node.value == "none"  # that of a crew below is not this one's
     file.pipeline = None if none else crew_pipeline.read(file, node, named.members)
@@ -209,29 +209,29 @@ def _make(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.make = crew_making.read(file, node, named.members, named.tools)
 
 
-def _roles(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_roles(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key, named
     file.roles = crew_making.read_roles(file, node)
 
 
-def _number(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_number(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del named
     file.terms[key] = nodes.number(file, node, key, _TERMS[key])
 
 
-def _context(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_context(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     """Read the tokens of material that a call of a tier is given, for crews whose work is long."""
     del named
     tiers = nodes.mapping(file, node, _TIERS, key)
     file.terms[key] = {tier: nodes.number(file, one, tier, _CONTEXT) for tier, (_, one) in tiers.items()}
 
 
-def _verifier(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_verifier(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del named
     file.terms[key] = nodes.yes(file, node, key)
 
 
-def _unsure(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_unsure(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del named
     file.terms[key] = nodes.one_of(file, node, key, _UNSURE)
 
@@ -248,7 +248,7 @@ def _ask_above(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
         file.fault(node, f"{key} takes dollars such as $2.50, or a number of tokens such as 300000")
 
 
-def _whom(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_addressees(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     """Read whom questions are for, and who is reminded of them after that."""
     del named
     words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else nodes.texts(file, node, key)
@@ -257,7 +257,7 @@ def _whom(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.asking[_WHOM[key]] = tuple(words)
 
 
-def _when(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_wait(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     """Read after which time people are reminded, or a question is closed."""
     del named
     seconds = read_span(str(node.value))
@@ -266,7 +266,7 @@ def _when(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.asking[key] = seconds or 0.0
 
 
-def _assume(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_assumption(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     """Read what is assumed if nobody answers."""
     del named
     file.asking[key] = nodes.text(file, node, key)
@@ -291,7 +291,7 @@ def _allow_out(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.allow_out = frozenset(found)
 
 
-def _channel(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_channel(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     """Read what the crew sets for channels."""
     del named
     for name, (_, value) in nodes.mapping(file, node, CHANNEL_KEYS, key).items():
@@ -299,45 +299,45 @@ def _channel(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
             file.channel[name] = (text.strip(), CrewFault(_file_of(value), value.start_mark.line + 1, ""))
 
 
-def _instructions(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_instructions(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key, named
     file.words = replace(file.words, instructions=crew_words.read_instructions(file, node))
 
 
-def _examples(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_examples(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key
     found = crew_words.read_examples(file, node, named.members)
     file.words = replace(file.words, examples=found, members=frozenset(named.members))
 
 
-def _answer(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_answer(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key, named
     file.words = replace(file.words, answer=crew_words.read_answer(file, node))
 
 
 _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
-    "rules": _rules,
-    "equals": _equals,
-    "default": _default,
-    "first": _first,
-    "needs": _needs,
-    "requests": _requests,
-    "contact": _contact,
-    "pipeline": _pipeline,
-    **dict.fromkeys(_TERMS, _number),
-    "context": _context,
-    "verifier": _verifier,
-    "unsure": _unsure,
+    "rules": _read_rules,
+    "equals": _read_equals,
+    "default": _read_default,
+    "first": _read_first_responder,
+    "needs": _read_needs,
+    "requests": _read_requests,
+    "contact": _read_contact,
+    "pipeline": _read_pipeline,
+    **dict.fromkeys(_TERMS, _read_number),
+    "context": _read_context,
+    "verifier": _read_verifier,
+    "unsure": _read_unsure,
     "ask_above": _ask_above,
-    "roles": _roles,
+    "roles": _read_roles,
     "make": _make,
     "allow_out": _allow_out,
-    **dict.fromkeys(_WHOM, _whom),
-    **dict.fromkeys(_WHEN, _when),
-    "assume": _assume,
-    "channel": _channel,
-    "instructions": _instructions,
-    "examples": _examples,
-    "answer": _answer,
+    **dict.fromkeys(_WHOM, _read_addressees),
+    **dict.fromkeys(_WHEN, _read_wait),
+    "assume": _read_assumption,
+    "channel": _read_channel,
+    "instructions": _read_instructions,
+    "examples": _read_examples,
+    "answer": _read_answer,
 }
 """The keys, in the order in which a fault names them, each with what reads it into the file."""

@@ -21,7 +21,7 @@ def inside(folder: Path, *, top: bool = True) -> list[Path]:
     Their files are their own. Other folders inside a crew are only there for order.
     """
     found: list[Path] = []
-    for path in _ordering(folder, top=top):
+    for path in _list_member_folders(folder, top=top):
         found += [path] if (path / NAME).exists() else inside(path, top=False)
     return found
 
@@ -29,11 +29,11 @@ def inside(folder: Path, *, top: bool = True) -> list[Path]:
 def pages(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
     """List the files of a crew's own specialists, in order, without those of the crews inside it."""
     own = [one for one in folder.glob("*.md") if one.name[0] != "." and one.name not in (SKILL, *NO_SPECIALISTS)]
-    others = [one for one in _ordering(folder, top=top) if one not in crews]
+    others = [one for one in _list_member_folders(folder, top=top) if one not in crews]
     return sorted([*own, *(page for one in others for page in pages(one, crews, top=False))])
 
 
-def _ordering(folder: Path, *, top: bool) -> list[Path]:
+def _list_member_folders(folder: Path, *, top: bool) -> list[Path]:
     """List the folders in which specialists or crews may lie. Links count if they lead to crews."""
     return [
         path

@@ -28,8 +28,8 @@ def read(noting: Noting, node: yaml.Node, known: tuple[str, ...], tools: Mapping
     if len(fallback) > 1:
         noting.fault(keys["fallback"], "fallback names one specialist")
     return Allowance(
-        tools=_lent(noting, keys["tools"], tools) if "tools" in keys else (),
-        tiers=_tiers(noting, keys["tiers"]) if "tiers" in keys else usual.tiers,
+        tools=_read_lent_tools(noting, keys["tools"], tools) if "tools" in keys else (),
+        tiers=_read_tiers(noting, keys["tiers"]) if "tiers" in keys else usual.tiers,
         at_most=nodes.number(noting, keys["at_most"], "at_most", (1, MOST)) if "at_most" in keys else usual.at_most,
         fallback=fallback[0] if fallback else "",
         taken=frozenset(known),
@@ -49,7 +49,7 @@ def read_roles(noting: Noting, node: yaml.Node) -> dict[str, Tier]:
     return roles
 
 
-def _lent(noting: Noting, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[str, ...]:
+def _read_lent_tools(noting: Noting, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[str, ...]:
     listed = [] if isinstance(node, yaml.SequenceNode) and not node.value else nodes.sequence(noting, node, "tools")
     names: list[str] = []
     for one in listed:
@@ -70,7 +70,7 @@ def _lent(noting: Noting, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[s
     return tuple(names)
 
 
-def _tiers(noting: Noting, node: yaml.Node) -> tuple[Tier, ...]:
+def _read_tiers(noting: Noting, node: yaml.Node) -> tuple[Tier, ...]:
     named = [str(one.value) for one in nodes.sequence(noting, node, "tiers")]
     tiers = tuple(tier for tier in _TIERS if tier in named)
     if named and len(tiers) != len(named):

@@ -46,23 +46,23 @@ def read(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> Pipeline | 
         noting.fault(steps, f"there are {len(each)} steps; at most {MAX_SUBTASKS} are allowed")
         return None
     lines: dict[str, yaml.Node] = {}
-    found = [_step(noting, one, known, lines) for one in each]
+    found = [_read_step(noting, one, known, lines) for one in each]
     read_steps = tuple(one for one in found if one is not None)
     if len(read_steps) < len(each) or not each:
         return None
     pipeline = Pipeline(
         read_steps,
-        strategy=_word(noting, keys.get("strategy"), "strategy", _STRATEGIES) or "merge",
+        strategy=_read_choice(noting, keys.get("strategy"), "strategy", _STRATEGIES) or "merge",
         instruction=nodes.text(noting, keys["instruction"], "instruction") if "instruction" in keys else "",
-        follow_ups=_word(noting, keys.get("follow_ups"), "follow_ups", _FOLLOW_UPS) or "pipeline",
+        follow_ups=_read_choice(noting, keys.get("follow_ups"), "follow_ups", _FOLLOW_UPS) or "pipeline",
     )
     for fault in plans.faults_of(pipeline, known):
         at = _NAMED.search(fault)
-        noting.fault(lines.get(at[1], node) if at else node, _of_step(fault))
+        noting.fault(lines.get(at[1], node) if at else node, _word_step_fault(fault))
     return pipeline
 
 
-def _step(noting: Noting, node: yaml.Node, known: tuple[str, ...], before: dict[str, yaml.Node]) -> Step | None:
+def _read_step(noting: Noting, node: yaml.Node, known: tuple[str, ...], before: dict[str, yaml.Node]) -> Step | None:
     """Read one step. `before` are the steps before it, by their names: this one is added."""
     keys = {key: one for key, (_, one) in nodes.mapping(noting, node, _STEP_KEYS, "a step").items()}
     missing = [key for key in _NEEDED if key not in keys]
@@ -85,7 +85,7 @@ def _step(noting: Noting, node: yaml.Node, known: tuple[str, ...], before: dict[
     if name in before:
         noting.fault(node, f"two steps are called {name}; give this one another name, with the key name")
         return None
-    after = _after(noting, keys["after"], before) if "after" in keys else ()
+    after = _read_earlier_steps(noting, keys["after"], before) if "after" in keys else ()
     before[name] = node
     return Step(
         name=name,
@@ -94,14 +94,14 @@ def _step(noting: Noting, node: yaml.Node, known: tuple[str, ...], before: dict[
         brief=texts["brief"],
         after=after,
         done_when=texts.get("done_when", ""),
-        needs=_needs(noting, keys["needs"]) if "needs" in keys else None,
-        tier=_word(noting, keys.get("tier"), "tier", _TIERS),
+        needs=_read_needs(noting, keys["needs"]) if "needs" in keys else None,
+        tier=_read_choice(noting, keys.get("tier"), "tier", _TIERS),
         critical=nodes.yes(noting, keys["critical"], "critical") if "critical" in keys else False,
-        only_for=_only_for(noting, keys["only_for"], after) if "only_for" in keys else None,
+        only_for=_read_finding_filter(noting, keys["only_for"], after) if "only_for" in keys else None,
     )
 
 
-def _only_for(noting: Noting, node: yaml.Node, after: tuple[str, ...]) -> OnlyFor | None:
+def _read_finding_filter(noting: Noting, node: yaml.Node, after: tuple[str, ...]) -> OnlyFor | None:
     """Read which findings of the steps before it the step is there for."""
     keys = {key: one for key, (_, one) in nodes.mapping(noting, node, _FINDING_KEYS, "only_for").items()}
     if not after:
@@ -109,12 +109,12 @@ def _only_for(noting: Noting, node: yaml.Node, after: tuple[str, ...]) -> OnlyFo
     if not keys:
         noting.fault(node, f"only_for has {' or '.join(_FINDING_KEYS)}, or both")
         return None
-    severity = _word(noting, keys.get("severity"), "severity", _SEVERITIES) or "info"
+    severity = _read_choice(noting, keys.get("severity"), "severity", _SEVERITIES) or "info"
     below = nodes.number(noting, keys["below"], "below", (1, 100)) if "below" in keys else 101
     return OnlyFor(severity=severity, below=below)
 
 
-def _after(noting: Noting, node: yaml.Node, before: dict[str, yaml.Node]) -> tuple[str, ...]:
+def _read_earlier_steps(noting: Noting, node: yaml.Node, before: dict[str, yaml.Node]) -> tuple[str, ...]:
     """Read which steps it waits for: `all` before it, one, or a list. Steps stand in the order of their work."""
     if isinstance(node, yaml.ScalarNode) and node.value == "all":
         return tuple(before)
@@ -133,7 +133,7 @@ def _after(noting: Noting, node: yaml.Node, before: dict[str, yaml.Node]) -> tup
     return tuple(found)
 
 
-def _needs(noting: Noting, node: yaml.Node) -> tuple[str, ...] | None:
+def _read_needs(noting: Noting, node: yaml.Node) -> tuple[str, ...] | None:
     """Read what a step is given: all that there is (None), nothing, or some kinds of material."""
     if isinstance(node, yaml.ScalarNode) and node.value in {"all", "none"}:
         return None if node.value == "all" else ()
@@ -148,7 +148,7 @@ def _needs(noting: Noting, node: yaml.Node) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(words))
 
 
-def _word(noting: Noting, node: yaml.Node | None, key: str, words: tuple[T, ...]) -> T | None:
+def _read_choice(noting: Noting, node: yaml.Node | None, key: str, words: tuple[T, ...]) -> T | None:
     """Read one of some words; None if there is none."""
     if node is None:
         return None
@@ -158,7 +158,7 @@ def _word(noting: Noting, node: yaml.Node | None, key: str, words: tuple[T, ...]
     return found
 
 
-def _of_step(fault: str) -> str:
+def _word_step_fault(fault: str) -> str:
     """Word a fault of a plan for those who write steps."""
     worded = fault.replace("Subtasks ", "the steps ").replace("Subtask ", "the step ").rstrip(".")
     return worded[:1].lower() + worded[1:]

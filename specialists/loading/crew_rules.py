@@ -27,7 +27,7 @@ def read(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> tuple[Rule,
     rules: dict[str, Rule] = {}
     each_ways: list[int] = []
     for one in listed[:MOST_RULES]:
-        rule = _rule(noting, one, known, each_ways)
+        rule = _read_rule(noting, one, known, each_ways)
         if rule is None:
             continue
         if rule.name in rules:
@@ -39,7 +39,7 @@ def read(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> tuple[Rule,
     return tuple(rules.values())
 
 
-def _rule(noting: Noting, node: yaml.Node, known: tuple[str, ...], each_ways: list[int]) -> Rule | None:
+def _read_rule(noting: Noting, node: yaml.Node, known: tuple[str, ...], each_ways: list[int]) -> Rule | None:
     """Read the rule of a node, or None if it is none; what is wrong is noted. Its patterns' ways are added."""
     keys = nodes.mapping(noting, node, _KEYS, "a rule")
     missing = [key for key in ("name", "to", "when") if key not in keys]
@@ -48,16 +48,16 @@ def _rule(noting: Noting, node: yaml.Node, known: tuple[str, ...], each_ways: li
     if missing:
         return None
     texts = {key: nodes.text(noting, keys[key][1], key) for key in ("name", "done_when") if key in keys}
-    files = _files(noting, keys["files"][1]) if "files" in keys else "any"
+    files = _read_files(noting, keys["files"][1]) if "files" in keys else "any"
     to = nodes.names(noting, keys["to"][1], "to", known)
-    when = _patterns(noting, keys["when"][1], "when", each_ways)
-    unless = _patterns(noting, keys["unless"][1], "unless", each_ways) if "unless" in keys else ()
+    when = _read_patterns(noting, keys["when"][1], "when", each_ways)
+    unless = _read_patterns(noting, keys["unless"][1], "unless", each_ways) if "unless" in keys else ()
     if not (texts["name"] and to and when):
         return None
     return Rule(texts["name"], to, when, unless, files, texts.get("done_when", ""))
 
 
-def _patterns(noting: Noting, node: yaml.Node, key: str, each_ways: list[int]) -> tuple[Any, ...]:
+def _read_patterns(noting: Noting, node: yaml.Node, key: str, each_ways: list[int]) -> tuple[Any, ...]:
     listed = nodes.sequence(noting, node, key)
     if len(listed) > MOST_PATTERNS:
         noting.fault(node, f"{key} has {len(listed)} patterns; at most {MOST_PATTERNS} are allowed")
@@ -74,7 +74,7 @@ def _patterns(noting: Noting, node: yaml.Node, key: str, each_ways: list[int]) -
     return tuple(found)
 
 
-def _files(noting: Noting, node: yaml.Node) -> Files:
+def _read_files(noting: Noting, node: yaml.Node) -> Files:
     if isinstance(node, yaml.ScalarNode):
         for word in _FILES:
             if node.value == word:

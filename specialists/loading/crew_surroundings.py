@@ -50,11 +50,11 @@ def read_pages(folder: Path, crews: list[Path], around: Surroundings, faults: li
     faults.extend(
         CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
         for one in files
-        if _depth(folder, one) > DEPTH_LIMIT
+        if _folder_depth(folder, one) > DEPTH_LIMIT
     )
-    read = (frontmatter.read(one) for one in files if _depth(folder, one) <= DEPTH_LIMIT)
+    read = (frontmatter.read(one) for one in files if _folder_depth(folder, one) <= DEPTH_LIMIT)
     return [foreign_agents.translate_foreign_agent(page, around.tools, around.skills) for page in read]
 
 
-def _depth(folder: Path, path: Path) -> int:
+def _folder_depth(folder: Path, path: Path) -> int:
     return len(path.relative_to(folder).parts)

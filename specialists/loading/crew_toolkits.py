@@ -84,7 +84,7 @@ def without_clashes(
         fit = []
         for tool in toolkit.tools:
             around = None if toolkit.replaces else tools.get(tool.name)
-            if text := _fault(tool.name, own.get(tool.name) or around):
+            if text := _find_name_fault(tool.name, own.get(tool.name) or around):
                 faults.append(CrewFault(toolkit.path or folder, toolkit.lines.get(tool.name, 1), text))
             else:
                 own[tool.name] = replace(tool, origin=toolkit.origin)
@@ -93,7 +93,7 @@ def without_clashes(
     return tuple(kept)
 
 
-def _fault(name: str, other: Tool | None) -> str:
+def _find_name_fault(name: str, other: Tool | None) -> str:
     """Say why a tool may not have its name; empty if it may."""
     if other is not None:
         return f"the tool {name} is there already, from {other.origin or LEADHAND}; rename this one"

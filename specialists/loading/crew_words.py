@@ -57,7 +57,7 @@ class Example:
     @property
     def line(self) -> str:
         """The line that the planner is shown."""
-        return f"{_json(self.request)}: {_json(self.reply)}"
+        return f"{_dump_json(self.request)}: {_dump_json(self.reply)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,11 @@ def read_examples(noting: Noting, node: yaml.Node, members: tuple[str, ...]) -> 
     there = nodes.sequence(noting, node, "examples")
     if len(there) > MOST_EXAMPLES:
         noting.fault(node, f"examples has {len(there)} items; at most {MOST_EXAMPLES} are allowed")
-    found = (_example(noting, one, members) for one in there[:MOST_EXAMPLES])
+    found = (_read_example(noting, one, members) for one in there[:MOST_EXAMPLES])
     return tuple(one for one in found if one is not None)
 
 
-def _example(noting: Noting, node: yaml.Node, members: tuple[str, ...]) -> Example | None:
+def _read_example(noting: Noting, node: yaml.Node, members: tuple[str, ...]) -> Example | None:
     keys = nodes.mapping(noting, node, _EXAMPLE_KEYS, "an example")
     becomes = [key for key in _BECOMES if key in keys]
     if keys and ("request" not in keys or len(becomes) != 1):
@@ -146,7 +146,7 @@ def _read_decision(
     """Read what becomes of a request as the planner would write it; None if that cannot be read."""
     node = keys[becomes]
     if becomes == "plan":
-        plan = _plan(noting, node)
+        plan = _read_plan(noting, node)
         return {"who": SEVERAL, **plan} if plan else None
     if becomes == "nobody":
         missing = nodes.texts(noting, node, "nobody")
@@ -161,7 +161,7 @@ def _read_decision(
     return {"who": ASK if becomes == "ask" else ANSWER, "text": said, "options": options} if said else None
 
 
-def _plan(noting: Noting, node: yaml.Node) -> dict[str, Any]:
+def _read_plan(noting: Noting, node: yaml.Node) -> dict[str, Any]:
     """Read a plan with all of its fields, in the order in which a planner writes them; empty if it has no parts."""
     given = nodes.mapping(noting, node, _PLAN_KEYS, "the plan of an example")
     if given and not {"goal", "subtasks"} <= set(given):
@@ -209,5 +209,5 @@ def _read_bounded_text(noting: Noting, node: yaml.Node, key: str, most: int) -> 
     return said
 
 
-def _json(value: Any) -> str:
+def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -103,22 +103,22 @@ def read(crew: Path) -> Demo | None:
     return demo
 
 
-def _says(demo: Demo, node: yaml.Node) -> None:
+def _read_says(demo: Demo, node: yaml.Node) -> None:
     demo.says = " ".join(nodes.text(demo, node, "says").split())
 
 
-def _ask(demo: Demo, node: yaml.Node) -> None:
+def _read_ask(demo: Demo, node: yaml.Node) -> None:
     demo.ask = nodes.text(demo, node, "ask").strip()
 
 
-def _files(demo: Demo, node: yaml.Node) -> None:
-    found = ((_inside(demo, one, "files", Path.is_file, "file")) for one in nodes.sequence(demo, node, "files"))
+def _read_files(demo: Demo, node: yaml.Node) -> None:
+    found = ((_find_inside(demo, one, "files", Path.is_file, "file")) for one in nodes.sequence(demo, node, "files"))
     demo.files = tuple(path for path in found if path is not None)
 
 
-def _settings(demo: Demo, node: yaml.Node) -> None:
+def _read_settings(demo: Demo, node: yaml.Node) -> None:
     demo.settings = {}
-    for key, value in _pairs(demo, node, "settings"):
+    for key, value in _read_pairs(demo, node, "settings"):
         name = str(key.value)
         if not _SETTING.fullmatch(name):
             demo.fault(key, f"{name!r} is no name of a setting, such as LEADHAND_DATA")
@@ -126,34 +126,34 @@ def _settings(demo: Demo, node: yaml.Node) -> None:
             demo.settings = {**demo.settings, name: nodes.text(demo, value, name)}
 
 
-def _pages(demo: Demo, node: yaml.Node) -> None:
-    demo.pages = _inside(demo, node, "pages", Path.is_dir, "folder")
+def _read_pages(demo: Demo, node: yaml.Node) -> None:
+    demo.pages = _find_inside(demo, node, "pages", Path.is_dir, "folder")
 
 
 def _prepare(demo: Demo, node: yaml.Node) -> None:
-    for key, value in _pairs(demo, node, "prepare"):
+    for key, value in _read_pairs(demo, node, "prepare"):
         name = str(key.value)
-        bundle = _inside(demo, value, "prepare", Path.is_file, "git bundle")
+        bundle = _find_inside(demo, value, "prepare", Path.is_file, "git bundle")
         if PurePath(name).name != name or name in {".", ".."} or (demo.folder / name).exists():
             demo.fault(key, f"{name!r} is the name of the folder to be made; it must be new, and a name alone")
         elif bundle is not None:
             demo.prepare = {**demo.prepare, name: bundle}
 
 
-def _replies(demo: Demo, node: yaml.Node) -> None:
+def _read_replies(demo: Demo, node: yaml.Node) -> None:
     keys = nodes.mapping(demo, node, _REPLY_KEYS, "replies")
-    plan = _plan(demo, keys["plan"][1]) if "plan" in keys else None
+    plan = _read_plan(demo, keys["plan"][1]) if "plan" in keys else None
     steps = {}
-    for key, value in _pairs(demo, keys["specialists"][1], "specialists") if "specialists" in keys else ():
+    for key, value in _read_pairs(demo, keys["specialists"][1], "specialists") if "specialists" in keys else ():
         turns = nodes.sequence(demo, value, str(key.value))
         if len(turns) > MOST_STEPS:
             demo.fault(key, f"{key.value} has {len(turns)} steps; at most {MOST_STEPS} are allowed")
-        steps[str(key.value)] = tuple(step for one in turns if (step := _step(demo, one)))
+        steps[str(key.value)] = tuple(step for one in turns if (step := _read_step(demo, one)))
     answer = nodes.text(demo, keys["answer"][1], "answer").strip() if "answer" in keys else ""
     demo.replies = Replies(plan, steps, answer)
 
 
-def _plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
+def _read_plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
     parts: list[dict[str, Any]] = []
     for one in nodes.sequence(demo, node, "plan")[:MOST_PARTS]:
         keys = {key: value for key, (_, value) in nodes.mapping(demo, one, _PART_KEYS, "a part of the plan").items()}
@@ -161,22 +161,22 @@ def _plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
             if keys and key not in keys:
                 demo.fault(one, f"the part of the plan has no {key}")
         part: dict[str, Any] = {
-            key: _names(demo, value, key) if key in {"after", "needs"} else nodes.text(demo, value, key)
+            key: _read_names(demo, value, key) if key in {"after", "needs"} else nodes.text(demo, value, key)
             for key, value in keys.items()
         }
         parts.append({"after": [], "title": part.get("id", ""), "intent": demo.ask, "done_when": "", **part})
     return {"goal": demo.says or demo.ask, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
 
 
-def _names(demo: Demo, node: yaml.Node, key: str) -> list[str]:
+def _read_names(demo: Demo, node: yaml.Node, key: str) -> list[str]:
     empty = isinstance(node, yaml.SequenceNode) and not node.value
     return [] if empty else nodes.texts(demo, node, key)
 
 
-def _step(demo: Demo, node: yaml.Node) -> Step | None:
+def _read_step(demo: Demo, node: yaml.Node) -> Step | None:
     """Read a turn: `tool: {arguments}`, several of them to be called side by side."""
     calls = []
-    for key, value in _pairs(demo, node, "a step"):
+    for key, value in _read_pairs(demo, node, "a step"):
         try:
             given = yaml.constructor.SafeConstructor().construct_object(value, deep=True) or {}
             json.dumps(given)
@@ -190,14 +190,14 @@ def _step(demo: Demo, node: yaml.Node) -> Step | None:
     return Step(tuple(calls), node.start_mark.line + 1) if calls else None
 
 
-def _pairs(demo: Demo, node: yaml.Node, what: str) -> list[tuple[yaml.Node, yaml.Node]]:
+def _read_pairs(demo: Demo, node: yaml.Node, what: str) -> list[tuple[yaml.Node, yaml.Node]]:
     if isinstance(node, yaml.MappingNode) and node.value:
         return list(node.value)
     demo.fault(node, f"{what} is a list of `name: value` lines")
     return []
 
 
-def _inside(demo: Demo, node: yaml.Node, key: str, fits: Callable[[Path], bool], kind: str) -> Path | None:
+def _find_inside(demo: Demo, node: yaml.Node, key: str, fits: Callable[[Path], bool], kind: str) -> Path | None:
     """Return the path of a file or folder that lies in the demo's own folder; None, with a fault, if there is none."""
     name = nodes.text(demo, node, key)
     path = demo.folder / name
@@ -210,12 +210,12 @@ def _inside(demo: Demo, node: yaml.Node, key: str, fits: Callable[[Path], bool],
 
 
 _READERS: Mapping[str, Callable[[Demo, yaml.Node], None]] = {
-    "says": _says,
-    "ask": _ask,
-    "files": _files,
-    "settings": _settings,
-    "pages": _pages,
+    "says": _read_says,
+    "ask": _read_ask,
+    "files": _read_files,
+    "settings": _read_settings,
+    "pages": _read_pages,
     "prepare": _prepare,
-    "replies": _replies,
+    "replies": _read_replies,
 }
 """What reads the value of each key, in this order: the plan's parts say the request where they say nothing else."""

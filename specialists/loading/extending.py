@@ -128,19 +128,19 @@ def layers_of(folder: Path, crews: Path, faults: list[CrewFault]) -> Layers:
     A name is that of a crew that comes with Leadhand, in the folder `crews`; what has a slash in it is a folder,
     relative to the crew's own.
     """
-    found = [_layer(folder, faults)]
-    while (wished := _wish(found[0], faults)) is not None:
+    found = [_read_layer(folder, faults)]
+    while (wished := _read_extends(found[0], faults)) is not None:
         base, line = _folder_of(wished[0], found[0].folder, crews), wished[1]
-        fault = _fault(wished[0], base, [one.folder for one in found], crews)
+        fault = _find_base_fault(wished[0], base, [one.folder for one in found], crews)
         if fault:
             faults.append(CrewFault(found[0].path, line, fault))
             break
         found[0] = replace(found[0], line=line)
-        found.insert(0, _layer(base, faults))
+        found.insert(0, _read_layer(base, faults))
     return Layers(tuple(found))
 
 
-def _fault(name: str, base: Path, above: list[Path], crews: Path) -> str:
+def _find_base_fault(name: str, base: Path, above: list[Path], crews: Path) -> str:
     if not base.is_dir():
         there = sorted(one.name for one in crews.iterdir() if one.is_dir() and one.name[0] not in "._")
         hint = (
@@ -166,23 +166,23 @@ def _is_path(name: str) -> bool:
     return "/" in name or name.startswith(".")
 
 
-def _layer(folder: Path, faults: list[CrewFault]) -> Layer:
+def _read_layer(folder: Path, faults: list[CrewFault]) -> Layer:
     path = folder / NAME
     root = yaml_root(path, faults, hint="put patterns in single quotes") if path.exists() else None
     without: dict[str, int] = {}
-    if (node := _keys(root).get("without")) is not None:
+    if (node := _index_keys(root).get("without")) is not None:
         items: list[Any] = node.value if isinstance(node, yaml.SequenceNode) else []
         if not items or not all(isinstance(one, yaml.ScalarNode) for one in items):
             faults.append(CrewFault(path, node.start_mark.line + 1, "without takes a list of names: [reviewer]"))
-        elif "extends" not in _keys(root):
+        elif "extends" not in _index_keys(root):
             faults.append(CrewFault(path, node.start_mark.line + 1, "without leaves out of what extends names; add it"))
         else:
             without = {str(one.value): one.start_mark.line + 1 for one in items}
     return Layer(folder, root, without)
 
 
-def _wish(layer: Layer, faults: list[CrewFault]) -> tuple[str, int] | None:
-    node = _keys(layer.root).get("extends")
+def _read_extends(layer: Layer, faults: list[CrewFault]) -> tuple[str, int] | None:
+    node = _index_keys(layer.root).get("extends")
     if node is None:
         return None
     line = node.start_mark.line + 1
@@ -192,5 +192,5 @@ def _wish(layer: Layer, faults: list[CrewFault]) -> tuple[str, int] | None:
     return str(node.value).strip(), line
 
 
-def _keys(root: yaml.Node | None) -> dict[str, yaml.Node]:
+def _index_keys(root: yaml.Node | None) -> dict[str, yaml.Node]:
     return {str(key.value): value for key, value in root.value} if isinstance(root, yaml.MappingNode) else {}

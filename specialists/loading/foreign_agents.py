@@ -57,10 +57,10 @@ def translate_foreign_agent(page: Page, tools: Mapping[str, Tool], skills: Colle
         return page
     kept = [] if page.unclear else page.faults
     own = replace(page, values={}, faults=kept, warnings=[], lines=dict(page.lines))
-    model, tier = _tier(own, values)
-    mapped = _tools(own, values, tools)
+    model, tier = _choose_tier(own, values)
+    mapped = _map_tools(own, values, tools)
     own.values = {
-        "name": _name(str(values.get("name") or page.path.stem), page.path.stem),
+        "name": _make_name(str(values.get("name") or page.path.stem), page.path.stem),
         "description": in_short(str(values.get("description") or ""), DESCRIPTION_LIMIT),
         "tools": list(dict.fromkeys(mapped.values())),
         "model": tier,
@@ -89,7 +89,7 @@ def _is_bare(values: Mapping[str, Any]) -> bool:
     return not ours and {"name", "description"} <= set(values) <= {*_OURS, *_HARMLESS, "model", "maxTurns"}
 
 
-def _name(given: str, stem: str) -> str:
+def _make_name(given: str, stem: str) -> str:
     """Return a name of ours for theirs: if that is too long, the one of the file, else what can be made of it."""
     names = [_NO_NAME.sub("-", one.strip().lower()).strip("-") for one in (given, stem)]
     return next((one for one in names if NAME.fullmatch(one)), names[0])
@@ -102,7 +102,7 @@ def _read_names(values: Mapping[str, Any], key: str) -> list[str]:
     return [name for one in names if (name := str(one).strip())]
 
 
-def _tier(page: Page, values: Mapping[str, Any]) -> tuple[str, Tier]:
+def _choose_tier(page: Page, values: Mapping[str, Any]) -> tuple[str, Tier]:
     model = str(values.get("model") or "")
     if not model:
         return "no model", "balanced"
@@ -113,7 +113,7 @@ def _tier(page: Page, values: Mapping[str, Any]) -> tuple[str, Tier]:
     return f"model {model}", "balanced"
 
 
-def _tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, str]:
+def _map_tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, str]:
     """Return their names of the tools that it gets, each with ours; what is left out is a warning each."""
     if "tools" not in values:
         page.warn("it names no tools, which means all of them in Claude Code and none here; name those it needs")

@@ -63,7 +63,7 @@ def _load(points: list[EntryPoint], settings: ToolSettings, faults: list[CrewFau
 
 
 def _read(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) -> Toolkit | None:
-    path = _file(point)
+    path = _find_file(point)
     origin = "" if _is_own(point) else _name_package(point)
 
     def fault(text: str, line: int = 0) -> None:
@@ -84,7 +84,7 @@ def _name_package(point: EntryPoint) -> str:
     return f"the package {point.dist.name if point.dist is not None else point.module}"
 
 
-def _file(point: EntryPoint) -> Path:
+def _find_file(point: EntryPoint) -> Path:
     """Return the file that an entry point names, as far as it can be told without running it."""
     try:
         spec = find_spec(point.module)

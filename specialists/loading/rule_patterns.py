@@ -61,10 +61,10 @@ class _Reader:
     at: int = 0
 
     def alternatives(self, depth: int) -> tuple[str, int]:
-        safe, ways = self._sequence(depth)
-        while self._next() == "|":
+        safe, ways = self._parse_alternative(depth)
+        while self._next_character() == "|":
             self.at += 1
-            other, more = self._sequence(depth)
+            other, more = self._parse_alternative(depth)
             safe, ways = f"{safe}|{other}", ways + more
         if depth == 0 and self.at < len(self.text):
             raise BadPattern(
@@ -72,17 +72,17 @@ class _Reader:
             )
         return safe, ways
 
-    def _sequence(self, depth: int) -> tuple[str, int]:
+    def _parse_alternative(self, depth: int) -> tuple[str, int]:
         safe, ways = "", 1
-        while self.at < len(self.text) and self._next() not in "|)":
-            if self._next() == "(":
-                atom, more = self._group(depth)
-                repeat = self._repeat()
+        while self.at < len(self.text) and self._next_character() not in "|)":
+            if self._next_character() == "(":
+                atom, more = self._parse_group(depth)
+                repeat = self._parse_repetition()
                 if repeat not in {None, (0, 1)}:
                     raise BadPattern("a group may not be repeated; write it out, or repeat one character or class")
             else:
-                atom, more = self._atom(), 1
-                repeat = self._repeat()
+                atom, more = self._parse_atom(), 1
+                repeat = self._parse_repetition()
             safe, ways = safe + atom, ways * more
             if repeat is not None:
                 if atom in _NO_WIDTH:
@@ -91,22 +91,22 @@ class _Reader:
                 safe, ways = safe + f"{{{low},{high}}}", ways * (high - low + 1)
         return safe, ways
 
-    def _group(self, depth: int) -> tuple[str, int]:
+    def _parse_group(self, depth: int) -> tuple[str, int]:
         self.at += 1
         if self.text.startswith("?:", self.at):
             self.at += 2
-        elif self._next() == "?":
+        elif self._next_character() == "?":
             raise BadPattern("look-around, names and flags are not allowed; use (?:...) or (...)")
         if depth >= 5:
             raise BadPattern("groups lie more than 5 deep")
         safe, ways = self.alternatives(depth + 1)
-        if self._next() != ")":
+        if self._next_character() != ")":
             raise BadPattern("a group is not closed")
         self.at += 1
         return f"(?:{safe})", ways
 
-    def _atom(self) -> str:
-        if self._next() in {"^", "$"}:
+    def _parse_atom(self) -> str:
+        if self._next_character() in {"^", "$"}:
             self.at += 1
             return self.text[self.at - 1]
         found = _ATOM.match(self.text, self.at)
@@ -115,7 +115,7 @@ class _Reader:
         self.at = found.end()
         return found[0]
 
-    def _repeat(self) -> tuple[int, int] | None:
+    def _parse_repetition(self) -> tuple[int, int] | None:
         found = _REPEAT.match(self.text, self.at)
         if found is None:
             return None
@@ -130,5 +130,5 @@ class _Reader:
             raise BadPattern(f"a repeat goes from few to many, at most {REACH}")
         return low, high
 
-    def _next(self) -> str:
+    def _next_character(self) -> str:
         return self.text[self.at] if self.at < len(self.text) else ""

@@ -42,13 +42,13 @@ def read(folder: Path) -> tuple[dict[str, Skill], tuple[CrewFault, ...]]:
         for path in sorted((folder / place).iterdir())[:MOST]:
             if path.name not in skills and (path / FILE).is_file():
                 page = frontmatter.read(path / FILE)
-                skill = _skill(page, path)
+                skill = _make_skill(page, path)
                 warnings += page.faults
                 skills |= {skill.name: skill} if skill is not None else {}
     return skills, tuple(warnings)
 
 
-def _skill(page: Page, folder: Path) -> Skill | None:
+def _make_skill(page: Page, folder: Path) -> Skill | None:
     if page.unclear:
         page.faults.clear()
         page.values = read_plainly(

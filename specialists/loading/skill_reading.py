@@ -44,10 +44,10 @@ class _Shelf:
         """Read a skill, or a file that it names; start: the character to go on from."""
         skill = next((one for one in self.skills if one.name == arguments.name), None)
         if skill is None:
-            return ToolOutcome(f"There is no skill {arguments.name!r}. Yours: {self._names()}.", failed=True)
+            return ToolOutcome(f"There is no skill {arguments.name!r}. Yours: {self._join_names()}.", failed=True)
         return await asyncio.to_thread(_read, skill, arguments.file or FILE, arguments.start)
 
-    def _names(self) -> str:
+    def _join_names(self) -> str:
         return ", ".join(one.name for one in self.skills)
 
 
@@ -56,7 +56,7 @@ def _read(skill: Skill, name: str, start: int) -> ToolOutcome:
     try:
         path = (folder / name).resolve()
         if not path.is_relative_to(folder) or not path.is_file():
-            there = ", ".join(_files(folder)) or FILE
+            there = ", ".join(_list_files(folder)) or FILE
             return ToolOutcome(f"The skill {skill.name} has no file {name!r}. It has: {there}.", failed=True)
         with path.open("rb") as file:
             data = file.read(BYTES)
@@ -68,12 +68,12 @@ def _read(skill: Skill, name: str, start: int) -> ToolOutcome:
     part = text[start : start + PART]
     left = len(text) - start - len(part)
     more = f"\n[{left:,} characters follow: start={start + len(part)}]" if left > 0 else ""
-    others = [one for one in _files(folder) if one != FILE] if name == FILE and not start else []
+    others = [one for one in _list_files(folder) if one != FILE] if name == FILE and not start else []
     beside = f"\n[Files of this skill: {', '.join(others)}]" if others else ""
     return ToolOutcome(f"{part}{more}{beside}")
 
 
-def _files(folder: Path) -> list[str]:
+def _list_files(folder: Path) -> list[str]:
     """List the files of a skill by their paths inside it, as far as they are listed."""
     found = []
     for path in _walk_files(folder):

@@ -46,7 +46,7 @@ def read(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple
     place = folder / FOLDER
     if not place.is_dir():
         return ()
-    package = _package(place)
+    package = _make_package(place)
     return tuple(
         toolkit
         for path in sorted(place.glob("*.py"))
@@ -135,7 +135,7 @@ def _collect_tools(values: Iterable[Any], into: Toolkit, fault: Callable[[str, i
     return replace(into, tools=tuple(tools), lines={**lines, **into.lines})
 
 
-def _package(folder: Path) -> str:
+def _make_package(folder: Path) -> str:
     """Make the folder a package, anew for each reading, so that its files find each other (`from ._words import X`)."""
     name = _PACKAGE + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     for known in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
@@ -181,13 +181,13 @@ def in_time(imports: Callable[[], _T], file: str = "", deed: str = "is imported"
     thread.join(IMPORT_SECONDS)
     if raised:
         text = f"it raises {_describe_error(raised[0])} when it {deed}; fix it, or remove it"
-        raise Unfit(text, _line(raised[0], file))
+        raise Unfit(text, _find_error_line(raised[0], file))
     if not done:
         raise Unfit(f"it {deed} in more than {IMPORT_SECONDS:g} s; do such work when a function is called")
     return done[0]
 
 
-def _line(error: BaseException, file: str) -> int:
+def _find_error_line(error: BaseException, file: str) -> int:
     """Find the line of a file at which an error came up; 0 if it is not in the file."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno or 0

@@ -26,17 +26,17 @@ class ServerArguments(RootModel[dict[str, JsonValue]]):
     schema_checked: ClassVar[Mapping[str, Any]] = {}
 
     @model_validator(mode="after")
-    def _by_schema(self) -> Self:
+    def _check_against_schema(self) -> Self:
         try:
             text = json.dumps(self.root, sort_keys=True, ensure_ascii=False, allow_nan=False)
             text.encode()
         except ValueError:
-            raise _wrong("they hold a number or a character that JSON cannot carry") from None
+            raise _schema_error("they hold a number or a character that JSON cannot carry") from None
         if len(text) > LARGEST:
-            raise _wrong(f"they have {len(text):,} characters, and at most {LARGEST:,} are sent")
+            raise _schema_error(f"they have {len(text):,} characters, and at most {LARGEST:,} are sent")
         found = faults(type(self).schema_checked, self.root)
         if found:
-            raise _wrong("; ".join(found))
+            raise _schema_error("; ".join(found))
         self.root = json.loads(text)
         return self
 
@@ -50,7 +50,7 @@ class ServerArguments(RootModel[dict[str, JsonValue]]):
         return iter(self.root.items())
 
 
-def _wrong(text: str) -> PydanticCustomError:
+def _schema_error(text: str) -> PydanticCustomError:
     return PydanticCustomError("by_schema", "{text}", {"text": visible(text)})
 
 
@@ -72,7 +72,7 @@ def faults(schema: Mapping[str, Any], arguments: Any) -> tuple[str, ...]:
     from referencing import Registry  # noqa: PLC0415 - the same
     from referencing.exceptions import Unresolvable  # noqa: PLC0415 - the same
 
-    counted, spent = _counting()
+    counted, spent = _make_limited_validator()
     found: list[str] = []
     try:
         # The empty registry keeps it from fetching anything.
@@ -93,7 +93,7 @@ class _Spent(Exception):
     """A check has taken all of its steps."""
 
 
-def _counting() -> tuple[Any, type[Exception]]:
+def _make_limited_validator() -> tuple[Any, type[Exception]]:
     """Make a validator that stops after `MOST_STEPS` keywords."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - only for a call
 

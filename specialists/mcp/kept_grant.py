@@ -56,27 +56,29 @@ async def request_grant(place: TokenPlace, data: dict[str, str], server: str, no
     from mcp.client.auth import OAuthFlowError  # noqa: PLC0415 - heavy
     from mcp.client.auth.utils import handle_token_response_scopes  # noqa: PLC0415 - heavy
 
-    form, headers = _as_client(place, {**data, "client_id": place.client_id, "resource": place.resource}, server)
+    form, headers = _add_client_fields(
+        place, {**data, "client_id": place.client_id, "resource": place.resource}, server
+    )
     answer = await ask(httpx2.Request("POST", place.endpoint, data=form, headers=headers), server)
     if answer.status_code in (400, 401, 403):
-        raise GrantRefused(f"The server did not accept it ({_code(answer)}).")
+        raise GrantRefused(f"The server did not accept it ({_error_code(answer)}).")
     if answer.status_code not in (200, 201):
         raise SignInFailed(f"The authorization server answered {answer.status_code}.")
     try:
         token = await handle_token_response_scopes(answer)
     except (OAuthFlowError, ValueError):
         raise SignInFailed("The authorization server gave no token.") from None
-    return _grant(token, place, now, before=data.get("refresh_token", ""))
+    return _make_grant(token, place, now, before=data.get("refresh_token", ""))
 
 
-def _grant(token: OAuthToken, place: TokenPlace, now: float, *, before: str) -> Grant:
+def _make_grant(token: OAuthToken, place: TokenPlace, now: float, *, before: str) -> Grant:
     if not token.access_token.isascii() or not token.access_token.isprintable() or " " in token.access_token:
         raise SignInFailed("The authorization server gave no token.")
     until = now + token.expires_in if token.expires_in is not None else None
     return Grant(access=token.access_token, refresh=token.refresh_token or before, until=until, place=place)
 
 
-def _as_client(place: TokenPlace, form: dict[str, str], server: str) -> tuple[dict[str, str], dict[str, str]]:
+def _add_client_fields(place: TokenPlace, form: dict[str, str], server: str) -> tuple[dict[str, str], dict[str, str]]:
     """Add to a request for tokens who asks, as the SDK does."""
     from mcp.client.auth import OAuthTokenError  # noqa: PLC0415 - heavy
     from mcp.client.auth.oauth2 import OAuthContext  # noqa: PLC0415 - heavy
@@ -94,7 +96,7 @@ def _as_client(place: TokenPlace, form: dict[str, str], server: str) -> tuple[di
         ) from None
 
 
-def _code(answer: Any) -> str:
+def _error_code(answer: Any) -> str:
     """Return the code of an error, which is a word; never a text of the server's."""
     try:
         said = answer.json()
@@ -123,7 +125,7 @@ class KeptGrant:
             grant = Grant.model_validate_json(await kept.read(self._name) or "null")
         except ValidationError:
             return None
-        return grant if grant.refresh or not self._over(grant) else None
+        return grant if grant.refresh or not self._is_expired(grant) else None
 
     async def keep(self, kept: KeptSignIns, grant: Grant) -> None:
         """Keep tokens in place of those that were there."""
@@ -137,7 +139,7 @@ class KeptGrant:
         """
         async with self._renewing:
             grant = await self.read(kept)
-            if grant is None or not (self._over(grant) or grant.access == refused):
+            if grant is None or not (self._is_expired(grant) or grant.access == refused):
                 return grant.access if grant is not None else ""
             try:
                 renewed = await self._renew_grant(grant)
@@ -163,5 +165,5 @@ class KeptGrant:
         data = {"grant_type": "refresh_token", "refresh_token": grant.refresh}
         return await request_grant(grant.place, data, self._server, self._clock())
 
-    def _over(self, grant: Grant) -> bool:
+    def _is_expired(self, grant: Grant) -> bool:
         return grant.until is not None and self._clock() > grant.until - EARLY

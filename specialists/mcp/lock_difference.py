@@ -26,9 +26,9 @@ def difference(accepted: Sequence[LockedTool] | None, live: Sequence[LockedTool]
     changed, gone, new = changes(tuple(accepted or ()), tuple(live))
     lines: list[str] = []
     for name in new:
-        lines += [f"+ {plain(name)}{_hint(now[name])}", *_of_new(now[name])]
+        lines += [f"+ {plain(name)}{_render_hint(now[name])}", *_render_new_tool(now[name])]
     for name in changed:
-        lines += [f"~ {plain(name)}{_hint(now[name])}", *_of_changed(before[name], now[name])]
+        lines += [f"~ {plain(name)}{_render_hint(now[name])}", *_render_changed_tool(before[name], now[name])]
     return lines + [f"- {plain(name)} is gone" for name in gone]
 
 
@@ -38,38 +38,41 @@ def plain(text: str) -> str:
     return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}… ({len(text):,} characters)"
 
 
-def _hint(tool: LockedTool) -> str:
+def _render_hint(tool: LockedTool) -> str:
     if fault := unusable(tool):
         return f"  (cannot be used: {fault})"
     return "  (its server calls it read-only)" if tool.hinted_read_only else ""
 
 
-def _of_new(tool: LockedTool) -> list[str]:
+def _render_new_tool(tool: LockedTool) -> list[str]:
     lines = [f"    {plain(line)}" for line in tool.description.splitlines() if line.strip()]
-    return [*lines[:MOST_LINES], f"    takes: {plain(', '.join(map(_argument, _arguments(tool))) or 'nothing')}"]
+    return [
+        *lines[:MOST_LINES],
+        f"    takes: {plain(', '.join(map(_render_argument, _list_arguments(tool))) or 'nothing')}",
+    ]
 
 
-def _arguments(tool: LockedTool) -> list[tuple[str, Any, bool]]:
+def _list_arguments(tool: LockedTool) -> list[tuple[str, Any, bool]]:
     properties, needed = tool.schema.get("properties"), tool.schema.get("required")
     if not isinstance(properties, dict):
         return []
     return [(name, about, name in (needed if isinstance(needed, list) else ())) for name, about in properties.items()]
 
 
-def _argument(one: tuple[str, Any, bool]) -> str:
+def _render_argument(one: tuple[str, Any, bool]) -> str:
     name, about, needed = one
     kind = about.get("type", "any") if isinstance(about, dict) else "any"
     return f"{name} ({kind if isinstance(kind, str) else 'any'}{', needed' if needed else ''})"
 
 
-def _of_changed(before: LockedTool, now: LockedTool) -> list[str]:
-    found = difflib.unified_diff(_lines(before), _lines(now), "accepted", "now", lineterm="", n=1)
+def _render_changed_tool(before: LockedTool, now: LockedTool) -> list[str]:
+    found = difflib.unified_diff(_render_lines(before), _render_lines(now), "accepted", "now", lineterm="", n=1)
     lines = [f"    {plain(line)}" for line in list(found)[2:]]
     left = len(lines) - MOST_LINES
     return lines if left <= 0 else [*lines[:MOST_LINES], f"    … and {left} more lines"]
 
 
-def _lines(tool: LockedTool) -> list[str]:
+def _render_lines(tool: LockedTool) -> list[str]:
     """Write a tool out, a line of its description or its schema each."""
     rest = {key: value for key, value in tool.told.items() if key != "description"}
     written = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False)

@@ -42,22 +42,24 @@ async def discover(server: str) -> Authority:
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
     from mcp.shared.auth_utils import resource_url_from_server_url  # noqa: PLC0415 - heavy
 
-    refused = await ask(_knock(server), server)
+    refused = await ask(_make_probe_request(server), server)
     if refused.status_code not in (401, 403):
         raise SignInFailed(f"The server answers {refused.status_code} and asks nobody to sign in.")
     named = utils.extract_resource_metadata_from_www_auth(refused)
-    about = await _about(utils.build_protected_resource_metadata_discovery_urls(named, server), server)
+    about = await _fetch_resource_metadata(
+        utils.build_protected_resource_metadata_discovery_urls(named, server), server
+    )
     issuer = str(about.authorization_servers[0]) if about is not None else None
     urls = utils.build_oauth_authorization_server_metadata_discovery_urls(issuer, server)
     parts = urlsplit(server)
-    metadata = await _metadata(urls, issuer or f"{parts.scheme}://{parts.netloc}", server)
+    metadata = await _fetch_server_metadata(urls, issuer or f"{parts.scheme}://{parts.netloc}", server)
     check(metadata, server)
     wanted = utils.extract_scope_from_www_auth(refused)
     scope = utils.get_client_metadata_scopes(wanted, about, metadata, ["authorization_code", "refresh_token"])
     return Authority(metadata, str(about.resource) if about else resource_url_from_server_url(server), scope)
 
 
-def _knock(server: str) -> httpx2.Request:
+def _make_probe_request(server: str) -> httpx2.Request:
     """Make the request that a server refuses and says of where to sign in."""
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
@@ -65,7 +67,7 @@ def _knock(server: str) -> httpx2.Request:
     return httpx2.Request("POST", server, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=accepts)
 
 
-async def _about(urls: list[str], server: str) -> ProtectedResourceMetadata | None:
+async def _fetch_resource_metadata(urls: list[str], server: str) -> ProtectedResourceMetadata | None:
     """Read what the server says of itself; None if it says nothing, as older ones do."""
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
     from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url  # noqa: PLC0415 - heavy
@@ -77,12 +79,12 @@ async def _about(urls: list[str], server: str) -> ProtectedResourceMetadata | No
         if found is None:
             continue
         if not check_resource_allowed(resource_url_from_server_url(server), str(found.resource)):
-            raise SignInFailed(f"The server says that it is another one ({_short(str(found.resource))}).")
+            raise SignInFailed(f"The server says that it is another one ({_shorten_text(str(found.resource))}).")
         return found
     return None
 
 
-async def _metadata(urls: list[str], issuer: str, server: str) -> OAuthMetadata:
+async def _fetch_server_metadata(urls: list[str], issuer: str, server: str) -> OAuthMetadata:
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
 
     for url in urls:
@@ -92,7 +94,7 @@ async def _metadata(urls: list[str], issuer: str, server: str) -> OAuthMetadata:
         if found is not None:
             if not utils.issuers_match(str(found.issuer), issuer):
                 raise SignInFailed(
-                    f"The authorization server says that it is another one ({_short(str(found.issuer))})."
+                    f"The authorization server says that it is another one ({_shorten_text(str(found.issuer))})."
                 )
             return found
         if not goes_on:
@@ -104,12 +106,12 @@ def check(metadata: OAuthMetadata, server: str) -> None:
     """Raise SignInFailed for metadata that names an address which is not used, or that has no proof of who asks."""
     for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint):
         if url is not None and (fault := fault_of(str(url), server)):
-            raise SignInFailed(f"The server names an address that cannot be used: {_short(str(url))} {fault}.")
+            raise SignInFailed(f"The server names an address that cannot be used: {_shorten_text(str(url))} {fault}.")
     if _METHOD not in (metadata.code_challenge_methods_supported or ()):
         raise SignInFailed(
             "The authorization server does not offer PKCE (S256), so signing in there would not be safe."
         )
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return visible(text)[:120]

@@ -70,14 +70,14 @@ async def ask(request: httpx2.Request, server: str) -> httpx2.Response:
         raise SignInFailed(absent)
     try:
         async with asyncio.timeout(SECONDS):
-            return await (_at_home(request) if at_home else _elsewhere(request))
+            return await (_request_local(request) if at_home else _request_guarded(request))
     except TimeoutError:
         raise SignInFailed(f"{urlsplit(url).hostname} did not answer within {SECONDS:g} seconds.") from None
     except httpx2.HTTPError as error:
-        raise SignInFailed(_unreachable(url, error)) from None
+        raise SignInFailed(_describe_unreachable(url, error)) from None
 
 
-async def _at_home(request: httpx2.Request) -> httpx2.Response:
+async def _request_local(request: httpx2.Request) -> httpx2.Response:
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
     client = client_for(str(request.url), httpx2.AsyncClient, timeout=SECONDS, follow_redirects=False)
@@ -85,14 +85,14 @@ async def _at_home(request: httpx2.Request) -> httpx2.Response:
     async with client:
         response = await client.send(request, stream=True)
         try:
-            return _whole(
+            return _make_response(
                 response.status_code, response.headers, await _read_bounded_body(response.aiter_raw()), request
             )
         finally:
             await response.aclose()
 
 
-async def _elsewhere(request: httpx2.Request) -> httpx2.Response:
+async def _request_guarded(request: httpx2.Request) -> httpx2.Response:
     await load("httpx", "ssrfguard.httpx")
     import httpx  # noqa: PLC0415 - only a sign-in pays for it
     from ssrfguard import SSRFGuardError  # noqa: PLC0415 - the same
@@ -105,20 +105,20 @@ async def _elsewhere(request: httpx2.Request) -> httpx2.Response:
             open_guarded_client(url, FetchSettings(timeout=SECONDS)) as client,
             client.stream(request.method, url, headers=headers, content=request.content) as response,
         ):
-            return _whole(
+            return _make_response(
                 response.status_code, response.headers, await _read_bounded_body(response.aiter_raw()), request
             )
     except SSRFGuardError:
         raise SignInFailed(f"The server names an address that is not public: {url[:120]}. It is not asked.") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
-        raise SignInFailed(_unreachable(url, error)) from None
+        raise SignInFailed(_describe_unreachable(url, error)) from None
 
 
-def _unreachable(url: str, error: Exception) -> str:
+def _describe_unreachable(url: str, error: Exception) -> str:
     return f"{urlsplit(url).hostname} cannot be reached ({network_fault(error) or type(error).__name__})."
 
 
-def _whole(status: int, headers: Mapping[str, str], body: bytes, request: httpx2.Request) -> httpx2.Response:
+def _make_response(status: int, headers: Mapping[str, str], body: bytes, request: httpx2.Request) -> httpx2.Response:
     """Make the answer, read to its end; of its headers only what a sign-in goes by."""
     import httpx2  # noqa: PLC0415 - comes with the SDK
 

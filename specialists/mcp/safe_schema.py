@@ -66,17 +66,17 @@ def _fault_of_arguments(schema: Mapping[str, Any]) -> str:
 
 def build_validation_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema by which arguments are checked."""
-    return {**_without(dict(schema), _NOT_CHECKED), "type": "object"}
+    return {**_remove_keys(dict(schema), _NOT_CHECKED), "type": "object"}
 
 
-def _without(value: Any, names: frozenset[str], *, mapping: bool = False) -> Any:
+def _remove_keys(value: Any, names: frozenset[str], *, mapping: bool = False) -> Any:
     """Leave keys out at all levels. `mapping`: the keys of this level are names of the server's own."""
     if isinstance(value, list):
-        return [_without(one, names) for one in value]
+        return [_remove_keys(one, names) for one in value]
     if not isinstance(value, dict):
         return value
     return {
-        key: one if key in _VALUES and not mapping else _without(one, names, mapping=key in _MAPS and not mapping)
+        key: one if key in _VALUES and not mapping else _remove_keys(one, names, mapping=key in _MAPS and not mapping)
         for key, one in value.items()
         if mapping or key not in names
     }

@@ -109,7 +109,7 @@ def read(path: Path, env: Mapping[str, str]) -> ServerList:
     for name, said in servers.items():
         line = _line_of(text, name)
         try:
-            found.append(replace(_server(name, said, env), folder=path.parent, line=line))
+            found.append(replace(_read_server(name, said, env), folder=path.parent, line=line))
         except _Wrong as wrong:
             faults.append((line, f"the server {name[:40]!r}: {wrong}"))
     return ServerList(tuple(found), tuple(faults))
@@ -130,36 +130,36 @@ def _line_of(text: str, name: str) -> int:
     return text.count("\n", 0, at) + 1 if at >= 0 else 1
 
 
-def _server(name: str, said: Any, env: Mapping[str, str]) -> ServerConfig:
+def _read_server(name: str, said: Any, env: Mapping[str, str]) -> ServerConfig:
     if not _SERVER.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise _Wrong(f"its name must be letters and digits with single - or _, at most {_LONGEST_NAME}; rename it")
     if not isinstance(said, dict):
         raise _Wrong('it must be an object such as {"command": "...", "args": []}')
-    kind = _kind(said)
+    kind = _read_kind(said)
     for key in said:
         if key not in _KEYS[kind]:
             raise _Wrong(f"unknown key {str(key)[:40]!r}; the keys are {', '.join(_KEYS[kind])}")
-    read_only, local = _ours(said.get(OURS, {}))
+    read_only, local = _read_own_keys(said.get(OURS, {}))
     if kind == "http":
-        url = _fill_variables(_text(said, "url"), env)
+        url = _fill_variables(_read_text(said, "url"), env)
         if web_fault(url) or (parts := read_url(url, ("http", "https"))).user or parts.password:
             raise _Wrong("url must be an http or https address, without a name and password; those go into headers")
-        headers = _texts(said, "headers", env)
+        headers = _read_texts(said, "headers", env)
         oauth, client = _signing_in(said.get(OURS, {}), url, headers, env)
         reached = ServerConfig(name, "http", url=url, headers=headers, oauth=oauth, client=client)
         return replace(reached, read_only=read_only, local=local)
     if any(key in said.get(OURS, {}) for key in _SIGN_IN_KEYS):
         raise _Wrong("auth is for a server at a url; a program gets its token under env")
-    command, args = _fill_variables(_text(said, "command"), env), said.get("args", [])
+    command, args = _fill_variables(_read_text(said, "command"), env), said.get("args", [])
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
         raise _Wrong("args must be a list of texts")
     filled = tuple(_fill_variables(one, env) for one in args)
     if any("\0" in one for one in (command, *filled)):
         raise _Wrong("there is a NUL character in its command; take it out")
-    return ServerConfig(name, "stdio", command, filled, _texts(said, "env", env), read_only=read_only, local=local)
+    return ServerConfig(name, "stdio", command, filled, _read_texts(said, "env", env), read_only=read_only, local=local)
 
 
-def _kind(said: dict[str, Any]) -> Literal["stdio", "http"]:
+def _read_kind(said: dict[str, Any]) -> Literal["stdio", "http"]:
     kind = said.get("type", "http" if "url" in said else "stdio")
     if kind == "sse":
         raise _Wrong(
@@ -172,7 +172,7 @@ def _kind(said: dict[str, Any]) -> Literal["stdio", "http"]:
     return "http" if kind == "http" else "stdio"
 
 
-def _ours(said: Any) -> tuple[frozenset[str], bool]:
+def _read_own_keys(said: Any) -> tuple[frozenset[str], bool]:
     if not isinstance(said, dict) or any(key not in _OUR_KEYS + _SIGN_IN_KEYS for key in said):
         keys = ", ".join(_OUR_KEYS + _SIGN_IN_KEYS)
         raise _Wrong(f'"{OURS}" takes {keys}: {{"readOnly": ["TOOL"], "local": true}}')
@@ -189,7 +189,9 @@ def _signing_in(
 ) -> tuple[bool, tuple[str, str]]:
     """Read if people sign in, and as which client of the authorization server."""
     auth = said.get("auth")
-    client = (_fill_variables(_text(said, key), env) if key in said else "" for key in ("clientId", "clientSecret"))
+    client = (
+        _fill_variables(_read_text(said, key), env) if key in said else "" for key in ("clientId", "clientSecret")
+    )
     found = (next(client), next(client))
     if auth is None:
         if any(found):
@@ -205,14 +207,14 @@ def _signing_in(
     return True, found
 
 
-def _text(said: dict[str, Any], key: str) -> str:
+def _read_text(said: dict[str, Any], key: str) -> str:
     value = said.get(key)
     if not isinstance(value, str) or not value.strip():
         raise _Wrong(f"{key} is missing; it must be a text")
     return value
 
 
-def _texts(said: dict[str, Any], key: str, env: Mapping[str, str]) -> dict[str, str]:
+def _read_texts(said: dict[str, Any], key: str, env: Mapping[str, str]) -> dict[str, str]:
     value = said.get(key, {})
     if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
         raise _Wrong(f"{key} must be an object of texts")
@@ -233,7 +235,7 @@ def _fill_variables(text: str, env: Mapping[str, str]) -> str:
         if env.get(name):
             return env[name]
         if env.get(f"{name}_FILE"):
-            return _secret(f"{name}_FILE", Path(env[f"{name}_FILE"]).expanduser())
+            return _read_secret_file(f"{name}_FILE", Path(env[f"{name}_FILE"]).expanduser())
         if default is None:
             raise _Wrong(f"the variable {name} is not set; set it, or write ${{{name}:-a default}}")
         return default
@@ -241,7 +243,7 @@ def _fill_variables(text: str, env: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, text)
 
 
-def _secret(name: str, path: Path) -> str:
+def _read_secret_file(name: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:

@@ -150,7 +150,7 @@ class ServerConnection:
             return TimeoutError(f"no answer came within {longest:g} seconds")
         if code == _CLOSED:
             self._over.set()
-            return NoAnswer(self._fault() or "the server ended in the middle of it")
+            return NoAnswer(self._find_fault() or "the server ended in the middle of it")
         if self._status == _FORGOTTEN and message == _SESSION_OVER:
             # A server that was restarted knows no session, and has done nothing.
             self._closing = True
@@ -200,9 +200,9 @@ class ServerConnection:
             if task is not None and task.cancelling():
                 raise
             # Some of the SDK's transports cancel us when they break: nobody has asked us to stop.
-            self._broke(ready, "the connection broke")
+            self._fail_connection(ready, "the connection broke")
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - not hidden: it is told in words
-            self._broke(ready, _reason(error))
+            self._fail_connection(ready, _describe_cause(error))
         finally:
             over.set()
             if not ready.done():
@@ -214,7 +214,7 @@ class ServerConnection:
 
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(CONNECTING):
-                transport = await self._transport(stack, over)
+                transport = await self._open_transport(stack, over)
                 sieve = ToolSieve()
                 client = await stack.enter_async_context(
                     Client(sieve.around(transport), read_timeout_seconds=CALLING, cache=None)
@@ -225,9 +225,9 @@ class ServerConnection:
             ready.set_result(client)
             await over.wait()
             if not self._closing:
-                self._broke(ready, "the server ended")
+                self._fail_connection(ready, "the server ended")
 
-    async def _transport(self, stack: contextlib.AsyncExitStack, over: asyncio.Event) -> Any:
+    async def _open_transport(self, stack: contextlib.AsyncExitStack, over: asyncio.Event) -> Any:
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it quotes servers; what matters we say ourselves
         self._status, self._flood = 0, ""
         if self.config.kind == "stdio":
@@ -257,7 +257,7 @@ class ServerConnection:
             except (MCPError, ValidationError, RecursionError) as error:
                 if number == 1:
                     raise
-                broken[f"(page {number} of its list)"] = f"it cannot be read: {_words(error)}"
+                broken[f"(page {number} of its list)"] = f"it cannot be read: {_error_words(error)}"
                 break
             for tool in page.tools:
                 told = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
@@ -281,10 +281,10 @@ class ServerConnection:
         self._flood = words
         self._over.set()
 
-    def _broke(self, ready: asyncio.Future[Client], why: str) -> None:
+    def _fail_connection(self, ready: asyncio.Future[Client], why: str) -> None:
         """Note a failure, so that the next try waits."""
         logged_out = self._status == _LOGGED_OUT
-        self._why = self._fault() or (self._sign_in_words if logged_out else why)
+        self._why = self._find_fault() or (self._sign_in_words if logged_out else why)
         if not (logged_out and self.sign_in is not None):  # it is there, and once somebody signed in it works
             self._failures += 1
             self._not_before = self._clock() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
@@ -294,7 +294,7 @@ class ServerConnection:
     def _sign_in_words(self) -> str:
         return SIGN_IN if self.sign_in is None else SIGN_IN_AGAIN
 
-    def _fault(self) -> str:
+    def _find_fault(self) -> str:
         return self._flood or (self._pipe.fault if self._pipe is not None else "")
 
     async def _while_connected(self, work: Coroutine[Any, Any, _T], longest: float) -> _T:
@@ -320,15 +320,15 @@ class ServerConnection:
             await asyncio.gather(task, return_exceptions=True)
 
 
-def _words(error: BaseException) -> str:
+def _error_words(error: BaseException) -> str:
     return " ".join(visible(str(error)).split())[:200]
 
 
-def _reason(error: BaseException) -> str:
+def _describe_cause(error: BaseException) -> str:
     """Word why a server could not be reached, from the first cause; without its own text where that is long."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    words = _words(error)
+    words = _error_words(error)
     if isinstance(error, FileNotFoundError):
         return f"the program {error.filename} is not there; install it, or give its whole path as command"
     if isinstance(error, PermissionError):

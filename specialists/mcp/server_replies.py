@@ -67,7 +67,7 @@ def _read_part(part: Any, found: _Read) -> None:
     if part.type == "text":
         found.texts.append(part.text[: MOST_READ + 1])
     elif part.type == "image":
-        picture = _picture(part.data)
+        picture = _decode_picture(part.data)
         if picture is None or len(found.pictures) == MOST_PICTURES:
             found.texts.append(f"[a picture ({_visible_name(part.mime_type)}) that is not shown]")
         else:
@@ -86,7 +86,7 @@ def _visible_name(value: object) -> str:
     return " ".join(visible(str(value)[:_LONGEST_NAME]).split()) or "no name"
 
 
-def _picture(data: str) -> tuple[str, str, bytes] | None:
+def _decode_picture(data: str) -> tuple[str, str, bytes] | None:
     """Return a picture's ending, media type and bytes; None if it is none by its first bytes."""
     try:
         picture = base64.b64decode(data, validate=True)

@@ -101,7 +101,7 @@ class ServerSignIn:
         from mcp.client.auth import PKCEParameters  # noqa: PLC0415 - heavy
 
         authority = await discover(self._config.url)
-        place = await self._place(authority, lands)
+        place = await self._register_client_place(authority, lands)
         proof, state = PKCEParameters.generate(), secrets.token_urlsafe(32)
         asked = {
             "response_type": "code",
@@ -133,7 +133,7 @@ class ServerSignIn:
 
     async def finish(self, kept: KeptSignIns, user: str, landed: str, lands: str = LANDS) -> None:
         """Check the address on which a browser ended, and have its code exchanged, once. Raises SignInFailed."""
-        said = _said_in(landed, lands)
+        said = _parse_landing(landed, lands)
         name = _name_of(said.get("state", ""))
         self._check(await kept.read(name), user, said, lands)
         pending = self._check(await kept.take(name), user, said, lands)  # from here on nobody else can use it
@@ -168,7 +168,7 @@ class ServerSignIn:
             raise SignInFailed("That address is not from the page that the link leads to: open the link again.")
         return pending
 
-    async def _place(self, authority: Authority, lands: str) -> TokenPlace:
+    async def _register_client_place(self, authority: Authority, lands: str) -> TokenPlace:
         """Make ourselves known to the authorization server, unless somebody did so by hand."""
         endpoint, resource = str(authority.metadata.token_endpoint), authority.resource
         own, secret = self._config.client
@@ -267,7 +267,7 @@ async def pending_of(kept: KeptSignIns, query: str) -> Pending | None:
         return None
 
 
-def _said_in(landed: str, lands: str) -> dict[str, str]:
+def _parse_landing(landed: str, lands: str) -> dict[str, str]:
     """Read the address on which a browser ended: what stands in its query, each name once. Raises SignInFailed."""
     text = landed.strip().strip("<>").strip()
     if not text.startswith(f"{lands}?"):

@@ -203,22 +203,22 @@ class _Served:
             "read" if reads else "write",
             arguments_by(self.locked.schema),
             self._run,
-            what=None if reads else self._what,
-            target=None if reads else self._target,
-            sends=None if self.config.local else self._sends,
+            what=None if reads else self._describe_call,
+            target=None if reads else self._find_target,
+            sends=None if self.config.local else self._list_sent,
             description=describe_tool(self.locked),
             parameters=shown_schema.schema_for_models(self.locked.schema),
             signs_in=self.connection.sign_in,
         )
 
     async def _run(self, arguments: ServerArguments, workbench: Workbench) -> ToolOutcome:
-        name = self._named
+        name = self._visible_name
         if absent := missing("mcp", *MODULES):
             return ToolOutcome(absent, failed=True)
         try:
             answer = await self.connection.call(self.locked, dict(arguments.root))
         except Changed as change:
-            return ToolOutcome(self._refusal(change), failed=True)
+            return ToolOutcome(self._describe_refusal(change), failed=True)
         except NotReached as error:
             text = f"{name} was not called: the MCP server {self.config.name} cannot be reached: {error}."
             return ToolOutcome(f"{text} Go on without it, and say so.", failed=True)
@@ -226,13 +226,13 @@ class _Served:
             head = server_replies.UNTRUSTED.format(server=self.config.name)
             return ToolOutcome(f"The server refused {name}.\n{head}\n{str(error)[:1000]}", failed=True)
         except (TimeoutError, ConnectionError) as error:
-            if self._writes:
+            if self._is_writing:
                 raise
             text = f"{name} of the MCP server {self.config.name} gave no answer: {error or 'it took too long'}."
             return ToolOutcome(text, failed=True)
         return await server_replies.outcome_of(answer, self.config.name, name, workbench)
 
-    def _refusal(self, change: Changed) -> str:
+    def _describe_refusal(self, change: Changed) -> str:
         """Say why a call is not made."""
         what = (
             "is no longer there"
@@ -240,28 +240,28 @@ class _Served:
             else "has changed since it was accepted: its server describes it differently"
         )
         see = f"Whoever runs the bot can see what changed with `leadhand mcp accept {self.config.name}`."
-        return f"{self._named} was not called: it {what}. {see} Go on without it, and say so."
+        return f"{self._visible_name} was not called: it {what}. {see} Go on without it, and say so."
 
     @property
-    def _writes(self) -> bool:
+    def _is_writing(self) -> bool:
         return self.locked.name not in self.config.read_only
 
     @property
-    def _named(self) -> str:
+    def _visible_name(self) -> str:
         return " ".join(visible(self.locked.name).split())[:60]
 
-    def _what(self, arguments: ServerArguments) -> str:
+    def _describe_call(self, arguments: ServerArguments) -> str:
         values = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)[:60]}" for key, value in arguments)
-        return f"{self._named}({values}) on the MCP server {self.config.name}"
+        return f"{self._visible_name}({values}) on the MCP server {self.config.name}"
 
-    def _target(self, arguments: ServerArguments) -> str:
+    def _find_target(self, arguments: ServerArguments) -> str:
         del arguments
         return self.config.reaches
 
-    def _sends(self, arguments: ServerArguments) -> Sent:
+    def _list_sent(self, arguments: ServerArguments) -> Sent:
         text = json.dumps(arguments.root, ensure_ascii=False)
         # What no window could show whole is not asked about, so that nobody approves what they cannot read.
-        return Sent(self.config.reaches, f"{self._named} {text}", in_arguments=len(text) <= MOST_ASKED)
+        return Sent(self.config.reaches, f"{self._visible_name} {text}", in_arguments=len(text) <= MOST_ASKED)
 
 
 def weight(tools: Iterable[LockedTool]) -> int:

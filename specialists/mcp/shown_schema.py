@@ -52,13 +52,13 @@ class _Builder:
             value = read(schema.get(key))
             if value is not None:
                 built[key] = value
-        return built | self._inside(schema, depth + 1)
+        return built | self._build_part(schema, depth + 1)
 
-    def _inside(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    def _build_part(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         built: dict[str, Any] = {}
         properties = schema.get("properties")
         if isinstance(properties, Mapping):
-            built["properties"] = self._properties(properties, depth)
+            built["properties"] = self._build_properties(properties, depth)
             needed = schema.get("required")
             named = [one for one in built["properties"] if isinstance(needed, list) and one in needed]
             if named:
@@ -73,7 +73,7 @@ class _Builder:
                 built[key] = [self.part(one, depth) for one in schema[key][:MOST_VALUES]]
         return built
 
-    def _properties(self, properties: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    def _build_properties(self, properties: Mapping[str, Any], depth: int) -> dict[str, Any]:
         if depth > 1:
             return {visible(name): self.part(one, depth) for name, one in properties.items()}
         # Of a tool's own arguments each has its share, so that one leaves room for the others.
@@ -97,35 +97,35 @@ class _Builder:
         return found
 
 
-def _type(value: Any) -> Any:
+def _clean_type(value: Any) -> Any:
     if isinstance(value, list):
         kinds = [one for one in value if isinstance(one, str) and one in _KINDS]
         return kinds or None
     return value if isinstance(value, str) and value in _KINDS else None
 
 
-def _text(value: Any) -> str | None:
+def _clean_text(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
     text = " ".join(visible(value).split())
     return (text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…") or None
 
 
-def _value(value: Any) -> Any:
+def _clean_value(value: Any) -> Any:
     """Return a plain value; None for what is none, and for a text that is long or hides something."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST_TEXT and visible(value) == value else None
     return value if isinstance(value, bool | int | float) else None
 
 
-def _values(value: Any) -> list[Any] | None:
+def _clean_values(value: Any) -> list[Any] | None:
     if not isinstance(value, list) or not 0 < len(value) <= MOST_VALUES:
         return None
-    fit = [one for one in value if one is None or _value(one) is not None]
+    fit = [one for one in value if one is None or _clean_value(one) is not None]
     return fit if len(fit) == len(value) else None
 
 
-def _number(value: Any) -> float | int | None:
+def _clean_number(value: Any) -> float | int | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -134,11 +134,11 @@ def _count(value: Any) -> int | None:
 
 
 _PLAIN: Mapping[str, Callable[[Any], Any]] = {
-    "type": _type,
-    "description": _text,
-    "enum": _values,
-    "const": _value,
-    "default": _value,
+    "type": _clean_type,
+    "description": _clean_text,
+    "enum": _clean_values,
+    "const": _clean_value,
+    "default": _clean_value,
     **dict.fromkeys(_COUNTS, _count),
-    **dict.fromkeys(_BOUNDS, _number),
+    **dict.fromkeys(_BOUNDS, _clean_number),
 }

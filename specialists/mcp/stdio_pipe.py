@@ -92,7 +92,7 @@ class StdioPipe:
         finally:
             for stream in (received, sent):
                 stream.close()
-            await asyncio.shield(asyncio.ensure_future(_end(process, tasks)))
+            await asyncio.shield(asyncio.ensure_future(_end_process(process, tasks)))
             for stream in (to_us, to_server):
                 stream.close()
 
@@ -105,7 +105,7 @@ class StdioPipe:
         meter = FloodMeter()
         with to_us, contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             try:
-                while line := await _line(process):
+                while line := await _read_line(process):
                     meter.message(len(line))
                     try:
                         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -141,7 +141,7 @@ def _deep_message(line: bytes) -> Any:
         return None
 
 
-async def _line(process: asyncio.subprocess.Process) -> bytes:
+async def _read_line(process: asyncio.subprocess.Process) -> bytes:
     """Read a line; empty at the end of all. Raises Flood for one that is too long."""
     if process.stdout is None:
         raise RuntimeError("the server was started without pipes")
@@ -174,7 +174,7 @@ async def _write(
         to_us.close()
 
 
-async def _end(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
+async def _end_process(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
     """End the server and all that it started: its input ends, it is told to end, it is killed."""
     tasks[0].cancel()
     tasks[1].cancel()
@@ -182,12 +182,12 @@ async def _end(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[Non
         process.stdin.close()
     for name in (None, signal.SIGTERM):
         if name is not None:
-            _signal(process, name)
+            _send_signal(process, name)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 await _wait_for_exit(process)
                 break
-    _signal(process, signal.SIGKILL)  # also what it left behind in its group
+    _send_signal(process, signal.SIGKILL)  # also what it left behind in its group
     await _wait_for_exit(process)
     for task in tasks:
         task.cancel()
@@ -202,6 +202,6 @@ async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
         await asyncio.sleep(0.01)
 
 
-def _signal(process: asyncio.subprocess.Process, name: signal.Signals) -> None:
+def _send_signal(process: asyncio.subprocess.Process, name: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, name)

@@ -125,7 +125,7 @@ def read(path: Path) -> ToolLock:
         raise LockFault(f"it has more than {LARGEST // 1024 // 1024} MB; {again}")
     try:
         said = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
-        servers = {str(name): tuple(_tool(one) for one in tools) for name, tools in said["servers"].items()}
+        servers = {str(name): tuple(_parse_tool(one) for one in tools) for name, tools in said["servers"].items()}
     except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise LockFault(f"it was changed by hand or damaged, so nobody knows what was accepted; {again}") from None
     if said.get("version") != _VERSION:
@@ -133,7 +133,7 @@ def read(path: Path) -> ToolLock:
     return ToolLock(servers)
 
 
-def _tool(said: Any) -> LockedTool:
+def _parse_tool(said: Any) -> LockedTool:
     tool = LockedTool({key: value for key, value in said.items() if key != "sha256"})
     if not isinstance(tool.told["name"], str) or said["sha256"] != tool.digest:
         raise ValueError
@@ -174,9 +174,9 @@ class _Readable(yaml.SafeDumper):
         return True
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = '"' if visible(text) != text or "\r" in text else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Readable.add_representer(str, _text)
+_Readable.add_representer(str, _represent_text)

@@ -22,7 +22,7 @@ def network_fault(error: BaseException) -> str:
     Returns "" where the fault is neither a certificate nor the proxy. No address of a proxy is quoted, as it may hold a
     password.
     """
-    chain = tuple(_chain(error))
+    chain = tuple(_iterate_causes(error))
     for one in chain:
         if found := _CERTIFICATE.search(str(one)):
             return certificate_fault(found["why"])
@@ -54,7 +54,7 @@ def _proxy_fault(error: BaseException) -> str:
     return f"the proxy does not answer: look at HTTPS_PROXY ({PAGE})"
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
     """Give an error and what caused it, the first of a group."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

@@ -36,12 +36,12 @@ def proxy_for(url: str, env: Mapping[str, str] = os.environ) -> str | None:
     """
     parts = urlsplit(url)
     variable = _SCHEMES.get(parts.scheme)
-    named = variable and (_value(variable, env) or _value("ALL_PROXY", env))
+    named = variable and (_variable_value(variable, env) or _variable_value("ALL_PROXY", env))
     if not variable or not named or not parts.hostname:
         return None
-    if _is_exempt(parts.hostname, parts.port or _PORTS[parts.scheme], _value(NO_PROXY, env)):
+    if _is_exempt(parts.hostname, parts.port or _PORTS[parts.scheme], _variable_value(NO_PROXY, env)):
         return None
-    return _proxy_address(named, variable if _value(variable, env) else "ALL_PROXY")
+    return _proxy_address(named, variable if _variable_value(variable, env) else "ALL_PROXY")
 
 
 def tls_context() -> ssl.SSLContext:
@@ -71,7 +71,7 @@ def setting_fault(env: Mapping[str, str]) -> str:
     """Return what is wrong with the proxies and the authorities of an environment, as a sentence; "" if nothing is."""
     try:
         for name in PROXIES:
-            if value := _value(name, env):
+            if value := _variable_value(name, env):
                 _proxy_address(value, name)
     except NetworkSettingError as error:
         return str(error)
@@ -89,7 +89,7 @@ def proxy_password(env: Mapping[str, str]) -> set[str]:
     found = set()
     for name in PROXIES:
         try:
-            found.add(urlsplit(_with_scheme(_value(name, env))).password or "")
+            found.add(urlsplit(_add_scheme(_variable_value(name, env))).password or "")
         except ValueError:
             continue
     return found - {""}
@@ -108,12 +108,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _value(name: str, env: Mapping[str, str]) -> str:
+def _variable_value(name: str, env: Mapping[str, str]) -> str:
     """Return the value of a variable, which may be written in small letters, as curl wants it."""
     return (env.get(name.lower()) or env.get(name) or "").strip()
 
 
-def _with_scheme(value: str) -> str:
+def _add_scheme(value: str) -> str:
     return value if "://" in value else f"http://{value}"
 
 
@@ -121,7 +121,7 @@ def _with_scheme(value: str) -> str:
 def _proxy_address(value: str, name: str) -> str:
     takes = f"{name} takes the address of an HTTP proxy: http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"
     try:
-        parts = urlsplit(_with_scheme(value))
+        parts = urlsplit(_add_scheme(value))
         port = parts.port
     except ValueError:
         raise NetworkSettingError(f"{takes}. Percent-encode what is special in the password.") from None
@@ -129,10 +129,10 @@ def _proxy_address(value: str, name: str) -> str:
         raise NetworkSettingError(f"{takes}; {parts.scheme}:// is not supported.")
     if not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
         raise NetworkSettingError(f"{takes}. Percent-encode what is special in the password.")
-    return _rebuilt(parts, port or _PORTS[parts.scheme])
+    return _rebuild_url(parts, port or _PORTS[parts.scheme])
 
 
-def _rebuilt(parts: SplitResult, port: int) -> str:
+def _rebuild_url(parts: SplitResult, port: int) -> str:
     user, at, _ = parts.netloc.rpartition("@")
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{user}{at}{host}:{port}"
@@ -146,10 +146,10 @@ def _is_exempt(host: str, port: int, no_proxy: str) -> bool:
     """
     if is_loopback(host):
         return True
-    return any(_covers(entry.strip().lower(), host.lower().rstrip("."), port) for entry in no_proxy.split(","))
+    return any(_covers_host(entry.strip().lower(), host.lower().rstrip("."), port) for entry in no_proxy.split(","))
 
 
-def _covers(entry: str, host: str, port: int) -> bool:
+def _covers_host(entry: str, host: str, port: int) -> bool:
     if entry in {"", "*"}:
         return entry == "*"
     try:
@@ -158,7 +158,7 @@ def _covers(entry: str, host: str, port: int) -> bool:
         pass
     name, colon, only = entry.rpartition(":")
     if colon and only.isdecimal() and (name.endswith("]") or ":" not in name):
-        return int(only) == port and _covers(name, host, port)
+        return int(only) == port and _covers_host(name, host, port)
     name = entry.removeprefix("*").lstrip(".").rstrip(".")
     return bool(name) and (host == name or host.endswith(f".{name}"))
 

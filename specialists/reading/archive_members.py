@@ -36,7 +36,7 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
     """
     del name
     with open_zip(data, "ZIP archive") as archive:
-        members = [member for member in archive.infolist() if not member.is_dir() and not _noise(member.filename)]
+        members = [member for member in archive.infolist() if not member.is_dir() and not _is_noise(member.filename)]
         if not members:
             raise Unreadable("is an empty archive; pack the files again and attach that")
         locked = [member for member in members if member.flag_bits & 1]
@@ -47,7 +47,9 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
         contents.say(f"[{len(members):,} files]\n")
         allowance = Allowance(contents)
         for member in members:
-            listed = _list_member(member, contents) if len(contents.outline) < _MOST_LISTED else _said_name(member)
+            listed = (
+                _list_member(member, contents) if len(contents.outline) < _MOST_LISTED else _decode_member_name(member)
+            )
             if not member.flag_bits & 1:
                 _unpack(archive, member, listed, contents, allowance)
         if len(members) > _MOST_LISTED:
@@ -68,7 +70,7 @@ def unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) 
 
 
 def _list_member(member: zipfile.ZipInfo, contents: Contents) -> str:
-    name = _said_name(member)
+    name = _decode_member_name(member)
     contents.section(name)
     contents.say(f"{name} ({member.file_size:,} bytes)\n")
     return name
@@ -91,11 +93,11 @@ def _unpack(
         allowance.take(Blob(name, media_type_of(name), data))
 
 
-def _noise(name: str) -> bool:
+def _is_noise(name: str) -> bool:
     return name.startswith(_NOISE[0]) or name.rpartition("/")[2] in _NOISE
 
 
-def _said_name(member: zipfile.ZipInfo) -> str:
+def _decode_member_name(member: zipfile.ZipInfo) -> str:
     """Give the name as its maker wrote it: many write UTF-8, or their own encoding, without saying so."""
     name = member.filename
     if not name.isascii() and not member.flag_bits & 0x800:

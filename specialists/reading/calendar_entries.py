@@ -42,20 +42,22 @@ def read_calendar(data: bytes, name: str, contents: Contents) -> None:
 def _say_entry(number: int, kind: str, lines: list[str], contents: Contents) -> None:
     values = {line.partition(":")[0].partition(";")[0].upper(): line.partition(":")[2] for line in reversed(lines)}
     start = values.get("DTSTART") or values.get("DUE") or ""
-    title = _plain(values.get("SUMMARY", "")) or kind
-    contents.section(f"entry {number}: {title[:70]}{', ' + _date(start) if start else ''}")
+    title = _unescape_value(values.get("SUMMARY", "")) or kind
+    contents.section(f"entry {number}: {title[:70]}{', ' + _format_date(start) if start else ''}")
     contents.say(f"[entry {number}]\n")
     for line in lines:
         head, _, value = line.partition(":")
         if "ENCODING=BASE64" in head.upper() and len(value) > _LONGEST_BYTES:
             contents.gap("files attached to its entries are not read")
             value = "(a file)"
-        shown = _date(value) if head.upper().startswith(("DT", "DUE", "RECURRENCE-ID")) else _plain(value)
+        shown = (
+            _format_date(value) if head.upper().startswith(("DT", "DUE", "RECURRENCE-ID")) else _unescape_value(value)
+        )
         contents.say(f"{head}: {shown}\n")
     contents.say("\n")
 
 
-def _date(value: str) -> str:
+def _format_date(value: str) -> str:
     """Write `20260102T030405Z` as `2026-01-02 03:04 UTC`."""
     found = _DATE.fullmatch(value.strip())
     if not found:
@@ -64,5 +66,5 @@ def _date(value: str) -> str:
     return f"{found[1]}-{found[2]}-{found[3]}{time}{' UTC' if found[6] else ''}"
 
 
-def _plain(value: str) -> str:
+def _unescape_value(value: str) -> str:
     return re.sub(r"\\([,;\\nN])", lambda found: "\n" if found[1] in "nN" else found[1], value).strip()

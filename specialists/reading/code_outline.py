@@ -49,7 +49,7 @@ _LONGEST_LINE = 500
 def code_places(text: str, ending: str) -> list[tuple[int, str]] | None:
     """List the lines (from 1) where functions, classes and their like begin. None if it is no code by its ending."""
     if ending in _PYTHON:
-        return _python(text)
+        return _outline_python(text)
     patterns = _NAMES_OF.get(ending)
     if patterns is None:
         return None
@@ -62,7 +62,7 @@ def code_places(text: str, ending: str) -> list[tuple[int, str]] | None:
     return places
 
 
-def _python(text: str) -> list[tuple[int, str]]:
+def _outline_python(text: str) -> list[tuple[int, str]]:
     warnings.simplefilter("ignore")
     try:
         tree = ast.parse(text)

@@ -79,7 +79,7 @@ class _Page(HTMLParser):
         elif tag == "br":
             self.end_line()
         else:
-            self._inline(tag, dict(attrs))
+            self._open_inline(tag, dict(attrs))
 
     def _mark(self) -> str:
         """Give what stands before an item: its number, in a list that has them."""
@@ -102,7 +102,7 @@ class _Page(HTMLParser):
             self._line.append(" ")
         self._pre += tag == "pre"
 
-    def _inline(self, tag: str, attributes: dict[str, str | None]) -> None:
+    def _open_inline(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag == "a" and (found := _LINK.match(attributes.get("href") or "")):
             self._links.append((found[0][:_LONGEST_LINK], len(self._line)))
         elif tag in _STRUCK:

@@ -34,17 +34,17 @@ def read_mail(data: bytes, name: str, contents: Contents) -> None:
         message = message_from_bytes(data)
     except RecursionError:
         raise Unreadable("is a mail nested far too deeply; attach the text that matters") from None
-    if not any(_raw(message, header) for header in _SHOWN) and not message.is_multipart():
+    if not any(_list_raw_headers(message, header) for header in _SHOWN) and not message.is_multipart():
         raise Unreadable("is not a mail, although its name says so: it has no sender and no subject; attach it as text")
     contents.section("headers")
     for header in _SHOWN:
-        for value in _raw(message, header):
-            contents.say(f"{header}: {_readable(value)}\n")
+        for value in _list_raw_headers(message, header):
+            contents.say(f"{header}: {_decode_header(value)}\n")
     contents.say("\n")
-    body, attached = _parts(message, contents)
+    body, attached = _split_parts(message, contents)
     contents.section("message")
     for part in body:
-        _say(part, contents)
+        _add_part_text(part, contents)
     allowance = Allowance(contents)
     for number, part in enumerate(attached, start=1):
         _attach(part, number, contents, allowance)
@@ -53,7 +53,7 @@ def read_mail(data: bytes, name: str, contents: Contents) -> None:
         contents.gap("it has no text and no attachment")
 
 
-def _parts(message: Message, contents: Contents) -> tuple[list[Message], list[Message]]:
+def _split_parts(message: Message, contents: Contents) -> tuple[list[Message], list[Message]]:
     """Tell the parts that are its words from those that are attached."""
     body: list[Message] = []
     attached: list[Message] = []
@@ -69,9 +69,9 @@ def _parts(message: Message, contents: Contents) -> tuple[list[Message], list[Me
         if kind == "message/rfc822":
             attached.append(part)
         elif kind == "multipart/alternative":
-            left += [(best, depth + 1) for best in _best(_children(part))]
+            left += [(best, depth + 1) for best in _choose_alternatives(_list_children(part))]
         elif part.is_multipart():
-            left += [(child, depth + 1) for child in reversed(_children(part))]
+            left += [(child, depth + 1) for child in reversed(_list_children(part))]
         elif kind in ("text/plain", "text/html") and not _is_file(part):
             body.append(part)
         else:
@@ -79,14 +79,14 @@ def _parts(message: Message, contents: Contents) -> tuple[list[Message], list[Me
     return body, attached
 
 
-def _children(part: Message) -> list[Message]:
+def _list_children(part: Message) -> list[Message]:
     payload = part.get_payload()
     return [child for child in payload if isinstance(child, Message)] if isinstance(payload, list) else []
 
 
-def _best(children: list[Message]) -> list[Message]:
+def _choose_alternatives(children: list[Message]) -> list[Message]:
     """Of several forms of one text take the plain one, unless it is empty; what is no text goes along."""
-    plain = [child for child in children if child.get_content_type() == "text/plain" and _bytes(child).strip()]
+    plain = [child for child in children if child.get_content_type() == "text/plain" and _payload_bytes(child).strip()]
     others = [c for c in children if c.get_content_type() not in ("text/plain", "text/html", "text/x-amp-html")]
     if plain:
         return [*others[::-1], plain[0]] if not any(other.is_multipart() for other in others) else [plain[0], *others]
@@ -95,12 +95,12 @@ def _best(children: list[Message]) -> list[Message]:
 
 
 def _is_file(part: Message) -> bool:
-    return part.get_content_disposition() == "attachment" or bool(_name(part))
+    return part.get_content_disposition() == "attachment" or bool(_part_name(part))
 
 
-def _say(part: Message, contents: Contents) -> None:
+def _add_part_text(part: Message, contents: Contents) -> None:
     try:
-        read = decode_text(_bytes(part), charset=str(part.get_content_charset("") or ""))
+        read = decode_text(_payload_bytes(part), charset=str(part.get_content_charset("") or ""))
     except NoText:
         contents.gap("a part of its text is binary and not read")
         return
@@ -114,8 +114,8 @@ def _say(part: Message, contents: Contents) -> None:
 
 def _attach(part: Message, number: int, contents: Contents, allowance: Allowance) -> None:
     kind = part.get_content_type()
-    data = _inner_mail(part) if kind == "message/rfc822" else _as_said(part, _bytes(part))
-    name = _name(part) or f"attachment {number}{_ENDINGS.get(kind, '')}"
+    data = _inner_mail(part) if kind == "message/rfc822" else _attachment_bytes(part, _payload_bytes(part))
+    name = _part_name(part) or f"attachment {number}{_ENDINGS.get(kind, '')}"
     held = len(contents.inside)
     allowance.take(Blob(name, kind if kind != "application/octet-stream" else media_type_of(name), data))
     if len(contents.inside) > held:
@@ -123,7 +123,7 @@ def _attach(part: Message, number: int, contents: Contents, allowance: Allowance
         contents.say(f"[attachment: {contents.inside[-1].name}, {len(data):,} bytes]\n")
 
 
-def _as_said(part: Message, data: bytes) -> bytes:
+def _attachment_bytes(part: Message, data: bytes) -> bytes:
     """Give an attached text in UTF-8 if the mail says its encoding. Pages say it themselves."""
     charset = str(part.get_content_charset("") or "")
     if not charset or not part.get_content_type().startswith("text/") or part.get_content_type() == "text/html":
@@ -136,14 +136,14 @@ def _as_said(part: Message, data: bytes) -> bytes:
 
 
 def _inner_mail(part: Message) -> bytes:
-    children = _children(part)
+    children = _list_children(part)
     try:
-        return children[0].as_bytes() if children else _bytes(part)
+        return children[0].as_bytes() if children else _payload_bytes(part)
     except (RecursionError, ValueError, LookupError, TypeError, KeyError):
         return b""
 
 
-def _bytes(part: Message) -> bytes:
+def _payload_bytes(part: Message) -> bytes:
     try:
         payload = part.get_payload(decode=True)
     except (ValueError, LookupError, AssertionError):
@@ -151,21 +151,21 @@ def _bytes(part: Message) -> bytes:
     return payload if isinstance(payload, bytes) else b""
 
 
-def _name(part: Message) -> str:
+def _part_name(part: Message) -> str:
     try:
         said = part.get_param("filename", None, "content-disposition") or part.get_param("name", None, "content-type")
         name = collapse_rfc2231_value(said) if said else ""
     except (ValueError, LookupError, TypeError):
         return ""
-    return _readable(name)[:200]
+    return _decode_header(name)[:200]
 
 
-def _raw(message: Message, name: str) -> list[str]:
+def _list_raw_headers(message: Message, name: str) -> list[str]:
     """Give the headers of that name as they stand in the mail. Parsed ones have lost what is not ASCII."""
     return [str(value) for key, value in message.raw_items() if key.lower() == name.lower()]
 
 
-def _readable(value: str) -> str:
+def _decode_header(value: str) -> str:
     """Decode the encoded words of a header, and take out what is not there to be read."""
     raw = value[:_LONGEST_HEADER].encode("utf-8", errors="surrogateescape")
     text = called_in_bytes(raw, "cp1252")

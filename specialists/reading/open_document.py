@@ -17,7 +17,7 @@ _DEEPEST = 60
 def read_odt(data: bytes, name: str, contents: Contents) -> None:
     """Read an .odt: headings, paragraphs, lists, tables, notes."""
     del name
-    starts = _body(data, "text document", contents)
+    starts = _read_body(data, "text document", contents)
     if not contents.outline:
         step = step_for(len(starts))
         contents.outline = [(f"paragraph {index + 1}", starts[index]) for index in range(0, len(starts), step)]
@@ -26,10 +26,10 @@ def read_odt(data: bytes, name: str, contents: Contents) -> None:
 def read_odp(data: bytes, name: str, contents: Contents) -> None:
     """Read an .odp, slide by slide."""
     del name
-    _body(data, "presentation", contents)
+    _read_body(data, "presentation", contents)
 
 
-def _body(data: bytes, kind: str, contents: Contents) -> list[int]:
+def _read_body(data: bytes, kind: str, contents: Contents) -> list[int]:
     package = XmlPackage(data, f"OpenDocument {kind}")
     manifest, _ = package.optional("META-INF/manifest.xml")
     if manifest is not None and any(local(part) == "encryption-data" for part in manifest.iter()):
@@ -60,12 +60,12 @@ class _Reader:
         for block in parent:
             kind = local(block)
             if kind in _BLOCKS:
-                self._paragraph(block, mark)
+                self._add_paragraph(block, mark)
                 mark = " " * len(mark)
             elif kind == "page":
-                self._slide(block, depth)
+                self._add_slide(block, depth)
             elif kind == "table-row":
-                self._row(block)
+                self._add_row(block)
             elif kind == "list-item":
                 self.blocks(block, depth + 1, "  " * (mark.count(" ") // 2) + "- ")
             elif kind == "notes":
@@ -75,16 +75,16 @@ class _Reader:
                 self.pictures += kind == "image"
                 self.blocks(block, depth + 1, mark)
 
-    def _slide(self, page: ET.Element, depth: int) -> None:
+    def _add_slide(self, page: ET.Element, depth: int) -> None:
         self.slides += 1
         title = next((_text_in(part) for part in page if value_of(part, "class") == "title"), "")
         self.contents.section(f"slide {self.slides}{': ' + title if title else ''}")
         self.contents.say(f"\n[slide {self.slides}]\n")
         self.blocks(page, depth + 1)
 
-    def _paragraph(self, block: ET.Element, mark: str) -> None:
+    def _add_paragraph(self, block: ET.Element, mark: str) -> None:
         notes: list[str] = []
-        text = self._text(block, notes, 0).strip()
+        text = self._collect_text(block, notes, 0).strip()
         if text:
             level = value_of(block, "outline-level") if local(block) == "h" else ""
             hashes = "#" * min(int(level) if level.isdigit() else 1, 6) + " " if local(block) == "h" else mark
@@ -98,7 +98,7 @@ class _Reader:
             if local(frame) in ("frame", "custom-shape", "g"):
                 self.blocks(frame, 1)
 
-    def _text(self, element: ET.Element, notes: list[str], depth: int) -> str:
+    def _collect_text(self, element: ET.Element, notes: list[str], depth: int) -> str:
         pieces = [element.text or ""]
         for part in element if depth < _DEEPEST else ():
             kind = local(part)
@@ -110,18 +110,18 @@ class _Reader:
             elif kind in ("tab", "line-break"):
                 pieces.append("\t" if kind == "tab" else "\n")
             elif kind == "a":
-                pieces.append(self._link(part, notes, depth))
+                pieces.append(self._render_link(part, notes, depth))
             elif kind not in ("frame", "custom-shape", "g"):
-                pieces.append(self._text(part, notes, depth + 1))
+                pieces.append(self._collect_text(part, notes, depth + 1))
             pieces.append(part.tail or "")
         return "".join(pieces)
 
-    def _link(self, part: ET.Element, notes: list[str], depth: int) -> str:
-        words, address = self._text(part, notes, depth + 1), value_of(part, "href")
+    def _render_link(self, part: ET.Element, notes: list[str], depth: int) -> str:
+        words, address = self._collect_text(part, notes, depth + 1), value_of(part, "href")
         told = address.startswith(("http://", "https://", "mailto:")) and address not in words
         return f"{words} ({address.removeprefix('mailto:')})" if told else words
 
-    def _row(self, row: ET.Element) -> None:
+    def _add_row(self, row: ET.Element) -> None:
         cells = []
         for cell in row:
             if local(cell) in ("table-cell", "covered-table-cell"):

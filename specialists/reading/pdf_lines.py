@@ -36,15 +36,15 @@ def page_lines(page: Any) -> str:
     textpage = page.get_textpage()
     text: str = textpage.get_text_range(errors="replace")
     if len(text) == textpage.count_chars():  # else places in the text are not those of the characters
-        text = _with_columns(textpage, text)
+        text = _mark_columns(textpage, text)
     textpage.close()
     lines = (line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     # PDFium writes a hyphen at the end of a line as U+FFFE (or U+0002).
     return "\n".join(lines).strip("\n").replace("\ufffe\n", "").replace("\x02\n", "").replace("\ufffe", "-")
 
 
-def _with_columns(textpage: Any, text: str) -> str:
-    gaps = _gaps(textpage, text)
+def _mark_columns(textpage: Any, text: str) -> str:
+    gaps = _find_gaps(textpage, text)
     columns: dict[int, list[_Gap]] = defaultdict(list)
     for gap in gaps:
         if gap.width > _WIDE * gap.size:
@@ -57,7 +57,7 @@ def _with_columns(textpage: Any, text: str) -> str:
     return "".join(pieces) + text[done:]
 
 
-def _gaps(textpage: Any, text: str) -> list[_Gap]:
+def _find_gaps(textpage: Any, text: str) -> list[_Gap]:
     """Measure the spaces within lines, but for those after a bullet or the number of an item."""
     from pypdfium2 import raw  # noqa: PLC0415
 

@@ -77,10 +77,10 @@ def read_pdf(data: bytes, name: str, contents: Contents) -> None:
             document.init_forms()
         _read_pages(document, name, contents)
     except pdfium.PdfiumError as error:
-        raise Unreadable(_refusal(str(error))) from None
+        raise Unreadable(_describe_refusal(str(error))) from None
 
 
-def _refusal(error: str) -> str:
+def _describe_refusal(error: str) -> str:
     if "assword" in error:
         return "is protected by a password; save it without one and attach it again"
     if "ecurity" in error:
@@ -93,7 +93,7 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
     if not pages:
         raise Unreadable("is a PDF without a page; save it again and attach that")
     until = time.monotonic() + SECONDS
-    titles = _titles(document)
+    titles = _list_bookmarks(document)
     broken: list[int] = []
     unseen: list[int] = []
     empty = read = 0
@@ -107,10 +107,11 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
         if pages > _MOST_PAGES:
             contents.gap(f"only the first {_MOST_PAGES:,} of {pages:,} pages are read")
     if broken:
-        contents.gap(f"{_pages(broken)} broken and not read")
+        contents.gap(f"{_describe_pages(broken)} broken and not read")
     if unseen:
         contents.gap(
-            f"{_pages(unseen)} without text (scanned or drawn) and not read, as enough page pictures come before"
+            f"{_describe_pages(unseen)} without text (scanned or drawn) and not read, "
+            "as enough page pictures come before"
         )
     if empty + len(broken) == read:
         words = "has only broken pages" if broken else "has only blank pages"
@@ -118,7 +119,7 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
     _read_attachments(document, contents)
 
 
-def _titles(document: Any) -> dict[int, str]:
+def _list_bookmarks(document: Any) -> dict[int, str]:
     """List the bookmarks that lead to each page, by its index."""
     titles: dict[int, str] = {}
     for bookmark in islice(document.get_toc(), _MOST_BOOKMARKS):
@@ -153,7 +154,7 @@ def _read_page(
     contents.section(f"page {number}{': ' + title if title else ''}")
     fields = fields_of(page, document.formenv)
     if len(text) < _HARDLY_ANY or len(_UNMAPPED.findall(text)) * 5 > len(text):
-        kind = _seen_only(page, text)
+        kind = _find_unreadable_reason(page, text)
         if kind:
             text = "" if kind == "unmapped" else text
             if _add_page_picture(page, number, name, contents):
@@ -167,7 +168,7 @@ def _read_page(
     return nothing
 
 
-def _seen_only(page: Any, text: str) -> str:
+def _find_unreadable_reason(page: Any, text: str) -> str:
     """Say why the page has to be seen: letters without meaning, or a scan or drawing; "" if its text is all."""
     from pypdfium2 import raw  # noqa: PLC0415
 
@@ -208,7 +209,7 @@ def _read_attachments(document: Any, contents: Contents) -> None:
     allowance.settle()
 
 
-def _pages(numbers: list[int]) -> str:
+def _describe_pages(numbers: list[int]) -> str:
     """Word the numbers as ranges, with their verb: `page 3 is`, `pages 3-5, 8 are`."""
     ranges: list[list[int]] = []
     for number in numbers:

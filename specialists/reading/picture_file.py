@@ -62,7 +62,7 @@ def _open_picture(data: bytes) -> tuple[Any, str, int]:
         image: Image.Image = Image.open(io.BytesIO(data), formats=_FORMATS)
         width, height = image.size
         if width * height > _MOST_PIXELS:
-            raise Unreadable(_too_large(width, height))
+            raise Unreadable(_describe_excess_size(width, height))
         kind, frames = image.format, getattr(image, "n_frames", 1)
         turned = image.getexif().get(_ORIENTATION, 1) >= _SIDEWAYS
         width, height = (height, width) if turned else (width, height)
@@ -94,6 +94,6 @@ def compress_picture(image: Any) -> tuple[str, bytes]:
     return "image/jpeg", photo.getvalue()
 
 
-def _too_large(width: int, height: int) -> str:
+def _describe_excess_size(width: int, height: int) -> str:
     most = f"{_MOST_PIXELS // 1_000_000} million pixels"
     return f"has {width:,} x {height:,} pixels; scale it down to {most} or less and attach that"

@@ -79,9 +79,9 @@ def main() -> None:
     except MemoryError:
         told["fault"] = "is far larger inside than it looks. Attach the part that matters"
     except ModuleNotFoundError as error:
-        told["fault"] = _not_installed(error.name or "")
+        told["fault"] = _describe_missing_package(error.name or "")
     except Exception as error:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for one
-        told |= {"fault": _DAMAGED, "broke": f"{type(error).__name__} at {_place(error)}"}
+        told |= {"fault": _DAMAGED, "broke": f"{type(error).__name__} at {_find_error_place(error)}"}
     blobs = (
         []
         if told["fault"]
@@ -108,12 +108,12 @@ def _describe_blobs(blobs: list[Blob], what: str) -> list[dict[str, Any]]:
     return [{"what": what, "name": b.name, "media_type": b.media_type, "size": len(b.data)} for b in blobs]
 
 
-def _place(error: BaseException) -> str:
+def _find_error_place(error: BaseException) -> str:
     """Name the line of ours that an exception came through last: its text may quote the file, and is not told."""
     lines = [frame for frame in traceback.extract_tb(error.__traceback__) if "specialists" in frame.filename]
     return f"{Path(lines[-1].filename).name}:{lines[-1].lineno}" if lines else "nowhere"
 
 
-def _not_installed(module: str) -> str:
+def _describe_missing_package(module: str) -> str:
     package = module.partition(".")[0]
     return f"cannot be read here: {package} is missing. {remedy(_EXTRA_OF.get(package, 'files'))}"

@@ -33,7 +33,7 @@ def read_workbook(data: bytes, name: str, contents: Contents) -> None:
     del name
     from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415
 
-    names = {sheet.title: sheet.names for sheet in _sheets(workbook_sheets, data)}
+    names = {sheet.title: sheet.names for sheet in _read_sheets(workbook_sheets, data)}
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = book.sheet_names
@@ -56,14 +56,14 @@ def read_spreadsheet_xml(data: bytes, name: str, contents: Contents) -> None:
         Unreadable: it is damaged, or every sheet is empty.
     """
     del name
-    sheets = _sheets(spreadsheet_sheets, data)
+    sheets = _read_sheets(spreadsheet_sheets, data)
     if not sheets:
         raise Unreadable("is a damaged or empty workbook; open it, save it again as .xlsx and attach that")
     for sheet in sheets:
         _say_sheet(f"sheet {sheet.title}", [sheet.names, *sheet.rows], contents, sheet.names)
 
 
-def _sheets(read: Callable[[bytes], list[Sheet]], data: bytes) -> list[Sheet]:
+def _read_sheets(read: Callable[[bytes], list[Sheet]], data: bytes) -> list[Sheet]:
     """Read the sheets as the tools for tables do, which name the columns so; none if they cannot."""
     try:
         return read(data)
@@ -76,7 +76,7 @@ def read_delimited(data: bytes, name: str, contents: Contents) -> None:
     text = text_of(data, contents)
     lines = text.rstrip("\n").split("\n")
     head = "\n".join(lines[:_ROWS_SHOWN])[:_SNIFFED].encode(errors="replace")
-    sheets = _sheets(lambda data: delimited_sheets(data, PurePosixPath(name.lower()).suffix or ".csv"), head)
+    sheets = _read_sheets(lambda data: delimited_sheets(data, PurePosixPath(name.lower()).suffix or ".csv"), head)
     contents.section("columns " + _list_columns(sheets[0].names if sheets else [lines[0]]))
     shown, length = 0, 0
     for line in lines:

@@ -39,7 +39,7 @@ def read_pptx(data: bytes, name: str, contents: Contents) -> None:
             break
         try:
             before = contents.length
-            found = _slide(slide, number, contents)
+            found = _add_slide(slide, number, contents)
             bare = contents.length - before <= len(f"[slide {number}]\n\n")
             if found and not (bare and _add_slide_picture(found, f"{name} slide {number}", contents)):
                 pictures.append(number)
@@ -62,7 +62,7 @@ def _add_slide_picture(shapes: list[Any], name: str, contents: Contents) -> bool
     return True
 
 
-def _slide(slide: Any, number: int, contents: Contents) -> list[Any]:
+def _add_slide(slide: Any, number: int, contents: Contents) -> list[Any]:
     """Add a slide, and give its pictures."""
     pictures: list[Any] = []
     title = slide.shapes.title
@@ -72,7 +72,7 @@ def _slide(slide: Any, number: int, contents: Contents) -> list[Any]:
     contents.say(f"[slide {number}{hidden}]\n{f'# {words}' if words else ''}\n".replace("\n\n", "\n"))
     shapes = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
     for shape in sorted(shapes, key=lambda one: ((one.top or 0) // 200_000, one.left or 0)):
-        _shape(shape, contents, pictures, 0)
+        _add_shape(shape, contents, pictures, 0)
     if slide.has_notes_slide:
         notes = slide.notes_slide.notes_text_frame
         if notes is not None and notes.text.strip():
@@ -81,15 +81,15 @@ def _slide(slide: Any, number: int, contents: Contents) -> list[Any]:
     return pictures
 
 
-def _shape(shape: Any, contents: Contents, pictures: list[Any], depth: int) -> None:
+def _add_shape(shape: Any, contents: Contents, pictures: list[Any], depth: int) -> None:
     if hasattr(shape, "shapes") and depth < _DEEPEST:
         for one in shape.shapes:
-            _shape(one, contents, pictures, depth + 1)
+            _add_shape(one, contents, pictures, depth + 1)
     elif getattr(shape, "has_table", False) and shape.has_table:
         for row in shape.table.rows:
             contents.say(" | ".join(" ".join(cell.text.split()) for cell in row.cells) + "\n")
     elif getattr(shape, "has_chart", False) and shape.has_chart:
-        _chart(shape.chart, contents)
+        _add_chart(shape.chart, contents)
     elif shape.has_text_frame:
         for paragraph in shape.text_frame.paragraphs:
             if text := _clean("".join(run.text for run in paragraph.runs) or paragraph.text):
@@ -98,7 +98,7 @@ def _shape(shape: Any, contents: Contents, pictures: list[Any], depth: int) -> N
         pictures.append(shape)
 
 
-def _chart(chart: Any, contents: Contents) -> None:
+def _add_chart(chart: Any, contents: Contents) -> None:
     title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
     contents.say(f"[chart{': ' + _clean(title) if title else ''}]\n")
     for plot in chart.plots:

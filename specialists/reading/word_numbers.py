@@ -25,11 +25,11 @@ class Numbers:
         self._counts: dict[str, list[int | None]] = {}
         for part in numbering if numbering is not None else ():
             if local(part) == "abstractNum":
-                self._rules[value_of(part, "abstractNumId")] = _rules(part)
+                self._rules[value_of(part, "abstractNumId")] = _read_levels(part)
             elif local(part) == "num":
                 key = value_of(part, "numId")
                 self._list_of[key] = next((value_of(one, "val") for one in part if local(one) == "abstractNumId"), "")
-                self._restarts[key] = _restarts(part)
+                self._restarts[key] = _read_restarts(part)
 
     def next(self, instance: str, depth: int) -> str:
         """Give what stands before the next paragraph of a list, at that depth (0: outermost)."""
@@ -52,12 +52,14 @@ class Numbers:
         def counted(found: re.Match[str]) -> str:
             its_depth = int(found[1]) - 1
             its_kind, _, its_start = rules.get(its_depth, ("decimal", "", 1))
-            return _format_number(counts[its_depth] or its_start, its_kind if its_depth == depth else _outer(its_kind))
+            return _format_number(
+                counts[its_depth] or its_start, its_kind if its_depth == depth else _outer_kind(its_kind)
+            )
 
         return re.sub(r"%([1-9])", counted, pattern)
 
 
-def _rules(listed: ET.Element) -> dict[int, tuple[str, str, int]]:
+def _read_levels(listed: ET.Element) -> dict[int, tuple[str, str, int]]:
     """Read kind, pattern (`%1.%2`) and first number of each depth."""
     rules = {}
     for level in listed:
@@ -73,7 +75,7 @@ def _rules(listed: ET.Element) -> dict[int, tuple[str, str, int]]:
     return rules
 
 
-def _restarts(instance: ET.Element) -> dict[int, int]:
+def _read_restarts(instance: ET.Element) -> dict[int, int]:
     """Read with which number an instance begins anew, at each depth that it says."""
     found = {}
     for part in instance:
@@ -84,7 +86,7 @@ def _restarts(instance: ET.Element) -> dict[int, int]:
     return found
 
 
-def _outer(kind: str) -> str:
+def _outer_kind(kind: str) -> str:
     return "decimal" if kind == "bullet" else kind
 
 
@@ -93,12 +95,12 @@ def _format_number(number: int, kind: str) -> str:
         letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letter if kind == "lowerLetter" else letter.upper()
     if kind in ("lowerRoman", "upperRoman"):
-        roman = _roman(number)
+        roman = _format_roman(number)
         return roman if kind == "lowerRoman" else roman.upper()
     return f"{number:02d}" if kind == "decimalZero" else str(number)
 
 
-def _roman(number: int) -> str:
+def _format_roman(number: int) -> str:
     written = ""
     for worth, letters in _ROMAN:
         while number >= worth and len(written) < 30:

@@ -47,12 +47,12 @@ class _Word:
         numbering, broken_too = package.optional("word/numbering.xml")
         if broken or broken_too:
             contents.gap("its styles are damaged: headings and numbers may be missing")
-        self._levels, self._numbered = _styles(styles)
+        self._levels, self._numbered = _read_styles(styles)
         self._numbers = Numbers(numbering)
         self._paragraphs: list[int] = []
 
     def read(self, name: str) -> None:
-        self._blocks(self._body, 0)
+        self._add_blocks(self._body, 0)
         if not self._paragraphs and not self._add_pictures(name):
             raise Unreadable(
                 "is a Word document without text; scanned pages can be read as PDF or pictures, so attach them as those"
@@ -64,8 +64,8 @@ class _Word:
             ]
         for kind, target in self._targets.values():
             if kind in _NOTES:
-                self._notes(target, _NOTES[kind])
-        self._margins()
+                self._add_notes(target, _NOTES[kind])
+        self._add_margins()
         for gap in self._runs.gaps():
             self._contents.gap(gap)
 
@@ -80,22 +80,22 @@ class _Word:
                 self._contents.say(f"[picture {seen}]\n")
         return bool(seen)
 
-    def _blocks(self, parent: ET.Element, depth: int) -> None:
+    def _add_blocks(self, parent: ET.Element, depth: int) -> None:
         for block in parent:
             if self._contents.full or depth > _DEEPEST:
                 self._contents.gap("it is too long or nested too deep to be read whole: its end is missing")
                 return
             kind = local(block)
             if kind == "p":
-                self._paragraph(block)
+                self._add_paragraph(block)
             elif kind == "tbl":
-                self._table(block)
+                self._add_table(block)
             elif kind in _WRAPPERS:
-                self._blocks(block, depth + 1)
+                self._add_blocks(block, depth + 1)
 
-    def _paragraph(self, paragraph: ET.Element) -> None:
+    def _add_paragraph(self, paragraph: ET.Element) -> None:
         text, boxes = self._runs.text_of(paragraph)
-        level, number = self._place(paragraph)
+        level, number = self._find_heading_and_number(paragraph)
         line = f"{number} {text}".strip() if text.strip() else ""
         if line and level:
             self._contents.section(line)
@@ -104,27 +104,27 @@ class _Word:
             self._paragraphs.append(self._contents.length)
             self._contents.say(f"{line}\n")
         for box in boxes:
-            self._blocks(box, 1)
+            self._add_blocks(box, 1)
 
-    def _place(self, paragraph: ET.Element) -> tuple[int, str]:
+    def _find_heading_and_number(self, paragraph: ET.Element) -> tuple[int, str]:
         """Tell a heading's level (0: none), and the number or dot that Word shows before the paragraph."""
-        properties = _child(paragraph, "pPr")
-        style = value_of(_child(properties, "pStyle"), "val")
+        properties = _find_child(paragraph, "pPr")
+        style = value_of(_find_child(properties, "pStyle"), "val")
         level = self._levels.get(style, 0)
-        if outline := value_of(_child(properties, "outlineLvl"), "val"):
+        if outline := value_of(_find_child(properties, "outlineLvl"), "val"):
             level = int(outline) + 1 if outline in "012345" else level
-        numbered = _child(properties, "numPr")
-        instance = value_of(_child(numbered, "numId"), "val")
-        depth = value_of(_child(numbered, "ilvl"), "val")
+        numbered = _find_child(properties, "numPr")
+        instance = value_of(_find_child(numbered, "numId"), "val")
+        depth = value_of(_find_child(numbered, "ilvl"), "val")
         if not instance and style in self._numbered:
             instance, its_depth = self._numbered[style]
             depth = depth or its_depth
         return level, self._numbers.next(instance, int(depth) if depth.isdigit() else 0) if instance else ""
 
-    def _table(self, table: ET.Element) -> None:
-        for row in _inside(table, "tr"):
+    def _add_table(self, table: ET.Element) -> None:
+        for row in _list_parts_inside(table, "tr"):
             cells = []
-            for cell in _inside(row, "tc"):
+            for cell in _list_parts_inside(row, "tc"):
                 texts = [self._runs.text_of(paragraph)[0] for paragraph in cell.iter() if local(paragraph) == "p"]
                 cells.append(" ".join(" ".join(texts).split()))
             if any(cells):
@@ -132,7 +132,7 @@ class _Word:
                 self._contents.say(" | ".join(cells) + "\n")
         self._contents.say("\n")
 
-    def _notes(self, target: str, word: str) -> None:
+    def _add_notes(self, target: str, word: str) -> None:
         tree, broken = self._package.optional(target)
         if broken:
             self._contents.gap(f"its {word}s are damaged and not read")
@@ -146,7 +146,7 @@ class _Word:
                 self._contents.section(label)
                 self._contents.say(f"[{label}] {text}\n")
 
-    def _margins(self) -> None:
+    def _add_margins(self) -> None:
         seen = set()
         for kind, target in self._targets.values():
             tree, _ = self._package.optional(target) if kind in _HEADERS else (None, False)
@@ -159,33 +159,33 @@ class _Word:
                 self._contents.say(f"[{_HEADERS[kind]}] {text}\n")
 
 
-def _styles(styles: ET.Element | None) -> tuple[dict[str, int], dict[str, tuple[str, str]]]:
+def _read_styles(styles: ET.Element | None) -> tuple[dict[str, int], dict[str, tuple[str, str]]]:
     """List which styles are headings, by their level, and which are numbered, by instance and depth."""
     levels, numbered = {}, {}
     for style in styles if styles is not None else ():
-        key, name = value_of(style, "styleId"), value_of(_child(style, "name"), "val")
-        properties = _child(style, "pPr")
+        key, name = value_of(style, "styleId"), value_of(_find_child(style, "name"), "val")
+        properties = _find_child(style, "pPr")
         if found := _HEADING.match(name):
             levels[key] = int(found[1])
         elif name.lower() == "title":
             levels[key] = 1
-        elif (outline := value_of(_child(properties, "outlineLvl"), "val")) and outline in "012345":
+        elif (outline := value_of(_find_child(properties, "outlineLvl"), "val")) and outline in "012345":
             levels[key] = int(outline) + 1
-        if instance := value_of(_child(_child(properties, "numPr"), "numId"), "val"):
-            numbered[key] = (instance, value_of(_child(_child(properties, "numPr"), "ilvl"), "val"))
+        if instance := value_of(_find_child(_find_child(properties, "numPr"), "numId"), "val"):
+            numbered[key] = (instance, value_of(_find_child(_find_child(properties, "numPr"), "ilvl"), "val"))
     return levels, numbered
 
 
-def _child(element: ET.Element | None, name: str) -> ET.Element | None:
+def _find_child(element: ET.Element | None, name: str) -> ET.Element | None:
     return None if element is None else next((part for part in element if local(part) == name), None)
 
 
-def _inside(element: ET.Element, name: str) -> list[ET.Element]:
+def _list_parts_inside(element: ET.Element, name: str) -> list[ET.Element]:
     """List the rows of a table or the cells of a row, those in content controls and tracked ones included."""
     found = []
     for part in element:
         if local(part) == name:
             found.append(part)
         elif local(part) in _WRAPPERS:
-            found += _inside(part, name)
+            found += _list_parts_inside(part, name)
     return found

@@ -140,11 +140,11 @@ async def run_child(
     hide_once()
     began = False
     try:
-        async with asyncio.timeout(deadline), _place():
+        async with asyncio.timeout(deadline), _process_slots():
             began = True
-            async with _folder(given.files) as (folder, linked):
+            async with _make_child_folder(given.files) as (folder, linked):
                 places = {
-                    "reads": [*_python(), str(folder), *map(str, (*linked, *given.reads))],
+                    "reads": [*_list_python_paths(), str(folder), *map(str, (*linked, *given.reads))],
                     "writes": [str(folder / _WORK), *map(str, given.writes)],
                     "program": str(given.program or ""),
                 }
@@ -161,7 +161,7 @@ hide_once = functools.cache(hide_from_children)
 """Before there is a child, nobody reads what this process holds, such as the tokens in its environment."""
 
 
-def _place() -> asyncio.Semaphore:
+def _process_slots() -> asyncio.Semaphore:
     loop = asyncio.get_running_loop()
     return _PLACES.setdefault(loop, asyncio.Semaphore(at_once()))
 
@@ -183,7 +183,7 @@ async def _reply(
 
 
 @contextlib.asynccontextmanager
-async def _folder(files: Mapping[str, Path | bytes]) -> AsyncIterator[tuple[Path, list[Path]]]:
+async def _make_child_folder(files: Mapping[str, Path | bytes]) -> AsyncIterator[tuple[Path, list[Path]]]:
     """Make the folder of a child, with its files in one part and an empty one to work in; and remove it at the end.
 
     Gives the folder, and the files of other places that it leads to.
@@ -206,13 +206,13 @@ def _lay_out(files: Mapping[str, Path | bytes], folder: Path) -> list[Path]:
         elif source.is_dir():
             (folder / name).mkdir()
             for each in source.iterdir():
-                linked += _link(each.resolve(), folder / name / each.name)
+                linked += _link_file(each.resolve(), folder / name / each.name)
         else:
-            linked += _link(source.resolve(), folder / name)
+            linked += _link_file(source.resolve(), folder / name)
     return linked
 
 
-def _link(source: Path, name: Path) -> list[Path]:
+def _link_file(source: Path, name: Path) -> list[Path]:
     try:
         name.hardlink_to(source)
     except FileNotFoundError:
@@ -224,7 +224,7 @@ def _link(source: Path, name: Path) -> list[Path]:
 
 
 @functools.cache
-def _python() -> tuple[str, ...]:
+def _list_python_paths() -> tuple[str, ...]:
     """List what a Python that runs our modules has to read. Of a checkout only the packages."""
     checkout = (_ROOT / "pyproject.toml").exists()
     ours = [_ROOT / "specialists", _ROOT / "handoff"] if checkout else [_ROOT]
@@ -262,7 +262,7 @@ async def _exchange(process: asyncio.subprocess.Process, request: bytes, largest
     """Read all of stdout (None if it is longer than `largest` bytes) and the end of stderr."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise RuntimeError("the child was started without pipes")
-    errors = asyncio.ensure_future(_tail(process.stderr))
+    errors = asyncio.ensure_future(_read_tail(process.stderr))
     try:
         with contextlib.suppress(ConnectionError):  # it died before it read everything: its exit code says why
             process.stdin.write(request)
@@ -278,7 +278,7 @@ async def _exchange(process: asyncio.subprocess.Process, request: bytes, largest
         errors.cancel()
 
 
-async def _tail(stream: asyncio.StreamReader) -> bytes:
+async def _read_tail(stream: asyncio.StreamReader) -> bytes:
     tail = b""
     while piece := await stream.read(_PIECE):
         tail = (tail + piece)[-_STDERR_TAIL:]

@@ -134,54 +134,56 @@ def filter_calls(libc: ctypes.CDLL, *, programs: bool) -> bool:
     numbers = _MACHINES.get(platform.machine())
     if numbers is None or struct.calcsize("P") != 8:
         return False
-    code = _program(numbers, programs=programs)
+    code = _assemble_filter(numbers, programs=programs)
     held = ctypes.create_string_buffer(code, len(code))
     told = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(held)))
     return bool(libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, told, 0, 0) == 0)
 
 
-def _program(numbers: _Numbers, *, programs: bool) -> bytes:
+def _assemble_filter(numbers: _Numbers, *, programs: bool) -> bytes:
     """Write the filter. Each step either ends with a verdict or falls through to the next."""
     steps = [
-        _step(_LOAD, _MACHINE_AT),
-        _step(_EQUAL, numbers.machine, yes=1),
-        _step(_RETURN, _KILL),
-        _step(_LOAD, _NUMBER_AT),
+        _assemble_step(_LOAD, _MACHINE_AT),
+        _assemble_step(_EQUAL, numbers.machine, yes=1),
+        _assemble_step(_RETURN, _KILL),
+        _assemble_step(_LOAD, _NUMBER_AT),
     ]
     if numbers is _X86_64:
-        steps += [_step(_AT_LEAST, _X32, no=1), _refusal_step(errno.EPERM)]
+        steps += [_assemble_step(_AT_LEAST, _X32, no=1), _refusal_step(errno.EPERM)]
     refused = numbers.network + numbers.others + _EVERYWHERE
     refused += () if programs else numbers.programs + numbers.pairs
-    steps += [_step(_AT_LEAST, _UNKNOWN, no=1), _refusal_step(errno.ENOSYS)]
+    steps += [_assemble_step(_AT_LEAST, _UNKNOWN, no=1), _refusal_step(errno.ENOSYS)]
     for number in refused:
-        steps += [_step(_EQUAL, number, no=1), _refusal_step(errno.EPERM)]
-    steps += _only_if(numbers.tgkill, _EQUAL, os.getpid())
-    steps += _only_if(numbers.prlimit, _EQUAL, 0)
-    steps += _only_if(numbers.fcntl, _EQUAL, *_DESCRIPTOR_DEEDS, at=_SECOND_ARGUMENT_AT)
-    steps += _only_if(numbers.ioctl, _EQUAL, *_DESCRIPTOR_LOOKS, at=_SECOND_ARGUMENT_AT)
-    steps += _only_if(numbers.prctl, _EQUAL, *_OWN_DEEDS)
+        steps += [_assemble_step(_EQUAL, number, no=1), _refusal_step(errno.EPERM)]
+    steps += _assemble_test(numbers.tgkill, _EQUAL, os.getpid())
+    steps += _assemble_test(numbers.prlimit, _EQUAL, 0)
+    steps += _assemble_test(numbers.fcntl, _EQUAL, *_DESCRIPTOR_DEEDS, at=_SECOND_ARGUMENT_AT)
+    steps += _assemble_test(numbers.ioctl, _EQUAL, *_DESCRIPTOR_LOOKS, at=_SECOND_ARGUMENT_AT)
+    steps += _assemble_test(numbers.prctl, _EQUAL, *_OWN_DEEDS)
     if programs:
         # Who watches a program has a pair of sockets that lead to each other alone. Of other kinds than a stream each
         # could send anywhere.
-        steps += _only_if(numbers.pairs[0], _EQUAL, _STREAM, at=_SECOND_ARGUMENT_AT, bits=_KIND_OF_SOCKET)
+        steps += _assemble_test(numbers.pairs[0], _EQUAL, _STREAM, at=_SECOND_ARGUMENT_AT, bits=_KIND_OF_SOCKET)
     else:
         # With the answer that the call is unknown the C library makes its threads by the older one, whose flags show.
-        steps += [_step(_EQUAL, _CLONE3, no=1), _refusal_step(errno.ENOSYS)]
-        steps += _only_if(numbers.clone, _HAS_BIT, _CLONE_THREAD)
-    return b"".join([*steps, _step(_RETURN, _ALLOW)])
+        steps += [_assemble_step(_EQUAL, _CLONE3, no=1), _refusal_step(errno.ENOSYS)]
+        steps += _assemble_test(numbers.clone, _HAS_BIT, _CLONE_THREAD)
+    return b"".join([*steps, _assemble_step(_RETURN, _ALLOW)])
 
 
-def _only_if(number: int, test: int, *values: int, at: int = _FIRST_ARGUMENT_AT, bits: int = 0xFFFFFFFF) -> list[bytes]:
+def _assemble_test(
+    number: int, test: int, *values: int, at: int = _FIRST_ARGUMENT_AT, bits: int = 0xFFFFFFFF
+) -> list[bytes]:
     """Refuse a call unless these bits of an argument pass the test with one of the values."""
-    passes = [step for value in values for step in (_step(test, value, no=1), _step(_RETURN, _ALLOW))]
-    judged = [_step(_LOAD, at), _step(_AND, bits), *passes, _refusal_step(errno.EPERM)]
-    return [_step(_EQUAL, number, no=len(judged)), *judged]
+    passes = [step for value in values for step in (_assemble_step(test, value, no=1), _assemble_step(_RETURN, _ALLOW))]
+    judged = [_assemble_step(_LOAD, at), _assemble_step(_AND, bits), *passes, _refusal_step(errno.EPERM)]
+    return [_assemble_step(_EQUAL, number, no=len(judged)), *judged]
 
 
 def _refusal_step(code: int) -> bytes:
-    return _step(_RETURN, _ERRNO | code)
+    return _assemble_step(_RETURN, _ERRNO | code)
 
 
-def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
+def _assemble_step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
     """Write one instruction; `yes` and `no` are the instructions to leave out after a test."""
     return struct.pack("HBBI", code, yes, no, value)

@@ -35,37 +35,37 @@ def _list_reachable(request: dict[str, Any]) -> list[str]:
     loopback = struct.pack("=H", _INET) + struct.pack(">H", request["port"]) + bytes([127, 0, 0, 1]) + bytes(8)
     local = struct.pack("=H", _UNIX) + os.fsencode(request["socket"]) + b"\0"
     tried = {
-        "the network": _connects(libc, _INET, loopback),
-        "sockets of this machine": _connects(libc, _UNIX, local),
-        "the bot's environment": _reads(f"/proc/{request['parent']}/environ"),
-        "other files": _reads(request["file"]),
+        "the network": _can_connect(libc, _INET, loopback),
+        "sockets of this machine": _can_connect(libc, _UNIX, local),
+        "the bot's environment": _can_read(f"/proc/{request['parent']}/environ"),
+        "other files": _can_read(request["file"]),
         "the modes, owners and times of other files": libc.chmod(os.fsencode(request["file"]), 0o600) == 0,
         "other processes": libc.kill(request["parent"], 0) == 0,
-        "signals to other processes": _signals(libc, request["parent"]),
-        "other programs": _forks(libc),
+        "signals to other processes": _can_signal(libc, request["parent"]),
+        "other programs": _can_fork(libc),
     }
     return [what for what, reached in tried.items() if reached]
 
 
-def _connects(libc: ctypes.CDLL, family: int, address: bytes) -> bool:
+def _can_connect(libc: ctypes.CDLL, family: int, address: bytes) -> bool:
     door = libc.socket(family, _STREAM, 0)
     return bool(door >= 0 and libc.connect(door, ctypes.create_string_buffer(address, len(address)), len(address)) == 0)
 
 
-def _reads(path: str) -> bool:
+def _can_read(path: str) -> bool:
     with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - the shortest way
         return bool(file.read(1))
     return False
 
 
-def _signals(libc: ctypes.CDLL, process: int) -> bool:
+def _can_signal(libc: ctypes.CDLL, process: int) -> bool:
     """Return True if a process may be named to which the kernel sends a signal when something comes from a pipe."""
     kept_in = "landlock" in standing and landlock_version() >= SCOPES_SINCE
     end, _ = os.pipe()
     return not kept_in and libc.fcntl(end, _SET_OWNER, process) == 0
 
 
-def _forks(libc: ctypes.CDLL) -> bool:
+def _can_fork(libc: ctypes.CDLL) -> bool:
     process = int(libc.fork())
     if process == 0:
         os._exit(0)

@@ -53,7 +53,7 @@ def tool_of(function: Callable[..., Any], **more: Any) -> Tool:
     made = _Made(function, function.__name__, said.get("access", "read") == "write", *_read_parameters(function))
     fields: dict[str, Any] = {"access": said.get("access", "read"), "public": said.get("public", False)}
     if "sends_to" in said:
-        fields["sends"] = _sender(str(said["sends_to"]))
+        fields["sends"] = _make_sent_function(str(said["sends_to"]))
     return Tool(name=made.name, arguments=made.arguments, run=_make_tool_run(made, function), **{**fields, **more})
 
 
@@ -111,7 +111,7 @@ def _read_parameters(function: Callable[..., Any]) -> tuple[type[BaseModel], str
     return model, bench
 
 
-def _sender(service: str) -> Callable[[BaseModel], Sent]:
+def _make_sent_function(service: str) -> Callable[[BaseModel], Sent]:
     return lambda arguments: Sent(service, arguments.model_dump_json())
 
 
@@ -138,8 +138,8 @@ class _Made:
         except (Exception, SystemExit) as error:
             _log.warning("the tool %s raised", self.name, exc_info=True)
             if self.writing:  # it may have been carried out: `turns.write_calls` asks people
-                raise RuntimeError(_words(error)) from error
-            return ToolOutcome(f"{self.name} failed: {_words(error)}", failed=True)
+                raise RuntimeError(_error_words(error)) from error
+            return ToolOutcome(f"{self.name} failed: {_error_words(error)}", failed=True)
 
     async def _call_function(self, given: dict[str, Any]) -> ToolOutcome:
         if inspect.iscoroutinefunction(self.function):
@@ -152,7 +152,7 @@ class _Made:
                 value = self.function(**given)
                 return value if inspect.isawaitable(value) else self._make_outcome(value)
             except StopIteration as error:  # it would be lost between thread and loop
-                raise RuntimeError(_words(error)) from error
+                raise RuntimeError(_error_words(error)) from error
             finally:
                 self.places.release()
 
@@ -173,7 +173,7 @@ class _Made:
             return ToolOutcome(f"Done. {text}") if self.writing else ToolOutcome(text, failed=True)
 
 
-def _words(error: BaseException) -> str:
+def _error_words(error: BaseException) -> str:
     said = " ".join(str(error).split())
     words = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return words if len(words) <= ERROR_LIMIT else f"{words[: ERROR_LIMIT - 1]}…"

@@ -225,7 +225,7 @@ class Tool:
     def spec(self) -> ToolSpec:
         """The tool as a model sees it."""
         if self.parameters is not None:
-            return ToolSpec(self.name, self._told, dict(self.parameters))
+            return ToolSpec(self.name, self._model_description, dict(self.parameters))
         schema = self.arguments.model_json_schema()
         for name in _NOT_TOLD:
             schema.pop(name, None)
@@ -234,7 +234,7 @@ class Tool:
                 parameter.pop(name, None)
             if not parameter.get("default", True):
                 del parameter["default"]
-        return ToolSpec(self.name, self._told, schema)
+        return ToolSpec(self.name, self._model_description, schema)
 
     @property
     def only_queries(self) -> bool:
@@ -242,7 +242,7 @@ class Tool:
         return self.query == SQL and list(self.arguments.model_fields) == [SQL]
 
     @property
-    def _told(self) -> str:
+    def _model_description(self) -> str:
         return self.description or inspect.cleandoc(self.run.__doc__ or "")
 
     @property
@@ -266,16 +266,16 @@ class Tool:
             found.append("has sent_words and no sends: say whom the words go to")
         given = ("arguments", "workbench") if self.key == "none" else ("arguments", "workbench", "key")
         for name, work in (("run", self.run), ("look_up", self.look_up)):
-            if work is not None and not _takes(work, len(given)):
+            if work is not None and not _takes_arguments(work, len(given)):
                 found.append(f"must have a {name} that takes {', '.join(given)}")
         return tuple(found)
 
     def words(self, arguments: BaseModel) -> str:
         """Word what a call does, in a few words for people."""
         if self.what is not None:
-            return _short(self.what(arguments), _WORDS)
-        values = (f"{name}={_short(repr(value), _VALUE)}" for name, value in arguments)
-        return _short(f"{self.name}({', '.join(values)})", _WORDS)
+            return _shorten_line(self.what(arguments), _WORDS)
+        values = (f"{name}={_shorten_line(repr(value), _VALUE)}" for name, value in arguments)
+        return _shorten_line(f"{self.name}({', '.join(values)})", _WORDS)
 
 
 _NOT_TOLD = ("title", "description", "additionalProperties")
@@ -285,7 +285,7 @@ _WORDS = 200
 _VALUE = 60
 
 
-def _takes(work: Callable[..., Any], count: int) -> bool:
+def _takes_arguments(work: Callable[..., Any], count: int) -> bool:
     try:
         inspect.signature(work).bind(*range(count))
     except TypeError:
@@ -293,7 +293,7 @@ def _takes(work: Callable[..., Any], count: int) -> bool:
     return True
 
 
-def _short(text: str, limit: int) -> str:
+def _shorten_line(text: str, limit: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
@@ -372,7 +372,7 @@ class FolderWorkbench:
 
     async def path(self, artifact: Artifact) -> Path:
         """Give a local read-only copy of the file, fetched once, named like the file but safe as a path."""
-        local = self._folder / _safe(artifact.id)[:32] / _safe(artifact.name)
+        local = self._folder / _safe_file_name(artifact.id)[:32] / _safe_file_name(artifact.name)
         async with self._fetching.setdefault(artifact.id, asyncio.Lock()):
             if not local.exists():
                 try:
@@ -426,7 +426,7 @@ class FolderWorkbench:
         return name
 
 
-def _safe(name: str) -> str:
+def _safe_file_name(name: str) -> str:
     """Make a name one part of a path: a name comes from whoever attached the file."""
     plain = _UNSAFE.sub("_", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(". ")
     return plain[-_LONGEST_NAME:].encode()[-_LONGEST_NAME:].decode(errors="ignore") or "file"

@@ -85,7 +85,7 @@ def writes(function: _Function) -> _Function:
 
     It stands at the function, so that it goes where the function goes, and nobody has to keep a list.
     """
-    return _say(function, access="write")
+    return _attach_words(function, access="write")
 
 
 def public(function: _Function) -> _Function:
@@ -93,7 +93,7 @@ def public(function: _Function) -> _Function:
 
     Without it, what it gave counts as private: what its specialist sends out from then on is asked for.
     """
-    return _say(function, public=True)
+    return _attach_words(function, public=True)
 
 
 def sends_to(service: str) -> Callable[[_Function], _Function]:
@@ -101,7 +101,7 @@ def sends_to(service: str) -> Callable[[_Function], _Function]:
 
     Once something private is in view, a person is asked before such a call.
     """
-    return lambda function: _say(function, sends_to=service)
+    return lambda function: _attach_words(function, sends_to=service)
 
 
 def said_of(function: Callable[..., Any]) -> Mapping[str, Any]:
@@ -109,6 +109,6 @@ def said_of(function: Callable[..., Any]) -> Mapping[str, Any]:
     return dict(getattr(function, _SAID, {}))
 
 
-def _say(function: _Function, **words: Any) -> _Function:
+def _attach_words(function: _Function, **words: Any) -> _Function:
     setattr(function, _SAID, {**said_of(function), **words})
     return function

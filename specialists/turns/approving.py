@@ -92,16 +92,16 @@ class Approvals:
         if ready.readers is not None:
             terms = terms_for(ready.readers, terms or self.terms("") or ASK)
             if terms is None:
-                return ToolOutcome(briefing.note("nobody_reads_both", **_places(ready.readers)), failed=True)
+                return ToolOutcome(briefing.note("nobody_reads_both", **_name_places(ready.readers)), failed=True)
         if terms is None and leaving is None:
             return None
-        asked = _approval(ready, terms, leaving, self.terms(""))
-        seen = {one.id: one.name for one in in_view if not _own_reply(one, asked)}
+        asked = _make_approval(ready, terms, leaving, self.terms(""))
+        seen = {one.id: one.name for one in in_view if not _is_own_reply(one, asked)}
         asked = asked.model_copy(update={"in_view": tuple(seen)})
-        earlier = await self._earlier(ready, asked)
+        earlier = await self._find_earlier_rulings(ready, asked)
         ruling = earlier.ruling
-        if ruling is None or not _allows(ruling, ready.readers):
-            if len(asked.arguments) > MOST_ARGUMENTS or _size(asked) > MOST_CHARACTERS:
+        if ruling is None or not _still_allows(ruling, ready.readers):
+            if len(asked.arguments) > MOST_ARGUMENTS or _approval_size(asked) > MOST_CHARACTERS:
                 return ToolOutcome(briefing.note("too_long_to_ask", tool=asked.tool), failed=True)
             new = tuple(dict.fromkeys(seen[one] for one in earlier.new))
             return asked.model_copy(update={"new": new})
@@ -118,14 +118,14 @@ class Approvals:
             target=f"{way.server} ({way.host})",
             terms=(self.terms("") or ASK).model_copy(update={"mode": "always", "quorum": 1}),
         )
-        ruling = (await self._earlier(ready, asked)).ruling
+        ruling = (await self._find_earlier_rulings(ready, asked)).ruling
         if ruling is None:
             return asked
         if not ruling.approved:
             return _report_refusal(ruling)
         return ToolOutcome(briefing.note("sign_in_lost", tool=ready.tool.name, server=way.server), failed=True)
 
-    async def _earlier(self, ready: Ready, asked: Approval) -> Earlier:
+    async def _find_earlier_rulings(self, ready: Ready, asked: Approval) -> Earlier:
         """Return the ruling on exactly this call, or what earlier ones say of it."""
         ruling = self._rulings.get(ready.call.id)
         if ruling is not None and ruling.digest == asked.digest:
@@ -161,11 +161,11 @@ def on_one_card(first: Approval, others: Iterable[Approval]) -> Approval:
     Calls that their crew wants to be asked for each time stay by themselves.
     """
     parts = [first]
-    size, named = _size(first), len(first.arguments)
+    size, named = _approval_size(first), len(first.arguments)
     for one in others if first.terms.mode == "ask" else ():
         if (one.kind, one.terms) != (first.kind, first.terms):
             continue
-        size += _size(one)
+        size += _approval_size(one)
         named += len(one.arguments)
         if len(parts) == MOST_TOGETHER or size > MOST_SHOWN or named > MOST_ARGUMENTS:
             break
@@ -173,7 +173,7 @@ def on_one_card(first: Approval, others: Iterable[Approval]) -> Approval:
     return together(tuple(parts))
 
 
-def _size(one: Approval) -> int:
+def _approval_size(one: Approval) -> int:
     return len(spelt(json.dumps(one.arguments, ensure_ascii=False))) + len(spelt(one.leaves))
 
 
@@ -196,12 +196,12 @@ def terms_for(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | None:
     return terms.with_approvers(whom) if whom else None
 
 
-def _allows(ruling: Ruling, readers: Readers | None) -> bool:
+def _still_allows(ruling: Ruling, readers: Readers | None) -> bool:
     """Return True unless a call was approved by people who may not read both places any more."""
     return readers is None or not ruling.approved or not readers.people.isdisjoint(ruling.users)
 
 
-def _places(readers: Readers) -> dict[str, str]:
+def _name_places(readers: Readers) -> dict[str, str]:
     return {"came": readers.came, "goes": readers.goes}
 
 
@@ -210,7 +210,7 @@ def dump_arguments(arguments: BaseModel) -> dict[str, Any]:
     return arguments.model_dump(mode="json")
 
 
-def _own_reply(source: PrivateSource, asked: Approval) -> bool:
+def _is_own_reply(source: PrivateSource, asked: Approval) -> bool:
     """Return True for what earlier calls of the same tool to the same place gave: it came from where this one goes."""
     return source.tool == asked.tool and source.target in {"", asked.target}
 
@@ -220,14 +220,14 @@ def where_to(ready: Ready) -> str:
     return (ready.tool.target(ready.arguments) if ready.tool.target is not None else "") or ready.to
 
 
-def _why(ready: Ready, leaving: Leaving | None, *, writes: bool) -> str:
+def _explain_approval(ready: Ready, leaving: Leaving | None, *, writes: bool) -> str:
     """Say why people are asked. Of a call that writes they would be anyway: what its tool tells of it comes first."""
     if leaving is None or not writes:
         return leaving.why if leaving else ready.why
     return f"{ready.why} {leaving.why[:1].upper()}{leaving.why[1:]}.".strip()
 
 
-def _approval(
+def _make_approval(
     ready: Ready, terms: ApprovalTerms | None, leaving: Leaving | None, usual: ApprovalTerms | None
 ) -> Approval:
     tool, arguments = ready.tool, dump_arguments(ready.arguments)
@@ -240,6 +240,6 @@ def _approval(
         digest=digest_of(tool.name, arguments),
         target=where_to(ready),
         leaves=leaving.leaves if leaving else "",
-        why=_why(ready, leaving, writes=terms is not None),
+        why=_explain_approval(ready, leaving, writes=terms is not None),
         terms=terms or usual or ASK,
     )

@@ -49,72 +49,72 @@ class _Names:
 
     def faults(self, schemas: Iterable[Any], value: Any, place: str) -> Iterator[str]:
         """Yield what is wrong with the names in a value that may be as any of some schemas say."""
-        self._step()
+        self._count_step()
         if not isinstance(value, Mapping | list):
             return
-        parts = self._parts(schemas)
+        parts = self._list_schemas(schemas)
         if isinstance(value, list):
-            items = [one for part in parts for one in _items(part)]
+            items = [one for part in parts for one in _item_schemas(part)]
             for each in value:
                 yield from self.faults(items, each, place)
             return
         listed: dict[str, list[Any]] = {}
         others: list[Any] = []
         for part in parts:
-            for name, one in _mapping(part.get("properties")).items():
+            for name, one in _as_mapping(part.get("properties")).items():
                 listed.setdefault(name, []).append(one)
-            others += [one for one in _others(part) if one is not False]
+            others += [one for one in _additional_schemas(part) if one is not False]
         for name, each in value.items():
             if visible(name) != name or name != " ".join(name.split()):
-                yield f"a name{_in(place)} has characters that people cannot see: {spelt(name)[:80]!r}"
+                yield f"a name{_describe_place(place)} has characters that people cannot see: {spelt(name)[:80]!r}"
             elif name not in listed and not others and (listed or not place):
                 names = ", ".join(listed) or "none"
-                yield f"there is no {name[:80]!r}{_in(place)}; the names there are: {names[:600]}"
+                yield f"there is no {name[:80]!r}{_describe_place(place)}; the names there are: {names[:600]}"
             else:
                 yield from self.faults(listed.get(name, others), each, f"{place}.{name}" if place else name)
 
-    def _parts(self, schemas: Iterable[Any]) -> list[Mapping[str, Any]]:
+    def _list_schemas(self, schemas: Iterable[Any]) -> list[Mapping[str, Any]]:
         """Return all schemas that may say something of a value: with what references and choices lead to."""
         found: dict[int, Mapping[str, Any]] = {}
         waiting = list(schemas)
         while waiting:
-            self._step()
+            self._count_step()
             one = waiting.pop()
             if not isinstance(one, Mapping) or id(one) in found:
                 continue
             found[id(one)] = one
-            waiting += [self._at(one["$ref"])] if isinstance(one.get("$ref"), str) else []
+            waiting += [self._resolve_pointer(one["$ref"])] if isinstance(one.get("$ref"), str) else []
             waiting += [each for key in _CHOICES if isinstance(one.get(key), list) for each in one[key]]
             waiting += [one[key] for key in _BRANCHES if key in one]
         return list(found.values())
 
-    def _at(self, reference: str) -> Any:
+    def _resolve_pointer(self, reference: str) -> Any:
         found: Any = self.root
         for step in reference.removeprefix("#").strip("/").split("/"):
             if step:
-                found = _mapping(found).get(step.replace("~1", "/").replace("~0", "~"))
+                found = _as_mapping(found).get(step.replace("~1", "/").replace("~0", "~"))
         return found
 
-    def _step(self) -> None:
+    def _count_step(self) -> None:
         self.left -= 1
         if self.left < 0:
             raise _Spent
 
 
-def _others(part: Mapping[str, Any]) -> list[Any]:
+def _additional_schemas(part: Mapping[str, Any]) -> list[Any]:
     """Return the schemas of names that are not listed; none if it says nothing of them."""
-    patterns = list(_mapping(part.get("patternProperties")).values())
+    patterns = list(_as_mapping(part.get("patternProperties")).values())
     return [*patterns, part["additionalProperties"]] if "additionalProperties" in part else patterns
 
 
-def _items(part: Mapping[str, Any]) -> list[Any]:
+def _item_schemas(part: Mapping[str, Any]) -> list[Any]:
     first = part.get("prefixItems")
     return [*(first if isinstance(first, list) else ()), *([part["items"]] if "items" in part else ())]
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _in(place: str) -> str:
+def _describe_place(place: str) -> str:
     return f" in {place[:120]}" if place else ""

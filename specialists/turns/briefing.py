@@ -47,10 +47,10 @@ def render(handoff: Handoff, done_when: str = "") -> str:
     if done_when.strip():
         parts.append(f"{DONE_WHEN}\n{demote_headings(done_when)}")
     if handoff.context:
-        notes = (f"## {_one_line(note.source)}\n{demote_headings(note.text)}" for note in handoff.context)
+        notes = (f"## {_flatten_text(note.source)}\n{demote_headings(note.text)}" for note in handoff.context)
         parts.append("\n".join((EARLIER, *notes)))
     if handoff.given:
-        texts = (f"## {_one_line(note.source)}\n{demote_headings(note.text)}" for note in handoff.given)
+        texts = (f"## {_flatten_text(note.source)}\n{demote_headings(note.text)}" for note in handoff.given)
         parts.append("\n".join((MATERIAL, *texts)))
     if handoff.artifacts:
         parts.append("\n".join((FILES, *file_lines(handoff.artifacts))))
@@ -61,43 +61,45 @@ def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
     """List files one a line, as under `# Files`."""
     lines = []
     for artifact in artifacts:
-        about = f" — {_one_line(artifact.about)}" if artifact.about.strip() else ""
-        lines.append(f"- {_one_line(artifact.name)} ({artifact.media_type}, {artifact.size} bytes){about}")
+        about = f" — {_flatten_text(artifact.about)}" if artifact.about.strip() else ""
+        lines.append(f"- {_flatten_text(artifact.name)} ({artifact.media_type}, {artifact.size} bytes){about}")
     return lines
 
 
 def system(prompt: str, form: str = "", channel_words: str = "") -> str:
     """Join a specialist's own prompt, the protocol that all share, and what is asked of the answer if anything is."""
-    asked = f"\n\n{_text('answer_form.md').format(form=demote_headings(form))}" if form else ""
-    here = f"\n\n{_text('channel_words.md').format(words=demote_headings(channel_words))}" if channel_words else ""
-    return f"{prompt}\n\n{_text('protocol.md')}{asked}{here}"
+    asked = f"\n\n{_read_prompt('answer_form.md').format(form=demote_headings(form))}" if form else ""
+    here = (
+        f"\n\n{_read_prompt('channel_words.md').format(words=demote_headings(channel_words))}" if channel_words else ""
+    )
+    return f"{prompt}\n\n{_read_prompt('protocol.md')}{asked}{here}"
 
 
 def with_skills(prompt: str, skills: Iterable[tuple[str, str]]) -> str:
     """Join a prompt and the list of its specialist's skills, each a name and what it is for; as it is without any."""
-    lines = "\n".join(f"- {name}: {_one_line(about)}" for name, about in skills)
-    return f"{prompt}\n\n{_text('skills.md').format(skills=lines)}" if lines else prompt
+    lines = "\n".join(f"- {name}: {_flatten_text(about)}" for name, about in skills)
+    return f"{prompt}\n\n{_read_prompt('skills.md').format(skills=lines)}" if lines else prompt
 
 
 def adhoc_prompt(name: str, brief: str) -> str:
     """Write an ad-hoc specialist's prompt: a fixed frame around the planner's brief, which cannot close it."""
-    return _text("adhoc.md").format(name=name, brief=demote_headings(brief))
+    return _read_prompt("adhoc.md").format(name=name, brief=demote_headings(brief))
 
 
 def note(name: str, **values: str) -> str:
     """Write one of the runner's own messages to the model, from `notes/NAME.md` with `{value}` filled in."""
-    return _text(f"notes/{name}.md").format(**values)
+    return _read_prompt(f"notes/{name}.md").format(**values)
 
 
 @cache
-def _text(path: str) -> str:
+def _read_prompt(path: str) -> str:
     return (_FOLDER / path).read_text(encoding="utf-8").strip()
 
 
-def _one_line(text: str) -> str:
+def _flatten_text(text: str) -> str:
     return " ".join(text.split())
 
 
 def _shorten_text(text: str, most: int) -> str:
-    line = _one_line(text)
+    line = _flatten_text(text)
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

@@ -86,7 +86,7 @@ class ContextRoom:
     def add(self, message: ModelMessage) -> None:
         """Add a message without replies."""
         self.messages.append(message)
-        self._sizes.append(_size(message))
+        self._sizes.append(_message_size(message))
         self._estimate += self._sizes[-1]
 
     def add_replies(self, replies: list[tuple[str, ToolReply, int | None]]) -> None:
@@ -138,7 +138,7 @@ class ContextRoom:
         replies = list(message.replies)
         replies[kept.place] = kept.reply.model_copy(update={"text": text})
         self.messages[kept.message] = message.model_copy(update={"replies": tuple(replies)})
-        size = _size(self.messages[kept.message])
+        size = _message_size(self.messages[kept.message])
         self._estimate += size - self._sizes[kept.message]
         self._sizes[kept.message] = size
         kept.left_out = self._has_left_out = True
@@ -159,7 +159,7 @@ class ContextRoom:
         return ToolOutcome(f"{part}{more}")
 
 
-def _size(message: ModelMessage) -> int:
+def _message_size(message: ModelMessage) -> int:
     """Estimate the tokens of a message."""
     size = tokens(message.text) + sum(tokens(reply.text) for reply in message.replies)
     size += sum(picture_tokens(picture.data) for picture in message.pictures)

@@ -118,7 +118,7 @@ class Conversation:
         self.last = turn
         self._calls, self._replies = calls, [None] * len(calls)
         self._times = self._count(calls)
-        if not self.loop and self._repeats():
+        if not self.loop and self._is_repeating():
             self.loop = self.turns
         # Providers refuse an empty message of the assistant, so a blank one is written out.
         spoken = turn.text if turn.text.strip() or calls else "(nothing)"
@@ -193,7 +193,7 @@ class Conversation:
 
     def _record_reply(self, call: ToolCall, reply: ToolReply, target: str) -> None:
         """Take in what a call's reply changes."""
-        self._count_sent(call)
+        self._count_replayed_call(call)
         self.egress.reply_read(call.name, reply, target)
         ends = call.name in finish_tools.NAMES
         self.finishes += ends and not self.mixed
@@ -220,7 +220,7 @@ class Conversation:
         else:
             self._said[key] = reply
 
-    def _count_sent(self, call: ToolCall) -> None:
+    def _count_replayed_call(self, call: ToolCall) -> None:
         """Have the guard count a call that an earlier owner made; one that was made here is counted already."""
         tool = self._toolbox.get(call.name)
         if tool is None or not (tool.url or tool.sends) or key_of(call) in self._said:
@@ -242,7 +242,7 @@ class Conversation:
             times.append(self._asked[key])
         return times
 
-    def _repeats(self) -> bool:
+    def _is_repeating(self) -> bool:
         """Return True if the last turn only made calls that were made twice before. Calls that write have own rules."""
         apart = finish_tools.NAMES | self._writing
         repeated = [

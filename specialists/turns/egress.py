@@ -97,23 +97,23 @@ class EgressGuard:
         self._judged: dict[str, Verdict] = {}
 
     @cached_property
-    def _urls(self) -> list[str]:
+    def _requester_urls(self) -> list[str]:
         """The URLs in the requester's words, https first: read once something is to be sent, as threads may be long."""
         return sorted({url for text in self._words for url in named_in(text)}, reverse=True)
 
     @cached_property
-    def _named(self) -> KnownUrls:
+    def _requester_known_urls(self) -> KnownUrls:
         """What the requester named."""
-        return _known_urls(self._urls)
+        return _collect_known_urls(self._requester_urls)
 
     @cached_property
-    def _known(self) -> KnownUrls:
+    def _all_known_urls(self) -> KnownUrls:
         """The same, and what tools found."""
-        return _known_urls(self._urls)
+        return _collect_known_urls(self._requester_urls)
 
     @cached_property
-    def _hosts(self) -> set[str]:
-        return {host_of(url) for url in self._urls} - {""}
+    def _requester_hosts(self) -> set[str]:
+        return {host_of(url) for url in self._requester_urls} - {""}
 
     # ------------------------------------------------------------ what was read
 
@@ -141,7 +141,7 @@ class EgressGuard:
             self.given |= addresses_in(reply.text)
         if one is not None and one.finds_urls:
             for url in sorted(urls_in(reply.text)):
-                self._known.add(url)
+                self._all_known_urls.add(url)
 
     def is_private(self, tool: str) -> bool:
         """Say if what a tool replies is private: of the specialist's own, all but what is declared public."""
@@ -161,15 +161,15 @@ class EgressGuard:
         verdict = self._judge_url(tool, arguments) if tool.url else Verdict(arguments)
         if tool.sends is None or verdict.refused:
             return verdict
-        sent = self._judge_sent(tool, verdict.arguments, tool.sends(verdict.arguments))
+        sent = self._judge_sending(tool, verdict.arguments, tool.sends(verdict.arguments))
         return sent if sent.asks or not verdict.asks else verdict
 
-    def _judge_sent(self, tool: Tool, arguments: BaseModel, sends: Sent) -> Verdict:
+    def _judge_sending(self, tool: Tool, arguments: BaseModel, sends: Sent) -> Verdict:
         if not self._in_view or {tool.name, sends.to} & self._allowed:
             return Verdict(arguments, sends.to)
-        if (spelt := self._in_own_words(tool, arguments)) is not None:
+        if (spelt := self._reduce_to_requester_words(tool, arguments)) is not None:
             return Verdict(spelt, sends.to)
-        return self._ask(arguments, sends, NOT_GIVEN)
+        return self._ask_people_or_refuse(arguments, sends, NOT_GIVEN)
 
     def may_follow(self, url: str, target: str) -> bool:
         """Return True if a call for `url` may follow its redirect to `target`.
@@ -180,15 +180,15 @@ class EgressGuard:
         if self._is_free:
             return True
         source, host = host_of(url), host_of(target)
-        known = self._known.find_given(url) == url
+        known = self._all_known_urls.find_given(url) == url
         if not host:
             return False
-        if host == source or host in self._allowed or self._named.find_given(target) is not None:
+        if host == source or host in self._allowed or self._requester_known_urls.find_given(target) is not None:
             follows = True
         else:
-            follows = not self._in_view and (known or host in self._hosts)
+            follows = not self._in_view and (known or host in self._requester_hosts)
         if follows and known and not self._in_view:
-            self._known.add(target)
+            self._all_known_urls.add(target)
         return follows
 
     @property
@@ -198,8 +198,8 @@ class EgressGuard:
 
     def _judge_url(self, tool: Tool, arguments: BaseModel) -> Verdict:
         asked = str(getattr(arguments, tool.url)).strip()
-        named = self._named.find_given(asked)
-        url = named or self._known.find_given(asked)
+        named = self._requester_known_urls.find_given(asked)
+        url = named or self._all_known_urls.find_given(asked)
         host = host_of(url or asked)
         arguments = arguments.model_copy(update={tool.url: url or asked})
         sends = Sent(host, wire_of(url or asked))
@@ -208,22 +208,26 @@ class EgressGuard:
         if not host:
             return Verdict(arguments, refused="url_refused")
         if self._in_view and named is None:
-            return self._ask(arguments, sends, NOT_GIVEN)
-        if url is None and host not in self._hosts:
+            return self._ask_people_or_refuse(arguments, sends, NOT_GIVEN)
+        if url is None and host not in self._requester_hosts:
             return Verdict(arguments, host, refused="url_refused")
-        return Verdict(arguments, host) if self._may_choose(host) else self._ask(arguments, sends, TOO_MANY)
+        return (
+            Verdict(arguments, host)
+            if self._may_choose(host)
+            else self._ask_people_or_refuse(arguments, sends, TOO_MANY)
+        )
 
     def _may_choose(self, host: str) -> bool:
         """Count a request among known URLs; False if an attempt has made too many of them."""
         site = site_of(host)
         if self._asked[site] >= MOST_A_SITE or self._asked.total() >= MOST_SITES:
             return False
-        if self._in_view and not self._budget.spend(math.log2(max(1, len(self._named)))):
+        if self._in_view and not self._budget.spend(math.log2(max(1, len(self._requester_known_urls)))):
             return False
         self._asked[site] += 1
         return True
 
-    def _in_own_words(self, tool: Tool, arguments: BaseModel) -> BaseModel | None:
+    def _reduce_to_requester_words(self, tool: Tool, arguments: BaseModel) -> BaseModel | None:
         """Return the call in the requester's own words, all else as it is by default; None if it needs other words."""
         found = free_words(str(getattr(arguments, tool.sent_words)), self._words) if tool.sent_words else None
         if found is None:
@@ -234,11 +238,11 @@ class EgressGuard:
             return None
         return spelt if self._budget.spend(found.bits) else None
 
-    def _ask(self, arguments: BaseModel, sends: Sent, why: str) -> Verdict:
+    def _ask_people_or_refuse(self, arguments: BaseModel, sends: Sent, why: str) -> Verdict:
         leaves = leaving_text(sends)
         if leaves is None:
             return Verdict(arguments, sends.to, refused="too_long_to_ask")
-        return Verdict(arguments, sends.to, asks=Leaving(leaves, f"{why}{_could_see(self._in_view)}"))
+        return Verdict(arguments, sends.to, asks=Leaving(leaves, f"{why}{_describe_private_view(self._in_view)}"))
 
 
 def leaving_text(sends: Sent) -> str | None:
@@ -251,14 +255,14 @@ def leaving_text(sends: Sent) -> str | None:
     return sends.wire if clear == sends.wire else f"{sends.wire}\n{IN_CLEAR}\n{clear}"
 
 
-def _known_urls(urls: Iterable[str]) -> KnownUrls:
+def _collect_known_urls(urls: Iterable[str]) -> KnownUrls:
     known = KnownUrls()
     for url in urls:
         known.add(url)
     return known
 
 
-def _could_see(private: Sequence[str]) -> str:
+def _describe_private_view(private: Sequence[str]) -> str:
     """Word what was private in view, in words that follow the reason."""
     if not private:
         return ""

@@ -34,11 +34,11 @@ class Endings:
     def end_cut_off(self, turn: Turn, limit: str) -> Result | Escalation | None:
         """End with a turn that was cut off; None if it is asked for once more. Words said whole before it stand."""
         if self.conversation.words:
-            return self._complete_outcome(self._in_words(self.conversation.words), limit)
+            return self._complete_outcome(self._end_with_words(self.conversation.words), limit)
         if self.conversation.cuts == 1 and not limit:
             return None
         gap = f"The answer was cut off: it repeated itself, or went beyond {self.max_tokens:,} tokens."
-        found = self._in_words(turn.text.strip(), fault=gap)
+        found = self._end_with_words(turn.text.strip(), fault=gap)
         return found if isinstance(found, Escalation) else self.conversation.complete(found, gap=gap)
 
     def with_text(self, turn: Turn, limit: str) -> Result | Escalation | None:
@@ -48,7 +48,7 @@ class Endings:
         text = turn.text.strip()
         # A call that cannot be read is no result, whatever was said before it.
         said = text if self.conversation.holds_call(text) else self.conversation.words
-        return self._complete_outcome(self._in_words(said), limit)
+        return self._complete_outcome(self._end_with_words(said), limit)
 
     def without_finish(self, turn: Turn, limit: str) -> Result | Escalation:
         """Hand over what the last call said though it brought no end, or give up."""
@@ -59,7 +59,7 @@ class Endings:
         if outcome is not None:
             return self.hand_in(outcome, limit)
         fault = f"Reached {limit} without a result."
-        return self._complete_outcome(self._in_words(turn.text.strip(), fault=fault), limit)
+        return self._complete_outcome(self._end_with_words(turn.text.strip(), fault=fault), limit)
 
     def escalate(self, escalation: Escalation) -> Escalation:
         """Complete the partial result of a specialist's own escalation."""
@@ -76,7 +76,7 @@ class Endings:
     def _complete_outcome(self, outcome: Result | Escalation, limit: str) -> Result | Escalation:
         return outcome if isinstance(outcome, Escalation) else self.complete(outcome, limit)
 
-    def _in_words(self, text: str, *, fault: str = "The model gave no answer.") -> Result | Escalation:
+    def _end_with_words(self, text: str, *, fault: str = "The model gave no answer.") -> Result | Escalation:
         """Take what was said in words, in doubt; give up if no work is behind it: it may be talk, or a refusal."""
         if not text:
             return self.give_up("confidence_too_low", fault)

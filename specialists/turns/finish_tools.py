@@ -109,7 +109,7 @@ class _Finding(Finding):
 
     quote: str = ""
     message: str = Field(min_length=1)
-    severity: Annotated[Severity, BeforeValidator(lambda value: _as_severity(value) or value)] = "info"
+    severity: Annotated[Severity, BeforeValidator(lambda value: _read_severity(value) or value)] = "info"
 
 
 class _Return(BaseModel):
@@ -131,7 +131,7 @@ class _Escalate(BaseModel):
 
 
 def _handed_over(call: ToolCall) -> Escalation:
-    why = _as_text(call.arguments.get("why")).strip()
+    why = _read_text(call.arguments.get("why")).strip()
     return Escalation(reason="hand_over", message=why or "It takes more than one specialist.")
 
 
@@ -157,13 +157,13 @@ def read(call: ToolCall) -> Result | Escalation:
             reason=wish.reason,
             message=wish.message,
             options=wish.options,
-            whom=tuple(_texts(wish.whom)),
-            assumption=_as_text(wish.assumption),
+            whom=tuple(_read_texts(wish.whom)),
+            assumption=_read_text(wish.assumption),
             partial_result=partial,
         )
     given = _Return.model_validate(call.arguments)
     findings = tuple(
-        Finding(**one.model_dump(exclude={"quote", "evidence"}), evidence=_evidence(one.source, one.quote))
+        Finding(**one.model_dump(exclude={"quote", "evidence"}), evidence=_read_evidence(one.source, one.quote))
         for one in given.findings
     )
     summary = given.summary or first_sentences(given.content)
@@ -182,26 +182,26 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
     given = call.arguments
     if call.name == ESCALATE:
         reason = given.get("reason")
-        partial = _as_text(given.get("partial_result"))
+        partial = _read_text(given.get("partial_result"))
         return Escalation(
             reason=reason if reason in _REASONS else "out_of_scope",
-            message=_as_text(given.get("message")) or "The specialist gave no reason.",
-            options=tuple(_texts(given.get("options"))),
-            whom=tuple(_texts(given.get("whom"))),
-            assumption=_as_text(given.get("assumption")),
+            message=_read_text(given.get("message")) or "The specialist gave no reason.",
+            options=tuple(_read_texts(given.get("options"))),
+            whom=tuple(_read_texts(given.get("whom"))),
+            assumption=_read_text(given.get("assumption")),
             partial_result=from_text(partial) if partial else None,
         )
-    summary, content = _as_text(given.get("summary")), _as_text(given.get("content"))
+    summary, content = _read_text(given.get("summary")), _read_text(given.get("content"))
     if not (summary or content):
         return None
-    findings = (_as_finding(item) for item in _as_list(given.get("findings")))
+    findings = (_read_finding(item) for item in _read_list(given.get("findings")))
     return Result(
         summary=summary or first_sentences(content),
         content=content or summary,
         findings=tuple(finding for finding in findings if finding),
-        confidence=_as_confidence(given.get("confidence")),
+        confidence=_read_confidence(given.get("confidence")),
         invented=given.get("invented") is True,
-        gaps=tuple(text for text in map(_as_text, _as_list(given.get("gaps"))) if text),
+        gaps=tuple(text for text in map(_read_text, _read_list(given.get("gaps"))) if text),
     )
 
 
@@ -235,17 +235,17 @@ def first_sentences(text: str) -> str:
     return flat[: ends[-1]] if ends else flat[: _SUMMARY_LIMIT - 1].rstrip() + "…"
 
 
-def _as_text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     if value is None:
         return ""
     return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).strip()
 
 
-def _texts(value: Any) -> list[str]:
-    return [text for text in map(_as_text, _as_list(value)) if text]
+def _read_texts(value: Any) -> list[str]:
+    return [text for text in map(_read_text, _read_list(value)) if text]
 
 
-def _as_list(value: Any) -> list[Any]:
+def _read_list(value: Any) -> list[Any]:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:  # small models like to send a list as its JSON in a string
             value = replace_surrogates(json.loads(value))
@@ -256,40 +256,40 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _as_finding(item: Any) -> Finding | None:
+def _read_finding(item: Any) -> Finding | None:
     if not isinstance(item, dict):
-        text = _as_text(item)
+        text = _read_text(item)
         return Finding(message=text) if text else None
-    message = _as_text(item.get("message"))
+    message = _read_text(item.get("message"))
     if not message:
         return None
     severity = item.get("severity")
-    source = _as_text(item.get("source"))
+    source = _read_text(item.get("source"))
     return Finding(
         message=message,
-        severity=_as_severity(severity) or "info",
-        where=_as_text(item.get("where")),
-        suggestion=_as_text(item.get("suggestion")),
-        confidence=80 if item.get("confidence") is None else _as_confidence(item["confidence"]),
+        severity=_read_severity(severity) or "info",
+        where=_read_text(item.get("where")),
+        suggestion=_read_text(item.get("suggestion")),
+        confidence=80 if item.get("confidence") is None else _read_confidence(item["confidence"]),
         source=source,
-        evidence=_evidence(source, _as_text(item.get("quote"))),
+        evidence=_read_evidence(source, _read_text(item.get("quote"))),
     )
 
 
-def _evidence(source: str, quote: str) -> tuple[Evidence, ...]:
+def _read_evidence(source: str, quote: str) -> tuple[Evidence, ...]:
     """Return the quotation that a finding stands on, if it gives one; its place is for code to find."""
     return (Evidence(source=source, quotation=quote),) if quote.strip() else ()
 
 
-def _as_severity(value: Any) -> Severity | None:
+def _read_severity(value: Any) -> Severity | None:
     """Read a severity under any of its usual names; None if it has none of them."""
     name = str(value).strip().casefold()
     return next((one for one in get_args(Severity) if name == one), _SEVERITIES.get(name))
 
 
-def _as_confidence(value: Any) -> int:
+def _read_confidence(value: Any) -> int:
     """Read a number out of `85`, `"85 %"` or `0.85`; the default out of anything else."""
-    found = re.match(r"\d+(\.\d+)?", _as_text(value))
+    found = re.match(r"\d+(\.\d+)?", _read_text(value))
     if isinstance(value, bool) or not found:
         return DEFAULT_CONFIDENCE
     number = float(found[0])

@@ -48,7 +48,7 @@ class KnownUrls:
 
     def add(self, url: str) -> None:
         """Take in a URL as it was given. One that no browser would take is left out."""
-        key = _key(url)
+        key = _parse_url(url)
         if key is None:
             return
         self._exact.add(url)
@@ -59,7 +59,7 @@ class KnownUrls:
 
         A URL whose query was left out is the known one with its query.
         """
-        key = _key(url)
+        key = _parse_url(url)
         if url in self._exact or key is None:
             return url if key is not None else None
         if key in self._first or key[2]:
@@ -93,7 +93,7 @@ def named_in(text: str) -> set[str]:
 
 def host_of(url: str) -> str:
     """Return the host of a URL as hosts are compared, with a port that is not the usual one; empty if it has none."""
-    key = _key(url)
+    key = _parse_url(url)
     return key[0] if key is not None else ""
 
 
@@ -116,12 +116,14 @@ def with_ascii_host(url: str) -> str:
     """Return a URL whose host is written as it is looked up: letters that look like others show."""
     try:
         host = urlsplit(url).hostname or ""
-        return url if host.isascii() else re.sub(re.escape(host), _ascii(host), url, count=1, flags=re.IGNORECASE)
+        return (
+            url if host.isascii() else re.sub(re.escape(host), _normalize_host(host), url, count=1, flags=re.IGNORECASE)
+        )
     except ValueError:  # no URL, or no host that can be looked up
         return url
 
 
-def _ascii(host: str) -> str:
+def _normalize_host(host: str) -> str:
     """Return a host as it is looked up. Raises UnicodeError if it can be read in more than one way."""
     found = host.encode("idna").decode()
     if not host.isascii() and found.encode().decode("idna") != host.lower():
@@ -129,7 +131,7 @@ def _ascii(host: str) -> str:
     return found
 
 
-def _key(url: str) -> _Key | None:
+def _parse_url(url: str) -> _Key | None:
     """Parse a URL; None if no browser would take it, or if it holds a user's name, which is how a host is disguised."""
     try:
         parts = urlsplit(url)
@@ -139,7 +141,7 @@ def _key(url: str) -> _Key | None:
     if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc or "\\" in url:
         return None
     try:
-        ascii_name = _ascii(parts.hostname)
+        ascii_name = _normalize_host(parts.hostname)
     except UnicodeError:
         return None
     name = f"[{ascii_name}]" if ":" in ascii_name else ascii_name

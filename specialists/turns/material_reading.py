@@ -60,7 +60,7 @@ class _Readers:
         """Read more of a material by its name. part: a page, heading or sheet, line 120, or at 12000 (a character)."""
         material = self._find_material(arguments.name)
         if material is None:
-            return ToolOutcome(f"There is no {arguments.name!r}. {self._there()}", failed=True)
+            return ToolOutcome(f"There is no {arguments.name!r}. {self._describe_texts()}", failed=True)
         text = await read_whole(material, workbench)
         if not text:
             return ToolOutcome(f"The text of {material.name} is no longer kept.", failed=True)
@@ -84,7 +84,7 @@ class _Readers:
                 found.append((hit.score, material, where, text[hit.start : hit.end].strip()))
         best = sorted(found, key=lambda one: -one[0])[:HITS]
         if not best:
-            return ToolOutcome(f"Nothing holds these words. Try others, or read. {self._there()}")
+            return ToolOutcome(f"Nothing holds these words. Try others, or read. {self._describe_texts()}")
         lines: list[str] = []
         length = 0
         for _, material, where, words in best:
@@ -100,7 +100,7 @@ class _Readers:
         alike = alike or [one for one in self.texts if wanted and wanted in one.name.casefold()]
         return alike[0] if len(alike) == 1 or (alike and alike[0].name.casefold() == wanted) else None
 
-    def _there(self) -> str:
+    def _describe_texts(self) -> str:
         shown = "; ".join(f"{one.name} ({in_short(one, 200) or f'{one.size:,} characters'})" for one in self.texts)
         return f"There is: {shown}."
 

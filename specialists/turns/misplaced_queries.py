@@ -27,11 +27,11 @@ def as_meant(turn: Turn, toolbox: Mapping[str, Tool]) -> Turn:
     runs = [tool for tool in toolbox.values() if tool.only_queries]
     if len(runs) != 1 or any(one.get("calls", "type" in one) for one in turn.thoughts) or not turn.calls:
         return turn
-    calls = tuple(_as_query(call, toolbox, runs[0]) for call in turn.calls)
+    calls = tuple(_redirect_query(call, toolbox, runs[0]) for call in turn.calls)
     return turn if calls == turn.calls else turn.model_copy(update={"calls": calls})
 
 
-def _as_query(call: ToolCall, toolbox: Mapping[str, Tool], runs: Tool) -> ToolCall:
+def _redirect_query(call: ToolCall, toolbox: Mapping[str, Tool], runs: Tool) -> ToolCall:
     """Return the call, or that of the tool `runs` if its only argument holds one query. Calls that write stay."""
     tool = toolbox.get(call.name)
     values = list(call.arguments.values())

@@ -30,7 +30,7 @@ class Sources:
         """Return the documents, those of material first. A text that is no longer kept is left out."""
         if self._materials is None:
             there = (*self._handoff.given_whole, *self._handoff.readable)
-            self._materials = [await self._document(one) for one in there if one.kind != "request"]
+            self._materials = [await self._load_document(one) for one in there if one.kind != "request"]
         return [
             *self._materials,
             *self._conversation.replies,
@@ -45,6 +45,6 @@ class Sources:
             text = text.replace(one.text.strip(), "") if one.is_table and one.text.strip() else text
         return text
 
-    async def _document(self, material: Material) -> Document:
+    async def _load_document(self, material: Material) -> Document:
         text = await read_whole(material, self._workbench)
         return Document(material.name, text, material.outline, is_table=material.is_table)

@@ -70,7 +70,7 @@ class ToolCalls:
         elif isinstance(item, ToolStarted):
             self.intents.append(item)
         elif isinstance(item, Checked):
-            self._hear(item)
+            self._record_check(item)
         elif isinstance(item, Ruling):
             self.approvals.note_ending(item)
         else:
@@ -83,7 +83,7 @@ class ToolCalls:
             from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
             call, times = next(one for one in self.conversation.open_calls if one[0].id == intent.call)
-            ready = check(call, self.toolbox, times=times, ruled=self._as_ruled(call))
+            ready = check(call, self.toolbox, times=times, ruled=self._apply_ruling(call))
             outcome = await write_calls.settle(ready, intent, self.workbench)
             if isinstance(outcome, UnknownWrite):
                 return outcome
@@ -97,7 +97,7 @@ class ToolCalls:
         """
         due = self.conversation.open_calls
         room = max(0, MOST - self.conversation.answered)
-        for writing, calls in groupby(due[:room], key=lambda one: self._writes(one[0])):
+        for writing, calls in groupby(due[:room], key=lambda one: self._is_write(one[0])):
             if not writing:
                 asked = await self._read_all(list(calls))
                 if asked is not None:
@@ -105,7 +105,7 @@ class ToolCalls:
                 continue
             writes = list(calls)
             for place, (call, times) in enumerate(writes):
-                rest = await _not_cut_short(self._write(call, times))
+                rest = await _finish_despite_stop(self._write(call, times))
                 if isinstance(rest, Approval):
                     beside = [await self._check_write(*one) for one in writes[place + 1 :]]
                     return on_one_card(rest, (one for one in beside if isinstance(one, Approval)))
@@ -130,12 +130,12 @@ class ToolCalls:
         more = self.conversation.room.tool
         return self.toolbox if more is None else {more.name: more, **self.toolbox}
 
-    def _as_ruled(self, call: ToolCall) -> ToolCall:
+    def _apply_ruling(self, call: ToolCall) -> ToolCall:
         """Return the call as people ruled: edited, or as it was prepared when they approved it."""
         tool = self.toolbox.get(call.name)
         return self.approvals.as_ruled(call, prepared=tool is not None and tool.prepare is not None)
 
-    def _writes(self, call: ToolCall) -> bool:
+    def _is_write(self, call: ToolCall) -> bool:
         tool = self.toolbox.get(call.name)
         return tool is not None and tool.access == "write"
 
@@ -147,7 +147,7 @@ class ToolCalls:
         while calls:
             for call, _ in calls:
                 await self.signed_out.see(call, self.offered.get(call.name))
-            asked = [await self._asks(*one) for one in calls]
+            asked = [await self._find_needed_approval(*one) for one in calls]
             free = [one for one, approval in zip(calls, asked, strict=True) if approval is None]
             waiting = [one for one in asked if one is not None]
             if not free:
@@ -159,9 +159,9 @@ class ToolCalls:
             calls = [one for one in calls if any(one[0] is call for call in still_open)]
         return None
 
-    async def _asks(self, call: ToolCall, times: int) -> Approval | None:
+    async def _find_needed_approval(self, call: ToolCall, times: int) -> Approval | None:
         """Return what people have to approve before a call that only reads is made; None if it is not for them."""
-        if call.name in finish_tools.NAMES or self.conversation.earlier(call) is not None or self._late():
+        if call.name in finish_tools.NAMES or self.conversation.earlier(call) is not None or self._is_out_of_time():
             return None
         found = await self._check_call(call, times)
         return found if isinstance(found, Approval) else None
@@ -171,7 +171,7 @@ class ToolCalls:
             outcome = ToolOutcome(_MIXED.format(name=call.name), failed=True)
         elif (earlier := self.conversation.earlier(call)) is not None:
             outcome = ToolOutcome(briefing.note("again", reply=earlier.text))
-        elif self._late():
+        elif self._is_out_of_time():
             outcome = ToolOutcome(_LATE, failed=True)
         else:
             found = await self._check_call(call, times)
@@ -196,7 +196,7 @@ class ToolCalls:
         """See whether a call may be made: not a wrong one, nor one that the guard refuses or people have to approve."""
         if (refusal := self.approvals.refusal(call)) is not None:
             return refusal
-        return await self._judge_call(check(call, self.offered, times=times, ruled=self._as_ruled(call)))
+        return await self._judge_call(check(call, self.offered, times=times, ruled=self._apply_ruling(call)))
 
     async def _judge_call(self, ready: Ready | ToolOutcome) -> Ready | ToolOutcome | Verdict | Approval:
         if not isinstance(ready, Ready):
@@ -227,11 +227,11 @@ class ToolCalls:
 
     async def _check_write(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
         """See whether a call that writes may be made, as it would be made. Nobody is asked in vain."""
-        ready = self.approvals.refusal(call) or check(call, self.offered, times=times, ruled=self._as_ruled(call))
+        ready = self.approvals.refusal(call) or check(call, self.offered, times=times, ruled=self._apply_ruling(call))
         ready = await prepare_call(ready, self.workbench)
         await self.signed_out.see(call, self.offered.get(call.name))
         found = await self._judge_call(ready)
-        if isinstance(found, Approval) and (self._late() or self._find_barred_reply(ready) is not None):
+        if isinstance(found, Approval) and (self._is_out_of_time() or self._find_barred_reply(ready) is not None):
             return ToolOutcome(self._find_barred_reply(ready) or _LATE, failed=True)
         return found
 
@@ -248,22 +248,22 @@ class ToolCalls:
         barred = self.barred.get(write_calls.digest(ready))
         if barred is not None:
             return ToolOutcome(barred, failed=True)
-        if self._late():
+        if self._is_out_of_time():
             return ToolOutcome(_LATE, failed=True, gaps=late)
         intent = write_calls.intent_of(ready, self.log)
         self.intents.append(intent)
         await self.log.keep_intent(intent)
         if ready.to:
             await self.log.record_sending(ready.tool.name, ready.to, ruling=ready.ruling)
-        if self._late():
+        if self._is_out_of_time():
             return ToolOutcome(_LATE, failed=True, gaps=late)
         outcome = await write_calls.carry_out(ready, intent, self.workbench, until=self.until)
         return replace(outcome, target=where_to(ready)) if isinstance(outcome, ToolOutcome) else outcome
 
-    def _late(self) -> bool:
+    def _is_out_of_time(self) -> bool:
         return asyncio.get_running_loop().time() >= self.until
 
-    def _hear(self, said: Checked) -> None:
+    def _record_check(self, said: Checked) -> None:
         """Take a person's word for the outcome of a call that was in doubt."""
         intent = self._close_intent(said.call)
         if intent is None:
@@ -289,7 +289,7 @@ def _report_nobody_to_ask(approval: Approval) -> ToolOutcome:
     return ToolOutcome(briefing.note("nobody_to_ask", tool=approval.tool), failed=True, gaps=(gap,))
 
 
-async def _not_cut_short(work: Coroutine[Any, Any, _T]) -> _T:
+async def _finish_despite_stop(work: Coroutine[Any, Any, _T]) -> _T:
     """Do the work; when told to stop, give it a little time to end: the outcome of a write cut off is in doubt."""
     task = asyncio.create_task(work)
     clock = asyncio.get_running_loop().time

@@ -103,7 +103,7 @@ class WorkDone:
         if text := self.no_work(content):
             return text
         readers = " or ".join(self.readers)
-        if self._says_nothing(content):
+        if self._ignores_file(content):
             return briefing.note("no_work_foreign", tools=readers, given=self.last)
         named = self._list_unasked_names()
         return briefing.note("no_work_unasked", named=named, tools=readers) if named else ""
@@ -123,7 +123,7 @@ class WorkDone:
         """Tell why this may be no result; nothing if nothing stands against it."""
         if text := self._note_last_failure("doubt", content):
             return text
-        if self._says_nothing(content):
+        if self._ignores_file(content):
             return briefing.note("doubt_foreign", tools=" or ".join(self.readers))
         named = self._list_unasked_names()
         return briefing.note("doubt_unasked", named=named) if named else ""
@@ -139,7 +139,7 @@ class WorkDone:
         found = [tool for tool in self._toolbox.values() if tool.endings and tool.previews is None]
         return [tool.name for tool in found if tool.only_queries] or [tool.name for tool in found]
 
-    def _says_nothing(self, content: str) -> bool:
+    def _ignores_file(self, content: str) -> bool:
         """Return True if a result about a described file has nothing of what was read of it."""
         return bool(self._named and self._read) and self._is_foreign(content, self._read)
 

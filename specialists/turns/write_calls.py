@@ -57,7 +57,7 @@ async def carry_out(
     ready: Ready, intent: ToolStarted, workbench: Workbench, *, until: float
 ) -> ToolOutcome | UnknownWrite:
     """Make the call, whose intent is kept, for the first time. `until` is on the running loop's clock."""
-    outcome = await _call(ready, intent, workbench, until)
+    outcome = await _run_tool(ready, intent, workbench, until)
     if isinstance(outcome, _NoOutcome):
         return await _find_outcome(ready, intent, workbench, outcome, cut=True)
     return outcome
@@ -87,7 +87,7 @@ async def _find_outcome(
         return ToolOutcome(briefing.note("not_carried_out", tool=ready.tool.name), failed=True)
     if seen is None or (ready.tool.key == "drops_repeats" and intent.key):
         until = asyncio.get_running_loop().time() + SETTLE_SECONDS
-        outcome = await _call(ready, intent, workbench, until)
+        outcome = await _run_tool(ready, intent, workbench, until)
         # A repeat that failed says nothing of the first call, which may have been carried out all the same.
         if isinstance(outcome, ToolOutcome) and (seen is None or not outcome.failed):
             return outcome
@@ -101,11 +101,11 @@ def in_doubt(intent: ToolStarted, reason: str) -> UnknownWrite:
     return UnknownWrite(intent.call, intent.tool, intent.what, reason)
 
 
-async def _call(ready: Ready, intent: ToolStarted, workbench: Workbench, until: float) -> ToolOutcome | _NoOutcome:
+async def _run_tool(ready: Ready, intent: ToolStarted, workbench: Workbench, until: float) -> ToolOutcome | _NoOutcome:
     tool = ready.tool
     try:
         async with asyncio.timeout_at(until):
-            return cut_outcome(await tool.run(*_inputs(ready, intent, workbench)))
+            return cut_outcome(await tool.run(*_tool_inputs(ready, intent, workbench)))
     except TimeoutError:  # ours or the tool's own: either way no answer came
         return _NoOutcome(_CUT)
     except WorkbenchLost:  # the attempt is interrupted: whoever takes it up again settles the intent
@@ -115,7 +115,7 @@ async def _call(ready: Ready, intent: ToolStarted, workbench: Workbench, until: 
         return _NoOutcome(f"it broke off with an error, {type(error).__name__}")
 
 
-def _inputs(ready: Ready, intent: ToolStarted, workbench: Workbench) -> tuple[Any, ...]:
+def _tool_inputs(ready: Ready, intent: ToolStarted, workbench: Workbench) -> tuple[Any, ...]:
     given = (ready.arguments, workbench)
     return given if ready.tool.key == "none" else (*given, intent.key)
 
@@ -126,7 +126,7 @@ async def _look_up(ready: Ready, intent: ToolStarted, workbench: Workbench) -> T
         return _NoOutcome("")
     try:
         async with asyncio.timeout(SETTLE_SECONDS):
-            seen = await ready.tool.look_up(*_inputs(ready, intent, workbench))
+            seen = await ready.tool.look_up(*_tool_inputs(ready, intent, workbench))
     except TimeoutError:
         _log.warning("the tool %s took too long to look up a call", ready.tool.name)
         return _NoOutcome("")

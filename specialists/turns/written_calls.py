@@ -73,13 +73,13 @@ def _fitting_call(text: str, specs: Sequence[ToolSpec], without: Collection[str]
     known = {spec.name: spec for spec in specs}
     found = written_call(text, [spec for spec in specs if spec.name not in without])
     if found is None and (named := set(_NAME.findall(text)).difference(without)):
-        found = written_call(text, [_undemanding(known.get(name), name) for name in sorted(named)])
+        found = written_call(text, [_relax_spec(known.get(name), name) for name in sorted(named)])
     if found is None or len(text) > 2 * len(json.dumps(found.arguments, ensure_ascii=False)) + AROUND:
         return None
     return found
 
 
-def _undemanding(spec: ToolSpec | None, name: str) -> ToolSpec:
+def _relax_spec(spec: ToolSpec | None, name: str) -> ToolSpec:
     """Make a spec that requires nothing. Only the arguments of `return_result` are also read without its name."""
     if spec is not None and name == RETURN:
         return spec
@@ -95,14 +95,14 @@ def written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
     a report, and what it quotes is no call. The same text gives the same id.
     """
     by_name = {tool.name: tool for tool in tools}
-    objects = tuple(_objects(text)) if by_name else ()
+    objects = tuple(_iterate_objects(text)) if by_name else ()
     if len(text) - sum(length for _, _, length in objects) > _WORDS_BESIDE:
         return None
     for before, value, _ in objects:
         found = (
             _read_tagged_call(_NAMED_BEFORE.search(before), value, by_name)
-            or _call(value, by_name)
-            or _bare(value, by_name)
+            or _parse_call(value, by_name)
+            or _parse_bare_arguments(value, by_name)
         )
         if found is not None:
             name, arguments = found
@@ -114,7 +114,7 @@ def written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
 _Found = tuple[str, dict[str, Any]]
 
 
-def _objects(text: str) -> Iterator[tuple[str, dict[str, Any], int]]:
+def _iterate_objects(text: str) -> Iterator[tuple[str, dict[str, Any], int]]:
     """Give each JSON object of a text, what stands before it, and its length. What is inside is not one of its own."""
     start = text.find("{")
     for _ in range(_TRIES):
@@ -135,10 +135,10 @@ def _read_tagged_call(before: re.Match[str] | None, value: dict[str, Any], tools
     return _complete(before[1], value, tools) if before else None
 
 
-def _call(value: Any, tools: dict[str, ToolSpec]) -> _Found | None:
+def _parse_call(value: Any, tools: dict[str, ToolSpec]) -> _Found | None:
     """Read a name with its arguments, or the first of the calls inside."""
     if isinstance(value, list):
-        return next(filter(None, (_call(each, tools) for each in value)), None)
+        return next(filter(None, (_parse_call(each, tools) for each in value)), None)
     if not isinstance(value, dict):
         return None
     name = next((value[key] for key in _NAMES if isinstance(value.get(key), str) and value[key] in tools), None)
@@ -147,10 +147,10 @@ def _call(value: Any, tools: dict[str, ToolSpec]) -> _Found | None:
         return _complete(name, given, tools)
     if len(value) == 1 and (only := next(iter(value))) in tools:
         return _complete(only, value[only], tools)
-    return next(filter(None, (_call(value[key], tools) for key in _INSIDE if key in value)), None)
+    return next(filter(None, (_parse_call(value[key], tools) for key in _INSIDE if key in value)), None)
 
 
-def _bare(value: dict[str, Any], tools: dict[str, ToolSpec]) -> _Found | None:
+def _parse_bare_arguments(value: dict[str, Any], tools: dict[str, ToolSpec]) -> _Found | None:
     """Read the arguments of `return_result` that stand alone: all that it requires, nothing else."""
     tool = tools.get(RETURN)
     if tool is None or not set(value) <= {*tool.parameters.get("properties", ()), *ALSO_READ}:

@@ -138,7 +138,7 @@ class Moves:
         }
         event |= about[kind]
         for _ in range(3):  # an instance is killed now and then
-            ack = await world.delivery._transport.send("events_api", world.delivery._callback(event))
+            ack = await world.delivery._transport.send("events_api", world.delivery._event_callback(event))
             if ack.ok:
                 break
         self.done["teams: events after it"] += ack.ok

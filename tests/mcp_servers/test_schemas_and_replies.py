@@ -152,7 +152,7 @@ def test_a_crooked_schema_goes_through_all_that_reads_schemas() -> None:
     spec = ToolSpec("a", "Does it.", shown)
     assert strict_schema.enforced_schema(shown)["type"] == "object"
     assert schema_steps.steps_schema([spec])
-    assert schema_steps._signature(shown)
+    assert schema_steps._render_signature(shown)
     arguments = {"yes": 1, "fine": None, "more": [1]}
     fields = argument_blocks.fields(arguments, shown)
     assert len(fields) == len(parts) + 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.command_line.check import _models
+from bot.command_line.check import _check_models
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules, read_rates
 from bot.models import prices
@@ -50,7 +50,7 @@ async def test_a_named_model_is_called_and_billed_by_its_own_name(api: Api, monk
         return {name: {"input": [(-1, dollars.get(name, 1.0))], **none} for name in asked[2:]}
 
     monkeypatch.setattr(prices, "_FOUND", {})
-    monkeypatch.setattr(prices, "_from_list", listed)
+    monkeypatch.setattr(prices, "_load_listed_rates", listed)
     async with paired(api, lambda _: Reply("Yes."), own=True) as pair:
         name = CLAUDE if api == "anthropic" else GPT
         assert await pair.model.take_on([f"{pair.model.provider}/{name}"]) == {}
@@ -111,7 +111,7 @@ async def test_a_start_refuses_it_with_file_and_line(tmp_path: Path) -> None:
         assert "ollama does not serve" in fault.text
         await home.close()
         settings = read_settings({"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
-        told = {one.what: one async for one in _models(settings, (there,))}["models that specialists name"]
+        told = {one.what: one async for one in _check_models(settings, (there,))}["models that specialists name"]
         assert (told.note, "ann.md:5: " in told.fault) == (GPT, True)
 
 

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from bot.operation.health import HealthState, _application
+from bot.operation.health import HealthState, _make_application
 from bot.operation.metrics import Metrics
 from bot.settings import NAMES, read_settings
 from tests.command_line.command import ROOT
@@ -88,7 +88,7 @@ async def test_the_probes_are_those_that_the_bot_answers() -> None:
 
     routes = {
         resource.canonical
-        for resource in _application("0.0.0.0", HealthState(), Metrics(), nothing).router.resources()  # noqa: S104
+        for resource in _make_application("0.0.0.0", HealthState(), Metrics(), nothing).router.resources()  # noqa: S104
     }
     probes = {name: container()[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
     assert probes["startup"] == probes["liveness"] == {"path": "/healthz", "port": "operation"}

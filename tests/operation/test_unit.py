@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from bot.settings import NAMES, read_settings
-from bot.settings_file import _LINE, _as_line
+from bot.settings_file import _LINE, _render_line
 from bot.store.embedded import SETTINGS as EMBEDDED
 from tests.command_line.command import ROOT
 
@@ -17,8 +17,8 @@ FOLDERS = {"LEADHAND_DATA": "/var/lib/", "XDG_CACHE_HOME": "/var/cache/"}
 def test_the_settings_file_is_read_by_systemd_in_its_own_form() -> None:
     assert SERVICE["EnvironmentFile"] == "/etc/leadhand/settings.env"
     # What `leadhand setup` writes means the same to systemd: plain, or in double quotes.
-    assert _as_line("REDIS_URL", "redis://:p%23@redis/0") == "REDIS_URL=redis://:p%23@redis/0"
-    assert _as_line("LEADHAND_MAIL_FROM", "Bot <b@example.com>") == 'LEADHAND_MAIL_FROM="Bot <b@example.com>"'
+    assert _render_line("REDIS_URL", "redis://:p%23@redis/0") == "REDIS_URL=redis://:p%23@redis/0"
+    assert _render_line("LEADHAND_MAIL_FROM", "Bot <b@example.com>") == 'LEADHAND_MAIL_FROM="Bot <b@example.com>"'
     assert _LINE.fullmatch("REDIS_URL=x")
 
 

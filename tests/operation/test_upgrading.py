@@ -12,7 +12,7 @@ import yaml
 
 from bot.__main__ import _COMMANDS
 from bot.features.sign_in.page import PATH
-from bot.operation.health import HealthState, _application
+from bot.operation.health import HealthState, _make_application
 from bot.operation.metrics import Metrics
 from bot.slack.receive.http import EVENTS
 from specialists.loading.package_toolkits import GROUP
@@ -123,7 +123,7 @@ async def test_the_addresses_are_answered() -> None:
     async def nothing() -> None:
         return None
 
-    application = _application("127.0.0.1", HealthState(), Metrics(), nothing)
+    application = _make_application("127.0.0.1", HealthState(), Metrics(), nothing)
     routes = {resource.canonical for resource in application.router.resources()}
     assert words(public("HTTP")) == routes | {EVENTS, PATH}
 

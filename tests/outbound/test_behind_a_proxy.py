@@ -18,7 +18,7 @@ import httpx2
 import pytest
 from aiohttp import web
 
-from bot.command_line.check import _bot
+from bot.command_line.check import _check_bot
 from bot.models.choosing import OPENAI_TIERS
 from bot.models.chosen_model import ChosenModel
 from bot.models.openai_chat import OpenAIChat
@@ -293,7 +293,7 @@ async def test_a_certificate_of_nobody_is_told_with_what_to_do(
         for host in ("slack.test", "api.search.brave.com", "mcp.test", "tides.example", "models.test"):
             await proxy.route(host, site.port)
         settings = read_settings({"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_API_URL": "https://slack.test/api/"})
-        slack = [str(one) async for one in _bot(settings)]
+        slack = [str(one) async for one in _check_bot(settings)]
         assert re.search(MEND, slack[0]), slack
         with pytest.raises(SearchFailed, match=MEND):
             await search("tides", 1, SearchSettings("brave", "brave-key"))

@@ -10,7 +10,7 @@ import pytest
 
 from bot.jobs.lease import Lease, boottime
 from bot.slack.send.budget import Budget
-from bot.slack.send.lookup import LOOKS, Lookup, _after
+from bot.slack.send.lookup import LOOKS, Lookup, _remaining_waits
 from bot.slack.send.outbox import ELSEWHERE, SENDS, Outbox, Sent
 from bot.slack.send.web_calls import CALL_SECONDS, TRIES, Gone, close_client, make_client
 from bot.slack.show.open_questions import close_open_questions
@@ -157,7 +157,7 @@ async def test_a_new_owner_posts_what_the_old_one_only_meant_to(scene: Scene) ->
     [(0.0, [0.0, 1.0, 2.0, 4.0]), (0.5, [0.0, 0.5, 2.0, 4.0]), (3.0, [0.0, 4.0]), (7.0, [0.0]), (99.0, [0.0])],
 )
 def test_who_comes_late_looks_as_long_after_the_post_as_who_does_not(waited: float, left: list[float]) -> None:
-    assert _after(LOOKS, waited) == left
+    assert _remaining_waits(LOOKS, waited) == left
 
 
 async def test_who_takes_over_is_as_patient_as_the_last_that_sent_it_needs(scene: Scene) -> None:

@@ -65,7 +65,7 @@ def database(request: pytest.FixtureRequest) -> named_databases.Database:
 def ask(database: named_databases.Database, **question: Any) -> dict[str, Any]:
     """What the child answers, asked in this process."""
     where = {"url": database.url, "kind": database.kind, "any_user": True, "tag": "leadhand test"}
-    return database_child._answer({**where, "seconds": 5, "most": 2, **question})
+    return database_child._answer_request({**where, "seconds": 5, "most": 2, **question})
 
 
 def test_each_kind_of_database_is_asked_and_outlined(database: named_databases.Database) -> None:
@@ -80,7 +80,7 @@ def test_each_kind_of_database_is_asked_and_outlined(database: named_databases.D
 
 
 def test_the_session_changes_nothing_even_if_the_statement_could(database: named_databases.Database) -> None:
-    with database_child._engine(database.url, database.kind).connect() as connection:
+    with database_child._make_engine(database.url, database.kind).connect() as connection:
         database_session.read_alone(connection, database.kind, 5)
         with pytest.raises(DBAPIError, match=r"(?i)read.?only"):
             connection.exec_driver_sql("delete from orders")

@@ -179,7 +179,7 @@ async def test_a_search_finds_what_changed_a_moment_ago(folder: Path, data: Path
 async def test_two_share_an_index_and_one_reads_for_both(folder: Path, data: Path) -> None:
     """The lock is one of open files, so two of one process stand for two processes."""
     one, other = Knowledge(folder, data), Knowledge(folder, data)
-    async with one._alone() as alone:
+    async with one._hold_lock() as alone:
         assert alone
         early = await search(other, "amber")
         assert "nothing of it was ready" in early.text
@@ -192,7 +192,7 @@ async def test_a_document_can_be_read_before_anybody_searched(
     folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = Knowledge(folder, data), Knowledge(folder, data)
-    async with one._alone():
+    async with one._hold_lock():
         early = await read(other, "handbook/vpn.md")
         assert early.failed
         assert "nothing of it was ready" in early.text

@@ -65,7 +65,7 @@ def database(request: pytest.FixtureRequest, server: str, prepared: set[str]) ->
 
 def ask(one: named_databases.Database, sql: str) -> dict[str, Any]:
     request = {"task": "query", "sql": sql, "url": one.url, "kind": one.kind, "any_user": True}
-    return database_child._answer({**request, "tag": "leadhand test", "seconds": 20, "most": 50})
+    return database_child._answer_request({**request, "tag": "leadhand test", "seconds": 20, "most": 50})
 
 
 def test_there_are_enough_of_both() -> None:

@@ -143,7 +143,7 @@ async def mentioned(town: Town) -> bool:
     ts = state.clock.next_ts()
     text = f"<@{town.first.bot_user_id}> do"
     said = {"type": "app_mention", "user": town.first.person("ana").id, "text": text, "channel": channel}
-    body = town.first._world.delivery._callback({**said, "ts": ts, "event_ts": ts})
+    body = town.first._world.delivery._event_callback({**said, "ts": ts, "event_ts": ts})
     return (await town.first._transport.send("events_api", body)).ok
 
 

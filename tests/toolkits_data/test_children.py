@@ -19,7 +19,15 @@ from bot.operation.wall_watch import report_walls
 from bot.settings import SettingsError, read_settings
 from specialists.reading.reader import read_file
 from specialists.sandbox import child_process, wall_proof, wall_proof_child
-from specialists.sandbox.child_process import ChildReply, Given, Limits, _python, at_once, hide_once, run_child
+from specialists.sandbox.child_process import (
+    ChildReply,
+    Given,
+    Limits,
+    _list_python_paths,
+    at_once,
+    hide_once,
+    run_child,
+)
 from specialists.sandbox.kernel_walls import WALLS, Wall
 from specialists.sandbox.wall_proof import WallReport
 from tests.patience import patience
@@ -69,7 +77,12 @@ async def test_what_each_wall_keeps_out_by_itself(
     async def alone(module: str, request: dict[str, object], **_: object) -> ChildReply:
         assert module == wall_proof_child.__name__
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.toolkits_data.lone_wall", json.dumps([walls, [*_python(), str(TESTS)]])),
+            *(
+                sys.executable,
+                "-m",
+                "tests.toolkits_data.lone_wall",
+                json.dumps([walls, [*_list_python_paths(), str(TESTS)]]),
+            ),
             cwd=ROOT,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -37,8 +37,8 @@ def _score_answer(case: AggregationCase, text: str) -> Outcome:
     expected = case.expect
     faults = {
         "planted facts kept": list(_find_lost_facts(expected, text)),
-        "contradictions shown": list(_hidden(expected, text)),
-        "gaps told": list(_untold(expected, text)),
+        "contradictions shown": list(_find_hidden_sides(expected, text)),
+        "gaps told": list(_find_missing_gaps(expected, text)),
         "duplicates merged": [f"{one!r} is told twice" for one in expected.once if times_said(text, one) > 1],
     }
     wrong = [f"{words!r} is in it" for words in expected.must_not if says(text, words)]
@@ -51,14 +51,14 @@ def _score_answer(case: AggregationCase, text: str) -> Outcome:
     measures = {name: not faults[name] for name, given in asked.items() if given}
     known = [case.input, *(part for one in case.results for part in (one.title, one.content, one.source, one.failed))]
     measures["a figure that follows from no result, unmarked"] = bool(
-        find_unmarked_figures(text, [*known, *_gaps(case)])
+        find_unmarked_figures(text, [*known, *_list_gaps(case)])
     )
     measures["a tool call, schema or heading in the answer"] = bool(leak(text))
     said = [fault for listed in faults.values() for fault in listed] + wrong
     return Outcome(not said, text, "; ".join(said), measures)
 
 
-def _gaps(case: AggregationCase) -> list[str]:
+def _list_gaps(case: AggregationCase) -> list[str]:
     return [gap for one in case.results for gap in one.gaps]
 
 
@@ -66,13 +66,13 @@ def _find_lost_facts(expected: Kept, text: str) -> Iterator[str]:
     yield from (f"{fact!r} is lost" for fact in expected.facts if not says(text, fact))
 
 
-def _hidden(expected: Kept, text: str) -> Iterator[str]:
+def _find_hidden_sides(expected: Kept, text: str) -> Iterator[str]:
     for sides in expected.both:
         if lost := [side for side in sides if not says(text, side)]:
             yield f"of {' and '.join(sides)} it lacks {', '.join(lost)}"
 
 
-def _untold(expected: Kept, text: str) -> Iterator[str]:
+def _find_missing_gaps(expected: Kept, text: str) -> Iterator[str]:
     for words in expected.gaps:
         if not any(says(text, one) for one in words):
             yield f"it says nothing of {' or '.join(words)}"

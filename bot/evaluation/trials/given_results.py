@@ -38,11 +38,11 @@ def with_results(
         if given.failed:
             job.report_soon(ev.AttemptFailed(**of, kind="unavailable", message=given.failed))
         else:
-            job.report_soon(ev.ResultReturned(**of, result=_result(given), private=False))
+            job.report_soon(ev.ResultReturned(**of, result=_make_result(given), private=False))
     return job
 
 
-def _result(given: Given) -> Result:
+def _make_result(given: Given) -> Result:
     findings = (Finding(message=given.title, source=given.source, confidence=given.confidence),) if given.source else ()
     return Result(
         summary=given.content,

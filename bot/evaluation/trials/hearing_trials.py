@@ -25,9 +25,9 @@ async def dispatcher_product(case: DispatcherCase, bench: Bench, model: CountedM
     job = StagedJob(bench, model, case.asked)
     _brought_to(job, case)
     for number, speaker in enumerate(case.before, start=1):
-        _hear(job, f"8.{number}", speaker, "hm")
+        _report_message(job, f"8.{number}", speaker, "hm")
         job.report_soon(ev.MessageSorted(at=job.now(), message=f"8.{number}", aim="nothing"))
-    _hear(job, MESSAGE, case.by, case.input, mentioned=case.mentioned)
+    _report_message(job, MESSAGE, case.by, case.input, mentioned=case.mentioned)
     effect = job.due("dispatcher")
     if effect is None:
         return _score_aim(case, NO_VERDICT, "the message was not looked at", free=True)
@@ -60,7 +60,7 @@ def _brought_to(job: StagedJob, case: DispatcherCase) -> None:
         job.plan(Plan(goal=case.asked, subtasks=parts), stand_ins=False)
 
 
-def _hear(job: StagedJob, name: str, speaker: Speaker, words: str, *, mentioned: bool = False) -> None:
+def _report_message(job: StagedJob, name: str, speaker: Speaker, words: str, *, mentioned: bool = False) -> None:
     at = job.now()
     message = Request(id=name, user=_USERS[speaker], text=words, at=at)
     job.report_soon(ev.MessageHeard(at=at, message=message, mentioned=mentioned))

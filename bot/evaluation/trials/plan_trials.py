@@ -87,7 +87,9 @@ def naive_plan(text: str) -> Decided:
     listed = given.get("parts")
     if not isinstance(listed, list):
         return Decided("failed", why=f"no plan in: {text[:120]}")
-    parts = tuple(Part(str(one.get("id")), str(one.get("specialist")), _after(one)) for one in listed if _is_part(one))
+    parts = tuple(
+        Part(str(one.get("id")), str(one.get("specialist")), _list_dependencies(one)) for one in listed if _is_part(one)
+    )
     return Decided("plan", parts) if parts else Decided("any")
 
 
@@ -95,7 +97,7 @@ def _is_part(one: object) -> bool:
     return isinstance(one, dict) and bool(one.get("specialist"))
 
 
-def _after(one: dict[str, object]) -> tuple[str, ...]:
+def _list_dependencies(one: dict[str, object]) -> tuple[str, ...]:
     after = one.get("after")
     listed = after if isinstance(after, list) else [after] if after else []
     return tuple(str(each) for each in listed)
@@ -154,14 +156,14 @@ async def plan_naive(case: PlanningCase, bench: Bench, model: CountedModel) -> O
 
 
 def _score_plan(expected: PlanExpected, found: Decided) -> Outcome:
-    faults = list(_faults(expected, found))
+    faults = list(_find_plan_faults(expected, found))
     named = {one for one in (*expected.must, *expected.may) if ARROW not in one}
     extra = sorted(set(found.specialists) - named)
     clean = not faults and not extra
     return Outcome(not faults, str(found), "; ".join(faults), {"clean: nothing but what was asked for": clean})
 
 
-def _faults(expected: PlanExpected, found: Decided) -> Iterator[str]:
+def _find_plan_faults(expected: PlanExpected, found: Decided) -> Iterator[str]:
     """Yield what keeps a plan from doing the job."""
     if found.reply == "failed":
         yield f"no plan: {found.why}"

@@ -25,9 +25,9 @@ async def review_product(case: ReviewCase, bench: Bench, model: CountedModel) ->
     await job.play(lambda ask: ask.run.concluded)
     work = job.ask.work["part"]
     if work.result is None:
-        return Outcome(False, work.reason, f"no result: {work.reason}", _measures(case, (), ()))
+        return Outcome(False, work.reason, f"no result: {work.reason}", _measure_review(case, (), ()))
     found = work.result.findings
-    said = "\n".join(_line(one) for one in found) or "no findings"
+    said = "\n".join(_render_finding(one) for one in found) or "no findings"
     return _score_review(case, said, [one for one in found if one.confidence >= SHOWN], found)
 
 
@@ -44,10 +44,10 @@ def _score_review(case: ReviewCase, said: str, shown: Iterable[Finding], found: 
     missed = [place for place in case.expect if not _is_met(place, seen)]
     every = tuple(place for one in found if (place := place_in(one.where)))
     why = f"nothing shown at {', '.join(missed)}" if missed else ""
-    return Outcome(not missed, said, why, _measures(case, seen, every))
+    return Outcome(not missed, said, why, _measure_review(case, seen, every))
 
 
-def _measures(case: ReviewCase, seen: tuple[CodePlace, ...], every: tuple[CodePlace, ...]) -> dict[str, bool]:
+def _measure_review(case: ReviewCase, seen: tuple[CodePlace, ...], every: tuple[CodePlace, ...]) -> dict[str, bool]:
     planted = [place for text in (*case.expect, *case.others) if (place := place_in(text))]
     wolf = any(not any(one.is_near(place) for place in planted) for one in seen)
     met = all(_is_met(place, seen) for place in case.expect)
@@ -63,5 +63,5 @@ def _is_met(text: str, found: Iterable[CodePlace]) -> bool:
     return place is not None and any(one.is_near(place) for one in found)
 
 
-def _line(one: Finding) -> str:
+def _render_finding(one: Finding) -> str:
     return f"{one.confidence} {one.severity} {one.where}: {one.message}"

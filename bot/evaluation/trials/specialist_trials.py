@@ -56,7 +56,7 @@ async def answer_naively(
 ) -> str:
     """Answer a request by a plain prompt in a loop with a specialist's tools; empty if the turns do not suffice."""
     with tempfile.TemporaryDirectory(prefix="leadhand-eval-", dir=scratch()) as folder:
-        workbench = _workbench(files, bench, Path(folder))
+        workbench = _make_workbench(files, bench, Path(folder))
         messages = [ModelMessage(role="user", text=request)]
         tools = tuple(tool.spec for tool in specialist.tools)
         for _ in range(specialist.max_turns):
@@ -81,7 +81,7 @@ async def _perform_calls(turn: Turn, specialist: Specialist, workbench: Workbenc
     return tuple(replies)
 
 
-def _workbench(files: Sequence[str], bench: Bench, folder: Path) -> FolderWorkbench:
+def _make_workbench(files: Sequence[str], bench: Bench, folder: Path) -> FolderWorkbench:
     untyped = "application/octet-stream"
     given = ((name, untyped, file_bytes(name, bench.folders) or b"") for name in files)
     return FolderWorkbench.in_memory(given, folder)

@@ -58,7 +58,7 @@ class ApprovalClicks:
     async def on_decision(self, click: Click, client: AsyncWebClient) -> Said:
         """Take a click that decides at once: to approve, to approve similar calls too, to decide one by one."""
         del client
-        spot = _spot(click)
+        spot = _read_spot(click)
         if spot is None:
             return notices.OLD_BUTTON
         decision = Decision(_CHOICES[click.action])
@@ -67,28 +67,28 @@ class ApprovalClicks:
 
     async def on_window(self, click: Click, client: AsyncWebClient) -> Said:
         """Open the window to edit, to deny, or with all of the arguments."""
-        spot = _spot(click)
+        spot = _read_spot(click)
         if spot is None:
             return notices.OLD_BUTTON
         found = await self._approvals.look(click.place, spot, click.user, decides=click.action != SHOW)
         if isinstance(found, Refused):
             return refusal(found)
-        window = _window(click.action, found, carry(AboutApproval(click.place, spot)))
+        window = _draw_window(click.action, found, carry(AboutApproval(click.place, spot)))
         return None if await open_window(client, click.trigger, window) else notices.NO_WINDOW
 
     async def on_edited(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Take edited arguments; what does not fit the tool is said beside its field."""
-        about = _about(sent)
+        about = _read_window_data(sent)
         if about is None:
             return None
-        given = _values(sent)
+        given = _read_values(sent)
         found = await self._approvals.look(about.place, about.spot, sent.user, decides=True)
         verdict = found if isinstance(found, Refused) else await self._decide_edit(about, sent, given, found)
         if isinstance(verdict, Refused) and verdict.why == "wrong":
             beside = verdict.field if verdict.field in given else next(iter(given), "")
             return wrong(f"{FIELD}{beside}", verdict.words[:150])
         if isinstance(verdict, Refused):
-            self._tell(client, about, sent.user, refusal(verdict))
+            self._tell_clicker(client, about, sent.user, refusal(verdict))
         return None
 
     async def _decide_edit(self, about: AboutApproval, sent: Window, given: Mapping[str, str], found: Found) -> Verdict:
@@ -102,26 +102,26 @@ class ApprovalClicks:
 
     async def on_denied(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Take a denial with its reason."""
-        about = _about(sent)
+        about = _read_window_data(sent)
         if about is None:
             return None
         decision = Decision("deny", reason=sent.read_text(REASON_BLOCK, REASON_ACTION)[:REASON_LIMIT])
         verdict = await self._approvals.decide(about.place, about.spot, sent.user, decision, dedupe=sent.dedupe)
         if isinstance(verdict, Refused):
-            self._tell(client, about, sent.user, refusal(verdict))
+            self._tell_clicker(client, about, sent.user, refusal(verdict))
         return None
 
-    def _tell(self, client: AsyncWebClient, about: AboutApproval, user: str, text: str) -> None:
+    def _tell_clicker(self, client: AsyncWebClient, about: AboutApproval, user: str, text: str) -> None:
         self._background.start(tell(client, about.place, user, note(text)), "answer a click")
 
 
-def _spot(click: Click) -> Spot | None:
+def _read_spot(click: Click) -> Spot | None:
     """Read which approval a button is about; None if it is none of this thread."""
     spot = read_carried(click.value, Spot)
     return spot if spot is not None and spot.job == click.place.job_id else None
 
 
-def _about(sent: Window) -> AboutApproval | None:
+def _read_window_data(sent: Window) -> AboutApproval | None:
     about = window_about(sent.metadata)
     if about is None:
         log.warning("a window without its approval was left alone")
@@ -159,13 +159,13 @@ def _describe_ruling(ruling: Ruling) -> str:
     return f"{who} {did} {when}, before your click. Your click changed nothing."
 
 
-def _window(kind: str, found: Found, metadata: str) -> dict[str, Any]:
+def _draw_window(kind: str, found: Found, metadata: str) -> dict[str, Any]:
     if kind == EDIT:
         return edit_window(found.approval, found.schema, metadata)
     return deny_window(found.approval, metadata) if kind == DENY else arguments_window(found.approval)
 
 
-def _values(sent: Window) -> dict[str, str]:
+def _read_values(sent: Window) -> dict[str, str]:
     """Return what stands in the fields, by argument."""
     found: dict[str, str] = {}
     for block, elements in sent.values.items():

@@ -127,7 +127,7 @@ class ApprovalDesk:
 
     async def look(self, place: Place, spot: Spot, user: str, *, decides: bool) -> Found | Refused:
         """Return what an approval is about; with `decides`, only to a person who may decide on it now."""
-        job = await self._job(place)
+        job = await self._read_job(place)
         refused = await self._find_refusal(job, spot, place, user) if decides else None
         if refused is not None:
             await self._refuse(place, spot, user, "approved", refused)
@@ -139,14 +139,14 @@ class ApprovalDesk:
         approval = question.approval
         if approval is None:
             return Refused("unknown")
-        tool = self._tool(job, spot, work, approval)
+        tool = self._find_call_tool(job, spot, work, approval)
         return Found(approval, tool.spec.parameters if tool is not None else {})
 
     async def decide(
         self, place: Place, spot: Spot, user: str, decision: Decision, *, dedupe: tuple[str, ...]
     ) -> Verdict:
         """Record a decision. The verdict says if it counts, as the log stands now."""
-        job = await self._job(place)
+        job = await self._read_job(place)
         refused = await self._find_refusal(job, spot, place, user)
         asked = _find_approval(job, spot)
         if refused is not None or asked is None:
@@ -180,7 +180,7 @@ class ApprovalDesk:
         key = JobKey(place.team, place.job_id)
         new = await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self._nudge(key)
-        return _outcome(await self._job(place), spot, event) if new else Taken()
+        return _judge_recorded_decision(await self._read_job(place), spot, event) if new else Taken()
 
     async def _find_lapsed_voters(
         self, job: Job | None, spot: Spot, place: Place, question: Question
@@ -198,13 +198,15 @@ class ApprovalDesk:
         found = await self.look(place, spot, user, decides=True)
         if isinstance(found, Refused):
             return found
-        job = await self._job(place)
+        job = await self._read_job(place)
         ask = job.ask(spot.request) if job is not None else None
         crew = self._crews.find(ask.request.crew) if ask is not None else None
         if crew is None or found.approval.kind != "sign_in":
             return Refused("no_server")
         # Not by the name of who works: those who are made for one plan alone are in no crew.
-        ways = (one.signs_in for one in _tools(crew) if one.name == found.approval.tool and one.signs_in is not None)
+        ways = (
+            one.signs_in for one in _iterate_tools(crew) if one.name == found.approval.tool and one.signs_in is not None
+        )
         return next((way for way in ways if digest_of_sign_in(way) == found.approval.digest), Refused("no_server"))
 
     def _check_edit(
@@ -213,7 +215,7 @@ class ApprovalDesk:
         """Check edited arguments as the tool does, and return them as it is run with them."""
         if decision.choice != "edit" or approval is None:
             return {}
-        tool = self._tool(job, spot, work, approval)
+        tool = self._find_call_tool(job, spot, work, approval)
         if tool is None:
             return Refused("no_tool")
         before = approval.arguments  # with what the tool filled in itself, which its schema does not list
@@ -225,9 +227,9 @@ class ApprovalDesk:
         except ValidationError as error:
             where = next((str(one["loc"][0]) for one in error.errors() if one["loc"]), "")
             return Refused("wrong", field=where, words=faults_of(error))
-        return _as_edited(tool, arguments)
+        return _render_edited_call(tool, arguments)
 
-    def _tool(self, job: Job | None, spot: Spot, work: Work, approval: Approval) -> Tool | None:
+    def _find_call_tool(self, job: Job | None, spot: Spot, work: Work, approval: Approval) -> Tool | None:
         ask = job.ask(spot.request) if job is not None else None
         crew = self._crews.find(ask.request.crew) if ask is not None else None
         specialist = crew.everyone.get(work.specialist) if crew is not None else None
@@ -240,7 +242,7 @@ class ApprovalDesk:
             return Refused("unknown")
         question = ask.open_questions.get(spot.subtask)
         if question is None or question.number != spot.number or question.approval is None:
-            return _late(ask, spot)
+            return _refuse_closed_approval(ask, spot)
         if question.approval.digest != spot.digest:
             return Refused("changed")
         actor = Actor(user, await self._groups(user), user in self._admins)
@@ -261,13 +263,13 @@ class ApprovalDesk:
         what = {"request": spot.request[:80], "target": spot.subtask[:80], "why": refused.why}
         await self._note(AuditEntry(deed=deed, user=user, outcome="refused", **of, **what))
 
-    async def _job(self, place: Place) -> Job | None:
+    async def _read_job(self, place: Place) -> Job | None:
         """Read the job with all that came in, also what its owner has not taken yet; None if it cannot be read."""
         found = await read_job(self._store.jobs, JobKey(place.team, place.job_id))
         return found if isinstance(found, Job) else None
 
 
-def _as_edited(tool: Tool, arguments: BaseModel) -> dict[str, Any] | Refused:
+def _render_edited_call(tool: Tool, arguments: BaseModel) -> dict[str, Any] | Refused:
     """Word a call with the arguments that a person gave it, as its card words it."""
     sends = tool.sends(arguments) if tool.sends is not None else None
     leaves = leaving_text(sends) if sends is not None else ""
@@ -277,13 +279,13 @@ def _as_edited(tool: Tool, arguments: BaseModel) -> dict[str, Any] | Refused:
     return {"arguments": dump_arguments(arguments), "what": tool.words(arguments), "target": target, "leaves": leaves}
 
 
-def _tools(crew: Crew) -> Iterator[Tool]:
+def _iterate_tools(crew: Crew) -> Iterator[Tool]:
     """Give all tools of a crew and of those inside it, also those that it only lends."""
     for specialist in crew.specialists.values():
         yield from specialist.tools
     yield from crew.lent.values()
     for inside in crew.crews.values():
-        yield from _tools(inside)
+        yield from _iterate_tools(inside)
 
 
 def _find_approval(job: Job | None, spot: Spot) -> tuple[Question, Work] | None:
@@ -303,7 +305,7 @@ def _find_closed_question(ask: Ask, spot: Spot) -> Answered | None:
     return next((one for one in closed if one.question.number == spot.number), None)
 
 
-def _late(ask: Ask, spot: Spot) -> Refused:
+def _refuse_closed_approval(ask: Ask, spot: Spot) -> Refused:
     """Say how an approval that is not open any more has ended."""
     closed = _find_closed_question(ask, spot)
     if closed is None:
@@ -311,7 +313,7 @@ def _late(ask: Ask, spot: Spot) -> Refused:
     return Refused("late", ruling=closed.ruling) if closed.ruling is not None else Refused("apart")
 
 
-def _outcome(job: Job | None, spot: Spot, event: ev.ApprovalDecided) -> Verdict:
+def _judge_recorded_decision(job: Job | None, spot: Spot, event: ev.ApprovalDecided) -> Verdict:
     """Say if a decision that was recorded counts: another may have come just before it."""
     ask = job.ask(spot.request) if job is not None else None
     if ask is None:
@@ -325,4 +327,4 @@ def _outcome(job: Job | None, spot: Spot, event: ev.ApprovalDecided) -> Verdict:
         return Refused("over")
     votes = {(vote.user, vote.at) for vote in closed.question.votes}
     mine = (event.user, event.at) in votes or (event.user, event.at) == (closed.user, closed.at)
-    return Taken() if mine else _late(ask, spot)
+    return Taken() if mine else _refuse_closed_approval(ask, spot)

@@ -29,7 +29,12 @@ def arguments_window(asked: Approval) -> Block:
         blocks += whole_blocks(one.arguments)
         if one.leaves:
             blocks += [section("*What would leave, word for word:*"), *whole_blocks({"text": one.leaves})]
-    return {"type": "modal", "title": _text("All of it"), "close": _text("Close"), "blocks": blocks}
+    return {
+        "type": "modal",
+        "title": _plain_text_object("All of it"),
+        "close": _plain_text_object("Close"),
+        "blocks": blocks,
+    }
 
 
 def edit_window(asked: Approval, schema: Mapping[str, Any], metadata: str) -> Block:
@@ -41,7 +46,7 @@ def edit_window(asked: Approval, schema: Mapping[str, Any], metadata: str) -> Bl
         told = "Approvals so far no longer count: the others are asked again, with these values."
     notes = [f"Too long for a field, so it stays as it is: {clean(', '.join(long), limit=500)}."] if long else []
     head = [section(f"*Tool:* {clean(asked.tool, limit=100)}"), *([context(*notes)] if notes else [])]
-    return _window("Edit and approve", "Approve", EDITED, metadata, [*head, *inputs, context(told)])
+    return _make_modal("Edit and approve", "Approve", EDITED, metadata, [*head, *inputs, context(told)])
 
 
 def deny_window(asked: Approval, metadata: str) -> Block:
@@ -50,8 +55,8 @@ def deny_window(asked: Approval, metadata: str) -> Block:
         "type": "input",
         "block_id": REASON_BLOCK,
         "optional": True,
-        "label": _text("Why not?"),
-        "hint": _text("The specialist reads it, and the thread shows it. You can leave it empty."),
+        "label": _plain_text_object("Why not?"),
+        "hint": _plain_text_object("The specialist reads it, and the thread shows it. You can leave it empty."),
         "element": {
             "type": "plain_text_input",
             "action_id": REASON_ACTION,
@@ -59,7 +64,7 @@ def deny_window(asked: Approval, metadata: str) -> Block:
             "max_length": REASON_LIMIT,
         },
     }
-    return _window("Deny", "Deny", DENIED, metadata, [quote_text(asked.what)[0], field])
+    return _make_modal("Deny", "Deny", DENIED, metadata, [quote_text(asked.what)[0], field])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +81,17 @@ def window_about(metadata: str) -> AboutApproval | None:
     return about if about is not None and about.spot.job == about.place.job_id else None
 
 
-def _window(title: str, submit: str, callback: str, metadata: str, blocks: list[Block]) -> Block:
+def _make_modal(title: str, submit: str, callback: str, metadata: str, blocks: list[Block]) -> Block:
     return {
         "type": "modal",
         "callback_id": callback,
         "private_metadata": metadata,
-        "title": _text(title),
-        "submit": _text(submit),
-        "close": _text("Cancel"),
+        "title": _plain_text_object(title),
+        "submit": _plain_text_object(submit),
+        "close": _plain_text_object("Cancel"),
         "blocks": blocks,
     }
 
 
-def _text(words: str) -> Block:
+def _plain_text_object(words: str) -> Block:
     return {"type": "plain_text", "text": plain(words, 150)}

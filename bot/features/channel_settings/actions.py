@@ -79,10 +79,10 @@ class SettingsForm:
     async def _render_settings(self, team: str, channel: str, *, admin: bool) -> Outgoing:
         form = await self._settings.form(team, channel)
         access = await self._settings.of(team, channel)
-        crews, handles = tuple(self._settings.crews), await self._handles(access)
+        crews, handles = tuple(self._settings.crews), await self._find_handles(access)
         return settings_text(channel, access, handles, form=admin, crews=crews, newer=form.newer)
 
-    async def _handles(self, access: Access) -> dict[str, str]:
+    async def _find_handles(self, access: Access) -> dict[str, str]:
         """Look up the handles of the user groups that are named, if any is."""
         return dict(await self._people.groups()) if access.groups else {}
 
@@ -93,7 +93,7 @@ class SettingsForm:
         if section is None:
             return notices.OLD_BUTTON
         if click.user not in self._people.admins:
-            await self._note(click.place, click.user, "refused", "not an admin")
+            await self._audit_change(click.place, click.user, "refused", "not an admin")
             return notices.NO_SETTINGS
         window = WindowOf(click.place.channel, section, {})
         form = await self._settings.form(click.place.team, window.channel)
@@ -133,7 +133,7 @@ class SettingsForm:
             return None
         place, user = sent.place, sent.user
         if user not in self._people.admins:
-            await self._note(place, user, "refused", "not an admin")
+            await self._audit_change(place, user, "refused", "not an admin")
             self._background.start(tell(client, place, user, note(notices.NO_SETTINGS)), "refuse a change of settings")
             return None
         known = (await self._settings.form(place.team, window.channel)).values
@@ -146,7 +146,7 @@ class SettingsForm:
         if isinstance(changed, str):
             return wrong(sent.first, changed)
         if changed:
-            self._background.start(self._confirm(client, place, user, changed), "confirm settings")
+            self._background.start(self._confirm_change(client, place, user, changed), "confirm settings")
         return None
 
     async def _save(
@@ -161,9 +161,9 @@ class SettingsForm:
             return kept
         if not kept.overtaken:
             return NEWER if kept.form.newer else BUSY
-        return settings_modal(await self._again(place.team, window, found, kept.form, names))
+        return settings_modal(await self._redraw_after_conflict(place.team, window, found, kept.form, names))
 
-    async def _again(
+    async def _redraw_after_conflict(
         self, team: str, window: WindowOf, found: ChannelValues, form: FormValues, names: tuple[str, ...]
     ) -> Drawn:
         """Draw a window again after others saved: with what was typed, and what they changed meanwhile."""
@@ -173,13 +173,13 @@ class SettingsForm:
         next_round = WindowOf(window.channel, window.section, {}, window.round + 1)
         return await self._gather_window_data(team, next_round, form, shown=shown, told=tuple(told))
 
-    async def _confirm(self, client: AsyncWebClient, place: Place, user: str, changed: tuple[str, ...]) -> None:
+    async def _confirm_change(self, client: AsyncWebClient, place: Place, user: str, changed: tuple[str, ...]) -> None:
         """Record what an admin changed, and show them what holds now."""
         for name in changed:
-            await self._note(place, user, "done", "", name)
+            await self._audit_change(place, user, "done", "", name)
         await tell(client, place, user, await self._render_settings(place.team, place.channel, admin=True))
 
-    async def _note(self, place: Place, user: str, outcome: Any, why: str, target: str = "") -> None:
+    async def _audit_change(self, place: Place, user: str, outcome: Any, why: str, target: str = "") -> None:
         named = {"team": place.team, "channel": place.channel, "user": user}
         await self._record(
             AuditEntry(at=self._clock(), deed="configured", outcome=outcome, why=why, target=target, **named)

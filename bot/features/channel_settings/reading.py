@@ -35,13 +35,13 @@ def settings_of(
     read: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for name in names_in(window.section, window.channel, crews):
-        value = _value(values, name, known)
+        value = _read_value(values, name, known)
         if value is None:
             continue
         if name == "crew" and value not in {*crews, known.crew}:
             errors[name] = "Choose one of these."
             continue
-        if value == () and _chosen(values, name) not in {EVERYBODY, ""}:
+        if value == () and _read_option(values, name) not in {EVERYBODY, ""}:
             errors[_FIELDS[name]] = "Name at least one, or choose something else above."
             continue
         try:
@@ -59,11 +59,11 @@ def field_of(name: str, window: WindowOf) -> str:
     return f"{name}{ROUND}{window.round}" if window.round else name
 
 
-def _value(values: Mapping[str, Any], name: str, known: ChannelValues) -> object:
+def _read_value(values: Mapping[str, Any], name: str, known: ChannelValues) -> object:
     """Return what was put in for a value; None: it is left to the other sources."""
     if name not in _CHOSEN:
         return str(_find_input(values, name, name).get("value") or "").strip() or None
-    chosen = _chosen(values, name)
+    chosen = _read_option(values, name)
     if chosen in {AS_BEFORE, ""}:
         return None
     if name in {"crew", "highest_tier"}:
@@ -73,7 +73,7 @@ def _value(values: Mapping[str, Any], name: str, known: ChannelValues) -> object
     return () if chosen == EVERYBODY else _read_ids(values, name, known)
 
 
-def _chosen(values: Mapping[str, Any], name: str) -> str:
+def _read_option(values: Mapping[str, Any], name: str) -> str:
     option = _find_input(values, name, name).get("selected_option")
     return str(option.get("value", "")) if isinstance(option, Mapping) else ""
 

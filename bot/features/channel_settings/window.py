@@ -114,14 +114,14 @@ def settings_modal(drawn: Drawn) -> Block:
     blocks.append(context(f"For {where(drawn.channel)}. {FIRST_CHOICE}"))
     for name in names:
         if name in _TYPED:
-            blocks.append(_field(name, drawn, shown))
+            blocks.append(_field_block(name, drawn, shown))
             continue
-        blocks.append(_choice(name, drawn, shown))
+        blocks.append(_choice_block(name, drawn, shown))
         named: tuple[str, ...] = getattr(shown, name) or () if name in {"users", "approvers"} else ()
         if name in {"users", "approvers"}:
-            blocks += _pickers(name, named, drawn.groups)
+            blocks += _picker_blocks(name, named, drawn.groups)
         elif name == "strangers":
-            blocks.append(_teams(shown.strangers or ()))
+            blocks.append(_teams_block(shown.strangers or ()))
     for block in blocks if drawn.round else ():
         if "block_id" in block:
             block["block_id"] = f"{block['block_id']}{ROUND}{drawn.round}"
@@ -171,12 +171,17 @@ def meanwhile(now: Access, changed: Iterable[str], both: Sequence[str]) -> list[
     return ["\n".join(lines)]
 
 
-def _choice(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
+def _choice_block(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
     value = getattr(shown, name)
     chosen = AS_BEFORE if value is None else option_of(value)
-    options = [_option(AS_BEFORE, _elsewhere(name, drawn)), *(_option(*one) for one in choices(name, shown, drawn))]
+    options = [
+        _option_object(AS_BEFORE, _describe_inherited(name, drawn)),
+        *(_option_object(*one) for one in choices(name, shown, drawn)),
+    ]
     initial = next(option for option in options if option["value"] == chosen)
-    return _input(name, {"type": "static_select", "action_id": name, "options": options, "initial_option": initial})
+    return _input_block(
+        name, {"type": "static_select", "action_id": name, "options": options, "initial_option": initial}
+    )
 
 
 def choices(name: str, shown: ChannelValues, drawn: Drawn) -> list[tuple[str, str]]:
@@ -189,73 +194,77 @@ def choices(name: str, shown: ChannelValues, drawn: Drawn) -> list[tuple[str, st
     return list(CHOICES[name])
 
 
-def _field(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
-    element: Block = {"type": "plain_text_input", "action_id": name, "placeholder": _text(_elsewhere(name, drawn), 150)}
+def _field_block(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
+    element: Block = {
+        "type": "plain_text_input",
+        "action_id": name,
+        "placeholder": _text_object(_describe_inherited(name, drawn), 150),
+    }
     if name == "instructions":
         element |= {"multiline": True, "max_length": LONGEST_INSTRUCTIONS}
     value = getattr(shown, name)
     if value is not None:
         element["initial_value"] = value or "off"
     off = "" if name == "zone" else " Write “off” for none."
-    return _input(name, element, optional=True, more=off)
+    return _input_block(name, element, optional=True, more=off)
 
 
-def _elsewhere(name: str, drawn: Drawn) -> str:
+def _describe_inherited(name: str, drawn: Drawn) -> str:
     """Say what holds where the form sets nothing, and where that comes from."""
     return f"{LEFT_TO.get(drawn.without.origin(name).source, '')}: {short(name, drawn.without)}"
 
 
-def _input(name: str, element: Block, *, optional: bool = False, more: str = "") -> Block:
-    block: Block = {"type": "input", "block_id": name, "label": _text(LABELS[name]), "element": element}
+def _input_block(name: str, element: Block, *, optional: bool = False, more: str = "") -> Block:
+    block: Block = {"type": "input", "block_id": name, "label": _text_object(LABELS[name]), "element": element}
     if optional:
         block["optional"] = True
     if name in _HELP:
-        block["hint"] = _text(f"{_HELP[name]}{more}", 300)
+        block["hint"] = _text_object(f"{_HELP[name]}{more}", 300)
     return block
 
 
-def _pickers(name: str, named: tuple[str, ...], groups: Sequence[tuple[str, str]]) -> list[Block]:
+def _picker_blocks(name: str, named: tuple[str, ...], groups: Sequence[tuple[str, str]]) -> list[Block]:
     people = [one for one in named if PERSON.fullmatch(one)]
     element: dict[str, Any] = {
         "type": "multi_users_select",
         "action_id": "people",
-        "placeholder": _text("Choose people"),
+        "placeholder": _text_object("Choose people"),
     }
     if people:
         element["initial_users"] = people
-    blocks = [_optional(f"{name}_people", f"People {_PICKED[name]}", element)]
+    blocks = [_optional_block(f"{name}_people", f"People {_PICKED[name]}", element)]
     handles = dict(groups)
     # Those that are named come first: what is not offered would be lost when the window is saved.
     keys = list(dict.fromkeys([*sorted(groups_in(named)), *handles]))[:MOST_NAMED]
-    options = [_option(key, f"@{handles[key]}" if handles.get(key) else key) for key in keys]
+    options = [_option_object(key, f"@{handles[key]}" if handles.get(key) else key) for key in keys]
     if options:
         menu: dict[str, Any] = {
             "type": "multi_static_select",
             "action_id": "groups",
-            "placeholder": _text("Choose user groups"),
+            "placeholder": _text_object("Choose user groups"),
             "options": options,
         }
         if initial := [option for option in options if option["value"] in named]:
             menu["initial_options"] = initial
-        blocks.append(_optional(f"{name}_groups", f"User groups {_PICKED[name]}", menu))
+        blocks.append(_optional_block(f"{name}_groups", f"User groups {_PICKED[name]}", menu))
     return blocks
 
 
-def _teams(named: Sequence[str]) -> Block:
+def _teams_block(named: Sequence[str]) -> Block:
     element: dict[str, Any] = {"type": "plain_text_input", "action_id": "teams", "max_length": 1000}
-    element["placeholder"] = _text("T0123ABCD, T0456EFGH")
+    element["placeholder"] = _text_object("T0123ABCD, T0456EFGH")
     if named:
         element["initial_value"] = ", ".join(named)
-    return _optional("strangers_teams", "Ids of their workspaces, with commas", element)
+    return _optional_block("strangers_teams", "Ids of their workspaces, with commas", element)
 
 
-def _optional(block_id: str, label: str, element: Block) -> Block:
-    return {"type": "input", "block_id": block_id, "optional": True, "label": _text(label), "element": element}
+def _optional_block(block_id: str, label: str, element: Block) -> Block:
+    return {"type": "input", "block_id": block_id, "optional": True, "label": _text_object(label), "element": element}
 
 
-def _option(value: str, label: str) -> Block:
-    return {"text": _text(label, 75), "value": value}
+def _option_object(value: str, label: str) -> Block:
+    return {"text": _text_object(label, 75), "value": value}
 
 
-def _text(words: str, most: int = 150) -> Block:
+def _text_object(words: str, most: int = 150) -> Block:
     return {"type": "plain_text", "text": plain(words, most)}

@@ -50,7 +50,7 @@ class CrewDesk:
         self._model = model
         self._terms = terms
 
-    async def _crew(self, team: str, channel: str, name: str = "") -> Crew | None:
+    async def _find_crew(self, team: str, channel: str, name: str = "") -> Crew | None:
         """Find the crew of that name, else the one that works in a channel."""
         if not name and self._crews.names:
             name = (await self._channels.of(team, channel)).crew
@@ -58,10 +58,10 @@ class CrewDesk:
 
     async def members(self, team: str, channel: str, name: str) -> CrewShown | None:
         """Return a crew by its name, an empty one being that of the channel; None if there is none of that name."""
-        crew = await self._crew(team, channel, name)
-        return None if crew is None else CrewShown(crew.name, tuple(self._members(crew)), self._crews.names)
+        crew = await self._find_crew(team, channel, name)
+        return None if crew is None else CrewShown(crew.name, tuple(self._list_members(crew)), self._crews.names)
 
-    def _members(self, crew: Crew) -> list[Member]:
+    def _list_members(self, crew: Crew) -> list[Member]:
         is_out = self._limits.breakers.is_open
         own = [
             Member(
@@ -85,7 +85,7 @@ class CrewDesk:
 
         Those of specialists who rest at the moment are left out.
         """
-        crew = await self._crew(team, channel) or self._crews.usual
+        crew = await self._find_crew(team, channel) or self._crews.usual
         if crew.requests:
             return crew.requests
         known = [one for one in crew.everyone.values() if not self._limits.breakers.is_open(one.name)]
@@ -99,7 +99,7 @@ class CrewDesk:
         if (limit := await self._limits.find_used_up(payer)) is not None:
             return limit.refusal
         name, words = crew_called(text, self._crews.described)
-        crew = await self._crew(team, channel, name) or self._crews.usual
+        crew = await self._find_crew(team, channel, name) or self._crews.usual
         planning = Planning(crew, self._model, TrackRecord(), self._terms)
         routing = await decide_route(planning, words, self._store.clock, model=self._limits.bind(payer))
         if isinstance(event := routing.event, RequestFailed):

@@ -36,13 +36,13 @@ def crew_page(crew: CrewShown, page: int, asked: str) -> Outgoing:
     """Show a page of the members of a crew; `asked` is the name by which it was asked for (may be empty)."""
     found = page_of(crew.members, page)
     title = f"Crew {plain(crew.name, 60)}"
-    rows = [section(_line(one)) for one in found.rows]
+    rows = [section(_render_member(one)) for one in found.rows]
     others = [f"`/leadhand crew {clean(plain(name, 60))}`" for name in crew.crews if name != crew.name]
     more = [context(f"Other crews: {', '.join(others)}")] if others else []
     return Outgoing(text=title, blocks=(header(title), *rows, *page_buttons(found, "crew", asked), *more))
 
 
-def _line(one: Member) -> str:
+def _render_member(one: Member) -> str:
     kind = "crew" if one.crew else one.tier
     out = " · :warning: paused after repeated failures" if one.out else ""
     tools = ", ".join(f"`{clean(plain(tool, 60))}`" for tool in one.tools)

@@ -45,7 +45,7 @@ _DENIED: dict[Denied, str] = {
 async def ask_to_forget(given: Given) -> Outgoing:
     """Open the window for the job or the person that the command names."""
     job, words = job_named(given.team, given.rest)
-    person = "" if job else _person(given)
+    person = "" if job else _find_person(given)
     if not given.rest:
         return note(WHOM)
     if not job and not person:
@@ -62,7 +62,7 @@ async def ask_to_forget(given: Given) -> Outgoing:
     return note(ASKED if opened else NO_WINDOW)
 
 
-def _person(given: Given) -> str:
+def _find_person(given: Given) -> str:
     if given.rest.strip("`").lower() == "me":
         return given.user
     named = _PERSON.fullmatch(given.rest)

@@ -93,12 +93,12 @@ class Forgetting:
             if person != user and not admin:
                 await self._refuse(team, user, target=person)
                 return None
-            return await self._of_person(team, person)
+            return await self._list_person_data(team, person)
         key = JobKey(team, job)
         head = await self._store.jobs.head(key)
         if head is None:
             return Forgettable(())
-        found, asked = await self._look(head)
+        found, asked = await self._inspect_job(head)
         if not may_forget(asked, user, admin=admin):
             await self._refuse(team, user, job=job)
             return None
@@ -109,7 +109,7 @@ class Forgetting:
         found = await self.find(team, user, job=job.upper(), person=person)
         if found is None:
             return "not_yours"
-        return found if found.jobs or not job else await self._missing(JobKey(team, job.upper()))
+        return found if found.jobs or not job else await self._explain_missing_job(JobKey(team, job.upper()))
 
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
         """Have it forgotten. `mark` tells one wish from its repeat. False if there is nothing, or they may not."""
@@ -120,16 +120,16 @@ class Forgetting:
         await self.begin(team, user, found, mark)
         return True
 
-    async def _missing(self, key: JobKey) -> Denied:
+    async def _explain_missing_job(self, key: JobKey) -> Denied:
         return "unknown" if await self._store.jobs.forgotten(key) is None else "forgotten"
 
-    async def _of_person(self, team: str, person: str) -> Forgettable:
+    async def _list_person_data(self, team: str, person: str) -> Forgettable:
         heads = await self._store.jobs.list_asked_by(team, person, limit=MOST_JOBS)
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def look(head: Head) -> tuple[ToForget, set[str]]:
             async with slots:
-                return await self._look(head)
+                return await self._inspect_job(head)
 
         looked = await asyncio.gather(*map(look, heads))
         own = tuple(found for found, asked in looked if may_forget(asked, person, admin=False))
@@ -138,7 +138,7 @@ class Forgetting:
         schedules = await self._store.schedules.of(team, f"{KIND}{person}:")
         return Forgettable(own, shared, person, remembered, len(schedules))
 
-    async def _look(self, head: Head) -> tuple[ToForget, set[str]]:
+    async def _inspect_job(self, head: Head) -> tuple[ToForget, set[str]]:
         """Return what is kept of a job, and who asked for something in it; "" for those whom nobody can tell."""
         key = head.key
         found_job = await read_job(self._store.jobs, key)
@@ -197,12 +197,12 @@ class Forgetting:
 
     async def _take_up(self) -> None:
         for team, name, payload, due in await self._store.schedules.due(team=self._team, kind=NAME):
-            if await self._store.schedules.fire(team, name, due, self._later()):
-                task = asyncio.create_task(self._work(team, name, json.loads(payload)))
+            if await self._store.schedules.fire(team, name, due, self._retry_time()):
+                task = asyncio.create_task(self._erase_work(team, name, json.loads(payload)))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    async def _work(self, team: str, name: str, work: dict[str, Any]) -> None:
+    async def _erase_work(self, team: str, name: str, work: dict[str, Any]) -> None:
         try:
             jobs = [ToForget(**one) for one in work["jobs"]]
             await self._forget_remembered(team, name, work)
@@ -212,14 +212,14 @@ class Forgetting:
             for one in jobs:
                 if one.job not in work["done"]:
                     work["done"][one.job] = dataclasses.asdict(await self._take_back(team, one, work))
-                    await self._keep(team, name, work)
+                    await self._keep_work(team, name, work)
             await tell_person(self._outbox, work["by"], receipt(_summarize_erasure(jobs, work), work["by"]))
             await self._store.schedules.put(team, name, "", None)
         except NoReply as error:
             log.warning("what a forgotten job posted is still in Slack: %s; tried again later", error)
             work["tries"] += 1
             with contextlib.suppress(StoreError):
-                await self._keep(team, name, work)
+                await self._keep_work(team, name, work)
         except StoreError as error:
             log.warning("forgetting goes on when the store is back: %s", error)
         except Exception:
@@ -231,7 +231,7 @@ class Forgetting:
             return
         if done := await self._memories.forget_all_of(team, work["person"], by=work["by"]):
             work["remembered"] = work.get("remembered", 0) + done
-            await self._keep(team, name, work)
+            await self._keep_work(team, name, work)
 
     async def _forget_schedules(self, team: str, name: str, work: dict[str, Any]) -> None:
         """Remove what a person had scheduled, and keep how much that was, for the receipt."""
@@ -240,7 +240,7 @@ class Forgetting:
             await self._store.schedules.put(team, schedule, "", None)
         if rows:
             work["schedules"] = work.get("schedules", 0) + len(rows)
-            await self._keep(team, name, work)
+            await self._keep_work(team, name, work)
 
     async def _erase(self, team: str, one: ToForget, work: dict[str, Any]) -> None:
         """Erase a job in the store, unless that was done: what is in its place then was begun since."""
@@ -276,10 +276,10 @@ class Forgetting:
         await self._store.outbox.erase_left_behind(key)
         return done
 
-    async def _keep(self, team: str, name: str, work: dict[str, Any]) -> None:
-        await self._store.schedules.put(team, name, json.dumps(work), self._later())
+    async def _keep_work(self, team: str, name: str, work: dict[str, Any]) -> None:
+        await self._store.schedules.put(team, name, json.dumps(work), self._retry_time())
 
-    def _later(self) -> float:
+    def _retry_time(self) -> float:
         return self._store.clock() + HELD
 
 

@@ -71,7 +71,7 @@ class Erased:
 
 def forget_modal(found: Forgettable, reader: str, metadata: str) -> Block:
     """Make the window: it says exactly what will be erased, and what cannot be."""
-    lines = _what(found, reader)
+    lines = _describe_data(found, reader)
     return {
         "type": "modal",
         "callback_id": FORGET,
@@ -89,17 +89,17 @@ CANNOT_BEFORE = (
 )
 
 
-def _what(found: Forgettable, reader: str) -> list[str]:
+def _describe_data(found: Forgettable, reader: str) -> list[str]:
     steps, files = sum(one.steps for one in found.jobs), sum(one.files for one in found.jobs)
     posts, size = sum(one.posts for one in found.jobs), sum(one.bytes for one in found.jobs)
     whose = "that you asked for" if found.person == reader else f"of {mention(found.person)}"
     if found.person:
         lines = [f"*{format_count(len(found.jobs), 'job')}* {whose} will be erased:"]
-        lines += [f"• `{one.job}` {_title(one)}" for one in found.jobs[:SHOWN]]
+        lines += [f"• `{one.job}` {_render_title(one)}" for one in found.jobs[:SHOWN]]
         lines += [f"• and {len(found.jobs) - SHOWN:,} more"] if len(found.jobs) > SHOWN else []
     else:
-        lines = [f"*`{found.jobs[0].job}`* {_title(found.jobs[0])} will be erased:"]
-    lines.append(f"*In my store:* the record of {format_count(steps, 'step')} and {_pieces(files, size)}.")
+        lines = [f"*`{found.jobs[0].job}`* {_render_title(found.jobs[0])} will be erased:"]
+    lines.append(f"*In my store:* the record of {format_count(steps, 'step')} and {_format_pieces(files, size)}.")
     lines.append(f"*In Slack:* {format_count(posts, 'message and file', 'messages and files')} that I posted for it.")
     if found.remembered:
         whose = "you" if found.person == reader else "they"
@@ -118,9 +118,10 @@ def receipt(done: Erased, reader: str) -> Outgoing:
     named = ", ".join(f"`{job}`" for job in done.jobs[:SHOWN]) + (" …" if len(done.jobs) > SHOWN else "")
     whose = " that you asked for" if done.person == reader else f" of {mention(done.person)}" if done.person else ""
     messages, files = format_count(done.messages, "message"), format_count(done.posted_files, "file")
+    steps = format_count(done.steps, "step")
     lines = [
         f"*Forgotten: {format_count(len(done.jobs), 'job')}{whose}*" + (f" ({named})" if named else ""),
-        f"*Erased in my store:* the record of {format_count(done.steps, 'step')}, {_pieces(done.files, done.bytes)}.",
+        f"*Erased in my store:* the record of {steps}, {_format_pieces(done.files, done.bytes)}.",
         f"*Deleted in Slack:* {messages} and {files} of mine.",
     ]
     if done.remembered:
@@ -158,13 +159,13 @@ def _describe_shared_jobs(jobs: Sequence[str]) -> str:
     return f"*Stays:* {named}, as others asked for things there too. An admin can have it forgotten, job by job."
 
 
-def _title(one: ToForget) -> str:
+def _render_title(one: ToForget) -> str:
     return f"“{clean(plain(one.title, 80))}” in <#{one.channel}>" if one.title else f"in <#{one.channel}>"
 
 
-def _pieces(number: int, size: int) -> str:
-    return f"{format_count(number, 'file or text', 'files and texts')} ({_size(size)})"
+def _format_pieces(number: int, size: int) -> str:
+    return f"{format_count(number, 'file or text', 'files and texts')} ({_format_size(size)})"
 
 
-def _size(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size / MIB:,.1f} MB" if size >= MIB / 10 else f"{size:,} bytes"

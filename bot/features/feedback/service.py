@@ -54,7 +54,7 @@ async def record_thumb(records: JobRecords, key: JobKey, given: ev.FeedbackGiven
         for one in events
         if isinstance(one, ev.FeedbackGiven) and (one.request, one.user) == (given.request, given.user)
     ]
-    if not _says_more(given, theirs):
+    if not _is_new_feedback(given, theirs):
         return "again"
     once = (f"thumb:{key.job}:{given.request}:{given.user}:{len(theirs)}", *dedupe)
     if not await records.record(key, given, once):
@@ -63,7 +63,7 @@ async def record_thumb(records: JobRecords, key: JobKey, given: ev.FeedbackGiven
     return "recorded" if given.good or given.withdrawn or given.reason or asked else "ask"
 
 
-def _says_more(given: ev.FeedbackGiven, before: Sequence[ev.FeedbackGiven]) -> bool:
+def _is_new_feedback(given: ev.FeedbackGiven, before: Sequence[ev.FeedbackGiven]) -> bool:
     """Return True if that is news: neither what they said last, nor one change of mind too many."""
     last = before[-1] if before and not before[-1].withdrawn else None
     if given.reason:

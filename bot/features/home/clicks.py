@@ -34,14 +34,14 @@ class HomeClicks:
             place = await self._homes.place_of(job)
         except StoreError as error:
             log.info("a click in a home was not dealt with: %s", error)
-            self._say(client, click, notices.NOT_READ)
+            self._answer_clicker(client, click, notices.NOT_READ)
             return None
         if place is None:
-            self._say(client, click, notices.UNKNOWN)
+            self._answer_clicker(client, click, notices.UNKNOWN)
             return None
         return replace(click, place=place, message_ts=place.thread_ts)
 
-    def _say(self, client: AsyncWebClient, click: Click, words: str) -> None:
+    def _answer_clicker(self, client: AsyncWebClient, click: Click, words: str) -> None:
         self._background.start(answer_click(client, click, words), "answer a click in a home")
 
 

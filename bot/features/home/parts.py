@@ -26,10 +26,10 @@ def model_lines(models: Sequence[str], specialists: int, resting: Sequence[str])
 
 def instance_lines(instances: Sequence[InstanceHeard]) -> list[str]:
     """Tell of each instance in a line. One that is silent for half a minute is marked: it may be gone."""
-    return [_line(one) for one in sorted(instances, key=lambda one: one.name)]
+    return [_render_instance(one) for one in sorted(instances, key=lambda one: one.name)]
 
 
-def _line(one: InstanceHeard) -> str:
+def _render_instance(one: InstanceHeard) -> str:
     silent = at_least(one.age)
     heard = f"not heard of for {silent}" if silent else "running"
     mark = ":warning:" if silent else ":white_check_mark:"
@@ -60,9 +60,11 @@ class StateParts:
         known = await self._board.everyone()
         found = page_of(instance_lines(known), page)
         return HomePart(
-            "Instances", _page(found, [tuple(sections(found.rows))] if found.rows else []), "No instance has reported."
+            "Instances",
+            _page_of_rows(found, [tuple(sections(found.rows))] if found.rows else []),
+            "No instance has reported.",
         )
 
 
-def _page(found: Page[Any], rows: Sequence[Row]) -> Page[Row]:
+def _page_of_rows(found: Page[Any], rows: Sequence[Row]) -> Page[Row]:
     return Page(tuple(rows), found.number, found.pages, found.total)

@@ -77,13 +77,13 @@ class PromptDesk:
                 shown = self._shown.get(user)
                 await asyncio.sleep(shown.at + PAUSE - time.monotonic() if shown is not None else 0.0)
                 done = self._wanted[user]
-                await self._show(user, *done)
+                await self._show_prompts(user, *done)
         finally:
             del self._wanted[user]
 
-    async def _show(self, user: str, channel: str, view: OpenView | None) -> None:
+    async def _show_prompts(self, user: str, channel: str, view: OpenView | None) -> None:
         """Set the prompts of a person, unless they see these already."""
-        prompts, shown = suggested_prompts(await self._kind(view)), self._shown.get(user)
+        prompts, shown = suggested_prompts(await self._view_kind(view)), self._shown.get(user)
         if shown is not None and shown.prompts == prompts:
             return
         channel = channel or (shown.channel if shown is not None else await self._direct_message(user))
@@ -97,7 +97,7 @@ class PromptDesk:
         while len(self._shown) > MOST_KEPT:
             self._shown.popitem(last=False)
 
-    async def _kind(self, view: OpenView | None) -> str:
+    async def _view_kind(self, view: OpenView | None) -> str:
         """Return what there is to suggest something about: a thread, channel or canvas; empty if nothing."""
         if view is None:
             return ""

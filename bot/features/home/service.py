@@ -111,12 +111,12 @@ class HomeDesk:
         """
         pages: dict[str, int] = {}
         if turned is not None:
-            known = _home(await self._row(user))
+            known = _parse_home(await self._read_row(user))
             pages = {**(known.pages if known is not None else {}), **turned}
         await self._store.homes.put(self.team, user, _OpenHome(self._store.clock(), pages).as_text())
         return pages
 
-    async def _row(self, user: str) -> str:
+    async def _read_row(self, user: str) -> str:
         return (await self._store.homes.rows(self.team)).get(user, "")
 
     def job_seen(self, before: Job, after: Job) -> None:
@@ -124,7 +124,7 @@ class HomeDesk:
         now, was = _waited_for(after), _waited_for(before)
         key = JobKey(after.place.team, after.id)
         if now != was or after.takeovers != before.takeovers:  # who was lost may not have told the store
-            self._waits(key, now, was)
+            self._queue_change(key, now, was)
         self.touch(*(ask.request.user for ask in after.asks[-5:]), *now, *was)
         self._note_ended(before, after)
 
@@ -145,10 +145,10 @@ class HomeDesk:
 
     def set_aside(self, key: JobKey, user: str) -> None:
         """Take in that a job was set aside."""
-        self._waits(key, (EVERYBODY,), ())
+        self._queue_change(key, (EVERYBODY,), ())
         self.touch(user, *self.admins)
 
-    def _waits(self, key: JobKey, now: Sequence[str], before: Sequence[str]) -> None:
+    def _queue_change(self, key: JobKey, now: Sequence[str], before: Sequence[str]) -> None:
         earlier = self._unsaid.get(key, ((), ()))[1]
         self._unsaid[key] = (tuple(now), tuple({*earlier, *before}))
 
@@ -231,7 +231,7 @@ class HomeDesk:
     async def _open_homes(self) -> dict[str, _OpenHome]:
         """Read whose home is open, and drop those that are not any more."""
         now = self._store.clock()
-        rows = {user: _home(row) for user, row in (await self._store.homes.rows(self.team)).items()}
+        rows = {user: _parse_home(row) for user, row in (await self._store.homes.rows(self.team)).items()}
         homes = {user: home for user, home in rows.items() if home is not None and now - home.at <= OPEN_FOR}
         await self._store.homes.drop(self.team, [user for user in rows if user not in homes])
         return homes
@@ -247,13 +247,13 @@ class HomeDesk:
 
     async def note_drawing(self, user: str, digest: str) -> None:
         """Note what a home looks like now, so that nobody draws the same again. Raises StoreError."""
-        home = _home(await self._row(user))
+        home = _parse_home(await self._read_row(user))
         if home is not None:
             home.digest = digest
             await self._store.homes.put(self.team, user, home.as_text())
 
 
-def _home(row: str) -> _OpenHome | None:
+def _parse_home(row: str) -> _OpenHome | None:
     try:
         fields = json.loads(row)
         pages = {str(name): int(page) for name, page in fields["pages"].items()}

@@ -93,10 +93,10 @@ class HomeTab:
         shown = sorted(
             (one for one in self._sections if admin or not one.admins), key=lambda one: ORDER.index(one.name)
         )
-        parts = await asyncio.gather(*(self._part(one, user, pages.get(one.name, 1)) for one in shown))
+        parts = await asyncio.gather(*(self._read_part(one, user, pages.get(one.name, 1)) for one in shown))
         return home_view([(one.name, part) for one, part in zip(shown, parts, strict=True)])
 
-    async def _part(self, section: HomeSection, user: str, page: int) -> HomePart | str | None:
+    async def _read_part(self, section: HomeSection, user: str, page: int) -> HomePart | str | None:
         try:
             return await section.part(self._homes.team, user, page)
         except StoreError as error:

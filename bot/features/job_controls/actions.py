@@ -60,14 +60,14 @@ async def stop(
     place = stopped.place
     came = await controls.cancel(place.team, None, place, user=stopped.user)
     if came.verdict in {"nothing", "unknown"}:
-        background.start(_idle(client, stopped), "end a session")
+        background.start(_tell_idle(client, stopped), "end a session")
         return note(notices.NOTHING_TO_STOP)
     if spoken or came.others or came.verdict != "cancelling":
         return note(stop_words(came))
     return None
 
 
-async def _idle(client: AsyncWebClient, stopped: Stopped) -> None:
+async def _tell_idle(client: AsyncWebClient, stopped: Stopped) -> None:
     """Slack shows the session as busy until it is told otherwise."""
     await client.agents_sessions_setStatus(
         channel_id=stopped.place.channel, thread_ts=stopped.place.thread_ts, status="active"

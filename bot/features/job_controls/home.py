@@ -25,13 +25,13 @@ class JobParts:
         for line in found.rows:
             card = card_rows(line)
             rows.append((section(job_line(line, user, name=False) + (f"\n{card}" if card else "")),))
-        return HomePart("Under way", _page(found, rows), "Nothing is under way.")
+        return HomePart("Under way", _page_of_rows(found, rows), "Nothing is under way.")
 
     async def recent(self, team: str, user: str, page: int) -> HomePart:
         """Show a person's jobs that ended. Raises StoreError."""
         found = await self._lists.of(team, user, page, "over")
         rows = [tuple(sections(job_line(line, user, name=False) for line in found.rows))] if found.rows else []
-        return HomePart("Recent", _page(found, rows), "None yet.")
+        return HomePart("Recent", _page_of_rows(found, rows), "None yet.")
 
     async def show_quarantined(self, team: str, user: str, page: int) -> HomePart:
         """Show the jobs that are set aside. Raises StoreError."""
@@ -39,8 +39,8 @@ class JobParts:
         found = page_of(lines, page)
         rows = [tuple(sections(job_line(line, user, asker=True) for line in found.rows))] if lines else []
         hint: list[Block] = [context("`/leadhand release JOB` lets one go on.")] if rows else []
-        return HomePart("Set aside", _page(found, [*rows, *([tuple(hint)] if hint else [])]))
+        return HomePart("Set aside", _page_of_rows(found, [*rows, *([tuple(hint)] if hint else [])]))
 
 
-def _page(found: Page[Any], rows: Sequence[Row]) -> Page[Row]:
+def _page_of_rows(found: Page[Any], rows: Sequence[Row]) -> Page[Row]:
     return Page(tuple(rows), found.number, found.pages, found.total)

@@ -50,7 +50,7 @@ class JobLists:
         jobs = self._store.jobs
         if kind:
             glances = await jobs.glance(await jobs.keys_asked_by(team, user, limit=LOOKED_AT))
-            return await self._page([one.key for one in glances if _KINDS[kind](one.state)], page)
+            return await self._read_page([one.key for one in glances if _KINDS[kind](one.state)], page)
         total = await jobs.number_asked_by(team, user)
         number = within(total, page)
         heads = await jobs.list_asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
@@ -58,7 +58,7 @@ class JobLists:
 
     async def of_all(self, team: str, page: int = 1) -> Page[JobLine]:
         """List the jobs of all people that are not over, those changed last first."""
-        return await self._page(await self._keys_under_way([team]), page)
+        return await self._read_page(await self._keys_under_way([team]), page)
 
     async def under_way(self, teams: Sequence[str]) -> list[Head]:
         """Read the heads of the jobs of teams that are not over, those changed last first. Raises StoreError."""
@@ -73,7 +73,7 @@ class JobLists:
         found = [one for one in await jobs.glance(keys) if one.state not in ENDED]
         return [one.key for one in sorted(found, key=lambda one: one.updated, reverse=True)][:LOOKED_AT]
 
-    async def _page(self, keys: Sequence[JobKey], page: int) -> Page[JobLine]:
+    async def _read_page(self, keys: Sequence[JobKey], page: int) -> Page[JobLine]:
         """Read the heads of one page alone."""
         found = page_of(keys, page)
         lines = [self.line(head) for head in await self._store.jobs.heads(found.rows)]

@@ -84,19 +84,19 @@ class OpenAsks:
                     may_answer(one.whom, user, groups) for one in open_questions(head.fields)
                 )
             else:
-                rows += [one.row for one in await self._of(head) if self._may(one, user, groups)]
+                rows += [one.row for one in await self._list_asked(head) if self._may_answer(one, user, groups)]
         found = page_of(rows, page)
         apart = tuple(row if place == 0 else ({"type": "divider"}, *row) for place, row in enumerate(found.rows))
         return HomePart(TITLE, replace(found, rows=apart), NONE)
 
-    def _may(self, asked: _Asked, user: str, groups: tuple[str, ...]) -> bool:
+    def _may_answer(self, asked: _Asked, user: str, groups: tuple[str, ...]) -> bool:
         one, admin = asked.question, user in self._admins
         if one.approval is None:
             return may_answer(one.whom, user, groups) and bool(one.whom or user == asked.requester)
         voted = any(vote.user == user for vote in one.votes)
         return not voted and may_decide(one, asked.requester, user, groups, admin=admin)
 
-    async def _of(self, head: Head) -> tuple[_Asked, ...]:
+    async def _list_asked(self, head: Head) -> tuple[_Asked, ...]:
         """Return what a job asks, as its log stands. None of it is shown while it cannot be read."""
         known = self._drawn.get(head.key)
         if known is not None and known[0] == head.seq:
@@ -115,10 +115,10 @@ class OpenAsks:
             if one.approval is not None:
                 drawn: Sequence[Block] = approval(job, ask, name, one, expires(one)).blocks
             else:
-                drawn = _with_words(question(job, ask, name).blocks, words_button(job, ask, name, one.number))
-            yield _Asked(one, ask.request.user, (*map(_elsewhere, drawn), self._where(head, ask)))
+                drawn = _add_own_words_button(question(job, ask, name).blocks, words_button(job, ask, name, one.number))
+            yield _Asked(one, ask.request.user, (*map(_reword_for_elsewhere, drawn), self._render_place(head, ask)))
 
-    def _where(self, head: Head, ask: Ask) -> Block:
+    def _render_place(self, head: Head, ask: Ask) -> Block:
         link = message_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
         asked = clean(plain(ask.text, 120))
         return context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {asked}")
@@ -129,7 +129,7 @@ class OpenAsks:
         return (context(f":question: {f'<{line.link}|{title}>' if line.link and title else title or line.job}"),)
 
 
-def _with_words(blocks: Sequence[Block], own: Block) -> list[Block]:
+def _add_own_words_button(blocks: Sequence[Block], own: Block) -> list[Block]:
     """Put the button for one's own words behind the likely answers: in the thread they would be a reply."""
     *above, row, small_print = blocks
     if row["type"] == "actions":
@@ -137,7 +137,7 @@ def _with_words(blocks: Sequence[Block], own: Block) -> list[Block]:
     return [*above, row, actions([own]), small_print]
 
 
-def _elsewhere(block: Block) -> Block:
+def _reword_for_elsewhere(block: Block) -> Block:
     """Have our own small print, which speaks of "this thread", be true where it is shown outside of it."""
     if block["type"] != "context":
         return block

@@ -13,12 +13,12 @@ from bot.slack.views.waiting import in_row
 def stop_words(stop: Stop) -> str:
     """Say what became of a Stop to who gave it."""
     if stop.verdict == "cancelling" and stop.others:
-        goes_on = f"What {_names(stop.others, 'and')} asked for goes on: only they or an admin can stop it."
+        goes_on = f"What {_mention_people(stop.others, 'and')} asked for goes on: only they or an admin can stop it."
         return f"Stopping what you asked for. A report of what was done follows in the thread. {goes_on}"
     if stop.verdict == "not_yours":
         if not stop.others:
             return "Only the person who asked for it, or an admin, can stop it."
-        return f"Only {_names(stop.others, 'or')}, who asked for this, or an admin can stop it."
+        return f"Only {_mention_people(stop.others, 'or')}, who asked for this, or an admin can stop it."
     words: dict[CancelVerdict, str] = {
         "cancelling": notices.STOPPING,
         "noted": notices.STOP_NOTED,
@@ -29,5 +29,5 @@ def stop_words(stop: Stop) -> str:
     return words[stop.verdict]
 
 
-def _names(people: Sequence[str], word: str) -> str:
+def _mention_people(people: Sequence[str], word: str) -> str:
     return in_row([mention(one) for one in people], word)

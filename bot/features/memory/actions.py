@@ -94,7 +94,7 @@ class MemoryClicks:
 
     async def on_page(self, click: Click, client: AsyncWebClient) -> Said:
         """Turn the page of the window, or to the other side of it."""
-        seen = _in_window(click)
+        seen = _read_window_click(click)
         if seen is not None:
             side, _, page = click.value.partition(" ")
             spot = replace(seen.spot, mine=side == "mine", page=int(page) if page.isdigit() else 1)
@@ -103,19 +103,19 @@ class MemoryClicks:
 
     async def on_row(self, click: Click, client: AsyncWebClient) -> Said:
         """Edit or forget the thing of a row."""
-        seen, (does, _, name) = _in_window(click), click.value.partition(" ")
+        seen, (does, _, name) = _read_window_click(click), click.value.partition(" ")
         if seen is None or not name:
             return notices.OLD_BUTTON
         place = seen.user if seen.spot.mine else seen.spot.channel
         if does == "edit":
-            await self._edit(seen, place, name, client)
+            await self._open_edit_form(seen, place, name, client)
             return None
         verdict, _ = await self._book.forget(seen.team, place, name, user=seen.user)
         words: dict[Changed, str] = {"done": DONE, "not_yours": NOT_YOURS, "gone": GONE}
         await self._draw(client, seen, words.get(verdict, CHANGED))
         return None
 
-    async def _edit(self, seen: InWindow, place: str, name: str, client: AsyncWebClient) -> None:
+    async def _open_edit_form(self, seen: InWindow, place: str, name: str, client: AsyncWebClient) -> None:
         kept = [one for one in await self._book.of(seen.team, place) if one.name == name]
         for one in shown_to(seen.user, kept, self._book):
             if one.may_change:
@@ -125,7 +125,7 @@ class MemoryClicks:
 
     async def on_add(self, click: Click, client: AsyncWebClient) -> Said:
         """Open the window for something new."""
-        seen = _in_window(click)
+        seen = _read_window_click(click)
         if seen is not None:
             await open_on_top(client, seen.trigger, words_window(seen.spot))
         return None
@@ -177,7 +177,7 @@ class MemoryClicks:
             self._background.start(tell(client, outside, change.user, note(words)), "tell what became of an edit")
 
 
-def _in_window(click: Click) -> InWindow | None:
+def _read_window_click(click: Click) -> InWindow | None:
     """Read a click in the window; None if it is none."""
     spot = read_carried(click.metadata, Spot)
     if spot is None or not click.window:

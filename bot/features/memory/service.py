@@ -120,7 +120,7 @@ class MemoryDesk:
             return "full"
         self._places.pop(place.team, None)
         if new:
-            await self._note("remembered", place.team, where, name, user)
+            await self._audit_deed("remembered", place.team, where, name, user)
         return Kept(where, name, memory, new=new, again=not new)
 
     async def of(self, team: str, place: str) -> list[Kept]:
@@ -142,7 +142,7 @@ class MemoryDesk:
         words = own_words(text)
         if not words or len(words) > LONGEST:
             return "too_long" if words else "empty"
-        before = await self._one(team, place, name, user)
+        before = await self._find_changeable(team, place, name, user)
         if isinstance(before, str):
             return before
         if before.text != was:
@@ -153,7 +153,7 @@ class MemoryDesk:
         after = before.model_copy(update=changed)
         if not await self._store.memories.put(team, place, name, _dump(after), was=_dump(before)):
             return "changed"
-        await self._note("remembered", team, place, name, user, why="changed its words")
+        await self._audit_deed("remembered", team, place, name, user, why="changed its words")
         return "done"
 
     async def forget(
@@ -163,7 +163,7 @@ class MemoryDesk:
 
         Of two who forget it at once, both have.
         """
-        before = await self._one(team, place, name, user)
+        before = await self._find_changeable(team, place, name, user)
         if isinstance(before, str):
             return before, None
         came = await self._drop(team, place, name, before, user)
@@ -183,7 +183,7 @@ class MemoryDesk:
             return "changed"
         self._places.pop(team, None)
         await self._take_out(team, f"{SOURCE}{name}")
-        await self._note("forgot", team, place, name, user)
+        await self._audit_deed("forgot", team, place, name, user)
         return "done"
 
     async def _take_out(self, team: str, source: str) -> None:
@@ -220,10 +220,12 @@ class MemoryDesk:
             if where and where in await self._find_places(place.team):
                 before = (await memories_of(self._store, place.team, where)).get(name)
                 if before is not None:
-                    return await self._anew(place.team, where, name, before, text)
+                    return await self._rewrite_memory(place.team, where, name, before, text)
         return None
 
-    async def _anew(self, team: str, place: str, name: str, before: Memory, text: str | None) -> Memory | None:
+    async def _rewrite_memory(
+        self, team: str, place: str, name: str, before: Memory, text: str | None
+    ) -> Memory | None:
         wish = wish_in(text) if text is not None else None
         kept = wish is not None and wish.verb == "remember" and 0 < len(wish.text) <= LONGEST
         if not kept or wish is None:
@@ -233,17 +235,17 @@ class MemoryDesk:
             return None
         return before.model_copy(update={"text": wish.text})
 
-    async def _one(self, team: str, place: str, name: str, user: str) -> Memory | Changed:
+    async def _find_changeable(self, team: str, place: str, name: str, user: str) -> Memory | Changed:
         """Return a memory that this person may change, or the reason why they may not. A refusal is recorded."""
         found = (await memories_of(self._store, team, place)).get(name)
         if found is None:
             return "gone"
         if not self.may_change(Kept(place, name, found), user):
-            await self._note("forgot", team, place, name, user, outcome="refused", why=NOT_THEIRS)
+            await self._audit_deed("forgot", team, place, name, user, outcome="refused", why=NOT_THEIRS)
             return "not_yours"
         return found
 
-    async def _note(self, deed: Deed, team: str, place: str, name: str, user: str, **more: Any) -> None:
+    async def _audit_deed(self, deed: Deed, team: str, place: str, name: str, user: str, **more: Any) -> None:
         of = {"at": self._store.clock(), "team": team, "user": user, "target": f"{place} {name}"}
         channel = "" if _is_person(place) else place
         await self._record(AuditEntry.model_validate({"deed": deed, "channel": channel, **of, **more}))

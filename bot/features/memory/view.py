@@ -121,13 +121,13 @@ def memory_list(page: Page[Shown], *, mine: bool) -> Outgoing:
 
 def memory_window(spot: Spot, page: Page[Shown], counts: tuple[int, int], told: str = "") -> Block:
     """Make the window. `counts` are the things of the channel and of the person; `told` is a line of ours on top."""
-    blocks: list[Block] = [_sides(spot, counts)]
+    blocks: list[Block] = [_scope_buttons(spot, counts)]
     blocks += [context(told)] if told else []
     blocks += [context(USED_OWN if spot.mine else USED_HERE)]
     for one in page.rows:
-        blocks += _row(one)
+        blocks += _memory_blocks(one)
     blocks += [] if page.rows else [section(EMPTY_OWN if spot.mine else EMPTY_CHANNEL)]
-    blocks += _turning(spot, page)
+    blocks += _paging_buttons(spot, page)
     return {
         "type": "modal",
         "callback_id": WINDOW,
@@ -173,15 +173,15 @@ def words_window(spot: Spot, one: Shown | None = None) -> Block:
 
 def said_by(memory: Memory) -> str:
     """Say who said it when, with a link to the message where there is one."""
-    said = [mention(memory.user), _day(memory.at)]
+    said = [mention(memory.user), _date_markup(memory.at)]
     if memory.edited_by:
-        said.append(f"changed by {mention(memory.edited_by)}, {_day(memory.edited)}")
+        said.append(f"changed by {mention(memory.edited_by)}, {_date_markup(memory.edited)}")
     if memory.link:
         said.append(f"<{memory.link.replace('&', '&amp;')}|message>")
     return " · ".join(said)
 
 
-def _day(at: float) -> str:
+def _date_markup(at: float) -> str:
     fallback = datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d")
     return f"<!date^{int(at)}^{{date_pretty}}|{fallback}>"
 
@@ -190,7 +190,7 @@ def _forget_button(one: Shown) -> Block:
     return button("Forget", FORGET_ONE, carry(Pointed(one.place, one.name)), style="danger")
 
 
-def _sides(spot: Spot, counts: tuple[int, int]) -> Block:
+def _scope_buttons(spot: Spot, counts: tuple[int, int]) -> Block:
     """Make the two buttons that choose whose memory is shown, the one that is shown marked, and the one that adds."""
     here, mine = counts
     add = button("Add", ADD, spot.side)
@@ -201,7 +201,7 @@ def _sides(spot: Spot, counts: tuple[int, int]) -> Block:
     return actions([*row, add])
 
 
-def _row(one: Shown) -> list[Block]:
+def _memory_blocks(one: Shown) -> list[Block]:
     text = section(clean(one.memory.text))
     if one.may_change:
         options = [("Edit", "edit"), ("Forget", "forget")]
@@ -210,7 +210,7 @@ def _row(one: Shown) -> list[Block]:
     return [text, context(said_by(one.memory))]
 
 
-def _turning(spot: Spot, page: Page[Shown]) -> list[Block]:
+def _paging_buttons(spot: Spot, page: Page[Shown]) -> list[Block]:
     if page.pages == 1:
         return []
     ways = (("Newer", "newer", page.number - 1), ("Older", "older", page.number + 1))

@@ -134,14 +134,14 @@ class Messages:
         if addressed:
             self._outages.remember_talk(incoming.place, incoming.user)
         try:
-            await self._take(incoming, client)
+            await self._take_message(incoming, client)
         except StoreError as error:
             if addressed or (incoming.in_thread and self._outages.was_lately_used(incoming.place, incoming.user)):
                 self._outages.tell_not_recorded(client, incoming.private_place, incoming.user, incoming.ts, error)
             if not isinstance(error, PayloadTooLarge):  # which it would be at each delivery
                 raise
 
-    async def _take(self, incoming: Incoming, client: AsyncWebClient) -> None:
+    async def _take_message(self, incoming: Incoming, client: AsyncWebClient) -> None:
         if incoming.by_bot:
             await self._turn_away(incoming)
             return
@@ -159,7 +159,7 @@ class Messages:
                 return
             told = notices.own_request(reply.whom) if reply.whom else ""
             told = notices.QUARANTINED if reply.verdict == "quarantined" else told
-        if addressed and await self._request(incoming, client) and told:
+        if addressed and await self._take_as_request(incoming, client) and told:
             words = tell(client, incoming.place, incoming.user, note(told))
             self._background.start(words, "tell what became of a mention")
 
@@ -182,7 +182,7 @@ class Messages:
             request = Request(id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time())
             await self._requests.request(incoming.place, request, dedupe=incoming.dedupe, refusal=notices.PEOPLE_ONLY)
 
-    async def _request(self, incoming: Incoming, client: AsyncWebClient) -> bool:
+    async def _take_as_request(self, incoming: Incoming, client: AsyncWebClient) -> bool:
         request = _request_of(incoming)
         refusal = "" if request.text else ONLY_FILES if incoming.attachments else NO_REQUEST
         budgets = self._services.find(Budgets)

@@ -84,7 +84,7 @@ class Requests:
 
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request. Returns False for a duplicate."""
-        crew, text = self._crew_called(request.text)
+        crew, text = self._split_crew_word(request.text)
         recalls = await self._recalls(place, request.user)
         known = {"at": self._records.clock(), "text": text, "crew": crew, "recalls": recalls}
         request = request.model_copy(update=known)
@@ -133,7 +133,7 @@ class Requests:
         head = await self._records.store.jobs.head(key)
         if head is None:
             return Answer("ignored")
-        if mentioned and self._crew_called(text)[0]:  # whoever names a crew asks for something
+        if mentioned and self._split_crew_word(text)[0]:  # whoever names a crew asks for something
             return Answer("quarantined" if head.quarantined else "ignored")
         groups = await self._records.groups_of(user) if _open(head) else ()
         asked = [one for one in _open(head) if one.may_answer(user, groups)]
@@ -151,7 +151,7 @@ class Requests:
             return Answer("not_yours", whom)
         if head.quarantined:
             return Answer("quarantined")
-        if not text.strip() or not await self._hears(head, message, mentioned=mentioned, asked=bool(asked)):
+        if not text.strip() or not await self._may_concern_job(head, message, mentioned=mentioned, asked=bool(asked)):
             theirs = [one.whom for one in _open(head) if not one.approval] if not asked else []
             return Answer("ignored", merge_answerers(theirs))
         kept = message.model_copy(update={"at": self._records.clock()})
@@ -168,7 +168,7 @@ class Requests:
         fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]
         return merge_answerers([one.whom for one in fitting]) if not is_thanks(text) else ()
 
-    async def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
+    async def _may_concern_job(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
         """Return True if a message may be for the job: an ordinary request of somebody who mentions the bot is not."""
         if asked or (mentioned and is_thanks(message.text) and not message.attachments):
             return True
@@ -180,7 +180,7 @@ class Requests:
 
     async def record_edit(self, edit: Edited) -> bool:
         """Record that a message was edited. False if the job does not know the message."""
-        crew, text = self._crew_called(edit.text)
+        crew, text = self._split_crew_word(edit.text)
         of = {"message": edit.ts, "user": edit.user, "text": text, "tables": edit.tables, "stamp": edit.stamp}
         event = ev.RequestEdited.model_validate({"at": self._records.clock(), **of, "crew": crew})
         return await self._record_change(edit.place, edit.ts, event, edit.dedupe)
@@ -234,7 +234,7 @@ class Requests:
                 if not question.may_answer(user, actor.groups):
                     await self._records.record_refusal("answered", key, head, user, NOT_ASKED, **about)
                     return Answer("not_yours", question.whom)
-                if (text := words.strip() or _chosen(question, choice.option)) is None:
+                if (text := words.strip() or _find_option(question, choice.option)) is None:
                     return Answer("stale")
                 await self._record_answer(place, question, actor, text, dedupe)
                 return Answer("taken")
@@ -256,7 +256,7 @@ class Requests:
         )
         await self._records.record(key_of(place), event, dedupe)
 
-    def _crew_called(self, text: str) -> tuple[str, str]:
+    def _split_crew_word(self, text: str) -> tuple[str, str]:
         """Return the crew that a text begins with, and the rest of it."""
         return crew_called(text, self.crews)
 
@@ -272,7 +272,7 @@ def _find_answered_question(asked: Sequence[OpenQuestion], text: str) -> OpenQue
     return next((one for one in asked if answers_plainly(text, one.options)), None)
 
 
-def _chosen(question: OpenQuestion, option: int | str) -> str | None:
+def _find_option(question: OpenQuestion, option: int | str) -> str | None:
     """Return the option that a button stands for; None if the question offers none such."""
     if isinstance(option, int):
         return question.options[option] if 0 <= option < len(question.options) else None

@@ -45,20 +45,20 @@ class TryButtons:
         about = read_carried(click.value, AboutRequest)
         if about is None or about.job != click.place.job_id:
             return notices.OLD_BUTTON
-        return await self._begin(click, Wish(mode, request=about.request))
+        return await self._begin_retry(click, Wish(mode, request=about.request))
 
-    async def _begin(self, click: Click, wish: Wish) -> Outgoing | None:
+    async def _begin_retry(self, click: Click, wish: Wish) -> Outgoing | None:
         """Begin it, and return what who clicked is told; None: they see it in the thread."""
         place, user = click.place, click.user
         budgets = self._services.find(Budgets)
         over = await budgets.over_budget(place, user, click.dedupe[0])
         if over is not None:
-            return _over(over, place, user, click.dedupe[0], admins=budgets.can_be_raised)
+            return _render_over_budget(over, place, user, click.dedupe[0], admins=budgets.can_be_raised)
         tried = await self._tries.begin(place.team, place.job_id, wish, Asked(user, wish.mode), dedupe=click.dedupe)
         return note(untried_words(tried)) if isinstance(tried, Untried) else None
 
 
-def _over(over: OverBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
+def _render_over_budget(over: OverBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
     wanted = Wanted(over.scope, over.named, user, place.channel, place.thread_ts, ts)
     return used_up(over.words, wanted, admins=admins)
 
@@ -78,11 +78,11 @@ async def again(given: Given) -> Reply:
         return "no_command"
     job = said.place.job_id
     if wish.when:
-        return await _later(given, wish, job)
+        return await _schedule_retry(given, wish, job)
     over = await given.find(Budgets).over_budget(said.place, given.user, said.ts)
     if over is not None:
         return (
-            _over(over, said.place, given.user, said.ts, admins=given.find(Budgets).can_be_raised)
+            _render_over_budget(over, said.place, given.user, said.ts, admins=given.find(Budgets).can_be_raised)
             if over.words
             else "told"
         )
@@ -96,7 +96,7 @@ async def again(given: Given) -> Reply:
     return note(untried_words(tried))
 
 
-async def _later(given: Given, wish: Wish, job: str) -> Reply:
+async def _schedule_retry(given: Given, wish: Wish, job: str) -> Reply:
     """Have it done again at another time: a schedule of the same words and files, which says what it understood."""
     said, tries = given.said, given.find(RetryDesk)
     if said is None:
@@ -123,7 +123,7 @@ async def retry(given: Given) -> Outgoing:
     place = Place(team=given.team, channel=given.channel, thread_ts="")
     over = await given.find(Budgets).over_budget(place, given.user, given.mark)
     if over is not None:
-        return _over(over, place, given.user, given.mark, admins=given.find(Budgets).can_be_raised)
+        return _render_over_budget(over, place, given.user, given.mark, admins=given.find(Budgets).can_be_raised)
     asked = Asked(given.user, f"retry {words}".strip())
     tried = await tries.begin(given.team, given.job, replace(wish, when=""), asked, dedupe=(f"retry:{given.mark}",))
     return note(untried_words(tried) if isinstance(tried, Untried) else begun_words(tried))

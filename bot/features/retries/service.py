@@ -122,8 +122,10 @@ class RetryDesk:
         found = await self._read(key)
         if isinstance(found, Untried):
             return found
-        actor = await self._actor(asked.user)
-        wanted = Untried("asked") if _answers(found, actor, asked, wish) else _resolve_retry(found, wish, actor)
+        actor = await self._make_actor(asked.user)
+        wanted = (
+            Untried("asked") if _answers_question(found, actor, asked, wish) else _resolve_retry(found, wish, actor)
+        )
         if isinstance(wanted, Untried):
             if wanted.why == "not_yours":
                 await self._audit_refusal(key, found, asked.user)
@@ -135,7 +137,7 @@ class RetryDesk:
         again = again.model_copy(update={"gone": await self._find_lost_files(key, found, before, again)})
         if await self._record(key, found, again, asked, dedupe):
             return _summarize_retry(found, before, again)
-        return await self._too_late(key, found, before, again, asked)
+        return await self._report_conflict(key, found, before, again, asked)
 
     async def _read(self, key: JobKey) -> Job | Untried:
         head = await self._store.jobs.head(key)
@@ -169,7 +171,7 @@ class RetryDesk:
         self._nudge(key)
         return new
 
-    async def _too_late(self, key: JobKey, job: Job, before: Ask, again: Again, asked: Asked) -> Tried | Untried:
+    async def _report_conflict(self, key: JobKey, job: Job, before: Ask, again: Again, asked: Asked) -> Tried | Untried:
         """Say what was recorded in its place: the same, delivered twice, or somebody else's."""
         now = await self._read(key)
         if isinstance(now, Untried):
@@ -202,7 +204,7 @@ class RetryDesk:
         found = await self._read(key)
         if isinstance(found, Untried):
             return found
-        before = _find_request(found, Wish("whole"), await self._actor(user))
+        before = _find_request(found, Wish("whole"), await self._make_actor(user))
         if isinstance(before, Untried):
             if before.why == "not_yours":
                 await self._audit_refusal(key, found, user)
@@ -211,7 +213,7 @@ class RetryDesk:
         files = next((one.request.attachments for one in asks if one.request.attachments), ())
         return OfAgain(found.place, before.request.text, files)
 
-    async def _actor(self, user: str) -> rights.Actor:
+    async def _make_actor(self, user: str) -> rights.Actor:
         return rights.Actor(user, await self._groups(user), user in self._admins)
 
     async def _audit_refusal(self, key: JobKey, job: Job, user: str) -> None:
@@ -247,7 +249,7 @@ def _find_request(job: Job, wish: Wish, actor: rights.Actor) -> Ask | Untried:
     return Untried("going_on" if asks else "nothing")
 
 
-def _answers(job: Job, actor: rights.Actor, asked: Asked, wish: Wish) -> bool:
+def _answers_question(job: Job, actor: rights.Actor, asked: Asked, wish: Wish) -> bool:
     """Return True if words answer a question that is open in the thread, and that this person may answer.
 
     “Go on” does: there is nothing else that it could be about.

@@ -68,14 +68,14 @@ class ScheduleClicks:
 
     async def on_click(self, click: Click, client: AsyncWebClient) -> Said:
         """Take a click: the message that only this person sees is drawn anew."""
-        shown = await self._do(click, client)
+        shown = await self._carry_out_click(click, client)
         if shown is None or click.window or not click.response_url:
             return shown
         say = replace_message(client, click.response_url, text=shown.text, blocks=shown.blocks, ephemeral=True)
         self._background.start(say, "show a schedule anew")
         return None
 
-    async def _do(self, click: Click, client: AsyncWebClient) -> Outgoing | None:
+    async def _carry_out_click(self, click: Click, client: AsyncWebClient) -> Outgoing | None:
         desk = self._talk.desk
         one = (
             await desk.find(click.place.team, click.value, click.user)
@@ -96,11 +96,11 @@ class ScheduleClicks:
                 await desk.remove(one, click.user)
             return note(DISCARDED)
         if click.action == NOW:
-            return await self._as_request(one, click, client)
+            return await self._take_as_request(one, click, client)
         said = await apply_deed(self._talk, one, click.user, DEEDS[click.action])
         return render_list(page_of(await desk.of(click.place.team, click.user), 1), click.user, said)
 
-    async def _as_request(self, one: Schedule, click: Click, client: AsyncWebClient) -> Outgoing:
+    async def _take_as_request(self, one: Schedule, click: Click, client: AsyncWebClient) -> Outgoing:
         """Take the message that a draft was read from for a request after all."""
         if one.state != "draft" or not one.said_ts or one.owner != click.user:
             return note(GONE)

@@ -68,7 +68,7 @@ async def schedule(given: Given) -> Outgoing:
     if not given.rest.strip():
         return render_list(page_of(await talk.desk.of(given.team, given.user), given.page), given.user)
     if (deed := _DEED.fullmatch(given.rest.strip())) is not None:
-        return await _change(given, talk, deed[1].lower(), deed[2].upper())
+        return await _change_schedule(given, talk, deed[1].lower(), deed[2].upper())
     if given.rest.strip().lower() in {"new", "form"}:
         return await _open_form(given, talk)
     return await _propose(given, talk) or note_with(NO_SCHEDULE, given.command.text)
@@ -132,7 +132,7 @@ async def _read_with_model(given: Given, talk: ScheduleTalk, one: Schedule) -> N
     await tell(given.client, place, given.user, message)
 
 
-async def _change(given: Given, talk: ScheduleTalk, deed: str, named: str) -> Outgoing:
+async def _change_schedule(given: Given, talk: ScheduleTalk, deed: str, named: str) -> Outgoing:
     """Pause, resume, run, remove or edit the schedule of that id."""
     one = await talk.desk.find(given.team, named, given.user)
     if one is None or one.state == "draft":

@@ -36,21 +36,27 @@ def normalize_cron(text: str) -> str | ScheduleRefusal:
         return ScheduleRefusal(words=f"A cron rule has five fields ({FIELDS}), such as `0 9 * * mon-fri`.")
     minute, hour, day, month, week = words
     day = {"?": "*", "l": "last"}.get(day, day)
-    days = "last" if day == "last" else _field(day, "day")
-    fields = (_field(minute, "minute"), _field(hour, "hour"), days, _month(month), _week({"?": "*"}.get(week, week)))
+    days = "last" if day == "last" else _normalize_field(day, "day")
+    fields = (
+        _normalize_field(minute, "minute"),
+        _normalize_field(hour, "hour"),
+        days,
+        _replace_month_names(month),
+        _normalize_weekdays({"?": "*"}.get(week, week)),
+    )
     wrong = next((word for word, field in zip(words, fields, strict=True) if not field), "")
     if wrong:
         return ScheduleRefusal(words=f"I cannot read `{wrong[:40]}` in that cron rule. Its fields are {FIELDS}.")
     return " ".join(fields)
 
 
-def _month(text: str) -> str:
+def _replace_month_names(text: str) -> str:
     for number, name in enumerate(MONTHS, 1):
         text = re.sub(rf"\b{name[:3]}[a-z]*\b", str(number), text, flags=re.IGNORECASE)
-    return _field(text, "month")
+    return _normalize_field(text, "month")
 
 
-def _field(text: str, name: str) -> str:
+def _normalize_field(text: str, name: str) -> str:
     """Return a field whose numbers and steps are in their range, or ""."""
     low, high = _RANGES[name]
     for part in text.split(","):
@@ -64,18 +70,18 @@ def _field(text: str, name: str) -> str:
     return text
 
 
-def _week(text: str) -> str:
+def _normalize_weekdays(text: str) -> str:
     """Return the field of weekdays with names, ranges spelled out; empty if it cannot be read."""
     names: list[str] = []
     for part in text.split(","):
         nth = re.fullmatch(r"([a-z]+|\d)(?:#([1-5]|l|last)|l)", part)
-        if nth is not None and (day := _day(nth[1])) is not None:
+        if nth is not None and (day := _parse_weekday(nth[1])) is not None:
             names.append(f"{WEEKDAYS[day]}#{nth[2] if (nth[2] or 'l') not in {'l', 'last'} else 'last'}")
             continue
         span = re.fullmatch(r"(\*|[a-z]+|\d)(?:-([a-z]+|\d))?(?:/([1-7]))?", part)
         if span is None:
             return ""
-        first, last = (0, 6) if span[1] == "*" else (_day(span[1]), _day(span[2] or span[1]))
+        first, last = (0, 6) if span[1] == "*" else (_parse_weekday(span[1]), _parse_weekday(span[2] or span[1]))
         if first is None or last is None:
             return ""
         days = range(first, (last if last >= first else last + 7) + 1, int(span[3] or 1))
@@ -84,7 +90,7 @@ def _week(text: str) -> str:
     return "*" if set(WEEKDAYS) <= set(ordered) else ",".join(ordered)
 
 
-def _day(word: str) -> int | None:
+def _parse_weekday(word: str) -> int | None:
     """Return a weekday, Monday as 0. Cron counts from Sunday, which is 0 and 7."""
     if word.isdigit():
         return (int(word) + 6) % 7 if int(word) <= 7 else None

@@ -39,26 +39,28 @@ def metadata_of(one: Schedule, *, whole: bool = False) -> str:
 
 def form(one: Schedule, metadata: str) -> Block:
     """Make the form, filled in with a schedule as it is so far."""
-    chosen = {"initial_option": _option(CHOICES[one.missed], one.missed)}
-    missed = [_option(words, name) for name, words in CHOICES.items()]
-    quiet = [_option("Keep quiet if nobody said anything new in the channels it reads", NEW)]
+    chosen = {"initial_option": _option_object(CHOICES[one.missed], one.missed)}
+    missed = [_option_object(words, name) for name, words in CHOICES.items()]
+    quiet = [_option_object("Keep quiet if nobody said anything new in the channels it reads", NEW)]
     ticked = {"initial_options": quiet} if one.only_if_new else {}
     place = {"initial_conversation": one.channel} if one.channel else {"default_to_current_conversation": True}
     return {
         "type": "modal",
         "callback_id": FORM,
         "private_metadata": metadata,
-        "title": _plain("Edit schedule" if one.made_at and one.state != "draft" else "Schedule"),
-        "submit": _plain("Next"),
-        "close": _plain("Cancel"),
+        "title": _text_object("Edit schedule" if one.made_at and one.state != "draft" else "Schedule"),
+        "submit": _text_object("Next"),
+        "close": _text_object("Cancel"),
         "blocks": [
-            _input(WHEN, "When", _text(initial_when(one)), WHEN_HINT),
-            _input(ASKS, "What should I do?", _text(one.asks, long=True), ASKS_HINT),
-            *([] if one.channel.startswith("D") else [_input(WHERE, "Where", {**SELECT, **place})]),
-            _input(ZONE, "Time zone", _text(one.zone), "A city, such as Berlin"),
-            _input(UNTIL, "Last day", {"type": "datepicker", **_day(one)}, optional=True),
-            _input(IF_MISSED, "Runs missed while I was off", {"type": "static_select", "options": missed, **chosen}),
-            _input(IF_NEW, "Quiet", {"type": "checkboxes", "options": quiet, **ticked}, optional=True),
+            _input_block(WHEN, "When", _text_input(initial_when(one)), WHEN_HINT),
+            _input_block(ASKS, "What should I do?", _text_input(one.asks, long=True), ASKS_HINT),
+            *([] if one.channel.startswith("D") else [_input_block(WHERE, "Where", {**SELECT, **place})]),
+            _input_block(ZONE, "Time zone", _text_input(one.zone), "A city, such as Berlin"),
+            _input_block(UNTIL, "Last day", {"type": "datepicker", **_initial_date(one)}, optional=True),
+            _input_block(
+                IF_MISSED, "Runs missed while I was off", {"type": "static_select", "options": missed, **chosen}
+            ),
+            _input_block(IF_NEW, "Quiet", {"type": "checkboxes", "options": quiet, **ticked}, optional=True),
         ],
     }
 
@@ -72,9 +74,9 @@ def confirm(one: Schedule, now: float, metadata: str) -> Block:
         "type": "modal",
         "callback_id": CONFIRM,
         "private_metadata": metadata,
-        "title": _plain("Save this schedule?"),
-        "submit": _plain("Save"),
-        "close": _plain("Back"),
+        "title": _text_object("Save this schedule?"),
+        "submit": _text_object("Save"),
+        "close": _text_object("Back"),
         "blocks": render_details(one, now),
     }
 
@@ -91,26 +93,26 @@ def initial_when(one: Schedule) -> str:
     return words if is_form or not one.rule.cron else one.rule.cron
 
 
-def _day(one: Schedule) -> dict[str, str]:
+def _initial_date(one: Schedule) -> dict[str, str]:
     if one.until is None:
         return {}
     return {"initial_date": f"{datetime.fromtimestamp(one.until, zone_of(one.zone)):%Y-%m-%d}"}
 
 
-def _text(value: str, *, long: bool = False) -> dict[str, Any]:
+def _text_input(value: str, *, long: bool = False) -> dict[str, Any]:
     of: dict[str, Any] = {"type": "plain_text_input", "multiline": long, "max_length": LONGEST_ASK if long else 150}
     return {**of, **({"initial_value": value[: of["max_length"]]} if value else {})}
 
 
-def _input(name: str, label: str, element: dict[str, Any], hint: str = "", *, optional: bool = False) -> Block:
-    made: Block = {"type": "input", "block_id": name, "label": _plain(label), "optional": optional}
+def _input_block(name: str, label: str, element: dict[str, Any], hint: str = "", *, optional: bool = False) -> Block:
+    made: Block = {"type": "input", "block_id": name, "label": _text_object(label), "optional": optional}
     made["element"] = {**element, "action_id": name}
-    return {**made, **({"hint": _plain(hint)} if hint else {})}
+    return {**made, **({"hint": _text_object(hint)} if hint else {})}
 
 
-def _option(words: str, value: str) -> dict[str, Any]:
-    return {"text": _plain(words), "value": value}
+def _option_object(words: str, value: str) -> dict[str, Any]:
+    return {"text": _text_object(words), "value": value}
 
 
-def _plain(text: str) -> dict[str, str]:
+def _text_object(text: str) -> dict[str, str]:
     return {"type": "plain_text", "text": text}

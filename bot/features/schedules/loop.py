@@ -86,12 +86,12 @@ class ScheduleLoop:
             random.shuffle(rows)  # so that instances do not race for each
             for start in range(0, len(rows), AT_ONCE):
                 some = rows[start : start + AT_ONCE]
-                if not all(await asyncio.gather(*(self._begin(*row) for row in some))):
+                if not all(await asyncio.gather(*(self._begin_runs(*row) for row in some))):
                     break  # another instance is at these: look again at what is left
         next_at = await self._store.schedules.next_due(KIND, team=self._team)
         return LONGEST_NAP if next_at is None else min(LONGEST_NAP, max(0.0, next_at - self._store.clock()))
 
-    async def _begin(self, team: str, name: str, payload: str, due: float) -> bool:
+    async def _begin_runs(self, team: str, name: str, payload: str, due: float) -> bool:
         """Begin the runs of one schedule and move it on. False if somebody else was quicker."""
         schedules, now = self._store.schedules, self._store.clock()
         try:

@@ -97,16 +97,16 @@ class RunOpener:
             return "", REMOVED, True
         one, failures = await self._settle_last_run(one)
         now, trace = runner.now(), runner.claim.key.job
-        spans = tuple(ChannelSpan(channel=each, since=_since(one, run.due), until=now) for each in one.reads)
-        last = LastRun(due=run.due, at=now, trace=trace, since=_since(one, run.due))
+        spans = tuple(ChannelSpan(channel=each, since=_find_read_start(one, run.due), until=now) for each in one.reads)
+        last = LastRun(due=run.due, at=now, trace=trace, since=_find_read_start(one, run.due))
         if not (await self._store.outbox.messages(runner.claim.key)).get(line_key(runner.claim.key)):
             halt = Halt("its last three runs failed") if failures >= MOST_FAILED else await self._halt(one, place)
             if halt is not None:
-                await self._did_not_run(runner, one, halt, last, failures)
+                await self._report_halt(runner, one, halt, last, failures)
                 return "", f"It did not run: {halt.why}.", False
             if one.only_if_new and not run.asked_for and await self._nothing_new(spans):
                 why = NOTHING_NEW.format(where=", ".join(f"<#{each}>" for each in one.reads))
-                await self._ran(one, last.model_copy(update={"outcome": "quiet", "why": why}), failures)
+                await self._record_run(one, last.model_copy(update={"outcome": "quiet", "why": why}), failures)
                 return "", why, True
         line = render_run_line(one, run.due, late=now - run.due > GRACE, asked_for=run.asked_for)
         try:
@@ -116,11 +116,11 @@ class RunOpener:
         except OutcomeUnknown as error:
             sent = Sent("", str(error))
         if not sent.ts:
-            await self._did_not_run(runner, one, Halt(sent.fault, pauses=False), last, failures)
+            await self._report_halt(runner, one, Halt(sent.fault, pauses=False), last, failures)
             return "", f"The line on top could not be posted: {sent.fault}.", False
         there = Place(team=place.team, channel=one.channel, thread_ts=sent.ts)
         await self._hand_in(one, there, spans, now)
-        await self._ran(one, last.model_copy(update={"job": there.job_id, "thread_ts": sent.ts}), failures)
+        await self._record_run(one, last.model_copy(update={"job": there.job_id, "thread_ts": sent.ts}), failures)
         return sent.ts, "", False
 
     async def _find_run_outcome(self, one: Schedule | None, key: JobKey, place: Place) -> tuple[str, str, bool] | None:
@@ -142,12 +142,12 @@ class RunOpener:
             raise RuntimeError("nobody records requests")
         await self.begin(there, request, dedupe=(f"opened:{there.job_id}",))
 
-    async def _ran(self, one: Schedule, last: LastRun, failures: int) -> None:
+    async def _record_run(self, one: Schedule, last: LastRun, failures: int) -> None:
         await self._desk.ran(one, last, failures=failures)
         if next_time(one.rule, one.zone, self._store.clock(), one.until) is None and one.state == "on":
             await self._desk.over(one)
 
-    async def _did_not_run(self, runner: JobRunner, one: Schedule, halt: Halt, last: LastRun, failures: int) -> None:
+    async def _report_halt(self, runner: JobRunner, one: Schedule, halt: Halt, last: LastRun, failures: int) -> None:
         """Tell the owner, once, and pause the schedule if this will not change by itself, or was the third time."""
         failed = failures + (0 if halt.pauses else 1)
         pauses = halt.pauses or failed >= MOST_FAILED
@@ -173,13 +173,13 @@ class RunOpener:
         """Find out what decides if a run may begin, and have that decided."""
         direct = one.channel.startswith("D")
         return find_halt(
-            ruling=await self._ruling(one, direct=direct),
-            channel="" if direct else await self._trouble(one.channel, one.owner),
-            budget=await self._budget(one, place),
-            reads=await self._unreadable(one),
+            ruling=await self._find_refusal(one, direct=direct),
+            channel="" if direct else await self._find_owner_trouble(one.channel, one.owner),
+            budget=await self._find_used_up_budget(one, place),
+            reads=await self._find_unreadable_channel(one),
         )
 
-    async def _ruling(self, one: Schedule, *, direct: bool) -> Why | None:
+    async def _find_refusal(self, one: Schedule, *, direct: bool) -> Why | None:
         access = await self._channels.of(one.team, one.channel)
         self._people.name_groups(access.groups)
         facts = await self._people.facts(one.owner)
@@ -189,15 +189,15 @@ class RunOpener:
         admin = one.owner in self._people.admins
         return ruling(access, one.owner, facts, groups=groups, direct=direct, admin=admin)
 
-    async def _trouble(self, channel: str, owner: str) -> str:
+    async def _find_owner_trouble(self, channel: str, owner: str) -> str:
         found = await self._directory.find(channel, owner)
         return "" if isinstance(found, Addressee) else channel_words(channel, found)
 
-    async def _budget(self, one: Schedule, place: Place) -> str:
+    async def _find_used_up_budget(self, one: Schedule, place: Place) -> str:
         limit = await self._limits.find_used_up(Payer(place.team, one.channel, one.owner, place.job_id))
         return f"{limit.named} is used up" if limit is not None else ""
 
-    async def _unreadable(self, one: Schedule) -> str:
+    async def _find_unreadable_channel(self, one: Schedule) -> str:
         """Say which channel that it reads its owner may not read, or may not be told of where it runs."""
         for channel in one.reads:
             if words := await unreadable(self._directory, channel, one.owner, one.channel):
@@ -210,7 +210,7 @@ class RunOpener:
         return bool(news) and not any(new or new is None for new in news)
 
 
-def _since(one: Schedule, due: float) -> float:
+def _find_read_start(one: Schedule, due: float) -> float:
     """Return from when on a run reads: from the last run that did not fail, else as far as the times are apart."""
     if one.last is not None:
         since = one.last.since if one.last.outcome == "failed" else one.last.at

@@ -39,7 +39,7 @@ def iterate_times(rule: Rule, zone: str, after: float, until: float | None = Non
     """Give the times after a moment and not after `until`, each once and in order."""
     tz = zone_of(zone) or UTC
     last = after
-    for at in _cron(rule.cron, tz, after) if rule.cron else _iterate_interval(rule, tz, after):
+    for at in _iterate_cron_times(rule.cron, tz, after) if rule.cron else _iterate_interval(rule, tz, after):
         if until is not None and at > until:
             return
         if at > last:
@@ -82,24 +82,24 @@ def _iterate_interval(rule: Rule, tz: tzinfo, after: float) -> Iterator[float]:
         first = datetime.fromtimestamp(rule.start, tz).replace(tzinfo=None)
         number = max(0, int((after - rule.start) // (rule.days * DAY)) - 1)
         while True:
-            yield _instant(first + timedelta(days=number * rule.days), tz)
+            yield _resolve_local_time(first + timedelta(days=number * rule.days), tz)
             number += 1
     else:
         yield rule.start
 
 
-def _cron(cron: str, tz: tzinfo, after: float) -> Iterator[float]:
+def _iterate_cron_times(cron: str, tz: tzinfo, after: float) -> Iterator[float]:
     """Give the times of a cron rule that come after a moment, in order; some of them twice.
 
     They are found as local times, which do not come in the order of real ones: what was found waits in `due` until no
     later local time can come before it.
     """
-    triggers, every_hour = _triggers(cron)
-    lowest = min(_offset(after + away, tz) for away in (-FARTHEST, 0.0, FARTHEST))
+    triggers, every_hour = _make_triggers(cron)
+    lowest = min(_offset_at(after + away, tz) for away in (-FARTHEST, 0.0, FARTHEST))
     since = datetime.fromtimestamp(after, UTC) + lowest
     due: list[float] = []
-    for wall in merge(*(_fires(trigger, since) for trigger in triggers)):
-        at, repeat = _instant(wall, tz), _instant(wall, tz, fold=1)
+    for wall in merge(*(_iterate_fire_times(trigger, since) for trigger in triggers)):
+        at, repeat = _resolve_local_time(wall, tz), _resolve_local_time(wall, tz, fold=1)
         while due and due[0] < min(at, repeat):
             yield heappop(due)
         heappush(due, at)
@@ -109,7 +109,7 @@ def _cron(cron: str, tz: tzinfo, after: float) -> Iterator[float]:
         yield heappop(due)
 
 
-def _fires(trigger: Any, since: datetime) -> Iterator[datetime]:
+def _iterate_fire_times(trigger: Any, since: datetime) -> Iterator[datetime]:
     """Give the local times that a trigger names, from one on, without a zone."""
     at = trigger.get_next_fire_time(None, since)
     while at is not None:
@@ -117,17 +117,17 @@ def _fires(trigger: Any, since: datetime) -> Iterator[datetime]:
         at = trigger.get_next_fire_time(at, at)
 
 
-def _instant(wall: datetime, tz: tzinfo, *, fold: int = 0) -> float:
+def _resolve_local_time(wall: datetime, tz: tzinfo, *, fold: int = 0) -> float:
     """Return the moment of a local time: one that summer time skips is as long after the change as it would be."""
     return wall.replace(tzinfo=tz, fold=fold).timestamp()
 
 
-def _offset(at: float, tz: tzinfo) -> timedelta:
+def _offset_at(at: float, tz: tzinfo) -> timedelta:
     return datetime.fromtimestamp(at, tz).utcoffset() or timedelta()
 
 
 @lru_cache(maxsize=10_000)
-def _triggers(cron: str) -> tuple[tuple[Any, ...], bool]:
+def _make_triggers(cron: str) -> tuple[tuple[Any, ...], bool]:
     """Make the triggers of a normal rule (see `cron_text`), which name local times, and say if it names every hour.
 
     They are in UTC, which has no summer time: in any other zone APScheduler leaves days out. If both a day of the month

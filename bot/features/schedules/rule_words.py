@@ -16,7 +16,7 @@ NTH = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "
 def rule_words(rule: Rule, zone: str) -> str:
     """Say when a rule comes up, such as "every Monday at 9:00"."""
     if rule.cron:
-        return _cron(rule.cron) or f"at the times of the cron rule `{rule.cron}`"
+        return _describe_cron(rule.cron) or f"at the times of the cron rule `{rule.cron}`"
     at = datetime.fromtimestamp(rule.start, zone_of(zone))
     if rule.days:
         weeks, rest = divmod(rule.days, 7)
@@ -59,7 +59,7 @@ def capitalize(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _cron(cron: str) -> str:
+def _describe_cron(cron: str) -> str:
     """Say the rules that people have; empty for the rest."""
     if len(cron.split()) != 5:  # a newer release wrote it
         return ""
@@ -70,8 +70,8 @@ def _cron(cron: str) -> str:
         return f"every {hour[2:]} hours" + (f" at {int(minute)} past" if minute != "0" else "")
     if (hour, day, month, week) == ("*", "*", "*", "*") and minute.startswith("*/"):
         return f"every {minute[2:]} minutes"
-    times = _times(minute, hour)
-    days = _days(day, week)
+    times = _describe_times(minute, hour)
+    days = _describe_days(day, week)
     if not times or not days:
         return ""
     if month != "*":
@@ -82,35 +82,35 @@ def _cron(cron: str) -> str:
     return f"{days} at {times}"
 
 
-def _times(minute: str, hour: str) -> str:
+def _describe_times(minute: str, hour: str) -> str:
     hours = hour.split(",")
     if not minute.isdigit() or not all(one.isdigit() for one in hours):
         return ""
     return join_list([f"{int(one)}:{int(minute):02}" for one in hours])
 
 
-def _days(day: str, week: str) -> str:
+def _describe_days(day: str, week: str) -> str:
     if day == "*" and week == "*":
         return "every day"
     if day != "*":
         numbers = day.split(",")
         if week != "*" or not all(one.isdigit() or one == "last" for one in numbers):
             return ""
-        return f"on the {join_list([_ordinal(one) for one in numbers])} of each month"
+        return f"on the {join_list([_format_ordinal(one) for one in numbers])} of each month"
     if week == ",".join(WEEKDAYS[:5]):
         return "every weekday"
     names = week.split(",")
     if all("#" in one for one in names):
-        named = [f"{NTH[number]} {_name(one)}" for one, _, number in (each.partition("#") for each in names)]
+        named = [f"{NTH[number]} {_weekday_name(one)}" for one, _, number in (each.partition("#") for each in names)]
         return f"on the {join_list(named)} of each month"
-    return "" if any("#" in one for one in names) else f"every {join_list([_name(one) for one in names])}"
+    return "" if any("#" in one for one in names) else f"every {join_list([_weekday_name(one) for one in names])}"
 
 
-def _name(short: str) -> str:
+def _weekday_name(short: str) -> str:
     return DAYS[WEEKDAYS.index(short)]
 
 
-def _ordinal(number: str) -> str:
+def _format_ordinal(number: str) -> str:
     if number == "last":
         return "last day"
     ends = {"1": "st", "2": "nd", "3": "rd"}

@@ -92,7 +92,7 @@ def render_list(page: Page[Schedule], user: str, said: str = "") -> Outgoing:
     title = f"*Your {format_count(page.total, 'schedule')}*"
     blocks = [*head, section(title)]
     for one in page.rows:
-        blocks += [section(render_line(one, user)), _deeds(one)]
+        blocks += [section(render_line(one, user)), _action_buttons(one)]
     blocks += [actions([button("New schedule", NEW, "-")]), *page_buttons(page, "schedule")]
     return Outgoing(text=said or title, blocks=tuple(blocks))
 
@@ -105,7 +105,7 @@ def render_line(one: Schedule, user: str) -> str:
         state = f":double_vertical_bar: Paused{': ' + clean(one.why) if one.why else ''}"
     else:
         state = f"Next: {show_time(one.next_at, one.zone)}" if one.next_at is not None else "No further run"
-    words.append(f"{state} · {_last(one)} · `{one.id}`")
+    words.append(f"{state} · {_describe_last_run(one)} · `{one.id}`")
     return "\n".join(words)
 
 
@@ -139,7 +139,7 @@ def render_not_run(one: Schedule, why: str, *, paused: bool) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text),))
 
 
-def _last(one: Schedule) -> str:
+def _describe_last_run(one: Schedule) -> str:
     if one.last is None:
         return "not run yet"
     last, at = one.last, show_time(one.last.at, one.zone)
@@ -150,7 +150,7 @@ def _last(one: Schedule) -> str:
     return f"last: {at} (`{last.job or last.trace}`)"
 
 
-def _deeds(one: Schedule) -> Block:
+def _action_buttons(one: Schedule) -> Block:
     rest = button("Resume", RESUME, one.id) if one.state == "paused" else button("Pause", PAUSE, one.id)
     sure = {
         "title": {"type": "plain_text", "text": "Remove this schedule?"},

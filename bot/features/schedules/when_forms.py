@@ -95,18 +95,18 @@ def read_date(text: str, today: date) -> date | None:
         return None
 
 
-def _cron(found: re.Match[str], _: date) -> Days | ScheduleRefusal | None:
+def _read_cron(found: re.Match[str], _: date) -> Days | ScheduleRefusal | None:
     cron = normalize_cron(found["cron"])
     return Days(cron=cron, has_time=True) if isinstance(cron, str) else cron
 
 
-def _weekdays(found: re.Match[str], _: date) -> Days:
+def _read_weekdays(found: re.Match[str], _: date) -> Days:
     names = _short_names(found[0])
     is_span = re.search(r"\b(?:to|through)\b|[-\u2013]", found[0]) and len(names) == 2
     return Days(fields=f"* * {('-' if is_span else ',').join(names)}")
 
 
-def _interval(found: re.Match[str], _: date) -> Days | None:
+def _read_interval(found: re.Match[str], _: date) -> Days | None:
     """Read "every 2 hours". None for numbers that no clock repeats each hour or day, such as every 5 hours."""
     number, is_hours = int(found["number"] or 1), found["unit"].lower().startswith("hour")
     whole = 24 if is_hours else 60
@@ -123,7 +123,7 @@ def _month_days(found: re.Match[str], _: date) -> Days | ScheduleRefusal:
     return Days(fields=f"{','.join(numbers)} * *")
 
 
-def _one_day(found: re.Match[str], today: date) -> Days | ScheduleRefusal:
+def _read_one_day(found: re.Match[str], today: date) -> Days | ScheduleRefusal:
     word = found["date"].lower()
     if word in {"today", "tomorrow"}:
         return Days(day=today + timedelta(days=word == "tomorrow"))
@@ -142,7 +142,7 @@ def _is_abbreviation(name: str) -> bool:
     return name.lower() in _ABBREVIATIONS and (name.isupper() or (len(name) > 2 and name.lower() not in _WORDS))
 
 
-def _form(pattern: str) -> re.Pattern[str]:
+def _compile_form(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"[\s,]*(?:{pattern})(?!\w)", re.IGNORECASE)
 
 
@@ -151,15 +151,24 @@ _AND = r"(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)"
 _ORDINALS = rf"(?:the\s+)?{ORDINAL}(?:{_AND}(?:the\s+)?{ORDINAL})*"
 _FIVE_FIELDS = r"(?:[\d*/,\-]+\s+){2}(?:[\d*/,\-?lL]+|last)\s+[\w*/,\-]+\s+[\w*/,\-?#]+"
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Days | ScheduleRefusal | None]], ...] = (
-    (re.compile(rf"^(?:cron[:\s]+)?`?(?P<cron>{'|'.join(SHORT)}|{_FIVE_FIELDS})`?(?=[\s:,]|$)", re.IGNORECASE), _cron),
-    (_form(rf"daily|{_EVERY}(?:single\s+)?day"), lambda _, __: Days(fields="* * *")),
-    (_form(rf"{_EVERY}(?:weekday|workday)|on\s+(?:weekday|workday)s"), lambda _, __: Days(fields="* * mon-fri")),
-    (_form(rf"{_EVERY}{WEEKDAY}(?:(?:{_AND}|\s*[-\u2013]\s*|\s+(?:to|through)\s+){WEEKDAY})*"), _weekdays),
-    (_form(rf"on\s+{WEEKDAY[:-2]}s(?:{_AND}{WEEKDAY[:-2]}s)*"), _weekdays),
-    (_form(rf"{_EVERY}(?:(?P<number>\d{{1,4}})\s+)?(?P<unit>minute|hour)s?"), _interval),
-    (_form(rf"(?:on\s+)?{_ORDINALS}\s+of\s+(?:the|each|every)\s+month|{_EVERY}month\s+on\s+{_ORDINALS}"), _month_days),
-    (_form(r"(?P<date>today|tomorrow)"), _one_day),
-    (_form(rf"(?:on|next)\s+(?P<date>{WEEKDAY}|{DATE})"), _one_day),
+    (
+        re.compile(rf"^(?:cron[:\s]+)?`?(?P<cron>{'|'.join(SHORT)}|{_FIVE_FIELDS})`?(?=[\s:,]|$)", re.IGNORECASE),
+        _read_cron,
+    ),
+    (_compile_form(rf"daily|{_EVERY}(?:single\s+)?day"), lambda _, __: Days(fields="* * *")),
+    (
+        _compile_form(rf"{_EVERY}(?:weekday|workday)|on\s+(?:weekday|workday)s"),
+        lambda _, __: Days(fields="* * mon-fri"),
+    ),
+    (_compile_form(rf"{_EVERY}{WEEKDAY}(?:(?:{_AND}|\s*[-\u2013]\s*|\s+(?:to|through)\s+){WEEKDAY})*"), _read_weekdays),
+    (_compile_form(rf"on\s+{WEEKDAY[:-2]}s(?:{_AND}{WEEKDAY[:-2]}s)*"), _read_weekdays),
+    (_compile_form(rf"{_EVERY}(?:(?P<number>\d{{1,4}})\s+)?(?P<unit>minute|hour)s?"), _read_interval),
+    (
+        _compile_form(rf"(?:on\s+)?{_ORDINALS}\s+of\s+(?:the|each|every)\s+month|{_EVERY}month\s+on\s+{_ORDINALS}"),
+        _month_days,
+    ),
+    (_compile_form(r"(?P<date>today|tomorrow)"), _read_one_day),
+    (_compile_form(rf"(?:on|next)\s+(?P<date>{WEEKDAY}|{DATE})"), _read_one_day),
 )
 _TIME = re.compile(
     r"[\s,]*(?P<at>(?:at|@)\s*)?(?:(?P<compact>(?:[01]\d|2[0-3])[0-5]\d)(?:\s*(?:hrs|hours)\b)?|"

@@ -52,10 +52,10 @@ class SignInClicks:
         spot = read_carried(click.value, Spot)
         if spot is None or spot.job != click.place.job_id:
             return notices.OLD_BUTTON
-        self._background.start(self._begin(client, click, spot), "begin a sign-in")
+        self._background.start(self._begin_sign_in(client, click, spot), "begin a sign-in")
         return None
 
-    async def _begin(self, client: AsyncWebClient, click: Click, spot: Spot) -> None:
+    async def _begin_sign_in(self, client: AsyncWebClient, click: Click, spot: Spot) -> None:
         place, user = click.place, click.user
         try:
             begun = await self._sign_ins.begin(place, spot, user, dedupe=click.dedupe)
@@ -70,7 +70,9 @@ class SignInClicks:
                 log.warning("a link was not sent in a direct message, but in the thread: %s", error)
                 await tell(client, place, user, message)
                 return
-        await tell(client, place, user, note(SENT if isinstance(begun, Begun) else _words(begun) or IN_ALREADY))
+        await tell(
+            client, place, user, note(SENT if isinstance(begun, Begun) else _explain_failure(begun) or IN_ALREADY)
+        )
 
     async def on_page(self, click: Click, client: AsyncWebClient) -> Said:
         """Let the link lead to the page: there is nothing to do."""
@@ -97,7 +99,7 @@ class SignInClicks:
         said = work.result()
         if isinstance(said, Wrong):
             return wrong(ADDRESS_BLOCK, said.words[:150])
-        if words := _words(said):  # who decided, and when: a window would not show it as people read it
+        if words := _explain_failure(said):  # who decided, and when: a window would not show it as people read it
             self._background.start(tell(client, about.place, sent.user, note(words)), "answer a window")
         return None
 
@@ -112,11 +114,11 @@ class SignInClicks:
         self, client: AsyncWebClient, place: Place, user: str, work: asyncio.Task[Wrong | Verdict]
     ) -> None:
         await tell(client, place, user, note(SLOW))
-        if words := _words(await work):
+        if words := _explain_failure(await work):
             await tell(client, place, user, note(words))
 
 
-def _words(said: Wrong | Verdict | Begun) -> str:
+def _explain_failure(said: Wrong | Verdict | Begun) -> str:
     """Say why nothing came of it; empty if something did."""
     if isinstance(said, Wrong):
         return said.words

@@ -49,20 +49,20 @@ def paste_window(metadata: str, begins: str) -> Block:
     field: Block = {
         "type": "input",
         "block_id": ADDRESS_BLOCK,
-        "label": _text("The address on which your browser ended"),
-        "hint": _text(f"It begins with {begins}. It works once, and is not stored."),
+        "label": _text_object("The address on which your browser ended"),
+        "hint": _text_object(f"It begins with {begins}. It works once, and is not stored."),
         "element": {"type": "plain_text_input", "action_id": ADDRESS_ACTION, "max_length": _LONGEST},
     }
     return {
         "type": "modal",
         "callback_id": PASTED,
         "private_metadata": metadata,
-        "title": _text("Sign in"),
-        "submit": _text("Sign in"),
-        "close": _text("Cancel"),
+        "title": _text_object("Sign in"),
+        "submit": _text_object("Sign in"),
+        "close": _text_object("Cancel"),
         "blocks": [field],
     }
 
 
-def _text(words: str) -> Block:
+def _text_object(words: str) -> Block:
     return {"type": "plain_text", "text": plain(words, 150)}

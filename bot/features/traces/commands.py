@@ -49,7 +49,7 @@ async def _send(given: Given, trace: Trace) -> None:
     """Send the trace to the person's direct messages: a file cannot be ephemeral."""
     client = given.client
     try:
-        uploads, comment = await _files(trace, given.job)
+        uploads, comment = await _make_files(trace, given.job)
         direct = await client.conversations_open(users=given.user)
         channel = direct["channel"]["id"]
         await client.files_upload_v2(channel=channel, file_uploads=uploads, initial_comment=comment)
@@ -60,7 +60,7 @@ async def _send(given: Given, trace: Trace) -> None:
         raise
 
 
-async def _files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
+async def _make_files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
     """Make the files, the picture first, and the line that comes with them. It says so if there is no picture."""
     await load("bot.tracing.picture", "bot.tracing.picture_layout", "bot.tracing.trace_page")
     from bot.tracing.export import dump_trace  # noqa: PLC0415 - only for those who ask

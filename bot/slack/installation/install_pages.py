@@ -138,10 +138,10 @@ def install_routes(flow: InstallFlow, installed: Callable[[], Awaitable[None]]) 
                 response = await handle(await to_bolt_request(request))
             except StoreError as error:
                 log.warning("an installation could not be handled: %s", error)
-                response = _page(NOT_INSTALLED, WHY["store_away"], 503, again=True)
+                response = _render_page(NOT_INSTALLED, WHY["store_away"], 503, again=True)
             except (OSError, TimeoutError, aiohttp.ClientError) as error:
                 log.warning("Slack did not answer in an installation (%s)", type(error).__name__)
-                response = _page(NOT_INSTALLED, WHY["no_answer"], 502, again=True)
+                response = _render_page(NOT_INSTALLED, WHY["no_answer"], 502, again=True)
             return await to_aiohttp_response(response)
 
         return answer
@@ -153,16 +153,18 @@ async def _show_success(args: AsyncSuccessArgs) -> BoltResponse:
     found = args.installation
     where = found.enterprise_name if found.is_enterprise_install else found.team_name
     log.info("the app was installed in %s", found.enterprise_id if found.is_enterprise_install else found.team_id)
-    return _page(f"The bot is installed in {where}", "Mention it in a channel that it is in. You can close this page.")
+    return _render_page(
+        f"The bot is installed in {where}", "Mention it in a channel that it is in. You can close this page."
+    )
 
 
 async def _show_failure(args: AsyncFailureArgs) -> BoltResponse:
     reason = str(args.error) if isinstance(args.error, BoltError) else args.reason
     log.warning("an installation ended: %s", reason if reason in WHY else "for another reason of Slack's")
     status = 403 if reason == "not_listed" else args.suggested_status_code
-    return _page(NOT_INSTALLED, WHY.get(reason, OTHER), status, again=True)
+    return _render_page(NOT_INSTALLED, WHY.get(reason, OTHER), status, again=True)
 
 
-def _page(title: str, text: str, status: int = 200, *, again: bool = False) -> BoltResponse:
+def _render_page(title: str, text: str, status: int = 200, *, again: bool = False) -> BoltResponse:
     page = OwnPage(title, (text,), status, (INSTALL, "Begin again") if again else None)
     return BoltResponse(status=status, body=as_html(page), headers={**HEADERS, "Content-Type": HTML})

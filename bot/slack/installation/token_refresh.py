@@ -62,13 +62,13 @@ class TokenRefresh:
 
     async def _refresh(self, name: str) -> None:
         try:
-            await self._try(name)
+            await self._try_refresh(name)
         except StoreError as error:
             log.warning("the token of %s is refreshed when the store is back: %s", name, error)
         except Exception:
             log.exception("the token of %s could not be refreshed", name)
 
-    async def _try(self, name: str) -> None:
+    async def _try_refresh(self, name: str) -> None:
         record, row = await self._records.read(name)
         found = record.installation if record is not None else None
         if record is None or found is None or record.refreshing > self._records.clock():
@@ -84,7 +84,7 @@ class TokenRefresh:
             await self._note_failure(name, mine, error)
             return
         if bot is not None:
-            await self._keep(name, mine, bot)
+            await self._keep_tokens(name, mine, bot)
 
     async def _note_failure(self, name: str, mine: Record, error: Exception) -> None:
         """Have it tried again at the next look, unless Slack does not take the refresh token."""
@@ -104,7 +104,7 @@ class TokenRefresh:
         free = mine.model_copy(update={"refreshing": 0.0})
         await self._records.change(name, lambda one: free if one == mine else None)
 
-    async def _keep(self, name: str, mine: Record, bot: Bot) -> None:
+    async def _keep_tokens(self, name: str, mine: Record, bot: Bot) -> None:
         for pause in KEEPING:
             try:
                 # Whoever installed it anew, or took it away, meanwhile has the last word.

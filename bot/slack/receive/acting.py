@@ -98,23 +98,23 @@ def acting(body: Json, read: Read, deeds: Deeds) -> Acting | None:
     `deeds` say what clicks and commands would do.
     """
     if isinstance(read, Click):
-        return _of_click(body, read, deeds)
+        return _read_click(body, read, deeds)
     if isinstance(read, Shortcut):
-        seen = read.place if read.place.thread_ts != read.message_ts else _top(read.place)
-        return _person(body, "shortcut", read.user, seen, read.place, read.trigger, "asked")
+        seen = read.place if read.place.thread_ts != read.message_ts else _drop_thread(read.place)
+        return _make_acting(body, "shortcut", read.user, seen, read.place, read.trigger, "asked")
     if isinstance(read, Window):
-        return _person(body, "view", read.user, read.place, read.place, read.id, "asked")
+        return _make_acting(body, "view", read.user, read.place, read.place, read.id, "asked")
     if isinstance(read, Command):
         place = Place(team=read.team, channel=read.channel, thread_ts="")
-        return _person(body, "command", read.user, place, place, read.trigger, deeds.get(f"/{read.word}", "asked"))
+        return _make_acting(body, "command", read.user, place, place, read.trigger, deeds.get(f"/{read.word}", "asked"))
     event = body.get("event")
-    return _of_event(body, event, read) if isinstance(event, Mapping) else None
+    return _read_event(body, event, read) if isinstance(event, Mapping) else None
 
 
-def _of_event(body: Json, event: Json, read: Read) -> Acting | None:
+def _read_event(body: Json, event: Json, read: Read) -> Acting | None:
     match read:
         case Incoming():
-            return _of_message(event, read)
+            return _read_message(event, read)
         case Edited(place, ts, user):
             return Acting("edit", user, place, place, f"{ts}:edit", in_thread=True)
         case Stopped(place, user):
@@ -127,12 +127,12 @@ def _of_event(body: Json, event: Json, read: Read) -> Acting | None:
         case ViewChanged(place, user):
             return Acting("event", user, place, place, str(body.get("event_id", "")))
         case Ignored() if event.get("type") not in EVENTS:
-            return _of_other(body, event)
+            return _read_other_event(body, event)
         case _:
             return None  # who takes back what they said needs no leave; what cannot be read goes no further
 
 
-def _of_message(event: Json, said: Incoming) -> Acting:
+def _read_message(event: Json, said: Incoming) -> Acting:
     profile = event.get("user_profile")
     profile = profile if isinstance(profile, Mapping) else {}
     addressed = said.mentioned or said.direct
@@ -142,7 +142,7 @@ def _of_message(event: Json, said: Incoming) -> Acting:
         said.private_place,
         said.place,
         said.ts,
-        teams=_teams(event.get("user_team"), event.get("team"), event.get("source_team"), profile.get("team")),
+        teams=_keep_team_ids(event.get("user_team"), event.get("team"), event.get("source_team"), profile.get("team")),
         guest=profile.get("is_restricted") is True or profile.get("is_ultra_restricted") is True,
         bot=said.by_bot,
         in_thread=said.in_thread,
@@ -150,7 +150,7 @@ def _of_message(event: Json, said: Incoming) -> Acting:
     )
 
 
-def _of_other(body: Json, event: Json) -> Acting | None:
+def _read_other_event(body: Json, event: Json) -> Acting | None:
     """Read any other event that names somebody: what is listened to some day is not let through unseen."""
     user, channel = event.get("user"), event.get("channel")
     team = body.get("team_id")
@@ -160,33 +160,35 @@ def _of_other(body: Json, event: Json) -> Acting | None:
     return Acting("event", user, place, place, str(body.get("event_id", "")))
 
 
-def _of_click(body: Json, click: Click, deeds: Deeds) -> Acting:
+def _read_click(body: Json, click: Click, deeds: Deeds) -> Acting:
     if not click.place.channel:  # in a window or a home: what it carries says where it was opened
         place = click.place.model_copy(update={"channel": opened_in(click.metadata)})
-        return _person(body, "view", click.user, place, place, click.window, "asked")
+        return _make_acting(body, "view", click.user, place, place, click.window, "asked")
     usual: Deed = next((deeds[one] for one in deeds if click.action.startswith(one)), "asked")
     deed = deeds.get(click.action, usual)
-    return _person(body, "click", click.user, click.place, click.place, click.dedupe[0], deed)
+    return _make_acting(body, "click", click.user, click.place, click.place, click.dedupe[0], deed)
 
 
-def _person(body: Json, way: Way, user: str, place: Place, thread: Place, mark: str, deed: Deed) -> Acting:
+def _make_acting(body: Json, way: Way, user: str, place: Place, thread: Place, mark: str, deed: Deed) -> Acting:
     named = body.get("user")
     team = named.get("team_id") if isinstance(named, Mapping) else None
-    return Acting(way, user, place, thread, mark, teams=_teams(team), in_thread=bool(thread.thread_ts), deed=deed)
+    return Acting(
+        way, user, place, thread, mark, teams=_keep_team_ids(team), in_thread=bool(thread.thread_ts), deed=deed
+    )
 
 
 def read_claimed_teams(body: Json) -> frozenset[str]:
     """Collect the workspaces that an interactive payload or a command names: to be read before `at_home`."""
     team = body.get("team")
-    return _teams(
+    return _keep_team_ids(
         team.get("id") if isinstance(team, Mapping) else None, body.get("team_id") if "command" in body else None
     )
 
 
-def _teams(*named: object) -> frozenset[str]:
+def _keep_team_ids(*named: object) -> frozenset[str]:
     """Keep the ids of workspaces; those of organisations (E...) say nothing of which one."""
     return frozenset(one for one in named if isinstance(one, str) and one.startswith("T"))
 
 
-def _top(place: Place) -> Place:
+def _drop_thread(place: Place) -> Place:
     return place.model_copy(update={"thread_ts": ""})

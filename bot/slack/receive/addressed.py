@@ -30,10 +30,10 @@ def read_addressed(request: AsyncBoltRequest) -> Addressed:
     message = body.get("message")
     author = message.get("user") if isinstance(message, Mapping) else ""
     named = (context.team_id, body.get("context_team_id"), body.get("team_id"))
-    team = next((_text(one) for one in named if _text(one).startswith("T")), "")
-    organisation = _text(context.enterprise_id) if context.is_enterprise_install else ""
-    return Addressed(team, organisation, _text(author))
+    team = next((_text_or_empty(one) for one in named if _text_or_empty(one).startswith("T")), "")
+    organisation = _text_or_empty(context.enterprise_id) if context.is_enterprise_install else ""
+    return Addressed(team, organisation, _text_or_empty(author))
 
 
-def _text(value: Any) -> str:
+def _text_or_empty(value: Any) -> str:
     return value if isinstance(value, str) else ""

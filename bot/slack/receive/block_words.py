@@ -42,17 +42,17 @@ def read_blocks(blocks: object) -> BlockWords:
     for block in blocks if isinstance(blocks, list) else ():
         if not isinstance(block, Mapping):
             continue
-        if str(block.get("type")) in _TABLES and (table := _csv(block.get("rows"))):
+        if str(block.get("type")) in _TABLES and (table := _render_csv(block.get("rows"))):
             tables.append(table)
-            parts.append(_words(_as_part(block.get("caption")), _DEEPEST))
+            parts.append(_block_text(_wrap_bare_text(block.get("caption")), _DEEPEST))
             continue
-        words = _words(block, _DEEPEST)
+        words = _block_text(block, _DEEPEST)
         silent = not words.strip() and str(block.get("type")) not in _WORDLESS
         parts.append(f"(a part that I cannot read: {html.escape(str(block.get('type')))[:60]})" if silent else words)
     return BlockWords("\n".join(part for part in parts if part.strip()), tuple(tables))
 
 
-def _csv(rows: object) -> str:
+def _render_csv(rows: object) -> str:
     """Return the rows of a table as CSV, all of one length; empty if there are none."""
     listed = [row for row in rows if isinstance(row, list)] if isinstance(rows, list) else []
     width = max(map(len, listed), default=0)
@@ -61,42 +61,42 @@ def _csv(rows: object) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in listed:
-        cells = [_cell(cell) for cell in row]
+        cells = [_cell_text(cell) for cell in row]
         writer.writerow([*cells, *[""] * (width - len(cells))])
     return out.getvalue()
 
 
-def _cell(value: object) -> str:
+def _cell_text(value: object) -> str:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return html.escape(str(value), quote=False)
     if isinstance(value, Mapping) and value.get("type") == "raw_number" and isinstance(value.get("value"), int | float):
         return str(value["value"])  # its text may be rounded
-    return _words(value, _DEEPEST).strip()
+    return _block_text(value, _DEEPEST).strip()
 
 
-def _words(value: object, levels: int) -> str:
+def _block_text(value: object, levels: int) -> str:
     """Return the words of a block, an element or a list of them; nothing below so many levels."""
     if levels == 0:
         return ""
     if isinstance(value, list):
-        return "\n".join(part for one in value if (part := _words(one, levels - 1)).strip())
+        return "\n".join(part for one in value if (part := _block_text(one, levels - 1)).strip())
     if not isinstance(value, Mapping):
         return ""
-    leaf = _leaf(value)
+    leaf = _leaf_text(value)
     if leaf is not None:
         return leaf
     if str(value.get("type")) in _IN_ONE_LINE and isinstance(value.get("elements"), list):
-        return "".join(_words(one, levels - 1) for one in value["elements"])
-    parts = [_words(_as_part(value.get(name)), levels - 1) for name in (*_TITLED, *_LISTED)]
+        return "".join(_block_text(one, levels - 1) for one in value["elements"])
+    parts = [_block_text(_wrap_bare_text(value.get(name)), levels - 1) for name in (*_TITLED, *_LISTED)]
     return "\n".join(part for part in parts if part.strip())
 
 
-def _as_part(value: object) -> object:
+def _wrap_bare_text(value: object) -> object:
     """Take a bare text for a text object: Markdown blocks and the tasks of a plan hold such ones."""
     return {"type": "mrkdwn", "text": value} if isinstance(value, str) else value
 
 
-def _leaf(value: Json) -> str | None:
+def _leaf_text(value: Json) -> str | None:
     """Return the words of an element that holds no others, in Slack's markup; None if it may hold others."""
     kind, text = str(value.get("type")), value.get("text")
     if kind in {"text", "plain_text", "raw_text", "raw_number"} and isinstance(text, str):
@@ -115,13 +115,13 @@ def _leaf(value: Json) -> str | None:
         "broadcast": f"<!{value.get('range', '')}>",
         "emoji": f":{value.get('name', '')}:" + (f":skin-tone-{tone}:" if tone else ""),
         "color": html.escape(str(value.get("value", "")), quote=False),
-        "date": html.escape(_date(value), quote=False),
+        "date": html.escape(_date_text(value), quote=False),
         "image": html.escape(str(value.get("alt_text") or ""), quote=False),
     }
     return marks.get(kind)
 
 
-def _date(value: Json) -> str:
+def _date_text(value: Json) -> str:
     """Return a date as Slack words it for those who cannot show it, else its day and time in UTC."""
     if value.get("fallback"):
         return str(value["fallback"])

@@ -63,7 +63,7 @@ class ChannelReader:
         found: list[dict[str, Any]] = []
         try:
             async with asyncio.timeout(SECONDS):
-                await self._pages(span, found, enough=1)
+                await self._collect_pages(span, found, enough=1)
         except (Refused, NoReply, TimeoutError):
             return None
         return bool(self._parse_messages(found, span))
@@ -77,13 +77,13 @@ class ChannelReader:
         fault = ""
         try:
             async with asyncio.timeout(SECONDS):
-                whole = await self._pages(span, found)
+                whole = await self._collect_pages(span, found)
         except Refused as error:
             return ChannelRead(fault=f"{name} could not be read: {error}.")
         except (NoReply, TimeoutError):
             whole, fault = True, f"Slack did not give all of {name} in time: something may be missing."
         said = self._parse_messages(found, span)
-        names = await self._names(said)
+        names = await self._find_names(said)
         zone, offset = await self._people.zone(reader) if said else ("UTC", 0)
         text = thread_text(said, names, offset=offset, zone=zone, room=THREAD_TOKENS, above=above)
         at_top = not span.thread_ts
@@ -106,11 +106,11 @@ class ChannelReader:
         oldest_first = sorted(counted_in, key=lambda one: float(one["ts"]))
         return [one for one in map(parse_said, oldest_first) if one is not None]
 
-    async def _pages(self, span: ChannelSpan, found: list[dict[str, Any]], *, enough: int = 0) -> bool:
+    async def _collect_pages(self, span: ChannelSpan, found: list[dict[str, Any]], *, enough: int = 0) -> bool:
         """Collect the messages: of a channel the newest first, of a thread the oldest. False if some were left."""
         cursor = ""
         for _ in range(MOST_PAGES):
-            data = await self._page(span, cursor)
+            data = await self._fetch_page(span, cursor)
             seen = {one["ts"] for one in found}  # each page of a thread begins with its first message
             found += [
                 one for one in data.get("messages") or () if isinstance(ts := one.get("ts"), str) and ts not in seen
@@ -118,13 +118,13 @@ class ChannelReader:
             root = str(found[0].get("thread_ts") or span.thread_ts) if found and span.thread_ts else ""
             if root != span.thread_ts:  # the `ts` was that of an answer, which Slack gives alone
                 found.clear()
-                return await self._pages(span.model_copy(update={"thread_ts": root}), found)
+                return await self._collect_pages(span.model_copy(update={"thread_ts": root}), found)
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
             if not cursor or (enough and self._parse_messages(found, span)):
                 return True
         return False
 
-    async def _page(self, span: ChannelSpan, cursor: str) -> dict[str, Any]:
+    async def _fetch_page(self, span: ChannelSpan, cursor: str) -> dict[str, Any]:
         of: dict[str, Any] = {"channel": span.channel, "limit": PAGE, "cursor": cursor or None}
         of |= {"oldest": f"{span.since:.6f}", "latest": f"{span.until:.6f}"}
         client, method = self._client, "conversations.history"
@@ -137,7 +137,7 @@ class ChannelReader:
 
         return await self._calls.make(method, send, again=True)
 
-    async def _names(self, said: list[Said]) -> Mapping[str, str]:
+    async def _find_names(self, said: list[Said]) -> Mapping[str, str]:
         users = people_in(said[-MOST_MESSAGES:])[:MOST_PEOPLE]
         names = await asyncio.gather(*(self._people.name(user) for user in users))
         return {user: name for user, name in zip(users, names, strict=True) if name}

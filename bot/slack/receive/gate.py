@@ -114,28 +114,30 @@ class Gate:
             return await next_()  # nobody acts, or nothing would come of it
         typed = read.text if isinstance(read, Command) else ""
         try:
-            if who.way in {"message", "edit"} and not await self._concerns(who):
+            if who.way in {"message", "edit"} and not await self._may_concern_bot(who):
                 return _acknowledge_payload()
             claims = who.teams | read_claimed_teams(body)
             access = await self._admission.access(who.place)
-            why = await self._admission.refusal(access, who.place, who.user, hint=self._hint(who, claims, access))
+            why = await self._admission.refusal(
+                access, who.place, who.user, hint=self._find_payload_refusal(who, claims, access)
+            )
         except StoreError as error:
-            return await self._away(who, client, error, typed)
+            return await self._answer_store_failure(who, client, error, typed)
         if why == "bot" and who.bot:  # a listener tells another bot, which sees no ephemeral line
-            await self._note(who, why)
+            await self._audit_refusal(who, why)
             return await next_()
         if why is None:
             return await next_()
         return await self._refuse(who, why, client, typed)
 
-    async def _concerns(self, who: Acting) -> bool:
+    async def _may_concern_bot(self, who: Acting) -> bool:
         """Return True if something may come of words that were not said to the bot. If nobody knows, it may."""
         try:
             return not self._concerned or any([await knows(who.thread) for knows in self._concerned.get(who.way, ())])
         except StoreError:
             return True
 
-    def _hint(self, who: Acting, claims: frozenset[str], access: Access) -> Facts | None:
+    def _find_payload_refusal(self, who: Acting, claims: frozenset[str], access: Access) -> Facts | None:
         """Say what the payload says against a person; within an organisation a workspace's id says nothing."""
         if who.bot:
             return Facts("bot")
@@ -150,7 +152,7 @@ class Gate:
         if why == "unknown" and who.way in _DELIVERED_AGAIN:
             return await self._put_off(who, client)
         words = refusal_line(why, self._people.admins)
-        await self._note(who, why)
+        await self._audit_refusal(who, why)
         if who.way == "command":
             return _answer_command(note_with(words, typed))
         if who.way in _SILENT or why in {"bot", "gone"}:
@@ -159,16 +161,16 @@ class Gate:
             self.background.start(client.views_publish(user_id=who.user, view=closed_home(words)), "show a closed home")
             return _acknowledge_payload()
         # What may pass is told each time, what stays once an hour.
-        await self._tell(who, f"{why}/{who.mark if why == 'unknown' else ''}", words, client)
+        await self._tell_refusal(who, f"{why}/{who.mark if why == 'unknown' else ''}", words, client)
         return _acknowledge_payload()
 
     async def _put_off(self, who: Acting, client: AsyncWebClient) -> BoltResponse:
         """Leave an event unacknowledged, for Slack to bring it again: what was said to the bot is not lost."""
         if who.way == "mention":
-            await self._tell(who, f"unknown/{who.mark}", PUT_OFF, client)
+            await self._tell_refusal(who, f"unknown/{who.mark}", PUT_OFF, client)
         return BoltResponse(status=500, body="")
 
-    async def _tell(self, who: Acting, mark: str, words: str, client: AsyncWebClient) -> None:
+    async def _tell_refusal(self, who: Acting, mark: str, words: str, client: AsyncWebClient) -> None:
         try:
             told = await self._first(f"refused:{who.place.team}/{who.place.channel}/{who.user}/{mark}")
         except StoreError as error:
@@ -177,7 +179,7 @@ class Gate:
         if told:
             self.background.start(tell(client, who.place, who.user, note(words)), "refuse somebody")
 
-    async def _note(self, who: Acting, why: Why) -> None:
+    async def _audit_refusal(self, who: Acting, why: Why) -> None:
         """Record a deed that was refused: all of it but its words."""
         deed = who.deed
         if deed is None:
@@ -198,7 +200,9 @@ class Gate:
         except StoreError as error:
             log.error("a refusal was not recorded: %s", error)  # noqa: TRY400 - one clear line, no trace
 
-    async def _away(self, who: Acting, client: AsyncWebClient, error: StoreError, typed: str) -> BoltResponse:
+    async def _answer_store_failure(
+        self, who: Acting, client: AsyncWebClient, error: StoreError, typed: str
+    ) -> BoltResponse:
         """The store cannot say what holds here. An event comes again; whoever clicked is told to try again."""
         if who.way == "command":
             return _answer_command(note_with(notices.NOT_RECORDED, typed))

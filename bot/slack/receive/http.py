@@ -50,7 +50,7 @@ def web_app(
         if not _is_signed(body, request.headers, signing_secret):
             log.warning("a request without a valid signature was turned away")
             return web.Response(status=401, text="not signed by Slack")
-        text = _readable(body, request.content_type)
+        text = _decode_body(body, request.content_type)
         if text is None:
             log.warning("a signed request that cannot be read was turned away (%s)", request.content_type)
             return web.Response(status=400, text="cannot be read")
@@ -86,7 +86,7 @@ def _is_signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:
     return hmac.compare_digest(f"v0={digest}".encode(), signature.encode("utf-8", "surrogateescape"))
 
 
-def _readable(body: bytes, content_type: str) -> str | None:
+def _decode_body(body: bytes, content_type: str) -> str | None:
     """Read the body as text if it has one of the forms that Slack sends, else None."""
     try:
         text = body.decode("utf-8")

@@ -25,7 +25,7 @@ def job_named(team: str, words: str) -> tuple[str, str]:
     word = first.strip("`<>").partition("|")[0]
     if _JOB.fullmatch(word):
         return word.upper(), rest.strip()
-    place = _place(team, word)
+    place = _parse_place(team, word)
     return (place.job_id, rest.strip()) if place is not None else ("", words.strip())
 
 
@@ -34,7 +34,7 @@ def is_like_job(word: str) -> bool:
     return _LIKE_JOB.fullmatch(word.strip("`<>,.?!")) is not None
 
 
-def _place(team: str, word: str) -> Place | None:
+def _parse_place(team: str, word: str) -> Place | None:
     if bare := _BARE.fullmatch(word):
         return Place(team=team, channel=bare[1], thread_ts=bare[2])
     if not word.startswith(("https://", "http://")):

@@ -52,18 +52,18 @@ def joined_once(text: str, blocks: str, *, is_summary: bool = False) -> str:
     """
     if not text.strip() or not blocks.strip():
         return text if text.strip() else blocks
-    if _says(text, blocks):
+    if _contains_lines(text, blocks):
         return text
-    if _says(blocks, text) or (is_summary and _sums_up(text, blocks)):
+    if _contains_lines(blocks, text) or (is_summary and _sums_up(text, blocks)):
         return blocks
     return f"{text}\n{blocks}"
 
 
-def _says(whole: str, part: str) -> bool:
+def _contains_lines(whole: str, part: str) -> bool:
     """Return True if each line of a text stands in another one, in the same order: styles and list signs aside."""
-    there, at = f" {' '.join(_words(whole))} ", 0
+    there, at = f" {' '.join(_split_words(whole))} ", 0
     for line in part.split("\n"):
-        words = _words(line)
+        words = _split_words(line)
         if not words and line.strip() and line.strip() not in whole:
             return False
         found = there.find(f" {' '.join(words)} ", at) if words else at
@@ -74,11 +74,11 @@ def _says(whole: str, part: str) -> bool:
 
 
 def _sums_up(text: str, blocks: str) -> bool:
-    left = iter(_words(blocks))
-    return all(word in left for word in _words(text))
+    left = iter(_split_words(blocks))
+    return all(word in left for word in _split_words(text))
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Return the words of a text in markup, as they compare."""
 
     def bare(match: re.Match[str]) -> str:

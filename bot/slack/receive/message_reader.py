@@ -109,23 +109,23 @@ class _Reader:
         by_app = bool(message.get("bot_id") or message.get("bot_profile"))
         text, blocks = message.get("text"), read_blocks(message.get("blocks"))
         own = joined_once(text if isinstance(text, str) else "", blocks.words, is_summary=by_app)
-        tables, excerpts = self._name(blocks), []
+        tables, excerpts = self._name_tables(blocks), []
         for one in _list_mappings(message.get("attachments")):
             pasted = BlockWords() if _is_elsewhere(one) else read_blocks(one.get("blocks"))
             if not pasted.tables:
-                excerpts.append(self._excerpt(one, levels))
+                excerpts.append(self._read_excerpt(one, levels))
                 continue
-            tables += self._name(pasted)  # Slack puts a table here that somebody pastes into the message
+            tables += self._name_tables(pasted)  # Slack puts a table here that somebody pastes into the message
             left = {**one, "blocks": [block for block in one["blocks"] if not read_blocks([block]).tables]}
-            if pasted.words.strip() or _list_mappings(one.get("files")) or any(_texts(one, with_author=True)):
-                excerpts.append(self._excerpt(left, levels))
+            if pasted.words.strip() or _list_mappings(one.get("files")) or any(_iterate_texts(one, with_author=True)):
+                excerpts.append(self._read_excerpt(left, levels))
         more = len(excerpts) - MOST_EXCERPTS
         if more > 0:
             excerpts[MOST_EXCERPTS:] = [Excerpt("attachments", "", "not read", f"{more:,} more attachments")]
         files = message.get("files")
         return MessageContent(own, tuple(excerpts), tables, parse_files(files), count_lost_files(files))
 
-    def _name(self, blocks: BlockWords, author: str = "") -> tuple[Attachment, ...]:
+    def _name_tables(self, blocks: BlockWords, author: str = "") -> tuple[Attachment, ...]:
         named = []
         for table in blocks.tables:
             self._tables += 1
@@ -138,29 +138,29 @@ class _Reader:
             )
         return tuple(named)
 
-    def _excerpt(self, one: Json, levels: int) -> Excerpt:
-        kind, author = _kind(one), _author(one)
+    def _read_excerpt(self, one: Json, levels: int) -> Excerpt:
+        kind, author = _attachment_kind(one), _attachment_author(one)
         if kind not in {"forwarded message", "linked message"}:
             author = ""
         blocks = read_blocks([*_blocks_of(one)])
-        words = joined_once("\n".join(_texts(one, with_author=not author)), blocks.words, is_summary=True)
-        inner = self._inner(one, levels)
+        words = joined_once("\n".join(_iterate_texts(one, with_author=not author)), blocks.words, is_summary=True)
+        inner = self._read_nested(one, levels)
         words = "\n".join(part for part in (words, *(each.line for each in inner)) if part.strip())
         files = tuple(replace_author(file, author) for file in parse_files(one.get("files")))
-        files += (*self._name(blocks, author), *(file for each in inner for file in each.files))
+        files += (*self._name_tables(blocks, author), *(file for each in inner for file in each.files))
         if not words.strip() and not files:
             words = str(one.get("fallback") or "").strip() or "(nothing of it can be read)"
         if len(words) > LONGEST_EXCERPT:
             words = f"{words[:LONGEST_EXCERPT]}\n{CUT}"
-        return Excerpt(kind, author, _head(kind, one), words, files, count_lost_files(one.get("files")))
+        return Excerpt(kind, author, _render_heading(kind, one), words, files, count_lost_files(one.get("files")))
 
-    def _inner(self, one: Json, levels: int) -> tuple[Excerpt, ...]:
+    def _read_nested(self, one: Json, levels: int) -> tuple[Excerpt, ...]:
         """Read what a forwarded message forwards itself."""
         if levels == 0:
             return ()
-        messages = [_mapping(each.get("message")) for each in _list_mappings(one.get("message_blocks"))]
+        messages = [_as_mapping(each.get("message")) for each in _list_mappings(one.get("message_blocks"))]
         found = [each for message in (one, *messages) for each in _list_mappings(message.get("attachments"))]
-        return tuple(self._excerpt(each, levels - 1) for each in found)
+        return tuple(self._read_excerpt(each, levels - 1) for each in found)
 
 
 def replace_author(file: Attachment, author: str) -> Attachment:
@@ -206,7 +206,7 @@ def count_lost_files(files: object) -> int:
     return sum(str(one.get("mode")) in GONE for one in _list_mappings(files))
 
 
-def _kind(one: Json) -> str:
+def _attachment_kind(one: Json) -> str:
     if one.get("is_share"):
         return "forwarded message"
     if one.get("is_msg_unfurl") or one.get("message_blocks"):
@@ -219,14 +219,14 @@ def _is_elsewhere(one: Json) -> bool:
     return any(one.get(name) for name in ("is_share", "is_msg_unfurl", "message_blocks", "from_url", "original_url"))
 
 
-def _author(one: Json) -> str:
+def _attachment_author(one: Json) -> str:
     known = one.get("author_name") or one.get("author_subname")
     if known:
         return " ".join(visible(str(known)).split())
     return f"<@{one['author_id']}>" if isinstance(one.get("author_id"), str) and one["author_id"] else ""
 
 
-def _head(kind: str, one: Json) -> str:
+def _render_heading(kind: str, one: Json) -> str:
     """Say what an attachment is and where it comes from: its author, channel, time and address, as far as known."""
     address = str(one.get("from_url") or one.get("original_url") or one.get("title_link") or "")
     if kind in {"link preview", "attachment"}:
@@ -237,7 +237,7 @@ def _head(kind: str, one: Json) -> str:
     where = f" in #{name}" if name else " in a direct message" if channel.startswith("D") else ""
     where = where or (f" in <#{channel}>" if channel else "")
     when = stamp_words(one.get("ts"))
-    author = _author(one)
+    author = _attachment_author(one)
     return "".join(
         (
             kind,
@@ -255,7 +255,7 @@ def _channel_in(footer: object) -> str:
     return found[1] if found else ""
 
 
-def _texts(one: Json, *, with_author: bool) -> Iterator[str]:
+def _iterate_texts(one: Json, *, with_author: bool) -> Iterator[str]:
     """Yield the texts of an attachment that are no blocks, without repeating its heading."""
     names = ("pretext", *(("author_name",) if with_author else ()), "title", "text")
     for name in names:
@@ -271,7 +271,7 @@ def _blocks_of(one: Json) -> Iterator[object]:
     """Yield the blocks of an attachment, and those of the message that it forwards."""
     yield from one["blocks"] if isinstance(one.get("blocks"), list) else ()
     for each in _list_mappings(one.get("message_blocks")):
-        blocks = _mapping(each.get("message")).get("blocks")
+        blocks = _as_mapping(each.get("message")).get("blocks")
         yield from blocks if isinstance(blocks, list) else ()
 
 
@@ -279,5 +279,5 @@ def _list_mappings(value: object) -> list[Json]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
-def _mapping(value: object) -> Json:
+def _as_mapping(value: object) -> Json:
     return value if isinstance(value, Mapping) else {}

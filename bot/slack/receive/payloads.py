@@ -90,7 +90,7 @@ class Incoming:
     @property
     def private_place(self) -> Place:
         """The place for an ephemeral reply to its author: a thread without replies would not show one."""
-        return self.place if self.in_thread else _outside(self.place)
+        return self.place if self.in_thread else _drop_thread(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Click:
     @property
     def private_place(self) -> Place:
         """The place for an ephemeral word about it: a message that only one person sees has no thread."""
-        return self.place if self.place.thread_ts != self.message_ts else _outside(self.place)
+        return self.place if self.place.thread_ts != self.message_ts else _drop_thread(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Shortcut:
     @property
     def private_place(self) -> Place:
         """The place for an ephemeral word about it: a thread without replies would not show one."""
-        return self.place if self.place.thread_ts != self.message_ts else _outside(self.place)
+        return self.place if self.place.thread_ts != self.message_ts else _drop_thread(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class Window:
 
     def read_text(self, block: str, action: str) -> str:
         """Return the text of a field; empty if there is none."""
-        return str(_mapping(_mapping(self.values, block), action).get("value") or "").strip()
+        return str(_read_mapping(_read_mapping(self.values, block), action).get("value") or "").strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,9 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
     if event.get("subtype") not in (_SPOKEN if not by_bot else {*_SPOKEN, "bot_message"}) or event.get("hidden"):
         return Ignored(f"subtype {event.get('subtype')}")
     user = event.get("user") or (event.get("bot_id") if by_bot else None)
-    fields = _texts({"team": _team(body), "channel": event.get("channel"), "user": user, "ts": event.get("ts")})
+    fields = _read_texts(
+        {"team": _read_team(body), "channel": event.get("channel"), "user": user, "ts": event.get("ts")}
+    )
     if isinstance(fields, Malformed):
         return fields
     kind = event.get("channel_type")
@@ -309,15 +311,15 @@ def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malf
     Slack sends the same for unfurled links and for our own edits: only a person's edit of words or tables counts. The
     first message of a thread is not deleted but made a tombstone.
     """
-    event = _mapping(body, "event")
-    before, after = _mapping(event, "previous_message"), _mapping(event, "message")
+    event = _read_mapping(body, "event")
+    before, after = _read_mapping(event, "previous_message"), _read_mapping(event, "message")
     deleted = event.get("subtype") == "message_deleted" or after.get("subtype") == "tombstone"
     whole = before if event.get("subtype") == "message_deleted" else after
     if any(one.get("bot_id") or one.get("user") == bot_user for one in (before, after)):
         return Ignored("a bot")
-    fields = _texts(
+    fields = _read_texts(
         {
-            "team": _team(body),
+            "team": _read_team(body),
             "channel": event.get("channel"),
             "ts": event.get("deleted_ts") or after.get("ts") or before.get("ts"),
         }
@@ -330,8 +332,8 @@ def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malf
         return Deleted(
             place, fields["ts"], (f"deleted:{fields['channel']}:{fields['ts']}",), str(before.get("user") or "")
         )
-    edit = _mapping(after, "edited")
-    words = _texts({"user": after.get("user"), "edited": edit.get("ts")})
+    edit = _read_mapping(after, "edited")
+    words = _read_texts({"user": after.get("user"), "edited": edit.get("ts")})
     if isinstance(words, Malformed) or edit.get("user") not in {None, words["user"]}:
         return Ignored("not edited by its author")
     new, old = read_message(after), read_message({**before, "ts": fields["ts"]})
@@ -347,53 +349,59 @@ def parse_stop(body: Json) -> Stopped | Malformed:
     event = body.get("event")
     if not isinstance(event, Mapping):
         return Malformed("event")
-    fields = _texts({"team": _team(body), **{name: event.get(name) for name in ("channel", "user", "thread_ts")}})
+    fields = _read_texts(
+        {"team": _read_team(body), **{name: event.get(name) for name in ("channel", "user", "thread_ts")}}
+    )
     if isinstance(fields, Malformed):
         return fields
     place = Place(team=fields["team"], channel=fields["channel"], thread_ts=fields["thread_ts"])
-    return Stopped(place, fields["user"], _text(body, "event_id"))
+    return Stopped(place, fields["user"], _read_text(body, "event_id"))
 
 
 def parse_click(body: Json) -> Click | Malformed:
     """Read a `block_actions` payload, and the first action in it."""
     rows = body.get("actions")
     action = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], Mapping) else {}
-    message, container, view = _mapping(body, "message"), _mapping(body, "container"), _mapping(body, "view")
+    message, container, view = (
+        _read_mapping(body, "message"),
+        _read_mapping(body, "container"),
+        _read_mapping(body, "view"),
+    )
     where = {
-        "channel": _mapping(body, "channel").get("id") or container.get("channel_id"),
+        "channel": _read_mapping(body, "channel").get("id") or container.get("channel_id"),
         "message": message.get("ts") or container.get("message_ts"),
     }
     who = {
-        "team": _mapping(body, "team").get("id") or _mapping(body, "user").get("team_id"),
-        "user": _mapping(body, "user").get("id"),
+        "team": _read_mapping(body, "team").get("id") or _read_mapping(body, "user").get("team_id"),
+        "user": _read_mapping(body, "user").get("id"),
         "action": action.get("action_id"),
     }
-    fields = _texts({**who, "window": view.get("id")} if view else {**who, **where})
+    fields = _read_texts({**who, "window": view.get("id")} if view else {**who, **where})
     if isinstance(fields, Malformed):
         return fields
-    ts, trigger = fields.get("message", ""), _text(body, "trigger_id")
+    ts, trigger = fields.get("message", ""), _read_text(body, "trigger_id")
     mark = trigger or f"{ts}:{action.get('action_ts')}"
     thread_ts = message.get("thread_ts") or container.get("thread_ts") or ts
     return Click(
         place=Place(team=fields["team"], channel=fields.get("channel", ""), thread_ts=str(thread_ts)),
         message_ts=ts,
         user=fields["user"],
-        value=_text(action, "value") or _text(_mapping(action, "selected_option"), "value"),
+        value=_read_text(action, "value") or _read_text(_read_mapping(action, "selected_option"), "value"),
         dedupe=(f"click:{mark}:{fields['user']}",),
         action=fields["action"],
         trigger=trigger,
         window=fields.get("window", ""),
-        metadata=_text(view, "private_metadata"),
+        metadata=_read_text(view, "private_metadata"),
         in_home=view.get("type") == "home",
-        values=_mapping(_mapping(body, "state"), "values"),
-        response_url=_text(body, "response_url"),
+        values=_read_mapping(_read_mapping(body, "state"), "values"),
+        response_url=_read_text(body, "response_url"),
         posted=bool(message),
     )
 
 
 def parse_command(body: Json, bot_user: str = "") -> Command | Malformed:
     """Read a slash command's payload."""
-    fields = _texts({name: body.get(name) for name in ("team_id", "channel_id", "user_id")})
+    fields = _read_texts({name: body.get(name) for name in ("team_id", "channel_id", "user_id")})
     if isinstance(fields, Malformed):
         return fields
     text = body.get("text") or ""
@@ -411,12 +419,12 @@ def parse_command(body: Json, bot_user: str = "") -> Command | Malformed:
 
 def parse_shortcut(body: Json) -> Shortcut | Malformed:
     """Read a message shortcut's payload."""
-    message = _mapping(body, "message")
-    fields = _texts(
+    message = _read_mapping(body, "message")
+    fields = _read_texts(
         {
-            "team": _mapping(body, "team").get("id") or _mapping(body, "user").get("team_id"),
-            "channel": _mapping(body, "channel").get("id"),
-            "user": _mapping(body, "user").get("id"),
+            "team": _read_mapping(body, "team").get("id") or _read_mapping(body, "user").get("team_id"),
+            "channel": _read_mapping(body, "channel").get("id"),
+            "user": _read_mapping(body, "user").get("id"),
             "message": message.get("ts"),
             "trigger_id": body.get("trigger_id"),
         }
@@ -437,57 +445,57 @@ def parse_shortcut(body: Json) -> Shortcut | Malformed:
 
 def parse_window(body: Json) -> Window | Malformed:
     """Read a `view_submission` payload."""
-    view, user = _mapping(body, "view"), _mapping(body, "user")
-    fields = _texts(
+    view, user = _read_mapping(body, "view"), _read_mapping(body, "user")
+    fields = _read_texts(
         {
             "id": view.get("id"),
-            "team": _mapping(body, "team").get("id") or user.get("team_id"),
+            "team": _read_mapping(body, "team").get("id") or user.get("team_id"),
             "user": user.get("id"),
             "private_metadata": view.get("private_metadata"),
         }
     )
     if isinstance(fields, Malformed):
         return fields
-    rows, root = view.get("blocks"), _text(view, "root_view_id")
+    rows, root = view.get("blocks"), _read_text(view, "root_view_id")
     blocks = rows if isinstance(rows, list) else []
     inputs = [one for one in blocks if isinstance(one, Mapping) and one.get("type") == "input"]
     return Window(
         fields["id"],
-        _text(view, "hash"),
+        _read_text(view, "hash"),
         fields["team"],
         fields["user"],
         fields["private_metadata"],
-        _mapping(_mapping(view, "state"), "values"),
+        _read_mapping(_read_mapping(view, "state"), "values"),
         below=root if root != fields["id"] else "",
-        first=_text(inputs[0], "block_id") if inputs else "",
+        first=_read_text(inputs[0], "block_id") if inputs else "",
     )
 
 
 def parse_opened(body: Json) -> Opened | Malformed:
     """Read an `app_home_opened` event."""
-    event = _mapping(body, "event")
-    fields = _texts({"team": _team(body), "user": event.get("user")})
+    event = _read_mapping(body, "event")
+    fields = _read_texts({"team": _read_team(body), "user": event.get("user")})
     if isinstance(fields, Malformed):
         return fields
-    place = Place(team=fields["team"], channel=_text(event, "channel"), thread_ts="")
+    place = Place(team=fields["team"], channel=_read_text(event, "channel"), thread_ts="")
     return Opened(place, fields["user"], event.get("tab") == "messages", _open_view(body, event))
 
 
 def parse_view_changed(body: Json) -> ViewChanged | Malformed:
     """Read an `app_context_changed` event. Slack may name its person in the envelope alone."""
-    event, granted = _mapping(body, "event"), body.get("authorizations")
+    event, granted = _read_mapping(body, "event"), body.get("authorizations")
     first = granted[0] if isinstance(granted, list) and granted and isinstance(granted[0], Mapping) else {}
     user = event.get("user") or (None if first.get("is_bot") else first.get("user_id"))
-    fields = _texts({"team": _team(body), "user": user})
+    fields = _read_texts({"team": _read_team(body), "user": user})
     if isinstance(fields, Malformed):
         return fields
-    place = Place(team=fields["team"], channel=_text(event, "channel"), thread_ts="")
+    place = Place(team=fields["team"], channel=_read_text(event, "channel"), thread_ts="")
     return ViewChanged(place, fields["user"], _open_view(body, event))
 
 
 def parse_file_deleted(body: Json) -> FileDeleted | Malformed:
     """Read a `file_deleted` event."""
-    fields = _texts({"team": _team(body), "file_id": _mapping(body, "event").get("file_id")})
+    fields = _read_texts({"team": _read_team(body), "file_id": _read_mapping(body, "event").get("file_id")})
     return fields if isinstance(fields, Malformed) else FileDeleted(fields["team"], fields["file_id"][:_LONGEST_ID])
 
 
@@ -506,7 +514,7 @@ def _open_view(body: Json, event: Json) -> OpenView | None:
 
     What is of another workspace, a list, a direct message or of another form is passed over.
     """
-    context, team = _mapping(event, "app_context") or _mapping(event, "context"), _team(body)
+    context, team = _read_mapping(event, "app_context") or _read_mapping(event, "context"), _read_team(body)
     rows = context.get("entities")
     entities = [one for one in rows if isinstance(one, Mapping)] if isinstance(rows, list) else []
     ours = [one for one in entities if one.get("team_id") in (None, "", team)]
@@ -536,27 +544,27 @@ def _is_channel(value: Any) -> bool:
     return isinstance(value, str) and _CHANNEL.fullmatch(value) is not None
 
 
-def _outside(place: Place) -> Place:
+def _drop_thread(place: Place) -> Place:
     return place.model_copy(update={"thread_ts": ""})
 
 
-def _team(body: Json) -> Any:
+def _read_team(body: Json) -> Any:
     if body.get("team_id"):
         return body["team_id"]
-    return _mapping(body, "event").get("team")
+    return _read_mapping(body, "event").get("team")
 
 
-def _mapping(body: Json, name: str) -> Json:
+def _read_mapping(body: Json, name: str) -> Json:
     value = body.get(name)
     return value if isinstance(value, Mapping) else {}
 
 
-def _text(body: Json, name: str) -> str:
+def _read_text(body: Json, name: str) -> str:
     value = body.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _texts(fields: Mapping[str, Any]) -> dict[str, str] | Malformed:
+def _read_texts(fields: Mapping[str, Any]) -> dict[str, str] | Malformed:
     """Give the fields as texts, or name the first that is none."""
     texts = {name: value for name, value in fields.items() if isinstance(value, str) and value}
     missing = next((name for name in fields if name not in texts), "")

@@ -151,23 +151,23 @@ class Router:
 
     async def answer(self, given: Given) -> Outgoing:
         """Carry out a subcommand, or take the words for a request, and give what the person is shown."""
-        given = self._as_typed(given)
+        given = self._apply_subcommand(given)
         word = given.command.word or "help"
         subcommand = next((one for one in self.subcommands if one.name == word), None)
         if subcommand is None or _is_sentence(given, subcommand):
-            return await self._request(given)
+            return await self._take_as_request(given)
         if subcommand.takes != "job":
             return await subcommand.run(given)
         job, rest = job_named(given.team, given.rest)
         if job:
             return await subcommand.run(given.about(job, rest))
         if given.rest:
-            return _no_job(given)
+            return _render_no_job(given)
         if subcommand.usages[0][0]:
             return note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {word} JOB`.")
         return await subcommand.run(given)
 
-    def _as_typed(self, given: Given) -> Given:
+    def _apply_subcommand(self, given: Given) -> Given:
         """Give the subcommand for words that are a command after a mention; everything else as it is."""
         command = given.command
         if any(one.name == command.word for one in self.subcommands):
@@ -178,12 +178,12 @@ class Router:
                 return replace(given, command=replace(command, word=word, rest=rest), rest=rest)
         return given
 
-    async def _request(self, given: Given) -> Outgoing:
+    async def _take_as_request(self, given: Given) -> Outgoing:
         """Take the words for a request, unless they look like a mistyped subcommand."""
         text, names = given.command.text, [one.name for one in self.subcommands]
         names_job = bool(job_named(given.team, given.command.rest)[0])
         if given.command.word not in names and (meant := guess_subcommand(text, names, names_job=names_job)):
-            return _did_you_mean(next(one for one in self.subcommands if one.name == meant), text)
+            return _suggest_subcommand(next(one for one in self.subcommands if one.name == meant), text)
         if self.on_request is None or not text:  # nobody typed it: a page of a command that is no more
             return note(notices.OLD_BUTTON)
         return await self.on_request(given)
@@ -192,12 +192,12 @@ class Router:
 
     def listen(self, app: AsyncApp) -> None:
         """Make the app listen, once all features have added: what none of them knows is acknowledged, too."""
-        app.command(COMMAND)(self._on_command)
+        app.command(COMMAND)(self._handle_command)
         app.command(_ANYTHING)(_unknown_command)
         for action, (on_click, fault) in self._clicks.items():
             app.action(action)(self._click_listener(on_click, fault))
-        app.action(_TURNS)(self._on_turn)
-        app.action(_ANYTHING)(self._click_listener(_old_button, ""))
+        app.action(_TURNS)(self._handle_page_turn)
+        app.action(_ANYTHING)(self._click_listener(_answer_old_button, ""))
         for callback, on_shortcut in self._shortcuts.items():
             app.shortcut(callback)(self._shortcut_listener(on_shortcut))
         app.shortcut(_ANYTHING)(_acknowledge)
@@ -205,10 +205,10 @@ class Router:
             app.view(callback)(self._window_listener(on_window))
         app.view(_ANYTHING)(_acknowledge)
         app.view_closed(_ANYTHING)(_acknowledge)
-        app.event(_ANYTHING)(self._on_event)  # in Socket Mode an event without a listener is never acknowledged
+        app.event(_ANYTHING)(self._handle_event)  # in Socket Mode an event without a listener is never acknowledged
         app.error(_handle_error)
 
-    async def _on_event(self, context: AsyncBoltContext, client: AsyncWebClient) -> None:
+    async def _handle_event(self, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Take in an event. What a listener raises leaves it unacknowledged, and Slack brings it again."""
         read: Read = context[READ]
         if isinstance(read, Malformed):
@@ -220,7 +220,7 @@ class Router:
         async def on_click(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
             click = context[READ]
             if isinstance(click, Click):
-                said = await self._in_time(take(click, client), fault)
+                said = await self._wait_in_time(take(click, client), fault)
                 if said:
                     self._background.start(answer_click(client, click, said), "answer a click")
             else:
@@ -233,7 +233,7 @@ class Router:
         async def on_shortcut(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
             used = context[READ]
             if isinstance(used, Shortcut):
-                said = await self._in_time(take(used, client), notices.NO_WINDOW)
+                said = await self._wait_in_time(take(used, client), notices.NO_WINDOW)
                 if said:
                     message = note(said) if isinstance(said, str) else said
                     self._background.start(tell(client, used.private_place, used.user, message), "answer a shortcut")
@@ -243,12 +243,12 @@ class Router:
 
         return on_shortcut
 
-    async def _in_time(self, work: Awaitable[Said], fault: str) -> Said:
+    async def _wait_in_time(self, work: Awaitable[Said], fault: str) -> Said:
         try:
             async with soon():
                 return await work
         except Unrecorded as error:
-            return _why(error, fault)
+            return _explain_unrecorded(error, fault)
 
     def _window_listener(self, take: OnWindow) -> Listener:
         async def on_window(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
@@ -261,19 +261,19 @@ class Router:
                 async with soon():
                     answer = await take(sent, client)
             except Unrecorded as error:
-                answer = self._not_recorded(sent, client, _why(error, notices.NOT_RECORDED))
+                answer = self._report_not_recorded(sent, client, _explain_unrecorded(error, notices.NOT_RECORDED))
             await ack(**(answer or {}))
 
         return on_window
 
-    def _not_recorded(self, sent: Window, client: AsyncWebClient, words: str) -> Mapping[str, Any]:
+    def _report_not_recorded(self, sent: Window, client: AsyncWebClient, words: str) -> Mapping[str, Any]:
         """Say it beside the first field, and keep what was typed; without a field, to the person alone."""
         if sent.first:
             return wrong(sent.first, words)
         self._background.start(tell(client, sent.place, sent.user, note(words)), "answer a window")
         return CLOSED
 
-    async def _on_command(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
+    async def _handle_command(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """One command: the answer goes back with the acknowledgement."""
         command = context[READ]
         if not isinstance(command, Command):
@@ -287,7 +287,7 @@ class Router:
             message = note_with(notices.NOT_RECORDED, command.text)
         await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
 
-    async def _on_turn(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
+    async def _handle_page_turn(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Show a page. Who may see what is asked again, as the command or the home does."""
         click = context[READ]
         wanted = read_turn(click.value) if isinstance(click, Click) else None
@@ -327,16 +327,16 @@ def shown_words(commands: Sequence[SpokenCommand]) -> list[str]:
 
 def usage_lines(subcommands: Sequence[Subcommand]) -> list[str]:
     """List the ways to write each subcommand, a line each, in mrkdwn."""
-    return ["; ".join(_usages(one)) for one in subcommands]
+    return ["; ".join(_render_usages(one)) for one in subcommands]
 
 
-def _usages(one: Subcommand) -> list[str]:
+def _render_usages(one: Subcommand) -> list[str]:
     return [f"`{COMMAND} {one.name}{' ' if usage else ''}{usage}` {does}" for usage, does in one.usages]
 
 
-def _did_you_mean(meant: Subcommand, text: str) -> Outgoing:
+def _suggest_subcommand(meant: Subcommand, text: str) -> Outgoing:
     """Offer the subcommand that was probably meant. All that was typed is shown, as Slack keeps none of it."""
-    words = f"Did you mean `{COMMAND} {meant.name}`? Nothing was started. {'; '.join(_usages(meant))}."
+    words = f"Did you mean `{COMMAND} {meant.name}`? Nothing was started. {'; '.join(_render_usages(meant))}."
     return note_with(f"{words} {IS_REQUEST}", text)
 
 
@@ -348,7 +348,7 @@ def _is_sentence(given: Given, subcommand: Subcommand) -> bool:
     return subcommand.takes != "job" or not (job_named(given.team, given.rest)[0] or is_like_job(words[0]))
 
 
-def _no_job(given: Given) -> Outgoing:
+def _render_no_job(given: Given) -> Outgoing:
     name = clean(plain(given.rest, 40))
     words = (
         f"“{name}” is no job. A job's name is J and ten letters and digits; `{COMMAND} status` lists yours. "
@@ -365,7 +365,7 @@ async def _acknowledge(ack: AsyncAck) -> None:
     await ack()
 
 
-async def _old_button(click: Click, client: AsyncWebClient) -> Said:
+async def _answer_old_button(click: Click, client: AsyncWebClient) -> Said:
     """Answer a click on a button of an older version: a click is never swallowed."""
     del click, client
     return notices.OLD_BUTTON
@@ -375,7 +375,7 @@ def _log_unread(what: str, read: Read) -> None:
     log.warning("%s without %s was left alone", what, read.reason if isinstance(read, Malformed) else "what it needs")
 
 
-def _why(error: Unrecorded, fault: str) -> str:
+def _explain_unrecorded(error: Unrecorded, fault: str) -> str:
     return str(error) if isinstance(error.__cause__, PayloadTooLarge) else fault
 
 

@@ -91,15 +91,17 @@ class ThreadReader:
         except (NoReply, TimeoutError):
             fault = f"Slack did not give the whole thread in time; what was said last may be missing. {PASTE}"
             lost = LOST_FILES
-        found.sort(key=lambda one: _stamp(one["ts"]))
+        found.sort(key=lambda one: _parse_ts(one["ts"]))
         own = [one for one in found if one["ts"] == message_of(ask.request)]
-        if not _in_thread(job.place, ask.request):
+        if not _may_have_thread(job.place, ask.request):
             return ThreadRead(own_files=_read_own_attachments(ask.request, own), fault="" if own else lost)
-        if _from_window(ask.request) and not own:
+        if _is_from_window(ask.request) and not own:
             fault = fault or MESSAGE_GONE
-        said, gaps = self._others(job, ask, [one for one in found if _stamp(one["ts"]) > _stamp(since)])
-        about = _about(ask.request, own)
-        names = await self._names([*about, *said])
+        said, gaps = self._list_other_messages(
+            job, ask, [one for one in found if _parse_ts(one["ts"]) > _parse_ts(since)]
+        )
+        about = _find_source_message(ask.request, own)
+        names = await self._find_names([*about, *said])
         zone, offset = await self._people.zone(ask.request.user) if said or about else ("UTC", 0)
         thread = thread_text(said, names, offset=offset, zone=zone, room=room)
         alone = thread_text(about, names, offset=offset, zone=zone, room=room, above=ABOUT)
@@ -114,19 +116,19 @@ class ThreadReader:
             await asyncio.sleep(wait)
             found.clear()
             try:
-                await self._pages(place, request, since, found)
+                await self._follow_pages(place, request, since, found)
             except Refused as error:
                 if error.code != NOT_YET or number == len(LOOKS):
                     raise
-            if _from_window(request) or any(one["ts"] == request.id for one in found):
+            if _is_from_window(request) or any(one["ts"] == request.id for one in found):
                 return
 
-    async def _pages(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
+    async def _follow_pages(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
         """Follow the pages. Every page may begin with the thread's first message: it counts once, if it is new."""
         cursor = ""
         seen = set[str]()
         for _ in range(MOST_PAGES):
-            data = await self._page(place, request, since, cursor)
+            data = await self._fetch_page(place, request, since, cursor)
             for one in data.get("messages") or ():
                 ts = one.get("ts") if isinstance(one, dict) else None
                 if isinstance(ts, str) and ts not in seen and _is_new(ts, since, request):
@@ -137,14 +139,14 @@ class ThreadReader:
                 return
         raise NoReply(f"conversations.replies: more than {MOST_PAGES} pages")
 
-    async def _page(self, place: Place, request: Request, since: str, cursor: str) -> Json:
+    async def _fetch_page(self, place: Place, request: Request, since: str, cursor: str) -> Json:
         return await self._calls.make(
             "conversations.replies",
             lambda: self._client.conversations_replies(
                 channel=place.channel,
                 ts=place.thread_ts,
-                oldest=_earliest(since, request),
-                latest=_latest(request),
+                oldest=_find_earliest(since, request),
+                latest=_latest_ts(request),
                 inclusive=True,
                 include_all_metadata=True,
                 limit=PAGE,
@@ -153,7 +155,7 @@ class ThreadReader:
             again=True,
         )
 
-    def _others(self, job: Job, ask: Ask, found: list[Json]) -> tuple[list[Said], list[str]]:
+    def _list_other_messages(self, job: Job, ask: Ask, found: list[Json]) -> tuple[list[Said], list[str]]:
         """Return what was said that is neither a request nor a post of the job, and what of it is withheld."""
         asked = {message_of(one.request) for one in job.asks} | {message_of(ask.request)}
         before = [one for one in found if one["ts"] not in asked and not self._is_own(one, job)]
@@ -169,9 +171,9 @@ class ThreadReader:
         request, _, what = key_of(message).partition(":")
         if what == "card" or job.ask(request) is not None:
             return True
-        return _stamp(message["ts"]) > min(_asked_at(ask)[0] for ask in job.asks)
+        return _parse_ts(message["ts"]) > min(_request_time(ask)[0] for ask in job.asks)
 
-    async def _names(self, said: list[Said]) -> Mapping[str, str]:
+    async def _find_names(self, said: list[Said]) -> Mapping[str, str]:
         """Look up the names of those who wrote, and of those whom they named."""
         people = people_in([*said[:1], *said[-MOST_MESSAGES:]])[:MOST_PEOPLE]
         names = await asyncio.gather(*(self._people.name(user) for user in people))
@@ -182,20 +184,20 @@ def read_until(job: Job, ask: Ask) -> str:
     """Return the `ts` up to which the thread was read for earlier requests; 0 if it never was."""
     own, until, first = ask.id, ask.request.at, job.place.thread_ts
     before = [(one, said.id) for one in job.asks if (said := one.request).at <= until and said.id != own]
-    found = [_asked_at(one) if name == first else _read_until(one) for one, name in before]
+    found = [_request_time(one) if name == first else _read_until(one) for one, name in before]
     return max(filter(None, found), default=((0, 0), "0"))[1]
 
 
 @once
 def _read_until(ask: Ask) -> tuple[tuple[int, int], str] | None:
     """Return when a request was made if the thread was read for it, else None."""
-    return _asked_at(ask) if _was_read(ask) else None
+    return _request_time(ask) if _was_read(ask) else None
 
 
-def _asked_at(ask: Ask) -> tuple[tuple[int, int], str]:
+def _request_time(ask: Ask) -> tuple[tuple[int, int], str]:
     """Return when a request was made, as numbers and as a `ts`."""
-    ts = _latest(ask.request)
-    return _stamp(ts), ts
+    ts = _latest_ts(ask.request)
+    return _parse_ts(ts), ts
 
 
 def _was_read(ask: Ask) -> bool:
@@ -214,42 +216,42 @@ def message_of(request: Request) -> str:
     return request.id.partition("-")[0]
 
 
-def _from_window(request: Request) -> bool:
+def _is_from_window(request: Request) -> bool:
     """Return True if a request was made in a window that was opened from a message, and not in a message of its own."""
     return request.id != message_of(request)
 
 
-def _earliest(since: str, request: Request) -> str:
+def _find_earliest(since: str, request: Request) -> str:
     """Return from when on to read: a window may have been opened from a message that was read before."""
-    return min(since, message_of(request), key=_stamp) if _from_window(request) else since
+    return min(since, message_of(request), key=_parse_ts) if _is_from_window(request) else since
 
 
 def _is_new(ts: str, since: str, request: Request) -> bool:
-    return _stamp(ts) > _stamp(since) or (_from_window(request) and ts == message_of(request))
+    return _parse_ts(ts) > _parse_ts(since) or (_is_from_window(request) and ts == message_of(request))
 
 
-def _about(request: Request, own: list[Json]) -> list[Said]:
+def _find_source_message(request: Request, own: list[Json]) -> list[Said]:
     """Return the message that a request was made from in a window, unless the requester's words are those already."""
-    said = [one for one in map(parse_said, own if _from_window(request) else ()) if one is not None]
-    text = _flat(request.text)
-    return [one for one in said if one.files or _flat(plain_text(one.words, "")) not in text]
+    said = [one for one in map(parse_said, own if _is_from_window(request) else ()) if one is not None]
+    text = _flatten_text(request.text)
+    return [one for one in said if one.files or _flatten_text(plain_text(one.words, "")) not in text]
 
 
-def _flat(text: str) -> str:
+def _flatten_text(text: str) -> str:
     return " ".join(text.split())
 
 
-def _in_thread(place: Place, request: Request) -> bool:
+def _may_have_thread(place: Place, request: Request) -> bool:
     """Return True if something may have been said in the thread before the request."""
     return request.id != place.thread_ts
 
 
-def _latest(request: Request) -> str:
+def _latest_ts(request: Request) -> str:
     """Return when the request was made, as a `ts`. A window is sent later than the message that it was opened from."""
-    return f"{request.at:.6f}" if _from_window(request) else request.id
+    return f"{request.at:.6f}" if _is_from_window(request) else request.id
 
 
-def _stamp(ts: str) -> tuple[int, int]:
+def _parse_ts(ts: str) -> tuple[int, int]:
     seconds, _, micro = ts.partition(".")
     return (int(seconds), int(micro or 0)) if seconds.isdigit() and (micro or "0").isdigit() else (0, 0)
 
@@ -259,4 +261,4 @@ def _read_own_attachments(request: Request, own: list[Json]) -> tuple[Attachment
     if not own:
         return ()
     content = read_message(own[0])
-    return content.all_files if _from_window(request) else content.list_attachments(own[0]["ts"])
+    return content.all_files if _is_from_window(request) else content.list_attachments(own[0]["ts"])

@@ -131,17 +131,17 @@ def thread_text(
     `names` are people's names by their ids. `offset` are the seconds by which the zone of the times is ahead of UTC.
     `above` says what the messages are.
     """
-    lines = _that_fit(messages, room, lambda one: _line(one, names, offset))
+    lines = _select_fitting(messages, room, lambda one: _render_message(one, names, offset))
     kept = sorted(lines)
     text = f"({above} Times: {zone}.)"
     sections = []
     for number, place in enumerate(kept, 1):
         if place and (place - 1) not in kept:
             text += f"\n(… {format_count(place - (number - 1), 'older message')} left out here)"
-        name, ts = f"message {number} by {_author(messages[place], names)}", messages[place].ts
+        name, ts = f"message {number} by {_author_name(messages[place], names)}", messages[place].ts
         sections.append(Section(name=name, start=len(text) + 1, message=ts))
         text += f"\n{lines[place]}"
-    files, more = _files(messages, names)
+    files, more = _select_files(messages, names)
     left_out, lost = len(messages) - len(kept), sum(one.lost_files for one in messages)
     return ThreadText(
         text=text if kept else "",
@@ -152,12 +152,12 @@ def thread_text(
             *([f"left out {format_count(left_out, 'older message')}"] if left_out else ()),
             *([f"left out {format_count(more, 'older file')}"] if more else ()),
             *([f"{format_count(lost, 'file')} deleted or hidden by Slack"] if lost else ()),
-            *_cut(messages, kept),
+            *_list_cuts(messages, kept),
         ),
     )
 
 
-def _that_fit(messages: Sequence[Said], room: int, line: Callable[[Said], str]) -> dict[int, str]:
+def _select_fitting(messages: Sequence[Said], room: int, line: Callable[[Said], str]) -> dict[int, str]:
     """Return the lines that fit, by place: that of the first message, which tells what it is about, and the newest.
 
     If the newest alone is too long, it is the only one.
@@ -175,17 +175,17 @@ def _that_fit(messages: Sequence[Said], room: int, line: Callable[[Said], str]) 
     return opening | newest
 
 
-def _line(said: Said, names: Mapping[str, str], offset: int) -> str:
+def _render_message(said: Said, names: Mapping[str, str], offset: int) -> str:
     words = plain_text(said.words, "", names)
     if len(words) > LONGEST_MESSAGE:
         words = f"{words[:LONGEST_MESSAGE]}\n{CUT}"
     files = "".join(f" [file: {' '.join(file.name.split())}]" for file in said.own_files)
     marks = " (edited)" if said.edited else ""
     indented = words.replace("\n", "\n  ")
-    return f"[{_time(said.ts, offset)}] {_author(said, names)}{marks}: {indented}{files}"
+    return f"[{_format_time(said.ts, offset)}] {_author_name(said, names)}{marks}: {indented}{files}"
 
 
-def _author(said: Said, names: Mapping[str, str]) -> str:
+def _author_name(said: Said, names: Mapping[str, str]) -> str:
     known = said.name or names.get(said.user) or said.user
     name = " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or "somebody"
     return f"{name}{APP}" if said.by_app else name
@@ -194,10 +194,10 @@ def _author(said: Said, names: Mapping[str, str]) -> str:
 def _author_of(file: Attachment, said: Said, names: Mapping[str, str]) -> str:
     """Name who attached a file: the author of the message that was forwarded with it, or of the message itself."""
     known = plain_text(file.author, "", names).lstrip("@")
-    return " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or _author(said, names)
+    return " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or _author_name(said, names)
 
 
-def _time(ts: str, offset: int) -> str:
+def _format_time(ts: str, offset: int) -> str:
     try:
         at = datetime.fromtimestamp(float(ts) + offset, UTC)
     except (ValueError, OverflowError, OSError):
@@ -205,7 +205,7 @@ def _time(ts: str, offset: int) -> str:
     return f"{at:%Y-%m-%d %H:%M}"
 
 
-def _files(messages: Sequence[Said], names: Mapping[str, str]) -> tuple[tuple[Shared, ...], int]:
+def _select_files(messages: Sequence[Said], names: Mapping[str, str]) -> tuple[tuple[Shared, ...], int]:
     """Return the newest files of all messages, each once, and how many older ones are left out."""
     newest: dict[str, Shared] = {}
     for said in reversed(messages):
@@ -215,6 +215,6 @@ def _files(messages: Sequence[Said], names: Mapping[str, str]) -> tuple[tuple[Sh
     return files[:MOST_FILES], max(0, len(files) - MOST_FILES)
 
 
-def _cut(messages: Sequence[Said], kept: Sequence[int]) -> list[str]:
+def _list_cuts(messages: Sequence[Said], kept: Sequence[int]) -> list[str]:
     long = sum(len(messages[place].words) > LONGEST_MESSAGE for place in kept)
     return [f"cut {format_count(long, 'message')} after {LONGEST_MESSAGE:,} characters"] if long else []

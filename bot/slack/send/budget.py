@@ -114,7 +114,7 @@ class Budget:
             channel: The channel's id; only methods limited by channel look at it.
             priority: What the call is for.
         """
-        queue = self._queue(method, channel)
+        queue = self._find_queue(method, channel)
         if queue is None or (queue.head() is None and queue.take_spare(RANK[priority], self._clock())):
             return
         turn = asyncio.get_running_loop().create_future()
@@ -133,31 +133,31 @@ class Budget:
 
     async def take_now(self, method: str, channel: str = "", priority: Priority = "stream") -> bool:
         """Use up a turn if there is one at once."""
-        queue = self._queue(method, channel)
+        queue = self._find_queue(method, channel)
         if queue is None:
             return True
         rank, head = RANK[priority], queue.head()
         if head is not None and head <= rank:
             return False
-        return queue.take_spare(rank, self._clock()) or (await self._ask(queue, rank, 1)).given > 0
+        return queue.take_spare(rank, self._clock()) or (await self._ask_for_turns(queue, rank, 1)).given > 0
 
     async def reserve_now(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
         """Keep a turn for a call that follows within moments, if there is one at once."""
         if not await self.take_now(method, channel, priority):
             return False
-        if (queue := self._queue(method, channel)) is not None:
+        if (queue := self._find_queue(method, channel)) is not None:
             queue.spare.append((self._clock() + SPARE_SECONDS, RANK[priority]))
         return True
 
     def is_crowded(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
         """Return True if a call of that priority, or a higher one, waits here."""
-        queue = self._queue(method, channel)
+        queue = self._find_queue(method, channel)
         head = queue.head() if queue is not None else None
         return head is not None and head <= RANK[priority]
 
     async def hold(self, method: str, channel: str, seconds: float) -> None:
         """Slack said "too many": nobody goes for so many seconds, on no instance; then one call, and others in time."""
-        queue = self._queue(method, channel)
+        queue = self._find_queue(method, channel)
         if queue is None:
             return
         queue.spare.clear()
@@ -169,17 +169,17 @@ class Budget:
             except (StoreError, TimeoutError) as error:
                 log.info("only this instance knows that Slack wants fewer calls of %s: %s", method, error)
 
-    def _queue(self, method: str, channel: str) -> _Queue | None:
+    def _find_queue(self, method: str, channel: str) -> _Queue | None:
         limit = LIMITS.get(method)
         if limit is None or self._unlimited:
             return None
         key = (method, channel if limit.by_channel else "")
         if key not in self._queues:
             self._forget_idle()
-            self._queues[key] = _Queue(self._lane(limit, *key), method)
+            self._queues[key] = _Queue(self._make_lane(limit, *key), method)
         return self._queues[key]
 
-    def _lane(self, limit: Limit, method: str, channel: str) -> Lane:
+    def _make_lane(self, limit: Limit, method: str, channel: str) -> Lane:
         return Lane(":".join(part for part in (self._place, method, channel) if part), limit.calls, limit.seconds)
 
     def _forget_idle(self) -> None:
@@ -195,14 +195,14 @@ class Budget:
             queue.changed.clear()
             same = sum(one[0] == rank and not one[2].done() for one in queue.waiting)
             wanted = min(same, MOST_AT_ONCE)
-            turns = await self._ask(queue, rank, wanted, SPARE if len(queue.waiting) == 1 else 0)
+            turns = await self._ask_for_turns(queue, rank, wanted, SPARE if len(queue.waiting) == 1 else 0)
             used = sum(queue.next_goes() for _ in range(turns.given))
             until = self._clock() + SPARE_SECONDS
             queue.spare.extend((until, rank) for _ in range(turns.given - used))
             if turns.given < wanted:
-                await self._rest(queue, rank, min(max(turns.wait, _SOONEST), ASKS_AGAIN))
+                await self._wait_for_lane(queue, rank, min(max(turns.wait, _SOONEST), ASKS_AGAIN))
 
-    async def _rest(self, queue: _Queue, rank: int, seconds: float) -> None:
+    async def _wait_for_lane(self, queue: _Queue, rank: int, seconds: float) -> None:
         """Wait before asking again; who comes with a higher priority, or goes, ends it."""
         until = asyncio.get_running_loop().time() + seconds
         while queue.head() == rank:
@@ -213,7 +213,7 @@ class Budget:
             except TimeoutError:
                 return
 
-    async def _ask(self, queue: _Queue, rank: int, wanted: int, more: int = 0) -> Turns:
+    async def _ask_for_turns(self, queue: _Queue, rank: int, wanted: int, more: int = 0) -> Turns:
         sure = sum(count() for count in self._owed.get(queue.method, ()))
         for_all = not LIMITS[queue.method].by_channel
         wish = Wish(wanted, rank, more if for_all else 0, rank >= PROGRESS and for_all, sure)

@@ -107,7 +107,7 @@ class Elsewhere:
         for wait in looks:
             await asyncio.sleep(wait)
             try:
-                async for one in self._since(channel, began - EARLIER):
+                async for one in self._iterate_since(channel, began - EARLIER):
                     if one.get("user") == self._outbox.lookup.bot_user_id and key_of(one) == key:
                         log.info("job %s: %s was there already", self._place.job_id, key, extra={"event": "reconciled"})
                         return str(one["ts"])
@@ -115,7 +115,7 @@ class Elsewhere:
                 raise OutcomeUnknown(f"whether it was posted cannot be told: {error}") from error
         return ""
 
-    async def _since(self, channel: str, oldest: float) -> AsyncIterator[dict[str, Any]]:
+    async def _iterate_since(self, channel: str, oldest: float) -> AsyncIterator[dict[str, Any]]:
         cursor = ""
         for _ in range(MOST_PAGES):
             data = await self._outbox.calls.make(

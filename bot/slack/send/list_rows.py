@@ -115,7 +115,9 @@ class ListRows:
         return kept
 
     async def _add_row(self, kept: KnownList, key: str, texts: Mapping[str, str]) -> str:
-        fields = [{"column_id": kept.columns[name], "rich_text": [_rich(text)]} for name, text in texts.items()]
+        fields = [
+            {"column_id": kept.columns[name], "rich_text": [_make_rich_text(text)]} for name, text in texts.items()
+        ]
         for _ in range(TRIES):
             try:
                 data = await self._outbox.calls.make(
@@ -153,7 +155,7 @@ class ListRows:
         raise OutcomeUnknown("whether the row was added cannot be told: the list is too long")
 
 
-def _rich(text: str) -> dict[str, Any]:
+def _make_rich_text(text: str) -> dict[str, Any]:
     """Write text as a list's text column takes it."""
     element = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
     return {"type": "rich_text", "elements": [element]}

@@ -33,7 +33,7 @@ NOT_YET = "thread_not_found"
 """Slack's word for a thread that is gone, or so new that a history which lags does not have it yet."""
 
 
-def _after(looks: Sequence[float], waited: float) -> list[float]:
+def _remaining_waits(looks: Sequence[float], waited: float) -> list[float]:
     """Give the waits that are left for a look that begins so many seconds late: one look at least."""
     late = [at - waited for at in itertools.accumulate(looks) if at > waited]
     return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if waited else list(looks)
@@ -92,7 +92,7 @@ class Lookup:
 
         `waited`: seconds since it could have been posted, for which nobody has to be patient any more.
         """
-        return await self._first(place, lambda one: str(one["ts"]) if key_of(one) == key else "", waited)
+        return await self._find_first(place, lambda one: str(one["ts"]) if key_of(one) == key else "", waited)
 
     async def file(self, place: Place, file_id: str, *, waited: float = 0.0) -> str:
         """Give that id if the file is shown in the thread; empty after a look as patient as that of `message`."""
@@ -100,7 +100,7 @@ class Lookup:
         def shown(message: dict[str, Any]) -> str:
             return file_id if any(file.get("id") == file_id for file in message.get("files") or ()) else ""
 
-        return await self._first(place, shown, waited)
+        return await self._find_first(place, shown, waited)
 
     async def read_settled(self, place: Place, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
         """Read the thread as soon as it shows `enough`, else after a patient look. Raises Refused and NoReply."""
@@ -116,7 +116,7 @@ class Lookup:
                 break
         return messages
 
-    async def _first(self, place: Place, found_in: Callable[[dict[str, Any]], str], waited: float) -> str:
+    async def _find_first(self, place: Place, found_in: Callable[[dict[str, Any]], str], waited: float) -> str:
         async for messages in self.each_look(place, waited=waited):
             for message in messages:
                 if message.get("user") == self.bot_user_id and (found := found_in(message)):
@@ -128,7 +128,7 @@ class Lookup:
 
         `waited`: seconds for which nobody has to be patient any more. A look that fails is made up for.
         """
-        looks = _after(self.looks, waited)
+        looks = _remaining_waits(self.looks, waited)
         for number, wait in enumerate(itertools.chain(looks, itertools.repeat(FURTHER_PAUSE, FURTHER_LOOKS)), 1):
             await asyncio.sleep(wait)
             try:
@@ -160,13 +160,13 @@ class Lookup:
         messages: list[dict[str, Any]] = []
         cursor = ""
         while True:
-            data = await self._replies(place, cursor)
+            data = await self._fetch_replies(place, cursor)
             messages += data.get("messages", [])
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
             if not cursor:
                 return messages
 
-    async def _replies(self, place: Place, cursor: str) -> dict[str, Any]:
+    async def _fetch_replies(self, place: Place, cursor: str) -> dict[str, Any]:
         return await self._calls.make(
             "conversations.replies",
             lambda: self._client.conversations_replies(

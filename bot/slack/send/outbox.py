@@ -196,7 +196,7 @@ class Outbox:
                 if error.code not in TOO_MUCH or not message.blocks:
                     raise
                 log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
-                message, simpler = await simpler() if simpler is not None else _simpler(message), None
+                message, simpler = await simpler() if simpler is not None else _simplify_message(message), None
         raise Refused("no_answer", f"the message was not seen in the thread after {len(PAUSES)} tries")
 
     async def _post_once(
@@ -365,7 +365,7 @@ class Outbox:
         log.warning("job %s: the unfinished message %s stays: Slack does not answer", place.job_id, ts)
 
 
-def _simpler(message: Outgoing) -> Outgoing:
+def _simplify_message(message: Outgoing) -> Outgoing:
     """Leave out of a message the blocks that not every workspace knows; if it has none, all but its text."""
     kept = tuple(block for block in message.blocks if block["type"] in SIMPLE)
     return replace(message, blocks=kept if len(kept) < len(message.blocks) else ())

@@ -21,7 +21,7 @@ class OwnShare:
 
     def turns(self, lane: Lane, wish: Wish, sharers: int = 1) -> Turns:
         """Give turns of a lane."""
-        part = _part(lane, sharers)
+        part = _divide_lane(lane, sharers)
         given = self._given.setdefault(lane.name, deque(maxlen=lane.limit))
         count, wait = 0, max(0.0, self._held.get(lane.name, 0.0) - self._clock())
         while wait <= 0 and count < wish.wanted:
@@ -42,16 +42,16 @@ class OwnShare:
         few = lane.limit // FEW_OF
         most = lane.limit - few if wish.rank > 1 else lane.limit
         if not wish.yields:
-            return self._until(given, most, lane.seconds)
+            return self._wait_until(given, most, lane.seconds)
         most = max(1, few, most - wish.sure)
-        pace = self._until(given, math.ceil(lane.limit / PACE), lane.seconds / PACE)
-        return max(self._until(given, most, lane.seconds), pace)
+        pace = self._wait_until(given, math.ceil(lane.limit / PACE), lane.seconds / PACE)
+        return max(self._wait_until(given, most, lane.seconds), pace)
 
-    def _until(self, given: deque[float], most: int, seconds: float) -> float:
+    def _wait_until(self, given: deque[float], most: int, seconds: float) -> float:
         return given[most - 1] + seconds - self._clock() if len(given) >= most else 0.0
 
 
-def _part(lane: Lane, sharers: int) -> Lane:
+def _divide_lane(lane: Lane, sharers: int) -> Lane:
     """Return the part of a lane that one of some has; where they are more than its turns, it lasts longer."""
     if lane.limit >= sharers:
         return replace(lane, limit=lane.limit // max(1, sharers))

@@ -84,7 +84,7 @@ class _TakingBack:
         stamps = {str(one["ts"]) for one in ours}
         stamps |= {ts for one in known.values() for ts in (one.ts, one.draft_ts) if ts and not _is_file(ts)}
         for ts in sorted(stamps - {NOT_STARTED}):
-            await self._message(self._place.channel, ts)
+            await self._delete_message(self._place.channel, ts)
 
     def _is_of_job(self, message: Mapping[str, Any], askers: Mapping[str, str]) -> bool:
         """Return True for our message of the job: by its key, or if it was there when the job was forgotten.
@@ -95,7 +95,7 @@ class _TakingBack:
             return False
         key = key_of(dict(message))
         late = SETTLES_IN if not key and message.get("streaming_state") else 0.0
-        return key.partition(":")[0] in askers or _seconds(str(message.get("ts", ""))) <= self._forgotten + late
+        return key.partition(":")[0] in askers or _ts_seconds(str(message.get("ts", ""))) <= self._forgotten + late
 
     async def alone(self, user: str, ts: str) -> None:
         """Delete a direct message about the job."""
@@ -108,7 +108,7 @@ class _TakingBack:
         except Refused as error:
             self.done.faults[str(error)] += 1
             return
-        await self._message(str(direct["channel"]["id"]), ts)
+        await self._delete_message(str(direct["channel"]["id"]), ts)
 
     async def untitle(self) -> None:
         """Take the request's words out of the title of Slack's session. A workspace without sessions has none."""
@@ -125,7 +125,7 @@ class _TakingBack:
                 priority="card",
             )
 
-    async def _message(self, channel: str, ts: str) -> None:
+    async def _delete_message(self, channel: str, ts: str) -> None:
         await self._delete("chat.delete", lambda: self._client.chat_delete(channel=channel, ts=ts))
 
     async def _delete(self, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> None:
@@ -146,7 +146,7 @@ def _is_file(ts: str) -> bool:
     return ts.startswith("F")
 
 
-def _seconds(ts: str) -> float:
+def _ts_seconds(ts: str) -> float:
     try:
         return float(ts)
     except ValueError:

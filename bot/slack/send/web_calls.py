@@ -129,8 +129,8 @@ class WebCalls:
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self.seen: Callable[[str, str], None] = _unseen
-        self.token_refused: Callable[[], None] = _unheard
+        self.seen: Callable[[str, str], None] = _count_nothing
+        self.token_refused: Callable[[], None] = _tell_nobody
         """Called where a call is refused for its token."""
 
     async def make(
@@ -165,7 +165,7 @@ class WebCalls:
         """
         failures, waited, why = 0, 0.0, ""
         while failures < TRIES:
-            await self._turn(method, channel, priority, needless)
+            await self._wait_for_turn(method, channel, priority, needless)
             if allowed is not None and not await allowed():
                 raise Gone(f"{method}: the job is in other hands")
             try:
@@ -203,7 +203,9 @@ class WebCalls:
             self.token_refused()
         return code in REFUSED_TOKEN
 
-    async def _turn(self, method: str, channel: str, priority: Priority, needless: asyncio.Event | None) -> None:
+    async def _wait_for_turn(
+        self, method: str, channel: str, priority: Priority, needless: asyncio.Event | None
+    ) -> None:
         """Wait for the turn of a call. Raises Needless."""
         if needless is None:
             await self.budget.take(method, channel, priority)
@@ -259,11 +261,11 @@ def calls_of(client: AsyncWebClient) -> WebCalls:
     return shared if shared is not None else WebCalls(Budget(unlimited=True))
 
 
-def _unheard() -> None:
+def _tell_nobody() -> None:
     """Nobody is told."""
 
 
-def _unseen(method: str, outcome: str) -> None:
+def _count_nothing(method: str, outcome: str) -> None:
     """Nobody counts."""
 
 

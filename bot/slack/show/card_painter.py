@@ -135,14 +135,14 @@ class CardPainter:
 
     async def _draw(self) -> bool:
         """Send the wanted card if it looks different from the last one, else return False. Raises Gone or Needless."""
-        if self._wanted is None or (card := self._newest()) == self._sent:
+        if self._wanted is None or (card := self._draw_newest()) == self._sent:
             return False
         job, ask, ts = self._wanted
         is_tried = False
 
         def newest() -> Outgoing:
             nonlocal card, is_tried
-            card, is_tried = self._newest(), True
+            card, is_tried = self._draw_newest(), True
             return card
 
         self._overtaken = asyncio.Event()
@@ -177,7 +177,7 @@ class CardPainter:
             await self._outbox.update(job.place, ts, card, allowed=None, priority="settled")
             drawn = job
 
-    def _newest(self) -> Outgoing:
+    def _draw_newest(self) -> Outgoing:
         if self._wanted is None:
             raise RuntimeError("no state of the job was shown yet")
         job, ask, _ = self._wanted

@@ -75,39 +75,39 @@ class Directory:
         named = _IDS.fullmatch(wanted)
         try:
             if named and named[1][0] in "CG":
-                return await self._channel(named[1], requester)
+                return await self._address_channel(named[1], requester)
             if named:
-                return await self._person(named[1], requester)
+                return await self._address_person(named[1], requester)
             if wanted.startswith("@"):
-                return await self._person_called(wanted, requester)
-            return await self._channel_called(wanted, requester)
+                return await self._find_person_by_name(wanted, requester)
+            return await self._find_channel_by_name(wanted, requester)
         except NotTold as error:
             return f"{wanted} could not be looked up: {error}."
 
     async def has_bot(self, channel: str) -> bool:
         """Return True if the bot is in a channel; False too if Slack does not tell it."""
         try:
-            return any(one.get("id") == channel for one in await self._mine())
+            return any(one.get("id") == channel for one in await self._list_own_channels())
         except NotTold:
             return False
 
     async def readers_of(self, channel: str) -> frozenset[str] | None:
         """Return the members of a channel; None if Slack does not tell all of them."""
         try:
-            return frozenset(await self._members(channel))
+            return frozenset(await self._list_members(channel))
         except NotTold:
             return None
 
     # ------------------------------------------------------------ channels
 
-    async def _channel_called(self, wanted: str, requester: str) -> Addressee | str:
+    async def _find_channel_by_name(self, wanted: str, requester: str) -> Addressee | str:
         name = wanted.removeprefix("#").casefold()
-        listed = await self._mine()
+        listed = await self._list_own_channels()
         fit = [one for one in listed if name in {str(one.get("name", "")).casefold(), one.get("name_normalized")}]
         if fit:
-            return await self._channel(str(fit[0]["id"]), requester)
+            return await self._address_channel(str(fit[0]["id"]), requester)
         if not wanted.startswith("#"):
-            found = await self._person_called(wanted, requester)
+            found = await self._find_person_by_name(wanted, requester)
             if isinstance(found, Addressee):
                 return found
         public = [str(one["name"]) for one in listed if not one.get("is_private", True) and one.get("name")]
@@ -120,7 +120,7 @@ class Directory:
 
         Raises NotTold.
         """
-        info = await self._ask(
+        info = await self._ask_slack(
             "conversations.info",
             lambda: self._client.conversations_info(channel=channel, include_num_members=True),
             {"channel_not_found"},
@@ -129,7 +129,7 @@ class Directory:
         private = bool(about.get("is_private", True))
         if not about or about.get("is_im") or about.get("is_mpim"):
             return None
-        if private and user not in await self._members(channel):  # its name is none of theirs either
+        if private and user not in await self._list_members(channel):  # its name is none of theirs either
             return None
         return KnownChannel(
             id=channel,
@@ -138,11 +138,11 @@ class Directory:
             is_private=private,
             is_shared=bool(about.get("is_ext_shared")),
             is_archived=bool(about.get("is_archived")),
-            is_readable=private or await self._is_ours(user) or user in await self._members(channel),
+            is_readable=private or await self._is_ours(user) or user in await self._list_members(channel),
             has_bot=bool(about.get("is_member")),
         )
 
-    async def _channel(self, channel: str, requester: str) -> Addressee | str:
+    async def _address_channel(self, channel: str, requester: str) -> Addressee | str:
         found = await self.find_channel(channel, requester)
         if found is None:
             return f"I am in no channel {channel} that the requester could read."
@@ -154,9 +154,9 @@ class Directory:
             return f"The requester is no full member of the workspace, and not in {found.name}."
         return Addressee(found.id, found.name, "channel", found.readers, found.is_private, found.is_shared)
 
-    async def _mine(self) -> list[Json]:
+    async def _list_own_channels(self) -> list[Json]:
         types = "public_channel,private_channel"
-        return await self._all(
+        return await self._fetch_list(
             "users.conversations",
             "",
             "channels",
@@ -165,8 +165,8 @@ class Directory:
             ),
         )
 
-    async def _members(self, channel: str) -> list[str]:
-        return await self._all(
+    async def _list_members(self, channel: str) -> list[str]:
+        return await self._fetch_list(
             "conversations.members",
             channel,
             "members",
@@ -175,28 +175,30 @@ class Directory:
 
     # ------------------------------------------------------------ people
 
-    async def _person_called(self, wanted: str, requester: str) -> Addressee | str:
+    async def _find_person_by_name(self, wanted: str, requester: str) -> Addressee | str:
         name = wanted.removeprefix("@").casefold()
-        listed = await self._all(
+        listed = await self._fetch_list(
             "users.list",
             "",
             "members",
             lambda cursor: self._client.users_list(limit=PAGE, cursor=cursor or None),
         )
-        fit = [one for one in listed if name in _names(one) and not one.get("deleted") and not one.get("is_bot")]
+        fit = [
+            one for one in listed if name in _names_of_person(one) and not one.get("deleted") and not one.get("is_bot")
+        ]
         if len(fit) > 1:
             told = ", ".join(f"{_display_name(one)} ({one['id']})" for one in fit[:NAMED])
             return f"Several people are called {wanted!r}: {told}. Name one by the id."
         return (
-            await self._person(str(fit[0]["id"]), requester)
+            await self._address_person(str(fit[0]["id"]), requester)
             if fit
             else f"I know nobody called {wanted!r} in this workspace."
         )
 
-    async def _person(self, user: str, requester: str) -> Addressee | str:
+    async def _address_person(self, user: str, requester: str) -> Addressee | str:
         if user != requester and not await self._is_ours(requester):
             return "The requester is no full member of the workspace, so I write to nobody else for them."
-        info = await self._ask("users.info", lambda: self._client.users_info(user=user), {"user_not_found"})
+        info = await self._ask_slack("users.info", lambda: self._client.users_info(user=user), {"user_not_found"})
         about = (info or {}).get("user") or {}
         facts = facts_of(info or {}, self._people.home)
         if facts is None or facts.standing not in {"ours", "guest"}:
@@ -210,7 +212,7 @@ class Directory:
 
     # ------------------------------------------------------------ asking Slack
 
-    async def _all(self, method: str, of: str, field: str, ask: Ask) -> list[Any]:
+    async def _fetch_list(self, method: str, of: str, field: str, ask: Ask) -> list[Any]:
         """Return a whole list, a minute old at most. Raises NotTold."""
         kept = self._kept.get(f"{method} {of}")
         if kept is not None and time.monotonic() - kept[0] < KEPT:
@@ -218,7 +220,7 @@ class Directory:
         found: list[Any] = []
         cursor = ""
         for _ in range(MOST_PAGES):
-            data = await self._ask(method, lambda cursor=cursor: ask(cursor))  # type: ignore[misc]
+            data = await self._ask_slack(method, lambda cursor=cursor: ask(cursor))  # type: ignore[misc]
             found += (data or {}).get(field) or []
             cursor = ((data or {}).get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
@@ -228,7 +230,7 @@ class Directory:
         self._kept[f"{method} {of}"] = (time.monotonic(), found)
         return found
 
-    async def _ask(
+    async def _ask_slack(
         self,
         method: str,
         send: Callable[[], Awaitable[AsyncSlackResponse]],
@@ -254,7 +256,7 @@ def _read_by(about: Json, *, private: bool) -> str:
     return f"a public channel{people}{shared}: everybody in the workspace may read it"
 
 
-def _names(about: Json) -> set[str]:
+def _names_of_person(about: Json) -> set[str]:
     profile = about.get("profile") or {}
     names = (about.get("name"), about.get("real_name"), profile.get("real_name"), profile.get("display_name"))
     return {one.casefold() for one in names if isinstance(one, str) and one}

@@ -80,7 +80,7 @@ class JobMessenger:
         found = [came for came in said_in if not may_go(came, there)]
         if not found and not goes.shared:
             return None
-        able = await self._readers(found) if found else None
+        able = await self._common_readers(found) if found else None
         if goes.kind == "person" and able is not None and goes.id in able:
             return None
         if goes.kind == "channel" and (goes.private or goes.shared):
@@ -91,25 +91,25 @@ class JobMessenger:
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> Delivered:
         """Post Markdown once; a draft goes to the requester alone. Raises WorkbenchLost and DeliveryUnknown."""
-        message = await self._message(to, text, draft=draft)
+        message = await self._make_message(to, text, draft=draft)
 
         async def post(channel: str) -> Delivered:
-            return self._build_delivery(await self._elsewhere.post(channel, KEY + key, message), channel)
+            return self._build_delivery(await self._make_elsewhere.post(channel, KEY + key, message), channel)
 
-        return await self._call_slack(lambda: self._there(to, post, draft=draft))
+        return await self._call_slack(lambda: self._do_in_target(to, post, draft=draft))
 
     async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> Delivered | None:
         """Find what was sent with a key. Raises WorkbenchLost and DeliveryUnknown."""
 
         async def look(channel: str) -> Delivered | None:
-            found = await self._elsewhere.look_up(channel, KEY + key)
+            found = await self._make_elsewhere.look_up(channel, KEY + key)
             return None if found is None else self._build_delivery(found, channel)
 
-        return await self._call_slack(lambda: self._there(to, look, draft=draft))
+        return await self._call_slack(lambda: self._do_in_target(to, look, draft=draft))
 
     async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> Delivered:
         """Add a row to the list that the bot keeps for a channel. Raises WorkbenchLost and DeliveryUnknown."""
-        texts = (visible(title), f"{visible(body)}\n\n{await self._for_whom()}")
+        texts = (visible(title), f"{visible(body)}\n\n{await self._name_requester()}")
         rows = ListRows(self.parts.outbox, self.claim)
         return self._build_delivery(await self._call_slack(lambda: rows.add(to.id, KEY + key, *texts)))
 
@@ -125,15 +125,15 @@ class JobMessenger:
         address = f"{base}archives/{channel}/p{sent.ts.replace('.', '')}" if base and channel and sent.ts else ""
         return Delivered(sent.ts, sent.fault, address)
 
-    async def _for_whom(self) -> str:
+    async def _name_requester(self) -> str:
         name = await self.parts.people.name(self.ask.request.user) or "somebody"
         return f"Added for {visible(name)[:100]}, who asked for it."
 
     @property
-    def _elsewhere(self) -> Elsewhere:
+    def _make_elsewhere(self) -> Elsewhere:
         return Elsewhere(self.parts.outbox, self.claim, self.job.place)
 
-    async def _readers(self, places: Sequence[Audience]) -> frozenset[str]:
+    async def _common_readers(self, places: Sequence[Audience]) -> frozenset[str]:
         """Return those who may read all of these places. Who asks in a place may read it."""
         able: frozenset[str] | None = None
         for one in places:
@@ -142,7 +142,7 @@ class JobMessenger:
             able = (told or frozenset()) | own if able is None else able & ((told or frozenset()) | own)
         return able or frozenset()
 
-    async def _there(self, to: Addressee, work: Callable[[str], Awaitable[T]], *, draft: bool) -> T | Delivered:
+    async def _do_in_target(self, to: Addressee, work: Callable[[str], Awaitable[T]], *, draft: bool) -> T | Delivered:
         """Do the work on the channel that a message goes to; a draft goes to the requester's direct messages."""
         if to.kind == "channel" and not draft:
             return await work(to.id)
@@ -154,7 +154,7 @@ class JobMessenger:
             return Delivered("", str(error))
         return await work(str(data["channel"]["id"]))
 
-    async def _message(self, to: Addressee, text: str, *, draft: bool) -> Outgoing:
+    async def _make_message(self, to: Addressee, text: str, *, draft: bool) -> Outgoing:
         known = known_addresses(self.job, self.ask)
         body = clean_markdown(text, known=known, limit=LONGEST)
         name = clean(await self.parts.people.name(self.ask.request.user) or "somebody", limit=100)

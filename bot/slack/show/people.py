@@ -113,7 +113,9 @@ class People:
         )
         facts = facts_of(answer, self.home) if answer is not None else None
         if facts is None:
-            log.warning("who %s is could not be told: %s", user, "no answer" if answer is None else _fault(answer))
+            log.warning(
+                "who %s is could not be told: %s", user, "no answer" if answer is None else _answer_fault(answer)
+            )
             self._known.pop(key, None)
         return facts
 
@@ -131,7 +133,7 @@ class People:
         found = await self._user_groups(kept)
         listed = found.get("usergroups") if found is not None else None
         if not isinstance(listed, list):
-            why = "no answer" if found is None else _fault(found)
+            why = "no answer" if found is None else _answer_fault(found)
             log.warning("the user groups of %s could not be read, and count as none: %s", user, why)
             self._known.pop(GROUPS, None)
             return None
@@ -157,7 +159,7 @@ class People:
 
     async def setting(self, place: Place, user: str) -> Setting:
         """Say who asks and where; without what Slack does not tell in time."""
-        about = self._person(user), self._channel(place.channel), self.audience(place)
+        about = self._describe_person(user), self._describe_channel(place.channel), self.audience(place)
         person, channel, audience = await asyncio.gather(*about)
         return Setting(**person, channel=channel, kind=audience.kind)
 
@@ -178,7 +180,7 @@ class People:
         ids = {one for one in _ID.findall(text) if any(letter.isdigit() for letter in one)}
         users, channels = sorted(one for one in ids if one[0] != "C"), sorted(one for one in ids if one[0] == "C")
         if private:
-            found = dict(zip(channels, await asyncio.gather(*map(self._channel, channels)), strict=True))
+            found = dict(zip(channels, await asyncio.gather(*map(self._describe_channel, channels)), strict=True))
         else:
             found = {one: f"#{name}" for one, name in (await self.public_names(channels)).items()}
         names = await asyncio.gather(*map(self.name, users))
@@ -187,44 +189,44 @@ class People:
 
     async def names(self, users: Sequence[str]) -> tuple[str, ...]:
         """Return the real and the display names of people; none of those that Slack does not tell in time."""
-        found = await asyncio.gather(*(self._profile(user) for user in users))
+        found = await asyncio.gather(*(self._fetch_profile(user) for user in users))
         return tuple(dict.fromkeys(name for person in found for name in person))
 
     async def look_up(self, users: Sequence[str]) -> tuple[Known, ...]:
         """Return people with their names and time zones, as far as Slack tells them in time."""
-        names = await asyncio.gather(*(self._profile(user) for user in users))
+        names = await asyncio.gather(*(self._fetch_profile(user) for user in users))
         zones = await asyncio.gather(*(self.zone(user) for user in users))
         told = zip(users, names, zones, strict=True)
         return tuple(Known(user=user, names=named, offset=offset) for user, named, (_, offset) in told)
 
-    async def _profile(self, user: str) -> tuple[str, ...]:
-        return _names(await self._about(user))
+    async def _fetch_profile(self, user: str) -> tuple[str, ...]:
+        return _names_of_person(await self._fetch_person(user))
 
     async def name(self, user: str) -> str:
         """Return a person's name; empty if Slack does not tell it in time."""
-        return str((await self._person(user))["requester"])
+        return str((await self._describe_person(user))["requester"])
 
     async def zone(self, user: str) -> tuple[str, int]:
         """Return a person's time zone, and the seconds by which it is ahead of UTC; UTC if Slack does not tell it."""
-        known = Setting(**await self._person(user))
+        known = Setting(**await self._describe_person(user))
         return known.zone, known.offset
 
-    async def _about(self, user: str) -> Answer:
+    async def _fetch_person(self, user: str) -> Answer:
         found = await self._look_up("users.info", f"users.info {user}", lambda: self._client.users_info(user=user))
-        return _fields(found.get("user"))
+        return _as_fields(found.get("user"))
 
-    async def _person(self, user: str) -> dict[str, Any]:
-        about = await self._about(user)
-        told: dict[str, Any] = {"requester": next(iter(_names(about)), "")}
+    async def _describe_person(self, user: str) -> dict[str, Any]:
+        about = await self._fetch_person(user)
+        told: dict[str, Any] = {"requester": next(iter(_names_of_person(about)), "")}
         zone, offset = about.get("tz"), about.get("tz_offset")
         if isinstance(zone, str) and zone and isinstance(offset, int) and abs(offset) < 86_400:
             told |= {"zone": zone.removeprefix("Etc/"), "offset": offset}
         return told
 
-    async def _channel(self, channel: str) -> str:
+    async def _describe_channel(self, channel: str) -> str:
         if channel.startswith("D"):
             return DIRECT
-        about = await self._about_channel(channel)
+        about = await self._fetch_channel(channel)
         if about.get("is_im") or about.get("is_mpim"):
             return DIRECT
         return f"#{about['name']}" if isinstance(about.get("name"), str) else ""
@@ -234,21 +236,21 @@ class People:
 
         The name of a private one is for its members alone, and whoever knows its id can write it into a message.
         """
-        found = await asyncio.gather(*(self._about_channel(channel, NAMING) for channel in channels))
+        found = await asyncio.gather(*(self._fetch_channel(channel, NAMING) for channel in channels))
         public = [(one, about) for one, about in zip(channels, found, strict=True) if about.get("is_private") is False]
         return {one: str(about["name"]) for one, about in public if about.get("name")}
 
-    async def _about_channel(self, channel: str, patience: float = PATIENCE) -> Answer:
+    async def _fetch_channel(self, channel: str, patience: float = PATIENCE) -> Answer:
         found = await self._look_up(
             "conversations.info", channel, lambda: self._client.conversations_info(channel=channel), patience
         )
-        return _fields(found.get("channel"))
+        return _as_fields(found.get("channel"))
 
     async def audience(self, place: Place) -> Audience:
         """Say who may read a place; without a kind if Slack does not tell it in time."""
         if place.channel.startswith("D"):
             return Audience(channel=place.channel, kind="direct")
-        about = await self._about_channel(place.channel)
+        about = await self._fetch_channel(place.channel)
         if not about:
             return Audience(channel=place.channel)
         if about.get("is_im") or about.get("is_mpim"):
@@ -271,12 +273,12 @@ class People:
             return known.answer
         asking = self._asking.get(key)
         if asking is None:
-            asking = self._asking[key] = asyncio.create_task(self._ask(method, key, send, priority))
+            asking = self._asking[key] = asyncio.create_task(self._ask_slack(method, key, send, priority))
             asking.add_done_callback(lambda _: self._asking.pop(key, None))
         done, _ = await asyncio.wait([asking], timeout=patience)
         return asking.result() if done else None
 
-    async def _ask(self, method: str, key: str, send: Send, priority: Priority) -> Answer | None:
+    async def _ask_slack(self, method: str, key: str, send: Send, priority: Priority) -> Answer | None:
         try:
             async with asyncio.timeout(PATIENCE):
                 answer = await self._calls.make(method, send, priority=priority, again=True)
@@ -291,16 +293,16 @@ class People:
         return answer
 
 
-def _fault(answer: Answer) -> str:
+def _answer_fault(answer: Answer) -> str:
     return str(answer.get("error") or "a field is missing")
 
 
-def _names(about: Answer) -> tuple[str, ...]:
+def _names_of_person(about: Answer) -> tuple[str, ...]:
     """Return a person's names, the real one first."""
-    profile = _fields(about.get("profile"))
+    profile = _as_fields(about.get("profile"))
     names = (profile.get("real_name"), about.get("real_name"), profile.get("display_name"), about.get("name"))
     return tuple(name for name in names if isinstance(name, str) and name)
 
 
-def _fields(value: object) -> dict[str, Any]:
+def _as_fields(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}

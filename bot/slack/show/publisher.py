@@ -51,7 +51,7 @@ class Publisher:
             if not shown:
                 shown = await self._upload(artifact, data)
                 await self._outbox.draft(claim, key, shown)
-                await self._show(claim, place, key, artifact, shown, time.time())
+                await self._share_file(claim, place, key, artifact, shown, time.time())
         except (Refused, NoReply, OutcomeUnknown) as error:
             return Sent("", f"{artifact.name}: {error}")
         return await self._outbox.done(claim, key, shown)
@@ -64,7 +64,9 @@ class Publisher:
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
             return file_id
         try:
-            await self._show(claim, place, key, artifact, file_id, 0.0)  # the store knows the earlier owner's time
+            await self._share_file(
+                claim, place, key, artifact, file_id, 0.0
+            )  # the store knows the earlier owner's time
         except Refused as error:
             log.info("job %s: %s is uploaded again: %s", place.job_id, key, error)
             return ""
@@ -91,7 +93,9 @@ class Publisher:
             response.raise_for_status()
         return _Uploaded()
 
-    async def _show(self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float) -> None:
+    async def _share_file(
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float
+    ) -> None:
         """Slack's third step. After a doubt the thread is looked at first. Raises Refused, OutcomeUnknown and Gone."""
         for pause in PAUSES:
             await asyncio.sleep(pause)

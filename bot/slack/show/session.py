@@ -168,12 +168,12 @@ class Sessions:
             while self._wanted[key] is not done:
                 done = self._wanted[key]
                 with contextlib.suppress(Needless):
-                    await self._tell(key, *done)
-                    done = self._wanted[key] if self._current(key) == self._shown.get(key) else done
+                    await self._tell_session(key, *done)
+                    done = self._wanted[key] if self._session_state(key) == self._shown.get(key) else done
         finally:
             del self._wanted[key]
 
-    async def _tell(self, key: JobKey, job: Job, ask: Ask, allowed: Allowed) -> None:
+    async def _tell_session(self, key: JobKey, job: Job, ask: Ask, allowed: Allowed) -> None:
         settles = STATUS[ask.state] != "processing" and self._shown.get(key) == "processing"
         told: list[Shown] = []
 
@@ -195,12 +195,12 @@ class Sessions:
             del self._overtaken[key]
         if shown and told:
             self._shown[key] = told[-1].status
-        self._note(key, shown=shown)
+        self._note_shown(key, shown=shown)
 
-    def _current(self, key: JobKey) -> SessionStatus:
+    def _session_state(self, key: JobKey) -> SessionStatus:
         return STATUS[self._wanted[key][1].state]
 
-    def _note(self, key: JobKey, *, shown: bool) -> None:
+    def _note_shown(self, key: JobKey, *, shown: bool) -> None:
         if shown != (key not in self._not_shown):
             (self._not_shown.discard if shown else self._not_shown.add)(key)
             self._changed(key)

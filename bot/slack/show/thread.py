@@ -138,10 +138,10 @@ class Thread:
             if isinstance(found, str):
                 return "the channel", Audience(channel=span.channel), ChannelRead(fault=found)
             name = f"{found.name} (thread)" if span.thread_ts else found.name
-        above = f"What was said in {name}{_period(span, ask)}, the oldest first."
+        above = f"What was said in {name}{_describe_period(span, ask)}, the oldest first."
         read = await ChannelReader(self._client, calls, people, bot_user=bot).read(span, name, ask.request.user, above)
         if not read.thread.text and not read.fault:
-            nothing = f"(Nothing was said in {name}{_period(span, ask)}.)"
+            nothing = f"(Nothing was said in {name}{_describe_period(span, ask)}.)"
             read = replace(read, thread=replace(read.thread, text=nothing))
         return name, await people.audience(place), read
 
@@ -193,7 +193,7 @@ class Thread:
         if _has_no_thread(job, ask) and key != card_end_key(ask.id):
             return Sent("", WITHDRAWN)
         if key == card_key(ask.id):
-            return await self._cards.post(claim, job, ask, self._painter(claim.key, allowed))
+            return await self._cards.post(claim, job, ask, self._find_painter(claim.key, allowed))
         if key == card_end_key(ask.id):
             return await self._paint_the_end(job, ask, allowed)
         if (asking := _question_at(job, ask, key)) is not None:
@@ -255,7 +255,7 @@ class Thread:
         if ask.run.answer is None:
             if not ask.cancelled_by:
                 await self._native.as_pictures(ask, post_file)
-            sent = await self._outbox.post(claim, job.place, key, self._ending(job, ask))
+            sent = await self._outbox.post(claim, job.place, key, self._render_end(job, ask))
         else:
             sent = await self._post_the_answer(claim, job, ask, stream, post_file)
         if sent.fault:
@@ -290,11 +290,13 @@ class Thread:
 
     async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
         """Tell the requester alone how the request ended: the thread is out of reach."""
-        end = self._ending(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
+        end = (
+            self._render_end(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
+        )
         message, key = ending.unreachable(job, fault, end), f"{answer_key(ask.id)}:alone"
         await send_direct(self._outbox, claim, ask.request.user, key, message, allowed=allowed)
 
-    def _ending(self, job: Job, ask: Ask) -> Outgoing:
+    def _render_end(self, job: Job, ask: Ask) -> Outgoing:
         if ask.refusal:
             return ending.render_refusal(ask.refusal)
         return ending.render_cancellation(job, ask) if ask.cancelled_by else ending.render_failure(job, ask)
@@ -303,7 +305,7 @@ class Thread:
         ts = ask.posted.get(card_key(ask.id), "")
         if not ts:
             return Sent("", "there is no card")
-        painter = self._painters.pop(_key(job), None)
+        painter = self._painters.pop(_job_key(job), None)
         if painter is not None:
             await painter.stop()
         card = plan_card(job, ask, self._store.clock())
@@ -337,16 +339,20 @@ class Thread:
         if old is None or goes_on or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
         if has_new_title(before, after):
-            self._edit(key, rename(self._client, self._outbox.calls, after, allowed=allowed), "rename the session")
+            self._edit_in_background(
+                key, rename(self._client, self._outbox.calls, after, allowed=allowed), "rename the session"
+            )
         goes_on = goes_on and old is not None and not old.over
         answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
         if taken_over or (goes_on and answered):
-            self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")
+            self._edit_in_background(
+                key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew"
+            )
         self._cards.job_changed(key, after, ask)
         if old is None or ask.refusal:
             return
-        for name, asked in _questions(old).items():
-            now = _questions(ask).get(name)
+        for name, asked in _last_questions(old).items():
+            now = _last_questions(ask).get(name)
             if now is None or now.number != asked.number:
                 self._close_question(after, ask, name, asked, allowed)
             elif old.run.failure is None and ask.run.failure is not None:
@@ -357,7 +363,7 @@ class Thread:
                 self._redraw_question(after, ask, name, now, approval(after, ask, name, now), allowed)
         ts = ask.posted.get(card_key(ask.id), "")
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
-            self._painter(key, allowed).show(after, ask, ts)
+            self._find_painter(key, allowed).show(after, ask, ts)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         """Tell the thread that its job is about to be tried by itself. Raises Gone if the job is no longer ours."""
@@ -385,7 +391,7 @@ class Thread:
         shown = Shown("suspended", notice.title, notice.user)
         await set_status(self._client, self._outbox.calls, notice.place, lambda: shown, allowed=allowed)
 
-    def _painter(self, key: JobKey, allowed: Allowed) -> CardPainter:
+    def _find_painter(self, key: JobKey, allowed: Allowed) -> CardPainter:
         painter = self._painters.get(key)
         if painter is None:
             painter = self._painters[key] = CardPainter(
@@ -417,11 +423,15 @@ class Thread:
     ) -> None:
         ts = ask.posted.get(question_key(ask.id, name, asked.number), "")
         if ts:
-            self._edit(_key(job), self._outbox.update(job.place, ts, message, allowed=allowed), "close a question")
+            self._edit_in_background(
+                _job_key(job), self._outbox.update(job.place, ts, message, allowed=allowed), "close a question"
+            )
         else:  # it was answered before the log knew where it is: an owner died, or the answer was very quick
-            self._edit(_key(job), close_open_questions(self._outbox, job, allowed=allowed), "close a question")
+            self._edit_in_background(
+                _job_key(job), close_open_questions(self._outbox, job, allowed=allowed), "close a question"
+            )
 
-    def _edit(self, key: JobKey, work: Coroutine[Any, Any, object], what: str) -> None:
+    def _edit_in_background(self, key: JobKey, work: Coroutine[Any, Any, object], what: str) -> None:
         """Tell the thread something in passing; a job that rests is let go of once it was told."""
         edits = self._edits.setdefault(key, set())
         task = self._background.start(_unless_gone(work, what), what)
@@ -436,10 +446,10 @@ class Thread:
 
     def _show_status(self, job: Job, ask: Ask, allowed: Allowed) -> None:
         """Tell Slack the session's status."""
-        key = _key(job)
+        key = _job_key(job)
         work = self._sessions.show(key, job, ask, allowed)
         if work is not None:
-            self._edit(key, work, "set the session status")
+            self._edit_in_background(key, work, "set the session status")
 
     def _draw_again(self, key: JobKey) -> None:
         """Look at a card again: it may need a Stop button now, or need none any more."""
@@ -480,7 +490,7 @@ def _has_no_thread(job: Job, ask: Ask) -> bool:
     return ask.withdrawn and ask.id == job.place.thread_ts
 
 
-def _period(span: ChannelSpan, ask: Ask) -> str:
+def _describe_period(span: ChannelSpan, ask: Ask) -> str:
     """Say of when the messages are that are read of a channel; of a thread all are."""
     if span.thread_ts:
         return ""
@@ -501,7 +511,7 @@ def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:
     return None
 
 
-def _questions(ask: Ask) -> dict[str, Question]:
+def _last_questions(ask: Ask) -> dict[str, Question]:
     """Return the last unanswered questions by subtask, also those of a request that has ended; the planner's: empty."""
     found = {"": ask.question} | {name: work.question for name, work in ask.work.items()}
     return {name: question for name, question in found.items() if question is not None}
@@ -522,5 +532,5 @@ async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:
         log.info("left out (%s): %s", what, error)
 
 
-def _key(job: Job) -> JobKey:
+def _job_key(job: Job) -> JobKey:
     return JobKey(job.place.team, job.id)

@@ -94,7 +94,7 @@ def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
         return [markdown]
     room = limit - len(CONTINUED)
     parts, current = [], ""
-    for piece in _pieces(_number_items(markdown), room):
+    for piece in _split_to_fit(_number_items(markdown), room):
         joined = f"{current}\n\n{piece}" if current else piece
         if len(joined) > room and current:
             parts.append(current)
@@ -104,15 +104,15 @@ def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
     return [part + CONTINUED for part in parts[:-1]] + parts[-1:]
 
 
-def _pieces(markdown: str, room: int) -> Iterator[str]:
+def _split_to_fit(markdown: str, room: int) -> Iterator[str]:
     """Yield pieces that fit into a part as they are. A heading stays with the beginning of its section."""
     headings: list[str] = []
-    for block in _blocks(markdown):
+    for block in _split_blocks(markdown):
         headings.append(block)
         if _HEADING.fullmatch(block) and sum(map(len, headings)) < room // 4:
             continue
         above = "".join(f"{heading}\n\n" for heading in headings[:-1])
-        pieces = _fit(block, room - len(above)) or [""]
+        pieces = _cut_block(block, room - len(above)) or [""]
         yield above + pieces[0]
         yield from pieces[1:]
         headings.clear()
@@ -143,7 +143,7 @@ def _number_items(markdown: str) -> str:
     return "\n".join(lines)
 
 
-def _blocks(markdown: str) -> list[str]:
+def _split_blocks(markdown: str) -> list[str]:
     """Split into paragraphs; a code fence is one, however many empty lines it has, and so is a table."""
     blocks: list[list[str]] = [[]]
     fence = ""
@@ -167,7 +167,7 @@ def _blocks(markdown: str) -> list[str]:
     return ["\n".join(lines) for lines in blocks if lines]
 
 
-def _fit(block: str, room: int) -> list[str]:
+def _cut_block(block: str, room: int) -> list[str]:
     """Cut a block into pieces that fit, each whole in itself: its fence closed, its table with a head."""
     if len(block) <= room:
         return [block]
@@ -182,7 +182,7 @@ def _fit(block: str, room: int) -> list[str]:
         head, lines = f"{lines[0]}\n{lines[1]}\n", lines[2:]
     room -= len(head) + len(foot)
     pieces, current = [], ""
-    for row in (part for line in lines for part in _cut(line, room)):
+    for row in (part for line in lines for part in _cut_line(line, room)):
         joined = f"{current}\n{row}" if current else row
         if len(joined) > room and current:
             pieces.append(current)
@@ -191,7 +191,7 @@ def _fit(block: str, room: int) -> list[str]:
     return [head + piece + foot for piece in [*pieces, current] if piece]
 
 
-def _cut(line: str, room: int) -> list[str]:
+def _cut_line(line: str, room: int) -> list[str]:
     """Cut a line into pieces that fit: at a sentence's end, else at a space, else anywhere."""
     pieces = []
     while len(line) > room:

@@ -47,17 +47,17 @@ def names_another(label: str, address: str) -> bool:
     """Return True if the label of a link looks like an address, and not like that of the link itself or its host."""
     flat = unicodedata.normalize("NFKC", unquote(label)).replace("\u3002", ".")
     flat = re.sub(r"\s*\.\s*", ".", re.sub(r"[\\*_~`]", "", visible(flat)))
-    addresses = [_bare(found.address) for word in flat.split() for found in find(word)]
+    addresses = [_strip_address(found.address) for word in flat.split() for found in find(word)]
     host = urlsplit(address).netloc.lower()
-    return any(one != _bare(address) and one.lower() != host for one in addresses)
+    return any(one != _strip_address(address) and one.lower() != host for one in addresses)
 
 
 def names_it(label: str, address: str) -> bool:
     """Return True if a label is the address of its link or its host, and nothing else."""
-    return label.strip() in {address, _bare(address), urlsplit(address).netloc}
+    return label.strip() in {address, _strip_address(address), urlsplit(address).netloc}
 
 
-def _bare(address: str) -> str:
+def _strip_address(address: str) -> str:
     return re.sub(r"[\\*_~`]", "", address).removeprefix("https://").removeprefix("http://").rstrip("/")
 
 

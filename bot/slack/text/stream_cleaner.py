@@ -77,7 +77,7 @@ class StreamCleaner:
     def _run(self, *, final: bool) -> str:
         at, text = 0, self._pending
         while at < len(text):
-            end = self._clean_fenced_line(text, at, final) if self._fence else self._next(text, at, final)
+            end = self._clean_fenced_line(text, at, final) if self._fence else self._clean_next(text, at, final)
             if end is None:
                 break
             at = end
@@ -101,7 +101,7 @@ class StreamCleaner:
         if not content.strip():
             return
         self._keep_off()
-        self._out.append(f"`{self._code(content)}`")
+        self._out.append(f"`{self._escape_code_content(content)}`")
         self._last = "`"
         self._after_code = True
 
@@ -110,14 +110,14 @@ class StreamCleaner:
         if self._last in {"`", "\\"} or (self._target == "mrkdwn" and _is_wordlike(self._last)):
             self._out.append(" ")
 
-    def _code(self, content: str) -> str:
+    def _escape_code_content(self, content: str) -> str:
         if self._target == "mrkdwn":
             return _escape(content)
         return _CONTROL.sub("< ", content)
 
     # Each of these looks at `text` from `at` and gives back where it got to, or None: more must come first.
 
-    def _next(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001  asked in every step
+    def _clean_next(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001  asked in every step
         if self._line_start:
             return self._start_of_line(text, at, final)
         character = text[at]
@@ -126,13 +126,13 @@ class StreamCleaner:
             self._line_start = True
             return at + 1
         if character == "`":
-            return self._ticks(text, at, final)
+            return self._clean_code_span(text, at, final)
         if character in "![":
-            return self._bracket(text, at, final)
+            return self._clean_link(text, at, final)
         if character in "\\]<":
             if at + 1 == len(text) and not final:
                 return None
-            return self._pair(text, at, final)
+            return self._clean_pair(text, at, final)
         if character in ">()*|":
             self._put("&gt;" if character == ">" else character)
             return at + 1
@@ -145,17 +145,17 @@ class StreamCleaner:
             return None
         run = _RUN.match(text, prefix_end)
         if run is None or self._target == "mrkdwn":
-            return self._prefix(text, at, prefix_end)
+            return self._clean_prefix(text, at, prefix_end)
         if run.end() == len(text) and not final:
             return None
         if len(run.group()) < 3:
-            return self._prefix(text, at, prefix_end)
+            return self._clean_prefix(text, at, prefix_end)
         line_end = text.find("\n", run.end(), run.end() + 200)
         if line_end < 0 and not final and len(text) - run.end() < 200:
             return None
         info = text[run.end() : line_end if line_end >= 0 else len(text)]
         if "`" in info or len(info) > 199:
-            return self._prefix(text, at, prefix_end)
+            return self._clean_prefix(text, at, prefix_end)
         # A fence always starts a line of its own, so that a quote or a list that ends cannot end it,
         # and always with the one mark that every reader knows.
         self._fence_mark, self._fence = run.group()[0], len(run.group())
@@ -163,7 +163,7 @@ class StreamCleaner:
         self._fence_midline = False
         return line_end + 1 if line_end >= 0 else len(text)
 
-    def _prefix(self, text: str, at: int, end: int) -> int:
+    def _clean_prefix(self, text: str, at: int, end: int) -> int:
         prefix = text[at:end]
         self._put(prefix if self._target == "markdown" else prefix.replace(">", "&gt;"))
         self._line_start = False
@@ -174,7 +174,7 @@ class StreamCleaner:
         if line_end < 0 and not final and len(text) - at < _LINE_LIMIT:
             return None
         if line_end < 0 and len(text) - at >= _LINE_LIMIT:
-            self._put(self._code(_in_fence(text[at : at + _CHUNK])) + "\n")
+            self._put(self._escape_code_content(_escape_fence(text[at : at + _CHUNK])) + "\n")
             self._fence_midline = True
             return at + _CHUNK
         line = text[at : line_end if line_end >= 0 else len(text)]
@@ -183,12 +183,12 @@ class StreamCleaner:
             line = _FENCE
             self._fence, self._line_start = 0, line_end >= 0
         else:
-            line = self._code(_in_fence(line))
+            line = self._escape_code_content(_escape_fence(line))
         self._fence_midline = False
         self._put(line + "\n" * (line_end >= 0))
         return len(text) if line_end < 0 else line_end + 1
 
-    def _ticks(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+    def _clean_code_span(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
         run = _RUN.match(text, at)
         ticks = len(run.group()) if run else 1
         if at + ticks == len(text) and not final and ticks < 40:
@@ -196,7 +196,7 @@ class StreamCleaner:
         limit = at + ticks + _LINE_LIMIT
         line_end = text.find("\n", at, limit)
         known = line_end if line_end >= 0 else min(len(text), limit)
-        close = _closing(text, at + ticks, known, ticks)
+        close = _find_closing_ticks(text, at + ticks, known, ticks)
         if close is not None and (close + ticks < known or line_end >= 0 or final or known == limit):
             content = text[at + ticks : close]
             if "|" in content and next(safe_text.find(content.replace("|", " ")), None):
@@ -208,7 +208,7 @@ class StreamCleaner:
         self._put("'" * ticks)
         return at + ticks
 
-    def _bracket(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+    def _clean_link(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
         label = _LABEL.match(text, at)
         if label is None:  # an exclamation mark alone
             if at + 1 == len(text) and not final:
@@ -224,7 +224,7 @@ class StreamCleaner:
             if text[end + 1 : end + 2] == "(":
                 target = _TARGET.match(text, end + 1, end + 1 + _TARGET_LIMIT)
                 if target is not None:
-                    self._link(label.group(1), target.group(1))
+                    self._put_link_or_words(label.group(1), target.group(1))
                     return target.end()
                 limit = end + 1 + _TARGET_LIMIT
                 if not final and len(text) < limit and text.find("\n", end, limit) < 0:
@@ -232,7 +232,7 @@ class StreamCleaner:
         self._put(text[at : label.start(1)])
         return label.start(1)
 
-    def _link(self, label: str, address: str) -> None:
+    def _put_link_or_words(self, label: str, address: str) -> None:
         address = _UNESCAPE.sub(r"\1", address)
         inner = StreamCleaner(target=self._target)  # no link stands inside another
         inner._line_start = False
@@ -259,7 +259,7 @@ class StreamCleaner:
             self._put_code(safe_text.display_address(address))
             self._put(")")
 
-    def _pair(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+    def _clean_pair(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
         """Handle a character whose meaning hangs on the next one."""
         character, following = text[at], text[at + 1 : at + 2]
         if character == "]":  # neither a link's target nor a reference's definition
@@ -310,20 +310,22 @@ class StreamCleaner:
             return None
         start = known_links.SCHEME.search(match.group()) if self._known else None
         if start is None:
-            self._word(match.group())
+            self._clean_word(match.group())
             return end
         if start.start():
-            self._word(match.group()[: start.start()])
+            self._clean_word(match.group()[: start.start()])
             return at + start.start()
         token = known_links.TOKEN.match(text, at)
         if token is None:
-            self._word(match.group())
+            self._clean_word(match.group())
             return end
         if token.end() == len(text) and not final and len(token.group()) < known_links.LONGEST:
             return None
-        return self._known_address(token.group(), text[token.end() : token.end() + 1], at) or self._rest(match)
+        return self._clean_known_address(token.group(), text[token.end() : token.end() + 1], at) or self._clean_match(
+            match
+        )
 
-    def _known_address(self, token: str, following: str, at: int) -> int | None:
+    def _clean_known_address(self, token: str, following: str, at: int) -> int | None:
         """Put the known address that a word begins with as a link."""
         if following.lower() != following.upper():  # a letter beyond ASCII goes on with it
             return None
@@ -334,8 +336,8 @@ class StreamCleaner:
                 return at + len(raw)
         return None
 
-    def _rest(self, match: re.Match[str]) -> int:
-        self._word(match.group())
+    def _clean_match(self, match: re.Match[str]) -> int:
+        self._clean_word(match.group())
         return match.end()
 
     def _put_link(self, address: str, words: str = "") -> None:
@@ -345,8 +347,8 @@ class StreamCleaner:
         else:
             self._put(known_links.in_markdown(address, words, self._last))
 
-    def _word(self, raw: str) -> None:
-        raw = self._tildes(raw)
+    def _clean_word(self, raw: str) -> None:
+        raw = self._break_tildes(raw)
         word, at = _UNESCAPE.sub(r"\1", raw), 0
         for found in safe_text.find(word):
             self._put_text(word[at : found.start])
@@ -364,7 +366,7 @@ class StreamCleaner:
             at = found.end()
         self._put(_escape(text[at:]))
 
-    def _tildes(self, word: str) -> str:
+    def _break_tildes(self, word: str) -> str:
         """Leave no three tildes in a row: some reader may take them for a fence."""
         return _TILDES.sub("~~", word.lstrip("~") if self._last == "~" else word)
 
@@ -373,7 +375,7 @@ def _is_wordlike(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _closing(text: str, start: int, end: int, ticks: int) -> int | None:
+def _find_closing_ticks(text: str, start: int, end: int, ticks: int) -> int | None:
     """Find where the run of exactly so many backticks starts that closes a code span."""
     for run in re.compile("`+").finditer(text, start, end):
         if len(run.group()) == ticks:
@@ -381,7 +383,7 @@ def _closing(text: str, start: int, end: int, ticks: int) -> int | None:
     return None
 
 
-def _in_fence(line: str) -> str:
+def _escape_fence(line: str) -> str:
     """Change a line of code so that it cannot close the fence it stands in."""
     return _TICKS.sub(lambda run: "'" * len(run.group()), line)
 

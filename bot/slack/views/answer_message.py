@@ -87,7 +87,7 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
         rest = f"\n{who}" if (who := for_the_rest(ask)) else ""
         blocks.append(section(f":warning: {phrase('partly', ask.text)}\n{lines}{more}{rest}"))
     if sources := list_sources(ask):
-        blocks.append(_sources(job, ask, sources, known))
+        blocks.append(_source_block(job, ask, sources, known))
     if known_besides := notes(ask):
         blocks.append(context(" · ".join(clean(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES])))
     if recalled := kept_in_mind(ask):
@@ -101,12 +101,12 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     label = "Evidence" if receipts else "Details"
     blocks.append({"type": "actions", "elements": [button(label, SHOW_EVIDENCE, value)]})
     blocks += try_again(job, ask) if lacks else []
-    blocks.append(_feedback(job, ask))
+    blocks.append(_feedback_block(job, ask))
     return blocks
 
 
 def _receipt_line(line: str, known: Collection[str]) -> Block:
-    """Make small print of a line. One without addresses stands in a text that Slack takes as it is: see `_sources`."""
+    """Render a line as small print: plain text if it has no address, so that Slack does not read markup in it."""
     if "://" not in line and mention_channels(line) == line:
         return {"type": "context", "elements": [{"type": "plain_text", "text": plain(line, CONTEXT_LIMIT)}]}
     shown = mention_channels(clean(line, known=known, limit=CONTEXT_LIMIT))
@@ -214,7 +214,7 @@ def list_sources(ask: Ask) -> list[str]:
     return list(dict.fromkeys(found))[:MAX_SOURCES]
 
 
-def _sources(job: Job, ask: Ask, sources: Sequence[str], known: Collection[str]) -> Block:
+def _source_block(job: Job, ask: Ask, sources: Sequence[str], known: Collection[str]) -> Block:
     """List the sources in small print.
 
     `notes.md` looks like an address in the domain of Moldova, which Slack would make a link. So sources that name files
@@ -286,7 +286,7 @@ class Thumb:
     good: bool
 
 
-def _feedback(job: Job, ask: Ask) -> Block:
+def _feedback_block(job: Job, ask: Ask) -> Block:
     def thumb(label: str, *, good: bool) -> Block:
         value = carry(Thumb(job.id, ask.id, good))
         return {"text": {"type": "plain_text", "text": label}, "value": value, "accessibility_label": label}

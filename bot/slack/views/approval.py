@@ -57,16 +57,16 @@ def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float 
 
     Raises ValueError for a question that is about no approval.
     """
-    asked = _about(question)
+    asked = _require_approval(question)
     spot = carry(Spot(job.id, ask.id, subtask, question.number, asked.digest))
-    body, cut = _body(asked)
+    body, cut = _draw_call(asked)
     work = ask.work[subtask]
     title = f"*{clean(title_of(ask, work), limit=150)}* ({clean(work.specialist, limit=80)})"
-    first = f":lock: {people(question.whom)}: {title} {_wish(asked)}"
+    first = f":lock: {people(question.whom)}: {title} {_describe_wish(asked)}"
     blocks = [
         section(first),
         *body,
-        actions(_buttons(asked, spot, cut=cut)),
+        actions(_draw_buttons(asked, spot, cut=cut)),
         context(*_small_print(question, ask.request.user, until)),
     ]
     wanted = "sign in, or deny" if asked.kind == "sign_in" else "approve or deny"
@@ -75,13 +75,13 @@ def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float 
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
-def _about(question: Question) -> Approval:
+def _require_approval(question: Question) -> Approval:
     if question.approval is None:
         raise ValueError("the question is about no approval")
     return question.approval
 
 
-def _wish(asked: Approval) -> str:
+def _describe_wish(asked: Approval) -> str:
     if asked.kind == "cost":
         return f"is likely to take {clean(asked.why, limit=300)}. It begins only if that is approved."
     if asked.kind == "sign_in":
@@ -89,13 +89,13 @@ def _wish(asked: Approval) -> str:
     if asked.kind == "egress":
         why = f" You are asked because {clean(asked.why, limit=300)}." if asked.why else ""
         wants = f"make {len(asked.parts)} requests" if asked.parts else "send something out"
-        return f"wants to {wants}. Nothing leaves unless that is approved.{why}{_new(asked)}"
+        return f"wants to {wants}. Nothing leaves unless that is approved.{why}{_describe_new_sources(asked)}"
     why = f" {clean(asked.why, limit=300)}" if asked.why else ""
     wants = f"{len(asked.parts)} changes" if asked.parts else "a change"
-    return f"wants to make {wants} outside. Nothing is done unless that is approved.{why}{_new(asked)}"
+    return f"wants to make {wants} outside. Nothing is done unless that is approved.{why}{_describe_new_sources(asked)}"
 
 
-def _new(asked: Approval) -> str:
+def _describe_new_sources(asked: Approval) -> str:
     """Name what came into view since people approved similar calls, if that is why they are asked again."""
     names = list(dict.fromkeys(name for one in asked.calls for name in one.new))
     if not names:
@@ -105,10 +105,10 @@ def _new(asked: Approval) -> str:
     return f" Similar calls were approved before these could be seen: *{in_row([*shown, *more], 'and')}*."
 
 
-def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
+def _draw_call(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
     """Draw what is asked about. Returns True beside it if not all of it is shown. `brief`: it is decided by now."""
     if asked.parts:
-        return _bodies(asked, brief=brief)
+        return _draw_calls(asked, brief=brief)
     lines = [] if asked.kind == "cost" else [f"*Tool:* `{clean(asked.tool, limit=100).replace('`', chr(39))}`"]
     if asked.target and asked.kind != "sign_in":
         lines.append(f"*To:* {mention_channels(clean(asked.target, limit=TARGET))}")
@@ -122,19 +122,19 @@ def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
     return blocks, cut
 
 
-def _bodies(asked: Approval, *, brief: bool) -> tuple[list[Block], bool]:
+def _draw_calls(asked: Approval, *, brief: bool) -> tuple[list[Block], bool]:
     """Draw several calls one below the other, numbered in the order in which they would be made."""
     blocks: list[Block] = []
     any_cut = False
     for place, one in enumerate(asked.parts, 1):
-        drawn, cut = _body(one, brief=brief)
+        drawn, cut = _draw_call(one, brief=brief)
         drawn[0]["text"]["text"] = f"*{place}.*  {drawn[0]['text']['text']}"
         blocks += drawn
         any_cut = any_cut or cut
     return blocks, any_cut
 
 
-def _buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
+def _draw_buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
     if asked.kind == "sign_in":
         return [button("Sign in", SIGN_IN, spot, style="primary"), button("Deny", DENY, spot, style="danger")]
     several = len(asked.parts)
@@ -150,7 +150,7 @@ def _buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
 
 
 def _small_print(question: Question, requester: str, until: float | None) -> list[str]:
-    asked = _about(question)
+    asked = _require_approval(question)
     waits = f"Waits for {people(question.whom)}. Please use the buttons: a reply in the thread does not count."
     if not asked.terms.own:
         waits += " The person who made the request cannot approve it."
@@ -160,17 +160,17 @@ def _small_print(question: Question, requester: str, until: float | None) -> lis
             "If you sign in, all jobs of this crew act there with your rights until the server ends the sign-in."
         )
     if asked.terms.mode == "ask":
-        lines.append(_similar(asked, requester))
+        lines.append(_describe_similar(asked, requester))
     if any(is_spelt_out(one.arguments) or spelt(one.leaves) != one.leaves for one in asked.calls):
         lines.append(SPELT_OUT)
     if asked.terms.quorum > 1:
-        lines.append(_votes(question))
+        lines.append(_render_votes(question))
     if until is not None:
         lines.append(f"It expires {moment(until)}. Then it is not done, which does not count as a denial.")
     return lines
 
 
-def _similar(asked: Approval, requester: str) -> str:
+def _describe_similar(asked: Approval, requester: str) -> str:
     """Say what "Approve similar" covers."""
     scopes = dict.fromkeys(
         clean(one.tool, limit=100)
@@ -185,8 +185,8 @@ def _similar(asked: Approval, requester: str) -> str:
     )
 
 
-def _votes(question: Question) -> str:
-    needed, votes = _about(question).terms.quorum, question.votes
+def _render_votes(question: Question) -> str:
+    needed, votes = _require_approval(question).terms.quorum, question.votes
     words = f"{len(votes)} of {needed} have approved"
     told = (f"{_vote_emoji(vote.choice)} {mention(vote.user)} {moment(vote.at)}" for vote in votes)
     return f"{words}: {'; '.join(told)}" if votes else f"{words}: it takes {format_count(needed, 'person', 'people')}."
@@ -201,11 +201,11 @@ def _vote_emoji(choice: str) -> str:
 
 def approval_decided(title: str, answered: Answered) -> Outgoing:
     """Redraw an approval that ended: no buttons, and who decided what, when."""
-    asked, ruling = _about(answered.question), answered.ruling
+    asked, ruling = _require_approval(answered.question), answered.ruling
     if ruling is None:
         who = f"{mention(answered.user)} chose to decide on these one by one {moment(answered.at)}"
         return _render_closed_card(title, asked, f":arrow_down: {who}: see below.")
-    decided = _decision(answered.question, ruling)
+    decided = _render_ruling(answered.question, ruling)
     return _render_closed_card(title, _apply_edit(asked, ruling) if ruling.outcome == "edited" else asked, decided)
 
 
@@ -218,18 +218,18 @@ def _apply_edit(asked: Approval, ruling: Ruling) -> Approval:
 def approval_dropped(title: str, question: Question) -> Outgoing:
     """Redraw an approval that nobody decided before its request was stopped, or its part ended."""
     return _render_closed_card(
-        title, _about(question), "The work on this ended before anybody decided, so it was not done."
+        title, _require_approval(question), "The work on this ended before anybody decided, so it was not done."
     )
 
 
 def _render_closed_card(title: str, asked: Approval, decided: str) -> Outgoing:
     wanted = f"a sign-in to {clean(asked.target, limit=TARGET)}" if asked.kind == "sign_in" else "approval"
     head = f"*{clean(title, limit=150)}* asked for {wanted}"
-    body, _ = _body(asked, brief=True)
+    body, _ = _draw_call(asked, brief=True)
     return Outgoing(text=decided, blocks=(section(head), *body, context(decided)), priority="question")
 
 
-def _decision(question: Question, ruling: Ruling) -> str:
+def _render_ruling(question: Question, ruling: Ruling) -> str:
     who = " and ".join(mention(user) for user in dict.fromkeys(ruling.users))
     when = moment(ruling.at)
     if ruling.outcome == "expired":
@@ -238,10 +238,10 @@ def _decision(question: Question, ruling: Ruling) -> str:
         reason = f": “{clean(ruling.reason, limit=500)}”" if ruling.reason else ", without a reason"
         return f":no_entry: {who} denied this {when}{reason}"
     if ruling.outcome == "edited":
-        if _about(question).terms.quorum > 1 and len(ruling.users) == 1:
+        if _require_approval(question).terms.quorum > 1 and len(ruling.users) == 1:
             return f":pencil2: {who} changed the arguments to these {when}, so I ask again below."
         return f":pencil2: {who} changed the arguments to these and approved {when}"
-    if _about(question).kind == "sign_in":
+    if _require_approval(question).kind == "sign_in":
         return f":white_check_mark: {who} signed in {when}"
     alike = " and similar calls" if ruling.alike else ""
     return f":white_check_mark: {who} approved this{alike} {when}"

@@ -90,11 +90,15 @@ def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, target
         shown = _shorten_text(text, BRIEF if brief else WHOLE if fits else SHORT)
         cut = cut or shown != text
         channel = channel_of(text) if text == target else ""
-        elements += _to_channel(name, channel) if channel else _argument(name, shown)
+        elements += _channel_blocks(name, channel) if channel else _argument_blocks(name, shown)
     if len(texts) > MOST_SHOWN:
         more = _shorten_text(", ".join(map(label, list(texts)[MOST_SHOWN:])), SHORT)
-        elements.append(_line([_text(f"… and {len(texts) - MOST_SHOWN} more arguments: ", bold=True), _text(more)]))
-    elements = elements or [_line([_text("It takes no arguments.")])]
+        elements.append(
+            _section_element(
+                [_text_element(f"… and {len(texts) - MOST_SHOWN} more arguments: ", bold=True), _text_element(more)]
+            )
+        )
+    elements = elements or [_section_element([_text_element("It takes no arguments.")])]
     return [{"type": "rich_text", "elements": elements}], cut
 
 
@@ -106,11 +110,11 @@ def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
         pieces = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
         head_text = f"{label(name)} ({len(text):,} characters):" if len(pieces) > 1 else f"{label(name)}:"
         for place, piece in enumerate(pieces):
-            head = [_line([_text(head_text, bold=True)])] if place == 0 else []
+            head = [_section_element([_text_element(head_text, bold=True)])] if place == 0 else []
             blocks.append({"type": "rich_text", "elements": [*head, _preformat_text(piece)]})
     if len(blocks) > MOST_CHUNKS:
         left = f"… and {len(blocks) - MOST_CHUNKS} more pieces of {CHUNK:,} characters, which no window of Slack holds."
-        return [*blocks[:MOST_CHUNKS], {"type": "rich_text", "elements": [_line([_text(left)])]}]
+        return [*blocks[:MOST_CHUNKS], {"type": "rich_text", "elements": [_section_element([_text_element(left)])]}]
     return blocks
 
 
@@ -123,22 +127,24 @@ def quote_text(text: str, *, brief: bool = False) -> tuple[Block, bool]:
 
 def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
     """Make a line that names people and groups by their Slack ids, and `admins` in words."""
-    parts: list[Block] = [_text(before)]
+    parts: list[Block] = [_text_element(before)]
     for place, one in enumerate(whom):
         if place:
-            parts.append(_text(" or " if place == len(whom) - 1 else ", "))
+            parts.append(_text_element(" or " if place == len(whom) - 1 else ", "))
         parts.append(element(one))
-    return {"type": "rich_text", "elements": [_line([*parts, *([_text(after)] if after else [])])]}
+    return {"type": "rich_text", "elements": [_section_element([*parts, *([_text_element(after)] if after else [])])]}
 
 
-def _to_channel(name: str, channel: str) -> list[Block]:
-    return [_line([_text(f"{label(name)}: ", bold=True), {"type": "channel", "channel_id": channel}])]
+def _channel_blocks(name: str, channel: str) -> list[Block]:
+    return [
+        _section_element([_text_element(f"{label(name)}: ", bold=True), {"type": "channel", "channel_id": channel}])
+    ]
 
 
-def _argument(name: str, text: str) -> list[Block]:
+def _argument_blocks(name: str, text: str) -> list[Block]:
     if len(text) <= _INLINE and "\n" not in text:
-        return [_line([_text(f"{label(name)}: ", bold=True), _text(text)])]
-    return [_line([_text(f"{label(name)}:", bold=True)]), _preformat_text(text)]
+        return [_section_element([_text_element(f"{label(name)}: ", bold=True), _text_element(text)])]
+    return [_section_element([_text_element(f"{label(name)}:", bold=True)]), _preformat_text(text)]
 
 
 def _shorten_text(text: str, room: tuple[int, int]) -> str:
@@ -151,14 +157,14 @@ def _shorten_text(text: str, room: tuple[int, int]) -> str:
 
 
 def _preformat_text(text: str) -> Block:
-    return {"type": "rich_text_preformatted", "elements": [_text(text or "(empty)")]}
+    return {"type": "rich_text_preformatted", "elements": [_text_element(text or "(empty)")]}
 
 
-def _line(parts: list[Block]) -> Block:
+def _section_element(parts: list[Block]) -> Block:
     return {"type": "rich_text_section", "elements": parts}
 
 
-def _text(text: str, *, bold: bool = False) -> Block:
+def _text_element(text: str, *, bold: bool = False) -> Block:
     return {"type": "text", "text": text, **({"style": {"bold": True}} if bold else {})}
 
 
@@ -174,7 +180,9 @@ def fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Bloc
     required = set(schema.get("required") or ())
     names = [*arguments, *(name for name in known if name not in arguments)]
     return [
-        _field(name, arguments.get(name), known.get(name) or {}, given=name in arguments, required=name in required)
+        _field_block(
+            name, arguments.get(name), known.get(name) or {}, given=name in arguments, required=name in required
+        )
         for name in names
         if is_editable(arguments.get(name))
     ]
@@ -182,7 +190,7 @@ def fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Bloc
 
 def is_editable(value: Any) -> bool:
     """Return True if a value fits into a field."""
-    return len(_initial(value)) <= EDITABLE
+    return len(_initial_text(value)) <= EDITABLE
 
 
 def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,24 +205,24 @@ def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema:
     read: dict[str, Any] = dict(arguments)
     for name, given in values.items():
         about, value = known.get(name) or {}, arguments.get(name)
-        kind = _kind(about, value)
-        if given == _in_field(value, kind):
+        kind = _input_kind(about, value)
+        if given == _field_text(value, kind):
             continue
         if given == "" and name not in required and kind != "string":
             read.pop(name, None)
         else:
-            read[name] = _value(name, str(given), kind)
+            read[name] = _parse_field(name, str(given), kind)
     return read
 
 
-def _in_field(value: Any, kind: str) -> str:
+def _field_text(value: Any, kind: str) -> str:
     """Write a value as its field has it before anybody changes it."""
     if kind == "lines":
         return "\n".join(map(spelt, value or ()))
-    return "" if value is None else _initial(value)
+    return "" if value is None else _initial_text(value)
 
 
-def _value(name: str, text: str, kind: str) -> Any:
+def _parse_field(name: str, text: str, kind: str) -> Any:
     try:
         if kind == "integer":
             return int(text.strip().replace(",", ""))
@@ -228,8 +236,8 @@ def _value(name: str, text: str, kind: str) -> Any:
         raise ValueError(name, f"This takes {wanted}.") from None
 
 
-def _field(name: str, value: Any, about: Mapping[str, Any], *, given: bool, required: bool) -> Block:
-    kind = _kind(about, value)
+def _field_block(name: str, value: Any, about: Mapping[str, Any], *, given: bool, required: bool) -> Block:
+    kind = _input_kind(about, value)
     element: Block = {"action_id": name[:255]}
     if kind == "boolean":
         options = [{"text": {"type": "plain_text", "text": word}, "value": word} for word in ("true", "false")]
@@ -237,7 +245,7 @@ def _field(name: str, value: Any, about: Mapping[str, Any], *, given: bool, requ
         if isinstance(value, bool):
             element["initial_option"] = options[0 if value else 1]
     else:
-        text = _in_field(value, kind)
+        text = _field_text(value, kind)
         element |= {"type": "plain_text_input", "max_length": EDITABLE}
         element |= {"multiline": True} if kind in {"string", "lines", "json"} else {}
         element |= {"initial_value": text} if text else {}
@@ -253,11 +261,11 @@ def _field(name: str, value: Any, about: Mapping[str, Any], *, given: bool, requ
 _HINTS = {"json": "JSON", "lines": "One a line"}
 
 
-def _initial(value: Any) -> str:
+def _initial_text(value: Any) -> str:
     return "" if value is None else spelt(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _kind(about: Mapping[str, Any], value: Any) -> str:
+def _input_kind(about: Mapping[str, Any], value: Any) -> str:
     """Say how a value is put in: as a string, integer, number, boolean, as lines of a list, or as JSON."""
     if _takes_lines(about) and (value is None or _is_lines(value)):
         return "lines"

@@ -40,7 +40,7 @@ def changes_line(ask: Ask) -> str:
     return plain("Plan changed: " + "; ".join(changed), MAX_LINE) if changed else ""
 
 
-def _needless(ask: Ask) -> list[Work]:
+def _list_needless(ask: Ask) -> list[Work]:
     """List what a request that is over left out, as it had nothing to do. Its row would stay an open circle."""
     works = summary.rows(ask) if _is_over(ask) else ()
     return [work for work in works if work.dropped and not work.failures]
@@ -73,15 +73,15 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
     title = card_title(ask, now, quarantined=job.quarantine is not None)
     if ask.run.plan is None and ask.run.answer is not None:  # there was nothing to plan
         return Outgoing(text=clean(title), blocks=(context(clean(title)),), priority="card")
-    left = {work.subtask.id for work in _needless(ask)}
+    left = {work.subtask.id for work in _list_needless(ask)}
     works = [work for work in summary.rows(ask) if work.subtask.id not in left]
-    rows = [_row(ask, work, now) for work in works] if ask.run.plan else _rows_before_a_plan(ask)
+    rows = [_draw_row(ask, work, now) for work in works] if ask.run.plan else _rows_before_a_plan(ask)
     # What is asked for stands in the only row then, and above it in the request itself.
-    head = title if len(rows) > 1 else plain(_phase(ask, now, quarantined=job.quarantine is not None), 140)
+    head = title if len(rows) > 1 else plain(_describe_phase(ask, now, quarantined=job.quarantine is not None), 140)
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
         plan = {"type": "plan", "title": head, "tasks": _fold_rows(rows, shown)}
-        blocks = [plan, *try_line(ask), *_changes(ask), *_below(job, ask, stop=stop)]
+        blocks = [plan, *try_line(ask), *_change_blocks(ask), *_footer_blocks(job, ask, stop=stop)]
         if len(json.dumps(blocks, ensure_ascii=False).encode()) <= MAX_BYTES:
             break
     return Outgoing(text=clean(title), blocks=tuple(blocks), priority="card")
@@ -91,11 +91,11 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     """Say what the request is at, in one line of plain text. `quarantined`: its job is."""
     plan = ask.run.plan or (ask.before.run.plan if ask.before is not None else None)
     goal = plan.goal if plan else "" if ask.withdrawn else ask.text
-    phase = _phase(ask, now, quarantined=quarantined)
+    phase = _describe_phase(ask, now, quarantined=quarantined)
     return plain(f"{phase}: {goal}" if goal.strip() else phase, 140)
 
 
-def _phase(ask: Ask, now: float, *, quarantined: bool) -> str:
+def _describe_phase(ask: Ask, now: float, *, quarantined: bool) -> str:
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…" if ask.before is None else "Taking it up again…"
     if _is_over(ask):
@@ -111,7 +111,7 @@ def _phase(ask: Ask, now: float, *, quarantined: bool) -> str:
     elif current_trigger(ask) is not None:
         phase = "Taking a second look at the plan"
     elif ask.run.plan is not None:
-        phase = _progress(ask)
+        phase = _describe_progress(ask)
     elif not ask.gathered and ask.request.look_back == "thread":
         phase = "Reading the thread"
     elif not ask.gathered and ask.request.look_back != "files":  # which may turn out to be none
@@ -129,12 +129,12 @@ def _describe_end(ask: Ask) -> str:
     return f"{done} in part in" if gaps(ask, ask.run) else f"{done} in"
 
 
-def _progress(ask: Ask) -> str:
+def _describe_progress(ask: Ask) -> str:
     """Say how much of the plan is done by now."""
     works = [work for work in ask.inside("") if not work.dropped]
     if len(works) == 1:  # a crew may have all of it
         works = [work for work in ask.inside(works[0].subtask.id) if not work.dropped] or works
-    done = sum(_status(ask, work) == "complete" for work in works)
+    done = sum(_row_status(ask, work) == "complete" for work in works)
     phase = f"Working, {done} of {len(works)} done" if len(works) > 1 else "Working"
     return f"{phase}, plan changed" if any(work.changed for work in ask.work.values()) else phase
 
@@ -148,7 +148,7 @@ def _rows_before_a_plan(ask: Ask) -> list[Block]:
     details = "the first plan had faults" if ask.run.rejections else ""
     whom = None if over else summary.waited_for(ask)
     title = "Make a plan" if ask.before is None else "Take it up again"
-    rows.append(_task("plan", title, status, details, whom))
+    rows.append(_task_block("plan", title, status, details, whom))
     return rows
 
 
@@ -161,7 +161,7 @@ def _file_rows(ask: Ask) -> Iterable[Block]:
     if ask.gathered:
         status = "error" if faults else "complete"
     files = "the attached file" if count == 1 else f"{count} attached files"
-    yield _task("files", f"Fetch {files}", status, " ".join(faults))
+    yield _task_block("files", f"Fetch {files}", status, " ".join(faults))
 
 
 def _thread_rows(ask: Ask) -> Iterable[Block]:
@@ -170,20 +170,20 @@ def _thread_rows(ask: Ask) -> Iterable[Block]:
     channels = [one.name for one in ask.materials if one.of_channel]
     title = f"Read {clean(', '.join(channels))}" if channels else "Read the thread"
     if not ask.gathered and ask.request.look_back == "thread":
-        yield _task("thread", "Read the thread", "pending" if _is_over(ask) else "in_progress", "")
+        yield _task_block("thread", "Read the thread", "pending" if _is_over(ask) else "in_progress", "")
     elif words or faults:
-        yield _task("thread", title, "error" if faults else "complete", words or " ".join(faults))
+        yield _task_block("thread", title, "error" if faults else "complete", words or " ".join(faults))
 
 
-def _row(ask: Ask, work: Work, now: float) -> Block:
-    details = " · ".join((*_details(ask, work, now), *row_words(work)))
+def _draw_row(ask: Ask, work: Work, now: float) -> Block:
+    details = " · ".join((*_iterate_details(ask, work, now), *row_words(work)))
     question = work.question if work.state == "input_required" and not _is_over(ask) else None
     if question is not None and question.approval is not None:
-        row = _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), "")
+        row = _task_block(work.subtask.id, summary.title_of(ask, work), _row_status(ask, work), "")
         return {**row, "details": _waits_for_approval(plain(details, 100), question)}
     asks = work.state == "input_required" and not _is_over(ask)
     whom = summary.waited_for(ask, work.subtask.id) if asks else None
-    return _task(work.subtask.id, summary.title_of(ask, work), _status(ask, work), details, whom)
+    return _task_block(work.subtask.id, summary.title_of(ask, work), _row_status(ask, work), details, whom)
 
 
 def _waits_for_approval(details: str, question: Question) -> Block:
@@ -198,7 +198,7 @@ def _name_approval(approval: Approval) -> str:
     return "a sign-in" if approval.kind == "sign_in" else "approval"
 
 
-def _status(ask: Ask, work: Work) -> RowStatus:
+def _row_status(ask: Ask, work: Work) -> RowStatus:
     if work.state == "complete":
         return "complete" if not missing_from(ask, work) else "pending" if has_content(work) else "error"
     if work.state in {"error", "skipped"}:
@@ -227,18 +227,18 @@ def _is_over(ask: Ask) -> bool:
     return ask.run.failure is not None or ask.run.answer is not None
 
 
-def _details(ask: Ask, work: Work, now: float) -> Iterable[str]:
+def _iterate_details(ask: Ask, work: Work, now: float) -> Iterable[str]:
     yield who(ask, work)
     if parts := summary.parts_words(ask, work):
         yield parts
     open_ended = not _is_over(ask)
     if work.state == "in_progress" and open_ended:
-        yield from _under_way(work)
+        yield from _describe_attempt(work)
         yield from [words] if (words := at_least(now - (work.started or now))) else []
     elif work.state == "input_required" and open_ended:
         return  # the row says whom it waits for
     elif work.state == "pending" and open_ended:
-        yield from _waits(ask, work)
+        yield from _describe_waits(ask, work)
     elif work.state == "complete":
         yield from ["kept"] if work.kept else [seconds(work.duration)]
         if missing := missing_from(ask, work):
@@ -257,7 +257,7 @@ def who(ask: Ask, work: Work) -> str:
     return f"{work.specialist} (made for this job)" if made else work.specialist
 
 
-def _waits(ask: Ask, work: Work) -> Iterable[str]:
+def _describe_waits(ask: Ask, work: Work) -> Iterable[str]:
     waits = [ask.work[name].subtask.title for name in work.subtask.after if ask.work[name].state not in SETTLED]
     if holds(ask, work):
         yield f"waits for {LOOKING}"
@@ -266,15 +266,15 @@ def _waits(ask: Ask, work: Work) -> Iterable[str]:
     elif work.refining:
         yield "its brief is being rewritten"
     elif work.wanting is not None or work.failures:
-        yield _again(work)
+        yield _describe_retry(work)
 
 
-def _under_way(work: Work) -> Iterable[str]:
+def _describe_attempt(work: Work) -> Iterable[str]:
     if work.attempt > 1:
-        yield _again(work)
+        yield _describe_retry(work)
 
 
-def _again(work: Work) -> str:
+def _describe_retry(work: Work) -> str:
     """Say why the subtask is tried again."""
     if work.wanting is not None:
         return f"fixing it, round {work.rounds + 1} of {MAX_ROUNDS}"
@@ -282,7 +282,9 @@ def _again(work: Work) -> str:
     return f"attempt {max(work.attempt, len(work.failures) + 1)}" + (f", {words}" if words else "")
 
 
-def _task(task_id: str, title: str, status: RowStatus, details: str, whom: tuple[str, ...] | None = None) -> Block:
+def _task_block(
+    task_id: str, title: str, status: RowStatus, details: str, whom: tuple[str, ...] | None = None
+) -> Block:
     """Make one row. `whom` are those that it waits for, see `waits_for`; None: nobody."""
     row: Block = {"type": "task_card", "task_id": plain(task_id, 100), "title": plain(title, 100), "status": status}
     words = plain(details, 140)
@@ -302,16 +304,16 @@ def _fold_rows(rows: list[Block], shown: int) -> list[Block]:
     counts = {"complete": "done", "pending": "not done", "in_progress": "under way", "error": "failed"}
     told = ", ".join(f"{rest.count(status)} {word}" for status, word in counts.items() if status in rest)
     status: RowStatus = "complete" if set(rest) == {"complete"} else "pending"
-    return [*(rows[index] for index in kept), _task("folded", f"And {len(rest)} more: {told}", status, "")]
+    return [*(rows[index] for index in kept), _task_block("folded", f"And {len(rest)} more: {told}", status, "")]
 
 
-def _changes(ask: Ask) -> list[Block]:
-    left = [f"{plain(summary.title_of(ask, one), 60)} ({one.reason})" for one in _needless(ask) if not one.changed]
+def _change_blocks(ask: Ask) -> list[Block]:
+    left = [f"{plain(summary.title_of(ask, one), 60)} ({one.reason})" for one in _list_needless(ask) if not one.changed]
     needless = plain("Not needed: " + "; ".join(left), MAX_LINE) if left else ""
     return [context(clean(line)) for line in (changes_line(ask), needless) if line]
 
 
-def _below(job: Job, ask: Ask, *, stop: bool) -> list[Block]:
+def _footer_blocks(job: Job, ask: Ask, *, stop: bool) -> list[Block]:
     if ask.cancelled_by:
         deleted = "Withdrawn: the request was deleted"
         return [context(deleted if ask.withdrawn else f"Stopped by {mention(ask.cancelled_by)}")]

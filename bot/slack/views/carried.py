@@ -21,18 +21,18 @@ class AboutRequest:
 
 def carry(value: object) -> str:
     """Write a dataclass or a model, for a button's value or a window's metadata."""
-    return _adapter(type(value)).dump_json(value, exclude_defaults=True).decode()
+    return _find_adapter(type(value)).dump_json(value, exclude_defaults=True).decode()
 
 
 def read_carried(text: str, kind: type[V]) -> V | None:
     """Read what `carry` wrote of an object of that class; None if it is none of ours."""
     try:
-        return cast("V", _adapter(kind).validate_json(text, strict=True))
+        return cast("V", _find_adapter(kind).validate_json(text, strict=True))
     except ValidationError:
         return None
 
 
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+def _find_adapter(kind: type[Any]) -> TypeAdapter[Any]:
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     return _ADAPTERS[kind]

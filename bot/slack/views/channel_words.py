@@ -80,7 +80,7 @@ def line(name: str, access: Access, handles: Mapping[str, str]) -> str:
     value = getattr(access, name)
     said = short(name, access)
     if isinstance(value, tuple) and value:
-        said = ", ".join(_entity(one, handles) for one in value)
+        said = ", ".join(_mention_entity(one, handles) for one in value)
     return f"• *{LABELS[name]}:* {said if value and isinstance(value, tuple) else clean(said)} ({origin(access, name)})"
 
 
@@ -138,7 +138,7 @@ def terms_words(here: ChannelTerms) -> str:
     return f"the channel asks for {words}" if words else ""
 
 
-def _entity(one: str, handles: Mapping[str, str]) -> str:
+def _mention_entity(one: str, handles: Mapping[str, str]) -> str:
     if PERSON.fullmatch(one):
         return mention(one)
     handle = handles.get(one, "")

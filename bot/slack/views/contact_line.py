@@ -11,7 +11,7 @@ from handoff.state.job_state import Ask
 
 def after_failure(ask: Ask) -> str:
     """Say who can go on where a request failed; a person or user group hears of it. Empty: the crew names nobody."""
-    contact = _contact(ask)
+    contact = _other_contact(ask)
     if not contact:
         return ""
     kind = kind_of(contact)
@@ -19,26 +19,26 @@ def after_failure(ask: Ask) -> str:
         return f"{mention(contact)} can take it from here."
     if kind == "channel":
         return f"Somebody in <#{contact}> can take it from here."
-    return f"Somebody at {mention(contact) if kind == 'group' else _as_it_is(contact)} can take it from here."
+    return f"Somebody at {mention(contact) if kind == 'group' else _clean_contact(contact)} can take it from here."
 
 
 def for_the_rest(ask: Ask) -> str:
     """Say whom to turn to for what an answer lacks, if whole parts of the request fell through. Nobody is notified."""
-    contact = _contact(ask)
+    contact = _other_contact(ask)
     plan = ask.run.plan
     if not contact or plan is None or not (plan.missing or missing(ask, ask.run)):
         return ""
     name = ask.setting.contact_name if ask.setting is not None else ""
-    who = f"<#{contact}>" if kind_of(contact) == "channel" else _as_it_is(name or contact)
+    who = f"<#{contact}>" if kind_of(contact) == "channel" else _clean_contact(name or contact)
     return phrase("contact", ask.text, who=who)
 
 
-def _as_it_is(words: str) -> str:
+def _clean_contact(words: str) -> str:
     """Clean words of the crew's file, in which an address is a link."""
     return clean(words, known=(words,))
 
 
-def _contact(ask: Ask) -> str:
+def _other_contact(ask: Ask) -> str:
     """Return whom the crew names; nobody if that is who asked."""
     contact = ask.setting.contact if ask.setting is not None else ""
     return "" if contact == ask.request.user else contact

@@ -35,8 +35,14 @@ def render_failure(job: Job, ask: Ask) -> Outgoing:
         lines.append(clean(ask.run.failure.advice, limit=900))
     if who := after_failure(ask):
         lines.append(f"*Who can help:* {who}")
-    progress = _progress(ask) if len(parts) > 1 else []
-    blocks = [section("\n".join(lines)), *_out_of_reach(ask), *progress, *_unknown(ask), _took(job, ask)]
+    progress = _progress_blocks(ask) if len(parts) > 1 else []
+    blocks = [
+        section("\n".join(lines)),
+        *_out_of_reach(ask),
+        *progress,
+        *_name_unknown_writes(ask),
+        _duration_block(job, ask),
+    ]
     blocks += try_again(job, ask)
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
 
@@ -53,14 +59,14 @@ def render_cancellation(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
         asked = clean(" ".join(ask.text.split())[:_QUOTED])
         what = f"your request “{asked}”" if alone else f"a request of {who}"
         stopped = f":octagonal_sign: *Withdrawn*: {what} was deleted, so I stopped the work on it."
-    blocks = [section(stopped), *_progress(ask), *_unknown(ask)]
+    blocks = [section(stopped), *_progress_blocks(ask), *_name_unknown_writes(ask)]
     if not ask.work:
         blocks.append(section("No plan was made yet, so no work was done."))
     elif all(work.state in SETTLED for work in at_hand(ask)):
         blocks.append(section("All parts had ended; the answer was being written."))
     text = "Withdrawn: the request was deleted." if ask.withdrawn else f"Stopped by {who}."
     buttons = [] if alone else try_again(job, ask)
-    return Outgoing(text=text, blocks=(*blocks, _took(job, ask), *buttons))
+    return Outgoing(text=text, blocks=(*blocks, _duration_block(job, ask), *buttons))
 
 
 def render_refusal(reason: str) -> Outgoing:
@@ -110,7 +116,7 @@ def render_quarantine(job: str, step: str, reason: str, *, user: str, readable: 
     return Outgoing(text=f"I have set this job aside. {step}: {reason}", blocks=(section(text), context(f"job {job}")))
 
 
-def _progress(ask: Ask) -> list[Block]:
+def _progress_blocks(ask: Ask) -> list[Block]:
     works = [work for work in at_hand(ask) if not work.dropped and not work.handed_over]
     groups = [
         ("Done", [work for work in works if work.state == "complete" and not missing_from(ask, work)]),
@@ -120,7 +126,7 @@ def _progress(ask: Ask) -> list[Block]:
         ("Failed", [work for work in works if work.state == "error"]),
         ("Left", [work for work in works if work.state in {"pending", "skipped"}]),
     ]
-    lines = [f"*{name}:* {_titles(ask, group)}" for name, group in groups if group]
+    lines = [f"*{name}:* {_join_titles(ask, group)}" for name, group in groups if group]
     return [section("\n".join(lines))] if lines else []
 
 
@@ -133,7 +139,7 @@ def _out_of_reach(ask: Ask) -> list[Block]:
     return [section("*Missing from the start:*\n" + "\n".join(lines))] if lines else []
 
 
-def _unknown(ask: Ask) -> list[Block]:
+def _name_unknown_writes(ask: Ask) -> list[Block]:
     """Name what was begun and may or may not have been carried out: people must look for themselves."""
     if not ask.unknown:
         return []
@@ -144,11 +150,11 @@ def _unknown(ask: Ask) -> list[Block]:
     ]
 
 
-def _titles(ask: Ask, works: Sequence[Work]) -> str:
+def _join_titles(ask: Ask, works: Sequence[Work]) -> str:
     named = ", ".join(clean(title_of(ask, work), limit=50 + 30 * bool(work.within)) for work in works[:_LISTED])
     return f"{named} and {len(works) - _LISTED} more" if len(works) > _LISTED else named
 
 
-def _took(job: Job, ask: Ask) -> Block:
+def _duration_block(job: Job, ask: Ask) -> Block:
     took = seconds((ask.ended or ask.run.written or ask.request.at) - ask.request.at)
     return context(f"{took} · job {job.id}")

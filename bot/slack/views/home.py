@@ -58,24 +58,24 @@ def help_text(
         "*Ask:* mention me in a channel, or write to me directly. Say what you need, attach files if it is about them. "
         "`/leadhand` and a request does the same: I post it here for you, and the answer comes in its thread. "
         "I plan the work, give each part to a specialist, and post one answer in the thread.\n"
-        f"{_examples(examples)}"
+        f"{_render_examples(examples)}"
         "*In the thread:* answer my questions with a button or a reply. Mention me again to ask for more. "
         f"Press *Stop* to stop. A mention with one of these words alone is a command: {known}.\n"
-        f"{_crews(crews)}"
+        f"{_render_crew_choice(crews)}"
         "*Commands:* one of these words, with a job or at most two words behind it. A sentence that only begins like "
         "one is a request. A mistyped one starts nothing: I ask what you meant. Slack takes none in threads.\n"
         + "\n".join(f"• {usage}" for usage in usages)
     )
 
 
-def _examples(examples: Sequence[str]) -> str:
+def _render_examples(examples: Sequence[str]) -> str:
     """Give requests that can be made here, word for word; one that names a file says that it has to be attached."""
     if not examples:
         return ""
-    return "*For example, here:*\n" + "\n".join(f"• {_example(one)}" for one in examples) + "\n"
+    return "*For example, here:*\n" + "\n".join(f"• {_render_example(one)}" for one in examples) + "\n"
 
 
-def _example(text: str) -> str:
+def _render_example(text: str) -> str:
     words = plain(text, 200)
     with_file = _FILE.fullmatch(words)
     if with_file is None:
@@ -83,7 +83,7 @@ def _example(text: str) -> str:
     return f"“{clean(with_file[1])}” with a file such as `{clean(with_file[2])}`"
 
 
-def _crews(crews: Mapping[str, str]) -> str:
+def _render_crew_choice(crews: Mapping[str, str]) -> str:
     """Say which crews there are, and how to choose one; nothing where there is no choice."""
     if not crews:
         return ""
@@ -116,23 +116,23 @@ def home_view(parts: Sequence[tuple[str, HomePart | str | None]]) -> Block:
 
     Where it has more blocks than Slack takes, the last rows of the longest sections are left out.
     """
-    shown = [(name, part) for name, part in parts if part is not None and (isinstance(part, str) or _says(part))]
+    shown = [(name, part) for name, part in parts if part is not None and (isinstance(part, str) or _has_content(part))]
     rows = [[] if isinstance(part, str) else list(part.page.rows) for _, part in shown]
     while True:
         blocks = [section(WELCOME)]
         for (name, part), kept in zip(shown, rows, strict=True):
-            blocks += _part(name, part, kept)
+            blocks += _part_blocks(name, part, kept)
         longest = max(rows, key=lambda kept: sum(map(len, kept)), default=[])
         if len(blocks) <= MOST_BLOCKS or not longest:
             return {"type": "home", "blocks": blocks[:MOST_BLOCKS]}
         longest.pop()
 
 
-def _says(part: HomePart) -> bool:
+def _has_content(part: HomePart) -> bool:
     return bool(part.page.rows or part.none)
 
 
-def _part(name: str, part: HomePart | str, kept: Sequence[Row]) -> list[Block]:
+def _part_blocks(name: str, part: HomePart | str, kept: Sequence[Row]) -> list[Block]:
     if isinstance(part, str):
         return [{"type": "divider"}, context(part)]
     rows = [block for row in kept for block in row] or [context(part.none)]

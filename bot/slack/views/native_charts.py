@@ -32,27 +32,27 @@ def chart_blocks(artifact: Artifact) -> list[Block]:
     shape = artifact.chart
     if shape is None or artifact.publish_as != "file":
         return []
-    names = _labels(shape.categories, MOST_SEGMENTS if shape.kind == "pie" else MOST_CATEGORIES)
-    series = _labels([one.name for one in shape.series], MOST_SERIES)
+    names = _find_labels(shape.categories, MOST_SEGMENTS if shape.kind == "pie" else MOST_CATEGORIES)
+    series = _find_labels([one.name for one in shape.series], MOST_SERIES)
     if not names or not series or any(len(one.values) != len(names) for one in shape.series):
         return []
     if shape.kind == "pie" and (len(series) > 1 or min(shape.series[0].values) <= 0):
         return []
     title = plain(shape.title, TITLE) or "Chart"
-    chart = _pie(names, shape.series[0]) if shape.kind == "pie" else _plot(shape, names, series)
+    chart = _make_pie(names, shape.series[0]) if shape.kind == "pie" else _plot(shape, names, series)
     notes = " · ".join(clean(note, limit=200) for note in shape.notes)
     block: Block = {"type": "data_visualization", "title": title, "chart": chart}
     return [block, context(notes)] if notes else [block]
 
 
-def _labels(texts: Sequence[str], most: int) -> list[str]:
+def _find_labels(texts: Sequence[str], most: int) -> list[str]:
     """Return labels as Slack takes them; none if they are too many, too long, empty or not told apart."""
     labels = [plain(text) for text in texts]
     fits = len(labels) <= most and all(0 < len(label) <= LABEL for label in labels)
     return labels if fits and len(set(labels)) == len(labels) else []
 
 
-def _pie(names: Sequence[str], series: ChartSeries) -> Block:
+def _make_pie(names: Sequence[str], series: ChartSeries) -> Block:
     pairs = zip(names, series.values, strict=True)
     return {"type": "pie", "segments": [{"label": name, "value": value} for name, value in pairs]}
 

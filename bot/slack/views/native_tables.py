@@ -29,7 +29,7 @@ _HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t]*#*")
 def with_native_table(block: Block) -> list[Block]:
     """Return the blocks of a `markdown` block whose first long table is a block of its own, where that fits."""
     lines = str(block.get("text", "")).split("\n")
-    for first, last in _tables(lines):
+    for first, last in _find_tables(lines):
         drawn = _data_table(lines, first, last)
         if drawn is not None:
             over = "\n".join(lines[:first]).rstrip()
@@ -41,7 +41,7 @@ def with_native_table(block: Block) -> list[Block]:
     return [block]
 
 
-def _tables(lines: Sequence[str]) -> list[tuple[int, int]]:
+def _find_tables(lines: Sequence[str]) -> list[tuple[int, int]]:
     """Find tables: the lines of the heading and after the last row. Code is left alone."""
     found, fenced, at = [], False, 0
     while at < len(lines):
@@ -58,31 +58,31 @@ def _tables(lines: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _data_table(lines: Sequence[str], first: int, last: int) -> Block | None:
-    heading, rows = _cells(lines[first]), [_cells(line) for line in lines[first + 2 : last]]
+    heading, rows = _split_cells(lines[first]), [_split_cells(line) for line in lines[first + 2 : last]]
     if not LEAST_ROWS <= len(rows) <= MOST_ROWS or not 1 < len(heading) <= MOST_COLUMNS:
         return None
     cells = [cell for row in (heading, *rows) for cell in row]
     if any(len(row) != len(heading) for row in rows) or any(_DRESSED.search(cell) for cell in cells):
         return None
     numeric = [all(not row[at] or _NUMBER.fullmatch(row[at]) for row in rows) for at in range(len(heading))]
-    drawn = [[_cell(cell, number=False) for cell in heading]]
-    drawn += [[_cell(cell, number=number) for cell, number in zip(row, numeric, strict=True)] for row in rows]
-    return {"type": "data_table", "caption": _caption(lines[:first]), "rows": drawn, "page_size": PAGE}
+    drawn = [[_cell_block(cell, number=False) for cell in heading]]
+    drawn += [[_cell_block(cell, number=number) for cell, number in zip(row, numeric, strict=True)] for row in rows]
+    return {"type": "data_table", "caption": _find_caption(lines[:first]), "rows": drawn, "page_size": PAGE}
 
 
-def _cells(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     bare = line.strip().removeprefix("|")
     bare = bare[:-1] if bare.endswith("|") and not bare.endswith("\\|") else bare
     return [cell.strip().replace("\\|", "|") for cell in _CELL.split(bare)]
 
 
-def _cell(text: str, *, number: bool) -> Block:
+def _cell_block(text: str, *, number: bool) -> Block:
     if number and text:
         return {"type": "raw_number", "value": float(text.replace(",", "").replace("\u2212", "-")), "text": text}
     return {"type": "raw_text", "text": plain(unescape(text), CELL) or "\u2013"}
 
 
-def _caption(above: Sequence[str]) -> str:
+def _find_caption(above: Sequence[str]) -> str:
     """Return the last heading above a table."""
     titles = [found[1] for line in above if (found := _HEADING.fullmatch(line.strip()))]
     return _DRESSED.sub("", titles[-1])[:100].strip() or CAPTION if titles else CAPTION

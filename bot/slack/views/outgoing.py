@@ -34,7 +34,7 @@ class Outgoing:
 
 def section(mrkdwn: str) -> Block:
     """Make a paragraph of text that is already cleaned."""
-    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(mrkdwn, SECTION_LIMIT)}}
+    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut_text(mrkdwn, SECTION_LIMIT)}}
 
 
 def sections(lines: Iterable[str]) -> list[Block]:
@@ -52,7 +52,7 @@ def context(*lines: str) -> Block:
     """Make small print of cleaned lines, one below the other."""
     return {
         "type": "context",
-        "elements": [{"type": "mrkdwn", "text": _cut(line, CONTEXT_LIMIT)} for line in lines[:10]],
+        "elements": [{"type": "mrkdwn", "text": _cut_text(line, CONTEXT_LIMIT)} for line in lines[:10]],
     }
 
 
@@ -112,7 +112,7 @@ def moment(at: float) -> str:
     return f"<!date^{int(at)}^{{date_short_pretty}} at {{time}}|{fallback}>"
 
 
-def _cut(text: str, limit: int) -> str:
+def _cut_text(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     kept = text[: limit - 1]

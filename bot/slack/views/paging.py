@@ -61,12 +61,14 @@ def page_buttons(page: Page[T], word: str, rest: str = "") -> list[Block]:
     if page.pages == 1:
         return []
     ways = (("Newer", "back", page.number - 1), ("Older", "on", page.number + 1))
-    row = [button(label, f"{TURN}_{way}", _value(word, rest, to)) for label, way, to in ways if 1 <= to <= page.pages]
+    row = [
+        button(label, f"{TURN}_{way}", _carry_page(word, rest, to)) for label, way, to in ways if 1 <= to <= page.pages
+    ]
     first = (page.number - 1) * ROWS + 1
     return [actions(row), context(f"{first} to {min(first + ROWS - 1, page.total)} of {page.total}")]
 
 
-def _value(word: str, rest: str, page: int) -> str:
+def _carry_page(word: str, rest: str, page: int) -> str:
     value = carry(Turned(word, rest[:MOST_WORDS], page))
     return value if len(value) <= BUTTON_VALUE_LIMIT else carry(Turned(word, "", page))
 

@@ -51,7 +51,7 @@ def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
     who = whom_words(asked.whom)
     head = mention_answerers(asked.whom)
     if asked.doubt is not None:
-        return _doubt(job, ask, subtask, asked.doubt)
+        return _render_doubt(job, ask, subtask, asked.doubt)
     places = [place for place, option in enumerate(asked.options) if option.strip()][:MAX_BUTTONS]
     options = [asked.options[place].strip() for place in places]
     known = known_addresses(job, ask)
@@ -68,17 +68,17 @@ def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
         blocks.append(
             actions(
                 [
-                    button(label, f"{ANSWER}{index}", _value(job, ask, subtask, place))
+                    button(label, f"{ANSWER}{index}", _option_value(job, ask, subtask, place))
                     for index, (label, place) in enumerate(zip(labels, places, strict=True))
                 ]
             )
         )
-    blocks.append(context(_how_to_answer(asked, who)))
+    blocks.append(context(_explain_answering(asked, who)))
     text = f"{head} {clean(asked.message, limit=1000)}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
-def _how_to_answer(asked: Question, who: str) -> str:
+def _explain_answering(asked: Question, who: str) -> str:
     if asked.second_try:
         kept = f" Unless you choose “{DO_AGAIN}”, none of it is done again." if asked.done else ""
         return f"Waits for {who}: choose one.{kept}"
@@ -98,22 +98,22 @@ def reminder(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing:
     asked = ask.open_questions[subtask]
     to = asked.reminders[number - 1].to
     message = clean(asked.message, known=known_addresses(job, ask), limit=300)
-    late = [one for one in to if one not in _first_asked(asked)]
+    late = [one for one in to if one not in _first_addressees(asked)]
     may = " You may answer it, too." if late and not asked.only else ""
     closes = expires(asked)
-    until = f" It is closed {moment(closes)}; {_then(asked)}" if closes is not None else ""
+    until = f" It is closed {moment(closes)}; {_describe_default(asked)}" if closes is not None else ""
     what = "an approval still waits for a decision" if asked.approval else "a question still waits for an answer"
     who = whom_words(to)
     text = f"{who[0].upper()}{who[1:]}: {what}: {message}{may}{until}"
     return Outgoing(text=text, blocks=(section(text),), priority="question")
 
 
-def _first_asked(asked: Question) -> set[str]:
+def _first_addressees(asked: Question) -> set[str]:
     """Return who was asked before there was a reminder to anybody else."""
     return set(asked.reminders[0].to if asked.reminders else asked.whom)
 
 
-def _then(asked: Question) -> str:
+def _describe_default(asked: Question) -> str:
     if asked.approval is not None:
         return "then it is not done."
     if asked.assumption:
@@ -126,7 +126,7 @@ def asker(ask: Ask, subtask: str) -> str:
     return title_of(ask, ask.work[subtask]) if subtask else PLANNING if ask.before is None else ordinal(ask)
 
 
-def _doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
+def _render_doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
     """Ask if something was carried out: what it is, why nobody knows, and what each answer does."""
     who, title = mention_answerers(ask.open_questions[subtask].whom), clean(asker(ask, subtask), limit=150)
     what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))
@@ -137,7 +137,7 @@ def _doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
         ),
         actions(
             [
-                button(option, f"{ANSWER}{index}", _value(job, ask, subtask, index))
+                button(option, f"{ANSWER}{index}", _option_value(job, ask, subtask, index))
                 for index, option in enumerate(OPTIONS)
             ]
         ),
@@ -146,7 +146,7 @@ def _doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
     return Outgoing(text=f"{who} Please check: was this carried out? {what}", blocks=tuple(blocks), priority="question")
 
 
-def _value(job: Job, ask: Ask, subtask: str, option: int) -> str:
+def _option_value(job: Job, ask: Ask, subtask: str, option: int) -> str:
     number = ask.open_questions[subtask].number
     return carry(Choice(job.id, ask.id, subtask, number, option))
 

@@ -29,7 +29,7 @@ def receipt(job: Job, one: Heard, *, by_rules: bool = False) -> Outgoing | None:
         ask = job.current
         return None if ask is None or one.question not in ask.open_questions else explain_question(ask, one.question)
     if one.outcome == "which":
-        return _which(job, one)
+        return _render_choice_of_question(job, one)
     words = {
         "applied": NOT_APPLIED if is_beyond_rules(one, by_rules=by_rules) else _describe_change(one),
         "dropped": "Got it. I'll go on without that message.",
@@ -42,7 +42,7 @@ def receipt(job: Job, one: Heard, *, by_rules: bool = False) -> Outgoing | None:
         "unclear": "I did nothing about your message: the model did not answer, so I don't know what it is for. If "
         "it is for me, say it again and mention me.",
     }.get(one.outcome)
-    return None if words is None else _line(words)
+    return None if words is None else _render_line(words)
 
 
 def is_beyond_rules(one: Heard, *, by_rules: bool) -> bool:
@@ -55,7 +55,7 @@ def asks(line: Outgoing) -> bool:
     return line.priority == "question"
 
 
-def _which(job: Job, one: Heard) -> Outgoing | None:
+def _render_choice_of_question(job: Job, one: Heard) -> Outgoing | None:
     """Ask which of several questions a message answers; None if they are closed by now."""
     ask = job.current
     asked = [(asker(ask, name), question) for name, question in hearing.asked_of(job, one)] if ask is not None else []
@@ -85,7 +85,7 @@ def explain_question(ask: Ask, subtask: str) -> Outgoing:
     """Put an open question again: why it is asked, the question, and the answers there are."""
     asked = ask.open_questions[subtask]
     if asked.approval is not None:
-        return _line(USE_THE_BUTTONS)
+        return _render_line(USE_THE_BUTTONS)
     who, title = mention_answerers(asked.whom), clean(asker(ask, subtask), limit=150)
     lines = [f"{who} I am asking because I cannot go on without it:"]
     if subtask:
@@ -104,5 +104,5 @@ def explain_question(ask: Ask, subtask: str) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text),), priority="question")
 
 
-def _line(words: str) -> Outgoing:
+def _render_line(words: str) -> Outgoing:
     return Outgoing(text=words, blocks=(section(words),))

@@ -90,14 +90,14 @@ def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> O
         step, reason = clean(job.quarantine.step, limit=200), clean(job.quarantine.reason, limit=500)
         blocks.append(section(f":warning: *Set aside* at: {step}\n{reason}"))
     ask = job.latest
-    blocks += sections(_subtasks(ask, now, reader))
+    blocks += sections(_subtask_lines(ask, now, reader))
     blocks += _render_budgets_left(left)
     if words := usage_words(ask.usage):
         blocks.append(context(" · ".join(words)))
     return Outgoing(text=clean(card_title(ask, now), limit=500), blocks=tuple(blocks))
 
 
-def _subtasks(ask: Ask, now: float, reader: str) -> Iterable[str]:
+def _subtask_lines(ask: Ask, now: float, reader: str) -> Iterable[str]:
     for work in rows(ask)[:MAX_ROWS]:
         why = f" · {clean(work.reason, limit=100)}" if work.reason else ""
         cost = f" · {words}" if work.estimate is not None and (words := work_words(work)) else ""
@@ -141,7 +141,7 @@ def timeline(job: str, steps: Sequence[Step]) -> str:
         first = event.at if first is None else first
         if isinstance(event, ev.TurnTaken):
             calls |= {(event.subtask, call.id): call for call in event.turn.calls}
-        words, most = _words(event), 160
+        words, most = _describe_event(event), 160
         if isinstance(event, ev.ToolReturned):
             words, most = _tool_words(event, calls.get((event.subtask, event.reply.call_id))), 600
         if words:
@@ -185,10 +185,10 @@ def _plan_words(event: ev.PlanProposed) -> str:
         words += f"; {reason}"
     for part in event.plan.missing:
         words += f"; nobody can {part}"
-    return f"{_level(event.within)}{words}: {event.plan.goal}"
+    return f"{_nesting_label(event.within)}{words}: {event.plan.goal}"
 
 
-def _level(within: str) -> str:
+def _nesting_label(within: str) -> str:
     """Name the subtask that the event is inside of, as a timeline tells them apart."""
     return f"{within}: " if within else ""
 
@@ -207,7 +207,9 @@ def _revised_words(event: ev.PlanRevised) -> str:
 
 
 def _answer_words(event: ev.AnswerWritten) -> str:
-    words = f"{_level(event.within)}{'draft' if event.draft else 'answer'} written, {len(event.text)} characters"
+    words = (
+        f"{_nesting_label(event.within)}{'draft' if event.draft else 'answer'} written, {len(event.text)} characters"
+    )
     words += f"; chose {event.chosen}: {event.why}" if event.chosen else ""
     return words + (f"; figures of no source: {', '.join(event.unsupported)}" if event.unsupported else "")
 
@@ -250,7 +252,7 @@ def _decided_words(event: ev.ApprovalDecided) -> str:
     )
 
 
-def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  one line for each kind of event
+def _describe_event(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  one line for each kind of event
     match event:
         case ev.RequestAdded():
             whom = f" of the crew {event.request.crew}" if event.request.crew else ""
@@ -279,7 +281,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
         case ev.PlanProposed():
             return _plan_words(event)
         case ev.PlanRejected():
-            return f"{_level(event.within)}plan rejected: " + "; ".join(event.faults)
+            return f"{_nesting_label(event.within)}plan rejected: " + "; ".join(event.faults)
         case ev.PlanRevised():
             return _revised_words(event)
         case ev.AttemptStarted():
@@ -324,7 +326,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
             return f"{event.subtask}: not known whether it was done: {event.what} ({event.reason})"
         case ev.MaterialReduced():
             lost = f"; left out: {'; '.join(event.left_out)}" if event.left_out else ""
-            return f"{_level(event.within)}material condensed, round {event.round}, part {event.part}{lost}"
+            return f"{_nesting_label(event.within)}material condensed, round {event.round}, part {event.part}{lost}"
         case ev.AnswerVerified():
             return f"answer verified: {'; '.join(_verified_words(event)) or 'nothing refuted'}"
         case ev.AnswerWritten():

@@ -76,7 +76,7 @@ class Counters:
             int(last),
             _FORGOTTEN_MS,
             _LIFE_MS,
-            *_flat(settled),
+            *_flatten_settlements(settled),
             len(counters),
             *wanted,
         )
@@ -85,7 +85,7 @@ class Counters:
     async def settle(self, settled: Sequence[Settlement]) -> None:
         """Note how calls ended: set amounts right, free slots."""
         if settled:
-            await self._count("settle", _FORGOTTEN_MS, _LIFE_MS, *_flat(settled))
+            await self._count("settle", _FORGOTTEN_MS, _LIFE_MS, *_flatten_settlements(settled))
 
     async def read_spending(self, counters: Sequence[Counter]) -> list[int]:
         """Tell what is used of each at the moment: of a rate, in the last minute."""
@@ -150,11 +150,11 @@ class Counters:
         another call (one that was in flight) changes nothing but for `rest`: seconds for which the provider wants to
         be left alone, so that the breaker is open for that long at least.
         """
-        return (await self._breaker("failed", name, operation, probe=probe, rule=rule, rest=rest))[1]
+        return (await self._change_breaker("failed", name, operation, probe=probe, rule=rule, rest=rest))[1]
 
     async def breaker_succeeded(self, name: str, operation: str, *, probe: str = "") -> Breaker:
         """Close the breaker and tell all instances, unless it is open and this was a call begun before, no probe."""
-        return (await self._breaker("succeeded", name, operation, probe=probe))[1]
+        return (await self._change_breaker("succeeded", name, operation, probe=probe))[1]
 
     async def breaker_tried(self, name: str, *, probe: str, hold: float) -> tuple[bool, Breaker]:
         """Say if `probe` may go through, and give the breaker as it is then.
@@ -163,9 +163,9 @@ class Counters:
         seconds; after that another may try. A probe that asks again has as many from then on, and with a `hold` of 0
         gives its place back.
         """
-        return await self._breaker("tried", name, probe, probe=probe, hold=hold)
+        return await self._change_breaker("tried", name, probe, probe=probe, hold=hold)
 
-    async def _breaker(
+    async def _change_breaker(
         self,
         what: str,
         name: str,
@@ -182,14 +182,14 @@ class Counters:
         times = (repr(float(each)) for each in (rule.rest, rule.longest, rule.forget, rest, hold))
         told: tuple[Arg, ...] = (what, name, probe, self._channel, *sizes, rule.threshold, *times)
         through, kept = await self._calls.run("breaker", keys, *told)
-        return bool(through), self._hear(name, kept)
+        return bool(through), self._remember_breaker(name, kept)
 
     async def breakers(self) -> Mapping[str, Breaker]:
         """Ask for all breakers that are not closed or have failures, by name."""
         kept = await self._calls.server.command("HGETALL", f"{self._base}breakers")
         self._heard.clear()
         for name, text in kept.items():
-            self._hear(name.decode(), text)
+            self._remember_breaker(name.decode(), text)
         return dict(self._heard)
 
     def last_heard(self, name: str) -> Breaker:
@@ -199,10 +199,10 @@ class Counters:
     def take_notice(self, notice: bytes) -> None:
         """Take in a notice, which has the name of a breaker and its new state."""
         name, _, kept = notice.removeprefix(NOTICE).partition(b" ")
-        self._hear(name.decode(), kept)
+        self._remember_breaker(name.decode(), kept)
 
-    def _hear(self, name: str, kept: bytes) -> Breaker:
-        breaker = _breaker(kept.decode())
+    def _remember_breaker(self, name: str, kept: bytes) -> Breaker:
+        breaker = _change_breaker(kept.decode())
         if breaker == CLOSED:
             self._heard.pop(name, None)
         else:
@@ -210,14 +210,14 @@ class Counters:
         return breaker
 
 
-def _breaker(kept: str) -> Breaker:
+def _change_breaker(kept: str) -> Breaker:
     if not kept:
         return CLOSED
     failures, openings, until, at, probe_until, probe = kept.split(" ", 5)
     return Breaker(int(failures), int(openings), float(until), float(at), probe, float(probe_until))
 
 
-def _flat(settled: Sequence[Settlement]) -> list[Arg]:
+def _flatten_settlements(settled: Sequence[Settlement]) -> list[Arg]:
     flat: list[Arg] = [len(settled)]
     for one in settled:
         flat += [one.operation, one.second, len(one.counters)]

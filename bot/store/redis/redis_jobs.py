@@ -308,10 +308,10 @@ class Jobs:
 
     async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:
         """Read the job's events in order, those behind blob keys included. Raises LogBroken if one is missing."""
-        entries, last = await self._page(key, after + 1)
+        entries, last = await self._read_page(key, after + 1)
         # Side by side: the server reads a page while the one before it is taken in here.
         starts = range(after + 1 + LOG_PAGE, last + 1, LOG_PAGE)
-        for page, _ in await asyncio.gather(*(self._page(key, start) for start in starts)):
+        for page, _ in await asyncio.gather(*(self._read_page(key, start) for start in starts)):
             entries += page
         try:
             # The head was read with the first page: what others append meanwhile is more than it says, never less.
@@ -322,21 +322,21 @@ class Jobs:
             raise
         return entries
 
-    async def _page(self, key: JobKey, start: int) -> tuple[list[Entry], int]:
+    async def _read_page(self, key: JobKey, start: int) -> tuple[list[Entry], int]:
         """Read the entries of one page, from that sequence on, and the last sequence that the head tells."""
         keys = self._calls.keys.of_job(key)
         seq, number, *strings = await self._calls.run("log", (keys[LOG], keys[HEAD]), start, LOG_PAGE, LOG_STRING)
         if strings or not number:
             return layout.read_entries(strings, start), int(seq)
         rows = await self._calls.server.command("XRANGE", keys[LOG], f"{start}-0", "+", "COUNT", LOG_PAGE)
-        return await self._entries(key, rows), int(seq)
+        return await self._make_entries(key, rows), int(seq)
 
     async def inbox(self, key: JobKey) -> list[Entry]:
         """Read what came in and was not taken yet, in order of arrival. Raises LogBroken if one cannot be read."""
         name = self._calls.keys.of_job(key)[INBOX]
-        return await self._entries(key, await self._calls.server.command("XRANGE", name, "-", "+"))
+        return await self._make_entries(key, await self._calls.server.command("XRANGE", name, "-", "+"))
 
-    async def _entries(self, key: JobKey, rows: list[Any]) -> list[Entry]:
+    async def _make_entries(self, key: JobKey, rows: list[Any]) -> list[Entry]:
         wanted = list(dict.fromkeys(row[1][b"b"] for row in rows if b"b" in row[1]))
         name = self._calls.keys.of_job(key)[BLOBS]
         found = await self._calls.server.command("HMGET", name, *wanted) if wanted else []
@@ -421,17 +421,17 @@ class ReadyJobs:
 
     async def partitions(self, schema: int) -> list[str]:
         """List the partitions that have a job ready for an instance that knows `schema`, in the order of service."""
-        now, found = await self._first_of_each()
+        now, found = await self._read_first_of_each()
         limits = (now, float(schema), now)  # for leases, what was put by, what is due
         ready = [(kind, score, part) for kind, score, part in found if score <= limits[kind]]
         return list(dict.fromkeys(part for _, _, part in sorted(ready)))
 
     async def next_due(self) -> float | None:
         """Tell when the earliest job or lease comes up, or None. Jobs that were put by do not count."""
-        _, found = await self._first_of_each()
+        _, found = await self._read_first_of_each()
         return min((score for kind, score, _ in found if PLACES[kind] != "newer"), default=None)
 
-    async def _first_of_each(self) -> tuple[float, list[tuple[int, float, str]]]:
+    async def _read_first_of_each(self) -> tuple[float, list[tuple[int, float, str]]]:
         """Ask for the time, and the first of each place: which of `PLACES`, its score, the partition.
 
         The score is the time of the earliest lease or due job, or the oldest schema put by.

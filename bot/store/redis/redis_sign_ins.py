@@ -25,7 +25,7 @@ class SignIns:
             raise PayloadTooLarge("the server's sign-in data is larger than the store allows")
         ends = () if lasts is None else ("PX", ms(lasts))
         key = self._calls.keys.sign_in(team, name)
-        await self._calls.server.commands([("SET", key, payload, *ends), ("DEL", _taken_key(key))])
+        await self._calls.server.commands([("SET", key, payload, *ends), ("DEL", _name_taken_key(key))])
 
     async def read(self, team: str, name: str) -> str:
         """Read one; empty if there is none."""
@@ -38,13 +38,13 @@ class SignIns:
         Whoever is first to put a mark beside it has it: a repeat finds its own mark.
         """
         key, mine = self._calls.keys.sign_in(team, name), nonce()
-        mark = ("SET", _taken_key(key), mine, "NX", "PX", ms(_MARKED))
-        _, whose, found = await self._calls.server.commands([mark, ("GET", _taken_key(key)), ("GET", key)])
+        mark = ("SET", _name_taken_key(key), mine, "NX", "PX", ms(_MARKED))
+        _, whose, found = await self._calls.server.commands([mark, ("GET", _name_taken_key(key)), ("GET", key)])
         if found is None or whose is None or whose.decode() != mine:
             return ""
         await self._calls.server.command("DEL", key)
         return bytes(found).decode()
 
 
-def _taken_key(key: str) -> str:
+def _name_taken_key(key: str) -> str:
     return f"{key}:taken"

@@ -59,17 +59,17 @@ class OutboxRecords:
 
     async def sending(self, claim: Claim, message: str) -> bool:
         """Record that a message is sent just now, later than it was begun. False if the job is no longer ours."""
-        return await self._note(claim, message, "sent", "")
+        return await self._note_message(claim, message, "sent", "")
 
     async def draft(self, claim: Claim, message: str, ts: str) -> bool:
         """Record the id of a message that was begun and is not finished yet. False if the job is no longer ours."""
-        return await self._note(claim, message, "draft", ts)
+        return await self._note_message(claim, message, "draft", ts)
 
     async def done(self, claim: Claim, message: str, ts: str) -> bool:
         """Record the id of the finished message. False if the job is no longer ours."""
-        return await self._note(claim, message, "ts", ts)
+        return await self._note_message(claim, message, "ts", ts)
 
-    async def _note(self, claim: Claim, message: str, kind: str, ts: str) -> bool:
+    async def _note_message(self, claim: Claim, message: str, kind: str, ts: str) -> bool:
         args = (claim.owner, claim.epoch, message, kind, ts)
         return bool(await self._calls.run("outbox_note", self._calls.keys.of_job(claim.key), *args))
 

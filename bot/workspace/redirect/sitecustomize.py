@@ -41,23 +41,23 @@ class Redirect:
 
             def load_and_change(module: Any) -> None:
                 load(module)
-                self._change(module)
+                self._change_module(module)
 
             spec.loader.exec_module = load_and_change  # type: ignore[method-assign]
         return spec
 
-    def _change(self, module: Any) -> None:
+    def _change_module(self, module: Any) -> None:
         if module.__name__ == PROXY:
-            module.load_http_proxy_from_env = _no_proxy
+            module.load_http_proxy_from_env = _return_no_proxy
         elif module.__name__ == OAUTH:
-            _point(module.AuthorizeUrlGenerator, "authorization_url", self._url.removesuffix("api/"))
+            _redirect_class(module.AuthorizeUrlGenerator, "authorization_url", self._url.removesuffix("api/"))
         else:
             client = getattr(module, CLIENTS[module.__name__])
-            _point(client, "base_url", self._url)
+            _redirect_class(client, "base_url", self._url)
             client.BASE_URL = self._url
 
 
-def _point(kind: Any, name: str, url: str) -> None:
+def _redirect_class(kind: Any, name: str, url: str) -> None:
     """Make the address `name` of every new object of a class begin with `url`, unless it is another than Slack's."""
     make, slack = kind.__init__, f"{SLACK}api/" if name == "base_url" else SLACK
 
@@ -71,7 +71,7 @@ def _point(kind: Any, name: str, url: str) -> None:
     kind.__init__ = init
 
 
-def _no_proxy(*_: object, **__: object) -> None:
+def _return_no_proxy(*_: object, **__: object) -> None:
     """Take the place of the SDK's look at HTTPS_PROXY, which skips NO_PROXY: no proxy reaches this machine."""
 
 

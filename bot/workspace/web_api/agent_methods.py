@@ -15,19 +15,19 @@ STOP_EVENT = "agent_session_stopped"
 
 async def set_status(call: Call) -> Answer:
     """Show what the agent does, for two minutes or until it answers."""
-    channel, thread_ts = _thread(call)
+    channel, thread_ts = _find_thread(call)
     loading = call.args.get("loading_messages") or []
     if not isinstance(loading, list) or not all(isinstance(each, str) for each in loading):
-        raise _invalid("must be an array of strings", "loading_messages")
+        raise _invalid_argument("must be an array of strings", "loading_messages")
     if len(loading) > MOST_LOADING_MESSAGES:
-        raise _invalid(f"no more than {MOST_LOADING_MESSAGES} items allowed", "loading_messages")
+        raise _invalid_argument(f"no more than {MOST_LOADING_MESSAGES} items allowed", "loading_messages")
     call.world.sessions.set_status(channel.id, thread_ts, call.args["status"], loading)
     return {}
 
 
 async def set_title(call: Call) -> Answer:
     """Name a thread."""
-    channel, thread_ts = _thread(call)
+    channel, thread_ts = _find_thread(call)
     call.world.sessions.title(channel.id, thread_ts, call.args["title"])
     return {}
 
@@ -35,14 +35,14 @@ async def set_title(call: Call) -> Answer:
 async def set_prompts(call: Call) -> Answer:
     """Suggest what to ask. Without a thread they belong to the whole direct message."""
     if call.args.get("thread_ts"):
-        channel, thread_ts = _thread(call)
+        channel, thread_ts = _find_thread(call)
     else:
         channel, thread_ts = call.writable_channel("channel_id"), ""
     prompts = call.args["prompts"]
     if not isinstance(prompts, list) or not all(_is_prompt(each) for each in prompts):
-        raise _invalid("must be an array of objects with title and message", "prompts")
+        raise _invalid_argument("must be an array of objects with title and message", "prompts")
     if len(prompts) > MOST_PROMPTS:
-        raise _invalid(f"no more than {MOST_PROMPTS} items allowed", "prompts")
+        raise _invalid_argument(f"no more than {MOST_PROMPTS} items allowed", "prompts")
     call.world.sessions.suggest(channel.id, thread_ts, prompts)
     return {}
 
@@ -52,9 +52,9 @@ async def set_session_status(call: Call) -> Answer:
     channel, thread_ts = _session_thread(call)
     status, title = call.args["status"], call.args.get("title", "")
     if status not in SESSION_STATES:
-        raise _invalid(f"must be one of {', '.join(SESSION_STATES)}", "status")
+        raise _invalid_argument(f"must be one of {', '.join(SESSION_STATES)}", "status")
     if len(title) > MOST_TITLE:
-        raise _invalid(f"must be less than {MOST_TITLE + 1} characters", "title")
+        raise _invalid_argument(f"must be less than {MOST_TITLE + 1} characters", "title")
     initiator = call.args.get("initiator_user_id", "")
     if initiator and initiator not in channel.members:
         raise Refusal("user_not_in_channel")
@@ -70,13 +70,13 @@ async def rename_session(call: Call) -> Answer:
     channel, thread_ts = _session_thread(call)
     title = call.args["title"]
     if not 0 < len(title) <= MOST_TITLE:
-        raise _invalid(f"must have 1 to {MOST_TITLE} characters", "title")
+        raise _invalid_argument(f"must have 1 to {MOST_TITLE} characters", "title")
     if call.world.sessions.rename(channel.id, thread_ts, title) is None:
         raise Refusal("session_not_found")
     return {"title": title}
 
 
-def _thread(call: Call) -> tuple[Channel, str]:
+def _find_thread(call: Call) -> tuple[Channel, str]:
     channel = call.writable_channel("channel_id")
     thread_ts = call.thread_ts(channel)
     if thread_ts is None:
@@ -88,13 +88,13 @@ def _session_thread(call: Call) -> tuple[Channel, str]:
     if not call.state.app.is_agent:
         raise Refusal("agent_view_not_enabled", "The manifest has no features.agent_view, so this app has no sessions.")
     if not call.args.get("thread_ts"):
-        raise _invalid("missing required field: thread_ts", "thread_ts")
-    return _thread(call)
+        raise _invalid_argument("missing required field: thread_ts", "thread_ts")
+    return _find_thread(call)
 
 
 def _is_prompt(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("title", "message"))
 
 
-def _invalid(text: str, name: str) -> Refusal:
+def _invalid_argument(text: str, name: str) -> Refusal:
     return Refusal("invalid_arguments", f"[ERROR] {text} [json-pointer:/{name}]")

@@ -71,7 +71,7 @@ def check_arguments(method: Method, raw: dict[str, Any]) -> dict[str, Any]:
             complaints.append(f"[ERROR] unknown argument: {name}")
             continue
         try:
-            args[name] = _value(kind, value)
+            args[name] = _convert_value(kind, value)
         except ValueError as error:
             if name in NOT_JSON:
                 raise Refusal(NOT_JSON[name]) from error
@@ -82,13 +82,13 @@ def check_arguments(method: Method, raw: dict[str, Any]) -> dict[str, Any]:
     return args
 
 
-def _value(kind: ArgumentKind, value: Any) -> Any:
+def _convert_value(kind: ArgumentKind, value: Any) -> Any:
     if kind == "json":
-        return _json(value)
+        return _parse_json(value)
     if kind == "ids":
-        return _ids(value)
+        return _parse_ids(value)
     if kind == "bool":
-        return _bool(value)
+        return _parse_bool(value)
     if kind == "int":
         try:
             return int(value)
@@ -99,7 +99,7 @@ def _value(kind: ArgumentKind, value: Any) -> Any:
     return value if isinstance(value, str) else str(value)
 
 
-def _json(value: Any) -> Any:
+def _parse_json(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
@@ -108,16 +108,16 @@ def _json(value: Any) -> Any:
         raise ValueError("must be valid JSON") from None
 
 
-def _ids(value: Any) -> list[str]:
+def _parse_ids(value: Any) -> list[str]:
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return [each.strip() for each in value.split(",") if each.strip()]
-    ids = _json(value)
+    ids = _parse_json(value)
     if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
         raise ValueError("must be an array of strings")
     return ids
 
 
-def _bool(value: Any) -> bool:
+def _parse_bool(value: Any) -> bool:
     text = str(value)
     if text in TRUE:
         return True

@@ -13,7 +13,7 @@ MOST_MARKDOWN = 100_000
 
 async def create(call: Call) -> Answer:
     """Write a canvas, in a channel when one is named."""
-    markdown = _markdown(call.args.get("document_content", {"type": "markdown", "markdown": ""}))
+    markdown = _read_markdown(call.args.get("document_content", {"type": "markdown", "markdown": ""}))
     channel = call.writable_channel("channel_id") if call.args.get("channel_id") else None
     title = call.args.get("title") or "Untitled"
     canvas = await call.world.files.add_canvas(title, markdown, call.state.identity.bot_user_id)
@@ -24,7 +24,7 @@ async def create(call: Call) -> Answer:
 
 async def edit(call: Call) -> Answer:
     """Change a canvas."""
-    canvas = _canvas(call)
+    canvas = _find_canvas(call)
     changes = call.args["changes"]
     if not isinstance(changes, list) or len(changes) != 1 or not isinstance(changes[0], dict):
         raise Refusal("invalid_arguments", "[ERROR] must be an array of one change [json-pointer:/changes]")
@@ -34,13 +34,13 @@ async def edit(call: Call) -> Answer:
 
 async def delete(call: Call) -> Answer:
     """Delete a canvas."""
-    await call.world.delete_file(_canvas(call))
+    await call.world.delete_file(_find_canvas(call))
     return {}
 
 
 async def set_access(call: Call) -> Answer:
     """Let channels or people open a canvas, or make somebody its owner."""
-    canvas, level = _canvas(call), call.args["access_level"]
+    canvas, level = _find_canvas(call), call.args["access_level"]
     channels, users = call.args.get("channel_ids") or [], call.args.get("user_ids") or []
     if bool(channels) == bool(users):
         raise Refusal("invalid_parameters")
@@ -67,20 +67,20 @@ def _let_channels(call: Call, canvas: Json, channels: list[str], level: str) -> 
 def _let_users(call: Call, canvas: Json, users: list[str], level: str) -> None:
     if any(user_id not in call.state.users for user_id in users):
         raise Refusal("user_not_found")
-    unsent = [user_id for user_id in users if not _was_sent(call, canvas, user_id)]
+    unsent = [user_id for user_id in users if not _was_link_sent(call, canvas, user_id)]
     if unsent:
         raise Refusal("failed_to_update_user_ids", failed_to_update_user_ids=unsent)
     call.world.files.grant(canvas, dict.fromkeys(users, level))
 
 
-def _was_sent(call: Call, canvas: Json, user_id: str) -> bool:
+def _was_link_sent(call: Call, canvas: Json, user_id: str) -> bool:
     """Return True if the canvas's link stands in the direct message with that person, as Slack demands."""
     direct = call.state.find_channel(user_id)
     messages = direct.messages.values() if direct else ()
     return any(canvas["permalink"] in str(message.data.get("text")) for message in messages)
 
 
-def _canvas(call: Call) -> Json:
+def _find_canvas(call: Call) -> Json:
     canvas = call.state.files.get(call.args["canvas_id"])
     if canvas is None or canvas["mode"] != "quip":
         raise Refusal("canvas_not_found")
@@ -92,19 +92,19 @@ async def _apply(call: Call, canvas: Json, change: Json) -> None:
     if operation not in OPERATIONS:
         raise Refusal("invalid_arguments", "[ERROR] unsupported operation [json-pointer:/changes/0/operation]")
     if operation == "rename":
-        title = _markdown(change.get("title_content"))
+        title = _read_markdown(change.get("title_content"))
         canvas |= {"title": title, "name": title}
         await call.world.files.rewrite(canvas, await call.world.files.content(canvas["id"]))
         return
     if change.get("section_id"):
         raise Refusal("section_not_found")
-    new = _markdown(change.get("document_content"))
+    new = _read_markdown(change.get("document_content"))
     old = (await call.world.files.content(canvas["id"])).decode()
     whole = {"insert_at_start": f"{new}\n{old}", "insert_at_end": f"{old}\n{new}", "replace": new}[operation]
     await call.world.files.rewrite(canvas, whole.encode())
 
 
-def _markdown(content: Any) -> str:
+def _read_markdown(content: Any) -> str:
     if (
         not isinstance(content, dict)
         or content.get("type") != "markdown"

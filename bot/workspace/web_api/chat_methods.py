@@ -21,7 +21,7 @@ async def post_message(call: Call) -> Answer:
     call.need_scope("chat:write")
     _check_persona(call)
     channel = call.writable_channel()
-    content = _content(call, MOST_TEXT)
+    content = _read_content(call, MOST_TEXT)
     thread_ts = call.thread_ts(channel)
     if thread_ts and call.args.get("reply_broadcast"):
         content["subtype"] = "thread_broadcast"
@@ -37,7 +37,7 @@ async def update(call: Call) -> Answer:
     message = own_message(call, "cant_update_message")
     if message.stream and message.stream.live:
         raise Refusal("streaming_state_conflict")
-    content = _content(call, MOST_UPDATED_TEXT)
+    content = _read_content(call, MOST_UPDATED_TEXT)
     if "text" in call.args and "blocks" not in call.args and "markdown_text" not in call.args:
         content["blocks"] = None  # new text alone replaces what was shown
     if message.stream:
@@ -65,7 +65,7 @@ async def post_ephemeral(call: Call) -> Answer:
         raise Refusal("user_not_found")
     if user_id not in channel.members:
         raise Refusal("user_not_in_channel")
-    content = _content(call, MOST_TEXT)
+    content = _read_content(call, MOST_TEXT)
     message = call.world.messages.ephemeral(channel, user_id, content, call.thread_ts(channel))
     message.step = call.step
     return {"message_ts": message.ts}
@@ -75,7 +75,7 @@ async def schedule_message(call: Call) -> Answer:
     """Keep a message that is posted later."""
     call.need_scope("chat:write")
     channel = call.writable_channel()
-    content = _content(call, MOST_TEXT)
+    content = _read_content(call, MOST_TEXT)
     scheduled = call.world.scheduled.add(channel, call.args["post_at"], content, call.thread_ts(channel))
     shown = {**call.world.messages.bot_fields(), **content, "type": "delayed_message"}
     about = {"scheduled_message_id": scheduled.id, "post_at": scheduled.post_at}
@@ -151,7 +151,7 @@ def check_markdown(text: str) -> None:
         raise Refusal("msg_too_long")
 
 
-def _content(call: Call, most_text: int) -> Json:
+def _read_content(call: Call, most_text: int) -> Json:
     args = call.args
     content: Json = {}
     if "markdown_text" in args:
@@ -169,7 +169,7 @@ def _content(call: Call, most_text: int) -> Json:
         blocks = check_message_blocks(args["blocks"], rest=text)
         content["blocks"] = blocks or None
     if "attachments" in args:
-        content["attachments"] = _attachments(args["attachments"])
+        content["attachments"] = _check_attachments(args["attachments"])
     if "metadata" in args:
         check_metadata(args["metadata"])
         content["metadata"] = args["metadata"] or None
@@ -181,7 +181,7 @@ def _content(call: Call, most_text: int) -> Json:
     return content
 
 
-def _attachments(attachments: Any) -> list[Json] | None:
+def _check_attachments(attachments: Any) -> list[Json] | None:
     if not isinstance(attachments, list) or not all(isinstance(each, dict) for each in attachments):
         raise Refusal("invalid_attachments")
     if len(attachments) > MOST_ATTACHMENTS:

@@ -31,25 +31,25 @@ async def info(call: Call) -> Answer:
 
 async def history(call: Call) -> Answer:
     """List a channel's messages, newest first."""
-    channel = _readable(call)
-    roots = [channel.messages[ts] for ts in _window(call, channel.roots, newest_first=True)]
-    page, more, cursor = _page(call, roots, HISTORY_DEFAULT)
+    channel = _find_readable_channel(call)
+    roots = [channel.messages[ts] for ts in _select_window(call, channel.roots, newest_first=True)]
+    page, more, cursor = _cut_page(call, roots, HISTORY_DEFAULT)
     return _answer_messages(call, page, more, cursor) | {"pin_count": 0}
 
 
 async def replies(call: Call) -> Answer:
     """List a thread, oldest first; its root comes always."""
-    channel = _readable(call)
+    channel = _find_readable_channel(call)
     ts = call.args["ts"]
     root = channel.messages.get(ts)
-    if root is None or _too_new(call, ts):
+    if root is None or _is_too_new(call, ts):
         raise Refusal("thread_not_found")
-    found = [channel.messages[reply] for reply in _window(call, channel.replies.get(ts, []), newest_first=False)]
-    page, more, cursor = _page(call, found, REPLIES_DEFAULT)
+    found = [channel.messages[reply] for reply in _select_window(call, channel.replies.get(ts, []), newest_first=False)]
+    page, more, cursor = _cut_page(call, found, REPLIES_DEFAULT)
     return _answer_messages(call, [root, *page], more, cursor)
 
 
-def _kinds(call: Call) -> list[str]:
+def _channel_kinds(call: Call) -> list[str]:
     """Return the kinds of channels that are asked for, each of which takes its scope."""
     kinds = []
     for name in str(call.args.get("types") or "public_channel").split(","):
@@ -63,7 +63,7 @@ def _kinds(call: Call) -> list[str]:
 
 async def list_own(call: Call) -> Answer:
     """List the channels that the bot is in, or those of them that a person is in too. It does not say `is_member`."""
-    kinds, user = _kinds(call), call.args.get("user")
+    kinds, user = _channel_kinds(call), call.args.get("user")
     if user is not None and user not in call.state.users:
         raise Refusal("user_not_found")
     found = [
@@ -74,14 +74,14 @@ async def list_own(call: Call) -> Answer:
         and call.state.bot_is_in(channel)
         and (user is None or user in channel.members)
     ]
-    page, _, cursor = _page(call, found, HISTORY_DEFAULT)
+    page, _, cursor = _cut_page(call, found, HISTORY_DEFAULT)
     listed = [{key: value for key, value in describe(call, one).items() if key != "is_member"} for one in page]
     return {"channels": listed, "response_metadata": {"next_cursor": cursor}}
 
 
 async def list_channels(call: Call) -> Answer:
     """List channels."""
-    kinds = _kinds(call)
+    kinds = _channel_kinds(call)
     hidden = bool(call.args.get("exclude_archived"))
     found = [
         channel
@@ -90,7 +90,7 @@ async def list_channels(call: Call) -> Answer:
         and not (hidden and channel.archived)
         and (channel.kind == "channel" or call.state.bot_is_in(channel))
     ]
-    page, _, cursor = _page(call, found, HISTORY_DEFAULT)
+    page, _, cursor = _cut_page(call, found, HISTORY_DEFAULT)
     return {
         "channels": [describe(call, channel) for channel in page],
         "response_metadata": {"next_cursor": cursor},
@@ -101,7 +101,7 @@ async def members(call: Call) -> Answer:
     """List the members of a channel."""
     channel = call.channel()
     call.need_scope(f"{SCOPE_WORD[channel.kind]}:read")
-    page, _, cursor = _page(call, channel.members, HISTORY_DEFAULT)
+    page, _, cursor = _cut_page(call, channel.members, HISTORY_DEFAULT)
     return {"members": list(page), "response_metadata": {"next_cursor": cursor}}
 
 
@@ -212,7 +212,7 @@ def describe(call: Call, channel: Channel) -> Json:
     return about | named | {"is_general": channel.name == "general", "topic": topic, "purpose": {**topic, "value": ""}}
 
 
-def _readable(call: Call) -> Channel:
+def _find_readable_channel(call: Call) -> Channel:
     channel = call.channel()
     call.need_scope(f"{SCOPE_WORD[channel.kind]}:history")
     if not call.state.bot_is_in(channel):
@@ -220,14 +220,14 @@ def _readable(call: Call) -> Channel:
     return channel
 
 
-def _window(call: Call, index: Sequence[str], *, newest_first: bool) -> list[str]:
+def _select_window(call: Call, index: Sequence[str], *, newest_first: bool) -> list[str]:
     oldest, latest = str(call.args.get("oldest") or "0"), call.args.get("latest")
     inclusive = bool(call.args.get("inclusive"))
     found = []
     for ts in reversed(index) if newest_first else index:
-        if _too_new(call, ts) or _is_after(ts, latest, inclusive=inclusive):
+        if _is_too_new(call, ts) or _is_after(ts, latest, inclusive=inclusive):
             continue
-        if _stamp(ts) < _stamp(oldest) or (not inclusive and oldest == ts):
+        if _parse_ts(ts) < _parse_ts(oldest) or (not inclusive and oldest == ts):
             if newest_first:
                 break
             continue
@@ -235,7 +235,7 @@ def _window(call: Call, index: Sequence[str], *, newest_first: bool) -> list[str
     return found
 
 
-def _stamp(ts: str) -> tuple[int, int]:
+def _parse_ts(ts: str) -> tuple[int, int]:
     seconds, _, micro = ts.partition(".")
     try:
         return int(seconds), int(micro.ljust(6, "0")[:6] or 0)
@@ -246,14 +246,14 @@ def _stamp(ts: str) -> tuple[int, int]:
 def _is_after(ts: str, latest: str | None, *, inclusive: bool) -> bool:
     if not latest:
         return False
-    return _stamp(ts) > _stamp(latest) or (not inclusive and ts == latest)
+    return _parse_ts(ts) > _parse_ts(latest) or (not inclusive and ts == latest)
 
 
-def _too_new(call: Call, ts: str) -> bool:
+def _is_too_new(call: Call, ts: str) -> bool:
     return bool(call.lag_seconds) and float(ts) > call.state.clock.now() - call.lag_seconds
 
 
-def _page(call: Call, found: Sequence[Any], default: int) -> tuple[Sequence[Any], bool, str]:
+def _cut_page(call: Call, found: Sequence[Any], default: int) -> tuple[Sequence[Any], bool, str]:
     start = 0
     if call.args.get("cursor"):
         try:

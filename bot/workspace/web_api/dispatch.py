@@ -33,7 +33,7 @@ class Dispatch:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         began, name = time.perf_counter(), request.match_info["method"]
-        if (neighbour := await self._neighbour(request)) is not None:
+        if (neighbour := await self._find_neighbour(request)) is not None:
             return await neighbour(request)
         method = METHODS.get(name)
         fault = self._world.faults.take(name)
@@ -50,21 +50,21 @@ class Dispatch:
             wait = self._world.limits.wait(name, method.limit, str(raw.get(method.limit.by, "")))
             if wait:
                 return self._answer_rate_limited(name, raw, began, wait)
-            body = await self._answer(request, name, method, raw, fault)
+            body = await self._answer_method(request, name, method, raw, fault)
         except Refusal as refusal:
             body = refusal.answer()
         return await self._reply(request, name, raw, began, body, fault)
 
-    async def _neighbour(self, request: web.Request) -> Handler | None:
+    async def _find_neighbour(self, request: web.Request) -> Handler | None:
         """Return what answers for the app or workspace that the token is of; None if that is this one, or nobody's."""
         oauth, here = self._world.oauth, self._world.state.identity.team_id
         if len(oauth.states) == len(self._world.apps) == 1:
             return None
         try:
-            raw = await read_arguments(request) | _client(request)
+            raw = await read_arguments(request) | _read_credentials(request)
         except Refusal:
             return None
-        token = _token(request, raw)
+        token = _read_token(request, raw)
         owners = (world for world in self._world.apps if world.oauth.is_of_app(token, str(raw.get("client_id"))))
         owner = next(owners, self._world)
         if owner is not self._world:
@@ -72,14 +72,14 @@ class Dispatch:
         team = oauth.team_of(token, raw)
         return oauth.answers[team] if team not in ("", here) else None
 
-    async def _answer(
+    async def _answer_method(
         self, request: web.Request, name: str, method: Method, raw: dict[str, Any], fault: Fault | None
     ) -> Answer:
         if request.method == "GET" and not method.get:
             raise Refusal("method_not_allowed_by_get")
         if fault and fault.kind == "error":
             raise Refusal(fault.error)
-        oauth, token = self._world.oauth, _token(request, raw)
+        oauth, token = self._world.oauth, _read_token(request, raw)
         call = Call(self._world, name, {}, by_organisation=oauth.is_organisations(token), step=oauth.step_of(token))
         if call.by_organisation and name in OF_ONE_TEAM and not raw.get("team_id"):
             raise Refusal("missing_argument", "[ERROR] missing required field: team_id")
@@ -96,9 +96,9 @@ class Dispatch:
 
     def _check_token(self, request: web.Request, raw: dict[str, Any], method: Method) -> None:
         if method.authority == "none":
-            raw |= _client(request)
+            raw |= _read_credentials(request)
             return
-        token = _token(request, raw)
+        token = _read_token(request, raw)
         if not token:
             raise Refusal("not_authed")
         kind = self._world.oauth.kind(token, self._world.state)
@@ -113,7 +113,7 @@ class Dispatch:
         # The answer is written out before anybody can change what it tells of.
         text = json.dumps(body)
         kind = fault.kind if fault else ""
-        self._note(name, raw, began, body, text, kind)
+        self._record_call(name, raw, began, body, text, kind)
         if fault and kind == "slow_reply":
             await asyncio.sleep(fault.seconds)
         if kind == "lost_reply" and request.transport:
@@ -127,15 +127,15 @@ class Dispatch:
         self, name: str, raw: dict[str, Any], began: float, seconds: int, fault: str = ""
     ) -> web.Response:
         body = {"ok": False, "error": "ratelimited"}
-        self._note(name, raw, began, body, json.dumps(body), fault)
+        self._record_call(name, raw, began, body, json.dumps(body), fault)
         return web.json_response(body, status=TOO_MANY, headers={"Retry-After": str(seconds)})
 
     def _answer_server_error(self, name: str, began: float, error: str) -> web.Response:
         body = {"ok": False, "error": error}
-        self._note(name, {}, began, body, json.dumps(body), "server_error_before")
+        self._record_call(name, {}, began, body, json.dumps(body), "server_error_before")
         return web.json_response(body, status=SERVER_ERROR)
 
-    def _note(self, name: str, raw: dict[str, Any], began: float, body: Answer, text: str, fault: str) -> None:
+    def _record_call(self, name: str, raw: dict[str, Any], began: float, body: Answer, text: str, fault: str) -> None:
         args = {key: value for key, value in raw.items() if key != "token"}
         error = str(body.get("error", ""))
         self._world.calls.append(ApiCall(name, args, self._world.state.clock.now(), not error, error))
@@ -146,12 +146,12 @@ class Dispatch:
         self._world.state.changes.wake()
 
 
-def _token(request: web.Request, raw: dict[str, Any]) -> str:
+def _read_token(request: web.Request, raw: dict[str, Any]) -> str:
     header = request.headers.get("Authorization", "")
     return header.removeprefix("Bearer ") if header.startswith("Bearer ") else str(raw.get("token", ""))
 
 
-def _client(request: web.Request) -> dict[str, str]:
+def _read_credentials(request: web.Request) -> dict[str, str]:
     """Read the app's credentials from the header, where OAuth puts them."""
     header = request.headers.get("Authorization", "")
     if not header.startswith("Basic "):

@@ -22,7 +22,7 @@ async def complete_upload(call: Call) -> Answer:
         or not all(isinstance(each, dict) and "id" in each for each in wanted)
     ):
         raise Refusal("invalid_arguments", "[ERROR] must be an array of objects with an id [json-pointer:/files]")
-    channels = _channels(call)
+    channels = _find_channels(call)
     thread_ts = call.thread_ts(channels[0]) if channels else None
     done = []
     for each in wanted:
@@ -57,7 +57,7 @@ async def delete_file(call: Call) -> Answer:
     return {}
 
 
-def _channels(call: Call) -> list[Channel]:
+def _find_channels(call: Call) -> list[Channel]:
     if "channels" in call.args:
         named = [each for each in str(call.args["channels"]).split(",") if each]
     else:

@@ -20,28 +20,28 @@ async def create(call: Call) -> Answer:
     if not 0 < len(name) <= MOST_NAME:
         raise Refusal("invalid_args", "[ERROR] a name has 1 to 255 characters [json-pointer:/name]")
     given = call.args.get("schema") or [{"key": "name", "name": "Name", "type": "text", "is_primary_column": True}]
-    columns = [{**one, "id": new_id("Col")} for one in _columns(given)]
+    columns = [{**one, "id": new_id("Col")} for one in _check_columns(given)]
     made: Json = {"id": new_id("F"), "name": name, "columns": columns, "items": [], "channels": {}}
     call.state.lists[made["id"]] = made
-    _keep(call, made)
+    _record_list(call, made)
     return {"list_id": made["id"], "list_metadata": {"schema": columns}}
 
 
 async def create_item(call: Call) -> Answer:
     """Add a row."""
-    found = _list(call)
+    found = _find_list(call)
     fields = call.args.get("initial_fields") or []
     item = {"id": new_id("Rec"), "list_id": found["id"], "date_created": int(call.state.clock.now())}
     item["created_by"] = call.state.identity.bot_user_id
-    item["fields"] = [_field(found, one) for one in fields]
+    item["fields"] = [_check_field(found, one) for one in fields]
     found["items"].append(item)
-    _keep(call, found)
+    _record_list(call, found)
     return {"item": item}
 
 
 async def list_items(call: Call) -> Answer:
     """Read the rows, oldest first, a page at a time."""
-    found, cursor = _list(call), str(call.args.get("cursor") or "0")
+    found, cursor = _find_list(call), str(call.args.get("cursor") or "0")
     if not cursor.isdigit():
         raise Refusal("invalid_cursor")
     begin, size = int(cursor), call.limit(100)
@@ -52,7 +52,7 @@ async def list_items(call: Call) -> Answer:
 
 async def set_access(call: Call) -> Answer:
     """Let the members of channels open a list."""
-    found, level = _list(call), call.args["access_level"]
+    found, level = _find_list(call), call.args["access_level"]
     channels = call.args.get("channel_ids") or []
     if level not in LEVELS or not channels or call.args.get("user_ids"):
         raise Refusal("invalid_parameters")
@@ -61,11 +61,11 @@ async def set_access(call: Call) -> Answer:
         if channel is None or channel.kind in ("im", "mpim"):
             raise Refusal("channel_not_found")
         found["channels"][channel_id] = level
-    _keep(call, found)
+    _record_list(call, found)
     return {}
 
 
-def _columns(given: Any) -> list[Json]:
+def _check_columns(given: Any) -> list[Json]:
     good = isinstance(given, list) and all(
         isinstance(one, dict) and {"key", "name", "type"} <= set(one) for one in given
     )
@@ -79,7 +79,7 @@ def _columns(given: Any) -> list[Json]:
     return list(given)
 
 
-def _field(found: Json, given: Any) -> Json:
+def _check_field(found: Json, given: Any) -> Json:
     """Check one value: text goes as rich text, and other values as arrays."""
     column = next(
         (one for one in found["columns"] if isinstance(given, dict) and one["id"] == given.get("column_id")), None
@@ -94,12 +94,12 @@ def _field(found: Json, given: Any) -> Json:
     return {**given, "key": column["key"]}
 
 
-def _list(call: Call) -> Json:
+def _find_list(call: Call) -> Json:
     found = call.state.lists.get(str(call.args["list_id"]))
     if found is None:
         raise Refusal("list_not_found")
     return found
 
 
-def _keep(call: Call, found: Json) -> None:
+def _record_list(call: Call, found: Json) -> None:
     call.state.record.put("list", found["id"], lambda: found)

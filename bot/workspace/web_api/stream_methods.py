@@ -46,7 +46,7 @@ async def start_stream(call: Call) -> Answer:
 async def append_stream(call: Call) -> Answer:
     """Write on."""
     call.need_scope("chat:write")
-    channel, message, stream = _live(call)
+    channel, message, stream = _find_live_stream(call)
     if not call.args.get("markdown_text") and not call.args.get("chunks"):
         raise Refusal("no_text")
     _add(call, stream)
@@ -57,7 +57,7 @@ async def append_stream(call: Call) -> Answer:
 async def stop_stream(call: Call) -> Answer:
     """Finish the message."""
     call.need_scope("chat:write")
-    channel, message, stream = _live(call)
+    channel, message, stream = _find_live_stream(call)
     status = call.args.get("session_status")
     if status and status not in SESSION_STATES:
         raise Refusal(
@@ -77,7 +77,7 @@ async def stop_stream(call: Call) -> Answer:
     return {"channel": channel.id, "ts": message.ts, "message": message.data}
 
 
-def _live(call: Call) -> tuple[Channel, Message, Stream]:
+def _find_live_stream(call: Call) -> tuple[Channel, Message, Stream]:
     channel = call.channel()
     message = own_message(call, "message_not_owned_by_app")
     if message.stream is None or not message.stream.live:

@@ -91,18 +91,18 @@ async def group_users(call: Call) -> Answer:
     group = call.state.groups.get(str(call.args["usergroup"]))
     if group is None:
         raise Refusal("no_such_subteam")
-    return {"users": _active(call, group)}
+    return {"users": _active_members(call, group)}
 
 
 def describe_group(call: Call, group: Group, whole: bool) -> Json:  # noqa: FBT001  # one private use
     """Return a user group as Slack describes one."""
-    users = {"users": _active(call, group)} if whole else {}
+    users = {"users": _active_members(call, group)} if whole else {}
     about = {"id": group.id, "team_id": call.state.identity.team_id, "is_usergroup": True, "is_subteam": True}
     names = {"name": group.name, "handle": group.handle, "description": "", "is_external": False}
-    return {**about, **names, "date_delete": 0, "user_count": len(_active(call, group)), **users}
+    return {**about, **names, "date_delete": 0, "user_count": len(_active_members(call, group)), **users}
 
 
-def _active(call: Call, group: Group) -> list[str]:
+def _active_members(call: Call, group: Group) -> list[str]:
     return [user for user in group.users if not call.state.users[user].deleted]
 
 

@@ -7,12 +7,12 @@ from bot.workspace.web_api.api_call import Answer, Call
 
 async def open_view(call: Call) -> Answer:
     """Open a modal."""
-    return {"view": call.world.views.open(_trigger(call), _modal(call), call.step)}
+    return {"view": call.world.views.open(_read_trigger(call), _check_modal(call), call.step)}
 
 
 async def push(call: Call) -> Answer:
     """Put a modal on top of another."""
-    return {"view": call.world.views.push(_trigger(call), _modal(call), call.step)}
+    return {"view": call.world.views.push(_read_trigger(call), _check_modal(call), call.step)}
 
 
 async def update(call: Call) -> Answer:
@@ -37,14 +37,14 @@ async def publish(call: Call) -> Answer:
     return {"view": call.world.views.publish(user.id, view, call.args.get("hash"))}
 
 
-def _trigger(call: Call) -> str:
+def _read_trigger(call: Call) -> str:
     trigger = call.args.get("trigger_id") or call.args.get("interactivity_pointer")
     if not trigger:
         raise Refusal("invalid_arguments", "[ERROR] missing required field: trigger_id")
     return str(trigger)
 
 
-def _modal(call: Call) -> dict[str, object]:
+def _check_modal(call: Call) -> dict[str, object]:
     view = check_view(call.args["view"])
     if view["type"] != "modal":
         raise Refusal("invalid_arguments", "[ERROR] must be modal [json-pointer:/view/type]")

@@ -34,11 +34,11 @@ def _draw_chart(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     except ModuleNotFoundError as error:
         return {"error": f"Charts cannot be drawn here: {error.name} is missing. {remedy('charts')}"}, b""
     fonts = drawing_fonts()
-    data, words, unseen = _readable(request, fonts)
+    data, words, unseen = _make_drawable(request, fonts)
     return {"unseen": unseen}, png(data, fonts=[name for name, _ in fonts], **words)
 
 
-def _readable(request: dict[str, Any], fonts: list[tuple[str, str]]) -> tuple[ChartData, dict[str, str], bool]:
+def _make_drawable(request: dict[str, Any], fonts: list[tuple[str, str]]) -> tuple[ChartData, dict[str, str], bool]:
     """Make every text of the request drawable, and say if letters remain that no font has."""
     from matplotlib.ft2font import FT2Font  # noqa: PLC0415
 

@@ -57,23 +57,25 @@ def chart_data(
     """
     if not rows:
         raise NoChart("The query gave no rows, so there is nothing to draw.")
-    at = _index(columns, x)
-    ys = [_index(columns, name) for name in y]
+    at = _find_column(columns, x)
+    ys = [_find_column(columns, name) for name in y]
     table = [row for row in rows if row[at] is not None]
     notes = [] if len(table) == len(rows) else [f"{len(rows) - len(table)} rows without {columns[at]} left out"]
     if not table:
         raise NoChart(f"Column {columns[at]} is empty in every row.")
-    x_kind, xs = _x(kind, columns[at], [row[at] for row in table])
-    series = [Series(columns[index], tuple(_number(row[index], columns[index]) for row in table)) for index in ys]
+    x_kind, xs = _convert_x(kind, columns[at], [row[at] for row in table])
+    series = [
+        Series(columns[index], tuple(_convert_number(row[index], columns[index]) for row in table)) for index in ys
+    ]
     if kind != "scatter" and len(set(xs)) < len(xs):
-        xs, series = _by_group(columns, table, xs, series, {at, *ys})
+        xs, series = _group_rows(columns, table, xs, series, {at, *ys})
     data = ChartData(kind, x_kind, tuple(xs), tuple(series), tuple(notes))
     if not any(value is not None for each in data.series for value in each.values):
         raise NoChart(f"There are no numbers in {', '.join(y)}.")
     return _apply_limits(_sort_points(data))
 
 
-def _index(columns: Sequence[str], name: str) -> int:
+def _find_column(columns: Sequence[str], name: str) -> int:
     folded = [column.casefold() for column in columns]
     wanted = name.strip().strip('"').casefold()
     if wanted not in folded:
@@ -81,13 +83,13 @@ def _index(columns: Sequence[str], name: str) -> int:
     return folded.index(wanted)
 
 
-def _x(kind: Kind, name: str, values: list[Any]) -> tuple[XKind, list[Any]]:
+def _convert_x(kind: Kind, name: str, values: list[Any]) -> tuple[XKind, list[Any]]:
     if all(isinstance(value, dt.date) for value in values):
-        return "date", [_moment(value) for value in values]
+        return "date", [_convert_moment(value) for value in values]
     if all(isinstance(value, str) and _MONTH.fullmatch(value) for value in values):
         months = [(int(value[:4]), int(value[5:])) for value in values]
         if all(1 <= month <= 12 and year for year, month in months):
-            return "date", [_moment(dt.date(year, month, 1)) for year, month in months]
+            return "date", [_convert_moment(dt.date(year, month, 1)) for year, month in months]
     if all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values):
         numbers = [float(value) for value in values]
         if all(map(math.isfinite, numbers)):
@@ -97,12 +99,12 @@ def _x(kind: Kind, name: str, values: list[Any]) -> tuple[XKind, list[Any]]:
     return "text", [str(value) for value in values]
 
 
-def _moment(value: dt.date) -> dt.datetime:
+def _convert_moment(value: dt.date) -> dt.datetime:
     """Give a moment, midnight for a plain date. Tables tell no zone."""
     return value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
 
 
-def _number(value: Any, column: str) -> float | None:
+def _convert_number(value: Any, column: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
@@ -111,7 +113,7 @@ def _number(value: Any, column: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _by_group(
+def _group_rows(
     columns: Sequence[str], table: list[Sequence[Any]], xs: list[Any], series: list[Series], used: set[int]
 ) -> tuple[list[Any], list[Series]]:
     """Turn rows of x, group and value into one series per group, if there is just one column to group by."""
@@ -137,34 +139,34 @@ def _sort_points(data: ChartData) -> ChartData:
 
 def _apply_limits(data: ChartData) -> ChartData:
     if len(data.series) > MOST_SERIES:
-        largest = sorted(data.series, key=_weight, reverse=True)[:MOST_SERIES]
+        largest = sorted(data.series, key=_sum_magnitudes, reverse=True)[:MOST_SERIES]
         note = f"the {MOST_SERIES} largest of {len(data.series)} series"
         kept = tuple(each for each in data.series if each in largest)
         data = replace(data, series=kept, notes=(*data.notes, note))
     if data.kind == "pie":
-        return _pie(data)
+        return _check_pie(data)
     if data.kind in {"bar", "barh"} and data.x_kind == "text":
-        data = _top(data)
+        data = _limit_categories(data)
         longest = max(len(x) for x in data.x)
         if data.kind == "bar" and (
             len(data.x) * (min(longest, _WRAPPED_AT) + 1) > _LETTERS_ACROSS or longest > _LONGEST_ACROSS
         ):
             data = replace(data, kind="barh")
-    data = replace(data, notes=(*data.notes, *_unseen(data)))
+    data = replace(data, notes=(*data.notes, *_find_flat_series(data)))
     holes = sum(1 for each in data.series for value in each.values if value is None)
     if holes and len(data.series) * len(data.x) > holes:
         data = replace(data, notes=(*data.notes, f"{holes} missing value{'' if holes == 1 else 's'}"))
     return data
 
 
-def _unseen(data: ChartData) -> list[str]:
+def _find_flat_series(data: ChartData) -> list[str]:
     """Find the series that a far larger one beside them leaves flat."""
     heights = [max((abs(value) for value in each.values if value is not None), default=0.0) for each in data.series]
     flat = [each.name for each, height in zip(data.series, heights, strict=True) if 0 < height < _UNSEEN * max(heights)]
     return [f"too small to be seen on this scale: {', '.join(flat)}"] if flat else []
 
 
-def _top(data: ChartData) -> ChartData:
+def _limit_categories(data: ChartData) -> ChartData:
     """Give all categories in the order they came or, if they are too many, the largest of them by size."""
     most = max(MOST_BARS // len(data.series), 5)
     if len(data.x) <= most:
@@ -178,7 +180,7 @@ def _top(data: ChartData) -> ChartData:
     return replace(_pick_points(data, largest), notes=(*data.notes, note))
 
 
-def _pie(data: ChartData) -> ChartData:
+def _check_pie(data: ChartData) -> ChartData:
     if len(data.series) != 1:
         raise NoChart("A pie shows one column of y. Use bar for several.")
     values = [value or 0.0 for value in data.series[0].values]
@@ -189,7 +191,7 @@ def _pie(data: ChartData) -> ChartData:
     kept = [index for index in order[:MOST_SLICES] if values[index] >= _SMALLEST_SLICE * whole]
     if len(order) == len(kept) + 1:
         kept = order  # an "Other" of one would only hide its name
-    labels = [_label(data.x[index], data.x_kind) for index in kept]
+    labels = [_format_label(data.x[index], data.x_kind) for index in kept]
     sizes = [values[index] for index in kept]
     rest = [values[index] for index in order if index not in set(kept) and values[index]]
     if rest:
@@ -199,7 +201,7 @@ def _pie(data: ChartData) -> ChartData:
     return replace(data, x_kind="text", x=tuple(labels), series=series)
 
 
-def _label(value: Any, x_kind: XKind) -> str:
+def _format_label(value: Any, x_kind: XKind) -> str:
     if x_kind == "date":
         return f"{value:%Y-%m-%d}"
     return f"{value:g}" if x_kind == "number" else str(value)
@@ -210,5 +212,5 @@ def _pick_points(data: ChartData, indexes: list[int]) -> ChartData:
     return replace(data, x=tuple(data.x[index] for index in indexes), series=series)
 
 
-def _weight(series: Series) -> float:
+def _sum_magnitudes(series: Series) -> float:
     return sum(abs(value) for value in series.values if value is not None)

@@ -13,19 +13,19 @@ def chart_shape(data: ChartData, title: str, x_label: str, y_label: str, unit: s
     return ChartShape(
         kind="bar" if data.kind == "barh" else data.kind,
         title=title,
-        categories=tuple(_name(data, x) for x in data.x),
-        series=tuple(ChartSeries(name=one.name, values=_numbers(one.values)) for one in data.series),
+        categories=tuple(_name_category(data, x) for x in data.x),
+        series=tuple(ChartSeries(name=one.name, values=_drop_missing(one.values)) for one in data.series),
         x_label="" if data.kind == "pie" else x_label,
         y_label=f"{y_label} ({unit})" if y_label and unit and unit not in y_label else y_label or unit,
         notes=data.notes,
     )
 
 
-def _numbers(values: tuple[float | None, ...]) -> tuple[float, ...]:
+def _drop_missing(values: tuple[float | None, ...]) -> tuple[float, ...]:
     return tuple(value for value in values if value is not None)
 
 
-def _name(data: ChartData, x: object) -> str:
+def _name_category(data: ChartData, x: object) -> str:
     """Name a category: a month where all are first days of months, else a day, with the time where there is one."""
     if data.x_kind == "text":
         return str(x)

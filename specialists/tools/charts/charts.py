@@ -164,27 +164,27 @@ def _describe_chart(arguments: DrawChart, data: ChartData, name: str) -> str:
     turned = " (horizontal, because of the labels)" if data.kind != arguments.kind else ""
     unit = f" in {arguments.unit}" if arguments.unit else ""
     lines = [f"{name} is kept and will be posted: a {data.kind} chart{turned} of {len(data.x)} values of x{unit}."]
-    lines += [_numbers(data, series) for series in data.series]
+    lines += [_describe_numbers(data, series) for series in data.series]
     lines += [f"Note in the picture: {note}" for note in data.notes]
     return "\n".join(lines)
 
 
-def _numbers(data: ChartData, series: Series) -> str:
+def _describe_numbers(data: ChartData, series: Series) -> str:
     pairs = list(zip(data.x, series.values, strict=True))
     if len(pairs) * len(data.series) <= _POINTS_TOLD:
-        return f"{series.name}: " + ", ".join(f"{_x(data, x)} {format_cell(value)}" for x, value in pairs)
+        return f"{series.name}: " + ", ".join(f"{_format_x(data, x)} {format_cell(value)}" for x, value in pairs)
     there = [(value, x) for x, value in pairs if value is not None]
     if not there:
         return f"{series.name}: no values"
     (low, low_at), (high, high_at) = min(there, key=lambda each: each[0]), max(there, key=lambda each: each[0])
     return (
-        f"{series.name}: {len(there)} values, first {_x(data, there[0][1])} {format_cell(there[0][0])}, "
-        f"last {_x(data, there[-1][1])} {format_cell(there[-1][0])}, "
-        f"lowest {_x(data, low_at)} {format_cell(low)}, highest {_x(data, high_at)} {format_cell(high)}"
+        f"{series.name}: {len(there)} values, first {_format_x(data, there[0][1])} {format_cell(there[0][0])}, "
+        f"last {_format_x(data, there[-1][1])} {format_cell(there[-1][0])}, "
+        f"lowest {_format_x(data, low_at)} {format_cell(low)}, highest {_format_x(data, high_at)} {format_cell(high)}"
     )
 
 
-def _x(data: ChartData, value: Any) -> str:
+def _format_x(data: ChartData, value: Any) -> str:
     if data.x_kind != "date":
         return format_cell(value)
     return f"{value:%Y-%m-%d}" if not (value.hour or value.minute) else f"{value:%Y-%m-%d %H:%M}"

@@ -54,10 +54,10 @@ def png(data: ChartData, *, title: str, x_label: str, y_label: str, unit: str, f
         FigureCanvasAgg(figure)
         axes: Axes = figure.add_subplot()
         draw(axes, data, unit)
-        _legend(axes, data)
+        _draw_legend(axes, data)
         if data.kind != "pie":
             _axis_labels(axes, data, x_label, y_label, unit)
-        _around(figure, title, data.notes)
+        _draw_title_and_notes(figure, title, data.notes)
         target = io.BytesIO()
         figure.savefig(target, format="png", dpi=_DPI)
     return target.getvalue()
@@ -77,7 +77,7 @@ def _axis_labels(axes: Axes, data: ChartData, x_label: str, y_label: str, unit: 
         axes.set_ylabel(value, **sides)
 
 
-def _legend(axes: Axes, data: ChartData) -> None:
+def _draw_legend(axes: Axes, data: ChartData) -> None:
     """Draw a legend above the plot, unless the lines carry their names themselves."""
     handles, labels = axes.get_legend_handles_labels()
     if data.kind == "pie" or len(data.series) == 1 or len(labels) < len(data.series):
@@ -87,7 +87,7 @@ def _legend(axes: Axes, data: ChartData) -> None:
     axes.legend(handles, names, ncols=min(len(names), 4), **place)
 
 
-def _around(figure: Figure, title: str, notes: tuple[str, ...]) -> None:
+def _draw_title_and_notes(figure: Figure, title: str, notes: tuple[str, ...]) -> None:
     """Draw the title above and the notes below, both outside of what the layout may use."""
     heading = wording.wrap_text(title, _TITLE_WIDTH, 3)
     top = 0.015 + 0.058 * (heading.count("\n") + 1) if heading else 0.02

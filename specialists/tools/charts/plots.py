@@ -34,13 +34,15 @@ _RING = 1.15
 
 def draw(axes: Axes, data: ChartData, unit: str) -> None:
     """Draw the data. `unit` is told by the axis; only a percent sign stands beside the numbers too."""
-    {"bar": _bars, "barh": _bars, "line": _lines, "scatter": _scatter, "pie": _pie}[data.kind](axes, data, unit)
+    {"bar": _draw_bars, "barh": _draw_bars, "line": _draw_lines, "scatter": _draw_scatter, "pie": _draw_pie}[data.kind](
+        axes, data, unit
+    )
 
 
-def _bars(axes: Axes, data: ChartData, unit: str) -> None:
+def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
     flat = data.kind == "barh"
     count, thick = len(data.series), _BARS / len(data.series)
-    largest = _largest(data)
+    largest = _find_largest(data)
     every = len(data.x) * count <= (_MOST_LABELLED_FLAT if flat else _MOST_LABELLED)
     for number, series in enumerate(data.series):
         places = [index + (number - (count - 1) / 2) * thick for index in range(len(data.x))]
@@ -57,7 +59,7 @@ def _bars(axes: Axes, data: ChartData, unit: str) -> None:
             small = len(data.x) * count > _MOST_LABELLED
             axes.bar_label(bars, texts, padding=2.5, fontsize=6 if small and count > 1 else 7 if small else 8)
     labels: Any = _category_labels(data, flat=flat)
-    ticks = list(range(len(labels))) if flat or data.x_kind == "text" else _ticks(labels)
+    ticks = list(range(len(labels))) if flat or data.x_kind == "text" else _choose_ticks(labels)
     if data.x_kind == "date":  # told anew for those that stay, as one of them has to carry the year
         labels = dict(zip(ticks, wording.date_labels([data.x[index] for index in ticks]), strict=True))
     if flat:
@@ -78,8 +80,8 @@ def _bars(axes: Axes, data: ChartData, unit: str) -> None:
     axes.margins(x=room if flat else None, y=None if flat else room)
 
 
-def _lines(axes: Axes, data: ChartData, _unit: str) -> None:
-    places = _places(axes, data)
+def _draw_lines(axes: Axes, data: ChartData, _unit: str) -> None:
+    places = _place_points(axes, data)
     marker = "o" if len(data.x) <= _POINTS_MARKED else ""
     direct = 1 < len(data.series) <= _MOST_DIRECT
     for number, series in enumerate(data.series):
@@ -96,7 +98,7 @@ def _lines(axes: Axes, data: ChartData, _unit: str) -> None:
             label="_" if direct else wording.column_label(series.name),
         )
     _value_axis(axes, data, flat=False)
-    low, high = _range(data)
+    low, high = _find_range(data)
     if low >= 0 and low < 0.4 * high:
         axes.set_ylim(bottom=0)  # a line may start elsewhere, but not when zero is that near
     if low < 0 < high:
@@ -120,7 +122,7 @@ def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
         if there:
             ends.append((there[-1], number))
     ends.sort()
-    heights = _apart([(value - low) / (high - low or 1.0) for value, _ in ends], _LINE_GAP)
+    heights = _spread_heights([(value - low) / (high - low or 1.0) for value, _ in ends], _LINE_GAP)
     style: dict[str, Any] = {"fontsize": 8.5, "fontweight": "bold", "va": "center", "ha": "left"}
     for (_, number), height in zip(ends, heights, strict=True):
         name = wording.wrap_text(wording.column_label(data.series[number].name), 22, 1)
@@ -128,7 +130,7 @@ def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
     axes.set_xlim(right=max(places))
 
 
-def _apart(heights: list[float], gap: float) -> list[float]:
+def _spread_heights(heights: list[float], gap: float) -> list[float]:
     """Move ascending heights (0 to 1) so that neighbours keep the gap and all stay inside."""
     moved: list[float] = []
     for height in heights:
@@ -142,8 +144,8 @@ def _apart(heights: list[float], gap: float) -> list[float]:
     return moved
 
 
-def _scatter(axes: Axes, data: ChartData, _unit: str) -> None:
-    places = _places(axes, data)
+def _draw_scatter(axes: Axes, data: ChartData, _unit: str) -> None:
+    places = _place_points(axes, data)
     many = len(data.x) * len(data.series)
     for number, series in enumerate(data.series):
         pairs = [(x, y) for x, y in zip(places, series.values, strict=True) if y is not None]
@@ -160,7 +162,7 @@ def _scatter(axes: Axes, data: ChartData, _unit: str) -> None:
     _value_axis(axes, data, flat=False)
 
 
-def _pie(axes: Axes, data: ChartData, unit: str) -> None:
+def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
     values = [value or 0.0 for value in data.series[0].values]
     whole = sum(values)
     colours = [*COLOURS[: len(values)]]
@@ -194,7 +196,7 @@ def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
         sides[1 if angle <= math.pi else -1].append((math.cos(angle), math.sin(angle), name))
     for side, slices in sides.items():
         slices.sort()
-        heights = _apart([(height / _RING + 1) / 2 for height, _, _ in slices], _SLICE_GAP)
+        heights = _spread_heights([(height / _RING + 1) / 2 for height, _, _ in slices], _SLICE_GAP)
         for (up, across, name), height in zip(slices, heights, strict=True):
             place = (1.24 * side, (2 * height - 1) * _RING)
             axes.plot(
@@ -207,7 +209,7 @@ def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
     axes.set_ylim(-1.25, 1.25)
 
 
-def _places(axes: Axes, data: ChartData) -> list[float]:
+def _place_points(axes: Axes, data: ChartData) -> list[float]:
     """Place the points on the x axis, and set its ticks."""
     if data.x_kind == "date":
         round_dates = _date_ticks(data.x)
@@ -224,12 +226,12 @@ def _places(axes: Axes, data: ChartData) -> list[float]:
         )
         return [float(x) for x in data.x]
     labels = _category_labels(data, flat=False)
-    ticks = _ticks(labels)
+    ticks = _choose_ticks(labels)
     axes.set_xticks(ticks, [labels[index] for index in ticks])
     return [float(index) for index in range(len(labels))]
 
 
-def _ticks(labels: list[str]) -> list[int]:
+def _choose_ticks(labels: list[str]) -> list[int]:
     """Choose the indexes of the labels that find room side by side."""
     longest = max(len(line) for label in labels for line in label.split("\n"))
     step = max(math.ceil(len(labels) / _MOST_TICKS), math.ceil(len(labels) * (longest + 3) / _LETTERS_ACROSS))
@@ -263,18 +265,18 @@ def _category_labels(data: ChartData, *, flat: bool) -> list[str]:
 
 
 def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:
-    axis, largest = axes.xaxis if flat else axes.yaxis, _largest(data)
+    axis, largest = axes.xaxis if flat else axes.yaxis, _find_largest(data)
     # Of what is counted there are no halves.
     whole = all(value is None or value.is_integer() for series in data.series for value in series.values)
     axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], integer=whole))
     axis.set_major_formatter(FuncFormatter(lambda value, _: wording.tick(value, largest)))
 
 
-def _largest(data: ChartData) -> float:
-    low, high = _range(data)
+def _find_largest(data: ChartData) -> float:
+    low, high = _find_range(data)
     return max(abs(low), abs(high))
 
 
-def _range(data: ChartData) -> tuple[float, float]:
+def _find_range(data: ChartData) -> tuple[float, float]:
     values = [value for series in data.series for value in series.values if value is not None]
     return min(values), max(values)

@@ -85,7 +85,7 @@ class BareCopies:
         key = hashlib.sha256(repository.address.encode()).hexdigest()[:8]
         copy = self._folder / f"{repository.name}-{key}.git"
         stamp = copy / "leadhand-renewed"
-        age = await asyncio.to_thread(_age, stamp)
+        age = await asyncio.to_thread(_copy_age, stamp)
         if age is not None and age < FRESH_SECONDS:
             return copy
         try:
@@ -109,8 +109,8 @@ class BareCopies:
         part = copy.with_name(f"{copy.name}.{os.getpid()}.part")
         await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
         try:
-            arguments = ("clone", "-q", "--bare", "--no-local", "--template=", _url(repository), str(part))
-            _check(await self._git(repository, *arguments), repository)
+            arguments = ("clone", "-q", "--bare", "--no-local", "--template=", _clone_url(repository), str(part))
+            _check(await self._run_git(repository, *arguments), repository)
             if repository.is_local:
                 await self._fetch(repository, part)
             await asyncio.to_thread(_put, part, copy)
@@ -119,12 +119,12 @@ class BareCopies:
 
     async def _fetch(self, repository: Repository, copy: Path) -> None:
         refs = (*_REFS, _OTHERS) if repository.is_local else _REFS
-        fetch = ("fetch", "-q", "--prune", "--no-tags", "--no-write-fetch-head", _url(repository), *refs)
-        _check(await self._git(repository, *copy_arguments(copy, *fetch)), repository)
+        fetch = ("fetch", "-q", "--prune", "--no-tags", "--no-write-fetch-head", _clone_url(repository), *refs)
+        _check(await self._run_git(repository, *copy_arguments(copy, *fetch)), repository)
 
-    async def _git(self, repository: Repository, *arguments: str) -> GitReply:
+    async def _run_git(self, repository: Repository, *arguments: str) -> GitReply:
         environment = {"GIT_ALLOW_PROTOCOL": "file" if repository.is_local else "https:http"}
-        environment |= {} if repository.is_local else git_variables(_url(repository), self._env)
+        environment |= {} if repository.is_local else git_variables(_clone_url(repository), self._env)
         if repository.ssh is not None:
             environment = dict(await asyncio.to_thread(repository.ssh.environment, repository.name))
         owners = self._folder / f"{repository.name}.owners"
@@ -138,13 +138,13 @@ class BareCopies:
             signed = base64.b64encode(f"{user}:{token}".encode()).decode()
             environment |= {
                 "GIT_CONFIG_COUNT": "1",
-                "GIT_CONFIG_KEY_0": f"http.{_url(repository)}.extraHeader",
+                "GIT_CONFIG_KEY_0": f"http.{_clone_url(repository)}.extraHeader",
                 "GIT_CONFIG_VALUE_0": f"Authorization: Basic {signed}",
             }
         return await git(arguments, seconds=COPYING_SECONDS, file_mb=LARGEST_MB, environment=environment)
 
 
-def _url(repository: Repository) -> str:
+def _clone_url(repository: Repository) -> str:
     if repository.ssh is not None:
         return repository.ssh.address
     return f"file://{quote(repository.address)}" if repository.is_local else f"{repository.address}.git"
@@ -155,7 +155,7 @@ def _put(part: Path, copy: Path) -> None:
         part.rename(copy)
 
 
-def _age(stamp: Path) -> float | None:
+def _copy_age(stamp: Path) -> float | None:
     """Return the seconds since a copy was renewed; None if there is none."""
     try:
         return max(0.0, time.time() - stamp.stat().st_mtime)

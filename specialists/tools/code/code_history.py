@@ -39,7 +39,7 @@ async def code_blame(arguments: LinesArguments, reader: RepositoryReader) -> Too
     blame = ("blame", "--no-textconv", "--date=short", spot, commit, "--", path)
     reply = await reader.git(repository, *blame)
     if reply.code != 0:
-        raise _no_lines(repository, path, reply.error)
+        raise _refuse_missing_lines(repository, path, reply.error)
     return outcome(f"Who wrote {path} of {repository.name}, at {commit[:10]}.", reply.text.splitlines())
 
 
@@ -50,7 +50,7 @@ async def line_history(arguments: LinesArguments, reader: RepositoryReader) -> T
     form = "--format=%n%h %ad %an: %s%n%w(0,2,2)%b"
     reply = await reader.git(repository, "log", *_PLAIN, "--date=short", "--max-count=12", form, spot, commit)
     if reply.code != 0 and not reply.cut:
-        raise _no_lines(repository, path, reply.error)
+        raise _refuse_missing_lines(repository, path, reply.error)
     kept = [line for line in reply.text.splitlines() if not line.startswith(("diff --git", "--- ", "+++ "))]
     title = f"Changes of {path} of {repository.name}, lines {arguments.start} to {arguments.end}, newest first."
     return outcome(title, kept, more="ask for fewer lines")
@@ -95,6 +95,6 @@ async def _lines_of(arguments: LinesArguments, reader: RepositoryReader) -> tupl
     return repository, await reader.commit(repository, arguments.revision), plain_path(arguments.path)
 
 
-def _no_lines(repository: Repository, path: str, error: str) -> Refused:
+def _refuse_missing_lines(repository: Repository, path: str, error: str) -> Refused:
     said = error.splitlines()[-1:] or ["no such lines"]
     return Refused(f"{repository.name}: {path}: {said[0].removeprefix('fatal: ')[:200]}")

@@ -55,7 +55,7 @@ def code_toolkit(settings: ToolSettings) -> Toolkit:
             *("post_review", "write", PostReviewArguments, code.post_review),
             key="marks",
             look_up=code.look_up,
-            what=_what,
+            what=_describe_review,
             target=lambda arguments: str(arguments.link),
         ),
     )
@@ -63,7 +63,7 @@ def code_toolkit(settings: ToolSettings) -> Toolkit:
     return Toolkit(ORIGIN, tools, prove, code.close, finds=code.fetch_named)
 
 
-def _what(arguments: PostReviewArguments) -> str:
+def _describe_review(arguments: PostReviewArguments) -> str:
     count = len(arguments.comments)
     at_lines = f" with {count} comment{'' if count == 1 else 's'} at lines" if count else ""
     return f"post a review on {arguments.link}{at_lines}"

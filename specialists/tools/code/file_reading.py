@@ -23,7 +23,7 @@ async def list_files(arguments: ListFilesArguments, reader: RepositoryReader) ->
     reply = await reader.git(repository, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
     names = [name for name in reply.text.split("\0") if name]
     pattern = plain_path(arguments.pattern) or "**"
-    fits = _fitting(pattern)
+    fits = _compile_glob(pattern)
     found = [name for name in names if fits.match(name)]
     title = f"{len(found):,} of {len(names):,}{'+' if reply.cut else ''} files of {repository.name} at {commit[:10]}."
     if len(found) <= MOST_NAMES:
@@ -34,7 +34,7 @@ async def list_files(arguments: ListFilesArguments, reader: RepositoryReader) ->
     return outcome(title, [f"{name} ({count:,})" if count > 1 else name for name, count in folders.items()])
 
 
-def _fitting(pattern: str) -> re.Pattern[str]:
+def _compile_glob(pattern: str) -> re.Pattern[str]:
     """Compile a glob, in which `**/` may stand for no folder at all. A folder stands for all in it. Raises Refused."""
     pieces = _WILD.split(pattern)
     if len(pieces) == 1:

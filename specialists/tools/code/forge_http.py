@@ -31,7 +31,7 @@ class ForgeHttp:
 
     async def get(self, path: str, **parameters: str | int) -> Any:
         """Get JSON. Raises Refused with what went wrong."""
-        return _json(await self._call_api("GET", path, "application/json", parameters=parameters))
+        return _parse_json(await self._call_api("GET", path, "application/json", parameters=parameters))
 
     async def pages(self, path: str, **parameters: str | int) -> list[Any]:
         """Get a list page by page, `MOST_PAGES` at most. Raises Refused."""
@@ -49,7 +49,7 @@ class ForgeHttp:
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
         """Post JSON. Raises Refused if for certain nothing was done, and NoAnswer if that is not certain."""
-        return _json(await self._call_api("POST", path, "application/json", body=body))
+        return _parse_json(await self._call_api("POST", path, "application/json", body=body))
 
     async def _call_api(
         self,
@@ -62,50 +62,50 @@ class ForgeHttp:
         url, writes = f"{self.repository.api}/{path}", method == "POST"
         try:
             async with (
-                open_session(seconds=SECONDS, headers=self._headers(media_type)) as session,
+                open_session(seconds=SECONDS, headers=self._make_headers(media_type)) as session,
                 session.request(method, url, params=parameters, json=body, allow_redirects=False) as answer,
             ):
                 data = await _read(answer)
                 status = answer.status
         except aiohttp.ClientConnectorError as error:  # nothing was sent
-            raise Refused(f"{self._host} cannot be reached ({_why(error)}).") from None
+            raise Refused(f"{self._api_host} cannot be reached ({_describe_client_error(error)}).") from None
         except aiohttp.ClientHttpProxyError as error:  # the proxy let nothing through
-            raise Refused(f"{self._host} cannot be reached ({_why(error)}).") from None
+            raise Refused(f"{self._api_host} cannot be reached ({_describe_client_error(error)}).") from None
         except (aiohttp.ClientError, TimeoutError) as error:
             if writes:
-                raise NoAnswer(f"{self._host} gave no answer") from error
-            raise Refused(f"{self._host} gave no answer; try again.") from None
+                raise NoAnswer(f"{self._api_host} gave no answer") from error
+            raise Refused(f"{self._api_host} gave no answer; try again.") from None
         if writes and (status >= 500 or status == 408):
-            raise NoAnswer(f"{self._host} answered {status}")
+            raise NoAnswer(f"{self._api_host} answered {status}")
         if status not in {200, 201}:
-            raise Refused(self._fault(status, data))
+            raise Refused(self._describe_status_fault(status, data))
         if len(data) > LARGEST and not writes:
-            raise Refused(f"{self._host} gave more than {LARGEST >> 20} MB; ask for less.")
+            raise Refused(f"{self._api_host} gave more than {LARGEST >> 20} MB; ask for less.")
         return data
 
-    def _headers(self, media_type: str) -> dict[str, str]:
+    def _make_headers(self, media_type: str) -> dict[str, str]:
         headers = {"Accept": media_type, "User-Agent": "leadhand"}
         if self._token and self.repository.forge == "gitlab":
             return headers | {"PRIVATE-TOKEN": self._token}
         return headers | ({"Authorization": f"Bearer {self._token}"} if self._token else {})
 
     @property
-    def _host(self) -> str:
+    def _api_host(self) -> str:
         return self.repository.api.partition("://")[2].partition("/")[0]
 
-    def _fault(self, status: int, data: bytes) -> str:
+    def _describe_status_fault(self, status: int, data: bytes) -> str:
         variable = _TOKENS[self.repository.forge or "github"]
         if status in {401, 403, 404}:
             hint = f"{variable} may not read or do this" if self._token else f"{variable} is not set"
-            return f"{self._host} answered {status}: there is no such thing in {self.repository.path}, or {hint}."
+            return f"{self._api_host} answered {status}: there is no such thing in {self.repository.path}, or {hint}."
         try:
             said = json.loads(data).get("message", "")
         except (ValueError, AttributeError):
             said = ""
-        return f"{self._host} answered {status}{f': {str(said)[:300]}' if said else ''}."
+        return f"{self._api_host} answered {status}{f': {str(said)[:300]}' if said else ''}."
 
 
-def _why(error: aiohttp.ClientError) -> str:
+def _describe_client_error(error: aiohttp.ClientError) -> str:
     """Say why nothing was sent, and what to do."""
     return network_fault(error) or f"{getattr(error, 'strerror', None) or 'no connection'}; try again"
 
@@ -119,7 +119,7 @@ async def _read(answer: aiohttp.ClientResponse) -> bytes:
     return bytes(read)
 
 
-def _json(data: bytes) -> Any:
+def _parse_json(data: bytes) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

@@ -64,7 +64,7 @@ def git_is_here() -> bool:
 
 
 @functools.cache
-def _program() -> str:
+def _find_git() -> str:
     """Return where git is, as its own programs lie beside it."""
     return shutil.which("git") or "git"
 
@@ -89,17 +89,17 @@ async def git(
     home = await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch())
     process = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", _LIMITED, "sh", str(_MEMORY_KB), str(_PROCESSOR_SECONDS), str(file_mb * 2048)),
-        *(_program(), *_FLAGS, *arguments),
+        *(_find_git(), *_FLAGS, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=home,
-        env={**_ENVIRONMENT, "PATH": f"{Path(_program()).parent}:{os.defpath}", "HOME": home, **(environment or {})},
+        env={**_ENVIRONMENT, "PATH": f"{Path(_find_git()).parent}:{os.defpath}", "HOME": home, **(environment or {})},
         start_new_session=True,
     )
     try:
         async with asyncio.timeout(seconds):
-            return await _outcome(process, most)
+            return await _read_outcome(process, most)
     except TimeoutError:
         return GitReply(None, "", f"it took longer than {seconds:g} s")
     finally:
@@ -109,12 +109,12 @@ async def git(
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
 
 
-async def _outcome(process: asyncio.subprocess.Process, most: int) -> GitReply:
+async def _read_outcome(process: asyncio.subprocess.Process, most: int) -> GitReply:
     if process.stdout is None or process.stderr is None:
         raise RuntimeError("git was started without pipes")
-    errors = asyncio.ensure_future(_beginning(process.stderr, 4_000))
+    errors = asyncio.ensure_future(_read_beginning(process.stderr, 4_000))
     try:
-        output, cut = await _beginning(process.stdout, most, stop=True)
+        output, cut = await _read_beginning(process.stdout, most, stop=True)
         code = 0 if cut else await process.wait()
         said = b"" if cut else (await errors)[0]
     finally:
@@ -123,7 +123,7 @@ async def _outcome(process: asyncio.subprocess.Process, most: int) -> GitReply:
     return GitReply(code, output.decode("utf-8", "replace"), said.decode("utf-8", "replace").strip(), cut)
 
 
-async def _beginning(stream: asyncio.StreamReader, most: int, *, stop: bool = False) -> tuple[bytes, bool]:
+async def _read_beginning(stream: asyncio.StreamReader, most: int, *, stop: bool = False) -> tuple[bytes, bool]:
     """Read the first bytes of a stream, and say if there are more; `stop`: what follows them is not waited for."""
     read = bytearray()
     while piece := await stream.read(64 * 1024):

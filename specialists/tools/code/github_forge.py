@@ -28,7 +28,7 @@ class GithubForge:
             number=number,
             title=str(one.get("title") or ""),
             text=str(one.get("body") or ""),
-            author=_who(one),
+            author=_author_login(one),
             state="merged" if one.get("merged") else str(one.get("state") or ""),
             head=str((one.get("head") or {}).get("sha") or ""),
             base=str((one.get("base") or {}).get("sha") or ""),
@@ -49,7 +49,7 @@ class GithubForge:
         except Refused as error:
             if TOO_LARGE not in str(error):
                 raise
-        return "".join(map(_as_git, await self._http.pages(f"{self._at}/pulls/{number}/files")))
+        return "".join(map(_file_diff, await self._http.pages(f"{self._at}/pulls/{number}/files")))
 
     async def comments(self, number: int) -> list[Said]:
         """Give what was said of it, oldest first."""
@@ -62,7 +62,7 @@ class GithubForge:
             if one.get("body")
         ]
         return [
-            Said(_who(one), at[:10], str(one["body"]), str(one.get("path") or ""), _line(one))
+            Said(_author_login(one), at[:10], str(one["body"]), str(one.get("path") or ""), _comment_line(one))
             for at, one in sorted(found, key=lambda each: each[0])
         ]
 
@@ -86,7 +86,7 @@ class GithubForge:
         return None
 
 
-def _as_git(one: Any) -> str:
+def _file_diff(one: Any) -> str:
     """Return the diff of one file with the lines above it that git writes."""
     new = str(one.get("filename") or "")
     old = str(one.get("previous_filename") or new)
@@ -98,9 +98,9 @@ def _as_git(one: Any) -> str:
     return f"{head}--- {before}\n+++ {after}\n{str(one['patch']).rstrip()}\n"
 
 
-def _who(one: Any) -> str:
+def _author_login(one: Any) -> str:
     return str((one.get("user") or {}).get("login") or "somebody")
 
 
-def _line(one: Any) -> int:
+def _comment_line(one: Any) -> int:
     return int(one.get("line") or one.get("original_line") or 0)

@@ -30,7 +30,7 @@ class GitlabForge:
             number=number,
             title=str(one.get("title") or ""),
             text=str(one.get("description") or ""),
-            author=_who(one),
+            author=_author_username(one),
             state=str(one.get("state") or ""),
             head=head or str(one.get("sha") or ""),
             base=base,
@@ -47,13 +47,18 @@ class GitlabForge:
 
     async def diff(self, number: int) -> str:
         """Give its diff, put together from that of each file."""
-        return "".join(map(_as_git, await self._http.pages(f"{self._at}/{number}/diffs")))
+        return "".join(map(_file_diff, await self._http.pages(f"{self._at}/{number}/diffs")))
 
     async def comments(self, number: int) -> list[Said]:
         """Give what was said of it, oldest first."""
         notes = await self._http.pages(f"{self._at}/{number}/notes", sort="asc")
         return [
-            Said(_who(one), str(one.get("created_at") or "")[:10], str(one.get("body") or ""), *_place(one))
+            Said(
+                _author_username(one),
+                str(one.get("created_at") or "")[:10],
+                str(one.get("body") or ""),
+                *_comment_place(one),
+            )
             for one in notes
             if not one.get("system")
         ]
@@ -65,7 +70,7 @@ class GitlabForge:
         done = 0
         try:
             for one in comments:
-                position = _position(request, one, old.get(one.path, {}).get(one.line, 0))
+                position = _make_position(request, one, old.get(one.path, {}).get(one.line, 0))
                 body = {"body": f"{one.text}\n\n{mark}", "position": position}
                 await self._http.post(f"{self._at}/{request.number}/discussions", body)
                 done += 1
@@ -87,14 +92,14 @@ class GitlabForge:
         return f"{self._http.repository.address}/-/merge_requests/{number}#note_{whole.get('id', '')}"
 
 
-def _position(request: PullRequest, one: LineComment, old_line: int) -> dict[str, Any]:
+def _make_position(request: PullRequest, one: LineComment, old_line: int) -> dict[str, Any]:
     base, start, head = request.refs
     place: dict[str, Any] = {"position_type": "text", "base_sha": base, "start_sha": start, "head_sha": head}
     place |= {"new_path": one.path, "old_path": one.path, "new_line": one.line}
     return place | ({"old_line": old_line} if old_line else {})
 
 
-def _as_git(one: Any) -> str:
+def _file_diff(one: Any) -> str:
     """Return the diff of one file with the lines above it that git writes."""
     old, new = str(one.get("old_path") or ""), str(one.get("new_path") or "")
     head = f"diff --git a/{old} b/{new}\n"
@@ -105,10 +110,10 @@ def _as_git(one: Any) -> str:
     return f"{head}--- {before}\n+++ {after}\n{str(one['diff']).rstrip()}\n"
 
 
-def _who(one: Any) -> str:
+def _author_username(one: Any) -> str:
     return str((one.get("author") or {}).get("username") or "somebody")
 
 
-def _place(one: Any) -> tuple[str, int]:
+def _comment_place(one: Any) -> tuple[str, int]:
     place = one.get("position") or {}
     return str(place.get("new_path") or ""), int(place.get("new_line") or 0)

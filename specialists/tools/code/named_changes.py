@@ -34,9 +34,9 @@ async def found_in(text: str, reader: RepositoryReader, forge_of: ForgeOf) -> Fo
     """Fetch what a text names. What cannot be fetched is a fault; other words with dots are none."""
     named = requests_in(text, reader.named)[:MOST]
     ranges = [] if named else list(dict.fromkeys(each.groups() for each in _RANGE.finditer(text)))[:MOST]
-    work = [_request(repository, number, forge_of) for repository, number in named]
-    if ranges and (where := _repository(text, reader)) is not None:
-        work += [_between(where, f"{old}{dots}{new}", reader) for old, dots, new in ranges]
+    work = [_fetch_request(repository, number, forge_of) for repository, number in named]
+    if ranges and (where := _find_named_repository(text, reader)) is not None:
+        work += [_fetch_revisions(where, f"{old}{dots}{new}", reader) for old, dots, new in ranges]
     try:
         async with asyncio.timeout(SECONDS):
             found = await asyncio.gather(*work)
@@ -47,7 +47,7 @@ async def found_in(text: str, reader: RepositoryReader, forge_of: ForgeOf) -> Fo
     )
 
 
-def _repository(text: str, reader: RepositoryReader) -> Repository | None:
+def _find_named_repository(text: str, reader: RepositoryReader) -> Repository | None:
     """Return the one repository that a text is about: the only one that it names, or the only one there is."""
     known = reader.named.repositories
     words = {word.strip(".") for word in _WORD.findall(text)}
@@ -56,7 +56,7 @@ def _repository(text: str, reader: RepositoryReader) -> Repository | None:
     return there[0] if len(there) == 1 else None
 
 
-async def _request(repository: Repository, number: int, forge_of: ForgeOf) -> Found:
+async def _fetch_request(repository: Repository, number: int, forge_of: ForgeOf) -> Found:
     try:
         forge, _ = await forge_of(f"{repository.name}#{number}")
         request, diff, said = await asyncio.gather(forge.request(number), forge.diff(number), forge.comments(number))
@@ -64,11 +64,11 @@ async def _request(repository: Repository, number: int, forge_of: ForgeOf) -> Fo
         return Found(faults=(f"{repository.name}#{number}: {error}",))
     name = f"{repository.name}-{number}"
     file = FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST].encode(), repository.line_address(request.head))
-    about = FoundFile(f"{name}.md", "text/markdown", _about(request, said).encode())
-    return Found((file, about), _cut(name, diff))
+    about = FoundFile(f"{name}.md", "text/markdown", _request_text(request, said).encode())
+    return Found((file, about), _describe_cut_diff(name, diff))
 
 
-async def _between(repository: Repository, revisions: str, reader: RepositoryReader) -> Found:
+async def _fetch_revisions(repository: Repository, revisions: str, reader: RepositoryReader) -> Found:
     try:
         await reader.copy(repository)
     except Refused as error:
@@ -82,15 +82,17 @@ async def _between(repository: Repository, revisions: str, reader: RepositoryRea
         return Found(faults=(f"{repository.name}: nothing differs between {revisions}.",))
     name = f"{repository.name} {revisions}".replace("/", "-")
     lines = repository.line_address(head)
-    return Found((FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST].encode(), lines),), _cut(name, diff))
+    return Found(
+        (FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST].encode(), lines),), _describe_cut_diff(name, diff)
+    )
 
 
-def _about(request: PullRequest, said: list[Said]) -> str:
+def _request_text(request: PullRequest, said: list[Said]) -> str:
     parts = [f"# {request.line}", request.text.strip(), "## Comments", *(one.told for one in said)]
     text = "\n\n".join(part for part in (parts if said else parts[:2]) if part)
     return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}\n\n(… {len(text) - MOST_SAID:,} characters more)"
 
 
-def _cut(name: str, diff: str) -> tuple[str, ...]:
+def _describe_cut_diff(name: str, diff: str) -> tuple[str, ...]:
     over = len(diff) - LARGEST
     return (f"{name}.diff: its last {over:,} characters were not read.",) if over > 0 else ()

@@ -91,14 +91,18 @@ def _read(name: str, address: str, env: Mapping[str, str]) -> Repository | str:
         remote = ssh_remote.read(address, env)
         if isinstance(remote, str):
             return remote
-        page = _of_web(name, f"https://{remote.host}/{remote.path}", env)
+        page = _make_web_repository(name, f"https://{remote.host}/{remote.path}", env)
         return replace(page, ssh=remote) if page.forge is not None else Repository(name, address, ssh=remote)
-    if fault := _fault(address):
+    if fault := _find_address_fault(address):
         return fault
-    return _of_web(name, address, env) if "://" in address else Repository(name, str(Path(address).expanduser()))
+    return (
+        _make_web_repository(name, address, env)
+        if "://" in address
+        else Repository(name, str(Path(address).expanduser()))
+    )
 
 
-def _of_web(name: str, address: str, env: Mapping[str, str]) -> Repository:
+def _make_web_repository(name: str, address: str, env: Mapping[str, str]) -> Repository:
     parts = urlsplit(address)
     path = parts.path.strip("/").removesuffix(".git")
     plain = f"{parts.scheme}://{parts.netloc}/{path}"
@@ -111,7 +115,7 @@ def _of_web(name: str, address: str, env: Mapping[str, str]) -> Repository:
     return Repository(name, plain)
 
 
-def _fault(address: str) -> str:
+def _find_address_fault(address: str) -> str:
     """Say what is wrong with an address; empty if nothing is."""
     if "://" not in address:
         return "" if Path(address).expanduser().is_absolute() else "the path must begin with / (or ~)."

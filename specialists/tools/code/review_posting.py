@@ -25,7 +25,7 @@ async def post(arguments: PostReviewArguments, forge: Forge, number: int, key: s
         raise Refused(lines)
     at_lines = [one for one in arguments.comments if one.line in lines.get(one.path, {})]
     apart = [one for one in arguments.comments if one not in at_lines]
-    summary = "\n\n".join((arguments.summary, *map(_as_text, apart)))
+    summary = "\n\n".join((arguments.summary, *map(_render_comment, apart)))
     address = await forge.post(request, summary, at_lines, diff, mark_of(key))
     left = f" {len(apart)} stand in the summary, as the request does not show their lines." if apart else ""
     return ToolOutcome(f"Posted with {len(at_lines)} comments at lines: {address}.{left}", sources=(address,))
@@ -37,5 +37,5 @@ async def look_up(forge: Forge, number: int, key: str) -> ToolOutcome | None:
     return None if address is None else ToolOutcome(f"It was posted: {address}.", sources=(address,))
 
 
-def _as_text(one: LineComment) -> str:
+def _render_comment(one: LineComment) -> str:
     return f"**{one.path}:{one.line}** {one.text}"

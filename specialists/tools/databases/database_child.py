@@ -36,23 +36,23 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = own_stdout()
     sys.setrecursionlimit(2000)
-    told = _answer(request)
+    told = _answer_request(request)
     with reply:
         reply.write(json.dumps(told).encode())
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["task"] == "query":
             request = {**request, "sql": read_only_statement(request["sql"], request["kind"])}
     except NotReadOnly as fault:
         return {"error": str(fault)}
     try:
-        engine = _engine(request["url"], request["kind"])
+        engine = _make_engine(request["url"], request["kind"])
         connection = engine.connect()
     except (SQLAlchemyError, OSError, ValueError) as error:
         return {"away": _driver_message(error)}
-    tasks = {"query": _query, "tables": _tables, "rights": lambda *_: {}, "stop": _stop}
+    tasks = {"query": _run_query, "tables": _describe_tables, "rights": lambda *_: {}, "stop": _stop}
     try:
         with connection:
             if request["task"] != "stop" and (rights := _excess_rights(connection, request)):
@@ -62,7 +62,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"error": _driver_message(error)}
 
 
-def _engine(url: str, kind: str) -> Engine:
+def _make_engine(url: str, kind: str) -> Engine:
     more: dict[str, Any] = {"timeout": _CONNECT_SECONDS} if kind == "sqlite" else {"connect_timeout": _CONNECT_SECONDS}
     if kind == "mysql":
         more |= {"charset": "utf8mb4", "local_infile": False}
@@ -78,7 +78,7 @@ def _excess_rights(connection: Connection, request: dict[str, Any]) -> list[str]
         return [f"rights that it does not tell ({_driver_message(error)})"]
 
 
-def _query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
+def _run_query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     """Run a statement in a session that only reads, and take its first rows."""
     read_alone(connection, request["kind"], int(request["seconds"]))
     refused = authorize_sqlite(connection) if request["kind"] == "sqlite" else []
@@ -102,15 +102,15 @@ def _query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     return {"columns": [str(key) for key in result.keys()], "rows": rows, "more": more}  # noqa: SIM118 - it is no dict
 
 
-def _tables(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
+def _describe_tables(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     """Give each table and view with its columns, types, keys and what they refer to."""
     inspector = inspect(connection)
     usual = inspector.default_schema_name
-    schemas = [None] if request["kind"] != "postgresql" else [usual, *_others(inspector, usual)]
+    schemas = [None] if request["kind"] != "postgresql" else [usual, *_list_other_schemas(inspector, usual)]
     tables: dict[str, list[str]] = {}
     for schema in schemas:
         keys = inspector.get_multi_pk_constraint(schema=schema)
-        links = _links(inspector, schema)
+        links = _list_foreign_keys(inspector, schema)
         for table, columns in inspector.get_multi_columns(schema=schema, kind=ObjectKind.ANY).items():
             name = table[1] if schema in (None, usual) else f"{schema}.{table[1]}"
             key = keys.get(table)
@@ -124,12 +124,12 @@ def _tables(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     return {"tables": tables}
 
 
-def _others(inspector: Inspector, usual: str | None) -> list[str]:
+def _list_other_schemas(inspector: Inspector, usual: str | None) -> list[str]:
     found = [one for one in inspector.get_schema_names() if one != usual and one not in _OWN_SCHEMAS]
     return [one for one in found if not one.startswith("pg_")][:_MOST_SCHEMAS]
 
 
-def _links(inspector: Inspector, schema: str | None) -> dict[tuple[Any, ...], str]:
+def _list_foreign_keys(inspector: Inspector, schema: str | None) -> dict[tuple[Any, ...], str]:
     found = {}
     for table, keys in inspector.get_multi_foreign_keys(schema=schema).items():
         for key in keys:

@@ -46,15 +46,15 @@ def find_excess_rights(connection: Connection, kind: Kind) -> tuple[str, ...]:
         found = tuple(str(row[1]) for row in connection.exec_driver_sql(_POSTGRESQL_RIGHTS))
         connection.rollback()
         return found[:1] if found[:1] == ("superuser",) else found
-    granted = {right.strip() for line in _grants(connection) for right in line.split(",")}
+    granted = {right.strip() for line in _list_grants(connection) for right in line.split(",")}
     return tuple(sorted(granted - _OF_DATA))
 
 
-def _grants(connection: Connection) -> Iterator[str]:
+def _list_grants(connection: Connection) -> Iterator[str]:
     """Give what the user was granted on everything, by its roles as well: `SELECT, FILE`."""
     lines = [str(row[0]) for row in connection.exec_driver_sql("SHOW GRANTS")]
     if not getattr(connection.dialect, "is_mariadb", False):  # MariaDB tells those of the role as well
-        role = _first_cell(connection, "SELECT CURRENT_ROLE()")
+        role = _query_first_cell(connection, "SELECT CURRENT_ROLE()")
         if role not in ("", "NONE"):
             said = connection.exec_driver_sql(f"SHOW GRANTS FOR CURRENT_USER() USING {role}")
             lines += [str(row[0]) for row in said]
@@ -63,7 +63,7 @@ def _grants(connection: Connection) -> Iterator[str]:
             yield match[1]
 
 
-def _first_cell(connection: Connection, query: str) -> str:
+def _query_first_cell(connection: Connection, query: str) -> str:
     """Return what a query gives, as text; "" where the server does not know it."""
     try:
         return str(connection.exec_driver_sql(query).scalar() or "")
@@ -91,37 +91,39 @@ def read_alone(connection: Connection, kind: Kind, seconds: int) -> None:
         connection.exec_driver_sql("PRAGMA trusted_schema = OFF")
         connection.exec_driver_sql("PRAGMA query_only = ON")
     elif kind == "postgresql":
-        _set(
+        _set_session_values(
             connection,
             "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
             "SET standard_conforming_strings = on",
             "SET client_encoding = 'UTF8'",
             f"SET statement_timeout = {seconds}000",
         )
-        _try(connection, "SET client_connection_check_interval = 1000")  # from 14 on: it ends when this process does
+        _try_statement(
+            connection, "SET client_connection_check_interval = 1000"
+        )  # from 14 on: it ends when this process does
         connection.exec_driver_sql("SET TRANSACTION READ ONLY")
     else:
-        modes = _first_cell(connection, "SELECT @@SESSION.sql_mode").split(",")
-        _set(
+        modes = _query_first_cell(connection, "SELECT @@SESSION.sql_mode").split(",")
+        _set_session_values(
             connection,
             f"SET SESSION sql_mode = '{','.join(one for one in modes if one in _PLAIN_MODES)}'",
             "SET SESSION TRANSACTION READ ONLY",
         )
-        _try(connection, f"SET SESSION max_execution_time = {seconds}000")  # MySQL
-        _try(connection, f"SET SESSION max_statement_time = {seconds}")  # MariaDB
+        _try_statement(connection, f"SET SESSION max_execution_time = {seconds}000")  # MySQL
+        _try_statement(connection, f"SET SESSION max_statement_time = {seconds}")  # MariaDB
         connection.rollback()
         connection.exec_driver_sql("START TRANSACTION READ ONLY")
 
 
-def _set(connection: Connection, *statements: str) -> None:
+def _set_session_values(connection: Connection, *statements: str) -> None:
     for one in statements:
         connection.exec_driver_sql(one)
     connection.commit()
 
 
-def _try(connection: Connection, statement: str) -> None:
+def _try_statement(connection: Connection, statement: str) -> None:
     try:
-        _set(connection, statement)
+        _set_session_values(connection, statement)
     except DBAPIError:
         connection.rollback()
 
@@ -147,7 +149,7 @@ def authorize_sqlite(connection: Connection) -> list[str]:
     tables = {str(name).lower() for name, _ in rows}
     virtual = [str(name) for name, sql in rows if str(sql).upper().startswith("CREATE VIRTUAL TABLE")]
     for name in ("json_each", "json_tree", *virtual):  # a virtual table is declared, as if made, at its first use
-        _try(connection, "SELECT * FROM `{}` LIMIT 0".format(name.replace("`", "``")))  # noqa: S608 - in quotes
+        _try_statement(connection, "SELECT * FROM `{}` LIMIT 0".format(name.replace("`", "``")))  # noqa: S608 - in quotes
     readable, callable_ = tables | _OWN_TABLES, allowed_functions("sqlite") | _OPERATORS
     refused: list[str] = []
 

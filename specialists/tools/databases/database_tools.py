@@ -91,11 +91,11 @@ class _Desk:
         chosen = [self._databases[arguments.database]] if arguments.database in self._databases else []
         if arguments.database and not chosen:
             return self._refuse_database(arguments.database)
-        if absent := self._absent():
+        if absent := self._find_missing_package():
             return ToolOutcome(absent, failed=True)
         databases = chosen or list(self._databases.values())
-        answers = await asyncio.gather(*(self._ask(one, {"task": "tables"}) for one in databases))
-        lines = [_outline(one, answer, arguments.words) for one, answer in zip(databases, answers, strict=True)]
+        answers = await asyncio.gather(*(self._ask_child(one, {"task": "tables"}) for one in databases))
+        lines = [_render_outline(one, answer, arguments.words) for one, answer in zip(databases, answers, strict=True)]
         failed = all(isinstance(answer, str) for answer in answers)
         return ToolOutcome("\n\n".join(lines), failed=failed, sources=tuple(one.name for one in databases))
 
@@ -104,28 +104,30 @@ class _Desk:
         name = arguments.database or (next(iter(self._databases)) if len(self._databases) == 1 else "")
         if name not in self._databases:
             return self._refuse_database(name)
-        if absent := self._absent():
+        if absent := self._find_missing_package():
             return ToolOutcome(absent, failed=True)
         question = {"task": "query", "sql": arguments.sql, "most": ROWS, "seconds": SECONDS}
-        answer = await self._ask(self._databases[name], question)
+        answer = await self._ask_child(self._databases[name], question)
         if isinstance(answer, str):
             return ToolOutcome(answer, failed=True)
-        return ToolOutcome(_table(answer), sources=(f"database {name}",))
+        return ToolOutcome(_render_table(answer), sources=(f"database {name}",))
 
     async def prove(self) -> tuple[str, ...]:
         """Say which of the databases cannot be asked, a line each."""
-        absent = self._absent()
+        absent = self._find_missing_package()
         if not self._databases or absent:
             return (*self._faults, absent) if absent else self._faults
         names = list(self._databases.values())
-        answers = await asyncio.gather(*(self._ask(one, {"task": "tables"}) for one in names))
+        answers = await asyncio.gather(*(self._ask_child(one, {"task": "tables"}) for one in names))
         return (*self._faults, *(answer for answer in answers if isinstance(answer, str)))
 
     async def report_refused(self) -> None:
         """Log, once at the start, which of the databases are not asked as their user may do too much."""
-        if self._absent():
+        if self._find_missing_package():
             return
-        answers = await asyncio.gather(*(self._answer(one, {"task": "rights"}) for one in self._databases.values()))
+        answers = await asyncio.gather(
+            *(self._find_answer_or_fault(one, {"task": "rights"}) for one in self._databases.values())
+        )
         for database, answer in zip(self._databases.values(), answers, strict=True):
             if isinstance(answer, dict) and "refused" in answer:
                 log.warning("%s", unwrap_answer(database, answer))
@@ -134,7 +136,7 @@ class _Desk:
         """Wait until statements that were given up are stopped."""
         await asyncio.gather(*self._stopping, return_exceptions=True)
 
-    def _absent(self) -> str:
+    def _find_missing_package(self) -> str:
         return missing("databases", "sqlalchemy", "sqlglot", "psycopg", "pymysql") if self._databases else NOT_SET_UP
 
     def _refuse_database(self, name: str) -> ToolOutcome:
@@ -143,17 +145,17 @@ class _Desk:
         said = f"There is no database {name!r}" if name else "Say which database"
         return ToolOutcome(f"{said}; there are: {', '.join(self._databases)}.", failed=True)
 
-    async def _ask(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
+    async def _ask_child(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
         """Have the child ask; gives what it told, or a line on why not."""
-        answer = await self._answer(database, question)
+        answer = await self._find_answer_or_fault(database, question)
         return answer if isinstance(answer, str) else unwrap_answer(database, answer)
 
-    async def _answer(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
+    async def _find_answer_or_fault(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
         """Return what the child answers, or how it failed. What is cut off is stopped in the server."""
         tag = f"leadhand {secrets.token_hex(8)}"
         where = {"url": database.url, "kind": database.kind, "any_user": database.any_user, "tag": tag}
         try:
-            reply = await _child({**where, **question})
+            reply = await _run_database_child({**where, **question})
         except asyncio.CancelledError:
             self._stop(database, where)
             raise
@@ -166,7 +168,7 @@ class _Desk:
     def _stop(self, database: Database, where: Mapping[str, Any]) -> None:
         if database.kind != "mysql":  # the others notice that the process is gone
             return
-        task = asyncio.create_task(_child({**where, "task": "stop"}))
+        task = asyncio.create_task(_run_database_child({**where, "task": "stop"}))
         self._stopping.add(task)
         task.add_done_callback(self._stopping.discard)
 
@@ -182,14 +184,14 @@ def unwrap_answer(database: Database, answer: dict[str, Any]) -> dict[str, Any] 
     return answer
 
 
-async def _child(request: Mapping[str, Any]) -> Any:
+async def _run_database_child(request: Mapping[str, Any]) -> Any:
     given = Given(network=True)
     return await run_child(
         _CHILD, request, limits=_LIMITS, deadline=DEADLINE, largest_reply=_LARGEST_REPLY, given=given
     )
 
 
-def _outline(database: Database, answer: dict[str, Any] | str, words: str) -> str:
+def _render_outline(database: Database, answer: dict[str, Any] | str, words: str) -> str:
     if isinstance(answer, str):
         return answer
     tables: dict[str, list[str]] = answer["tables"]
@@ -208,7 +210,7 @@ def _outline(database: Database, answer: dict[str, Any] | str, words: str) -> st
     return "\n".join(lines)[:TEXT]
 
 
-def _table(answer: dict[str, Any]) -> str:
+def _render_table(answer: dict[str, Any]) -> str:
     lines = [" | ".join(answer["columns"])]
     length, cut = 0, bool(answer["more"])
     for row in answer["rows"]:

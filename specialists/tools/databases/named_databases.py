@@ -55,7 +55,7 @@ def read(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str,
     if parts[0].strip():
         faults.append(f"{SETTING} takes name=address, with commas or new lines, and begins with something else")
     for number, (name, address) in enumerate(zip(parts[1::2], parts[2::2], strict=True), 1):
-        database = _database(number, name, address.strip().rstrip(","))
+        database = _read_entry(number, name, address.strip().rstrip(","))
         if isinstance(database, str):
             faults.append(database)
         elif name in found:
@@ -70,7 +70,7 @@ def read(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str,
     return found, tuple(faults)
 
 
-def _database(number: int, name: str, address: str) -> Database | str:
+def _read_entry(number: int, name: str, address: str) -> Database | str:
     """Return a database, or why the entry is none. What stands before no address may be a part of a password."""
     scheme, _, rest = address.partition("://")
     kind = _KINDS.get(scheme.lower().partition("+")[0])

@@ -38,7 +38,7 @@ def read_only_statement(sql: str, kind: Kind) -> str:
         _check_tree(tree, kind)
         again = _write(tree, kind)
     except (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, NotImplementedError) as error:
-        raise NotReadOnly(f"That is no SELECT that is run here on {kind}: {_first_line(str(error))}") from None
+        raise NotReadOnly(f"That is no SELECT that is run here on {kind}: {_shorten_error(str(error))}") from None
     except RecursionError:
         raise NotReadOnly("The statement is nested too deeply; ask for less at once.") from None
     if again != statement or not _is_plain(statement, kind):
@@ -208,13 +208,13 @@ def _check_words(node: exp.Expr) -> None:
     """Hold what a node holds as bare text against the form that it has to have: it is written as it stands."""
     if isinstance(node, exp.Identifier) or (isinstance(node, exp.Literal) and node.is_string):
         return
-    for name, value in _bare(node):
+    for name, value in _iterate_bare_strings(node):
         form = _NUMBER if isinstance(node, exp.Literal) else _FORMS.get((type(node), name), _WORD)
         if not form.fullmatch(value):
             raise NotReadOnly(f"That is not run here: {value[:40]!r}.")
 
 
-def _bare(node: exp.Expr) -> Iterator[tuple[str, str]]:
+def _iterate_bare_strings(node: exp.Expr) -> Iterator[tuple[str, str]]:
     for name, value in node.args.items():
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str) and one:
@@ -249,13 +249,13 @@ def _check_qualified(tree: exp.Expr) -> None:
     So names behind a dot are free only where what stands before it is a table, a view or a query.
     """
     sources: dict[str, list[exp.Expr]] = {}
-    for source, alias in _sources(tree):
+    for source, alias in _iterate_sources(tree):
         sources.setdefault(alias, []).append(source)
     for column in tree.find_all(exp.Column):
         if not column.table or isinstance(column.this, exp.Star):
             continue
         behind = sources.get(column.table, [])
-        calls = [_own_columns(source, column.table) for source in behind if not _has_rows(source)]
+        calls = [_call_columns(source, column.table) for source in behind if not _has_rows(source)]
         if behind and not calls:
             continue
         known = frozenset.intersection(*calls) if calls else frozenset()
@@ -266,15 +266,15 @@ def _check_qualified(tree: exp.Expr) -> None:
             )
 
 
-def _sources(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
+def _iterate_sources(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     """Give all that stands in a FROM, with the name that columns are called by."""
     for node in tree.find_all(*_SOURCES):
         call = node.args.get("this")
-        own = call.name if isinstance(call, exp.Identifier) else _called_as(node)
+        own = call.name if isinstance(call, exp.Identifier) else _call_name(node)
         yield node, node.alias or own
 
 
-def _called_as(node: exp.Expr) -> str:
+def _call_name(node: exp.Expr) -> str:
     """Return the name that a call in a FROM goes by where it has no alias."""
     call = node if isinstance(node, exp.Unnest) else node.args.get("this")
     return call.name.lower() if isinstance(call, exp.Anonymous) else type(call).__name__.lower()
@@ -293,7 +293,7 @@ def _has_rows(source: exp.Expr) -> bool:
     return isinstance(source, exp.Values)
 
 
-def _own_columns(source: exp.Expr, alias: str) -> frozenset[str]:
+def _call_columns(source: exp.Expr, alias: str) -> frozenset[str]:
     """Return the columns that a call in a FROM was given; without, there is one of its own name."""
     given = source.args.get("alias")
     columns = given.args.get("columns") if isinstance(given, exp.TableAlias) else None
@@ -376,6 +376,6 @@ def _is_plain(statement: str, kind: Kind) -> bool:
     )
 
 
-def _first_line(text: str) -> str:
+def _shorten_error(text: str) -> str:
     line = " ".join(re.sub(r"\x1b\[\d*m", "", text).split("\n", 1)[0].split())
     return line[:300]

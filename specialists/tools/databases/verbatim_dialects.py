@@ -75,7 +75,7 @@ _NO_CLOCK_BRACKETS = {
 }
 
 
-def _some(parsers: Mapping[str, _Parser], *names: str) -> dict[str, _Parser]:
+def _select_parsers(parsers: Mapping[str, _Parser], *names: str) -> dict[str, _Parser]:
     return {name: parsers[name] for name in names}
 
 
@@ -115,7 +115,7 @@ class _Plain:
 class _Postgres(Postgres):
     class Parser(PostgresParser):
         FUNCTIONS: ClassVar[Any] = {}
-        FUNCTION_PARSERS = _some(PostgresParser.FUNCTION_PARSERS, *_WORDY)
+        FUNCTION_PARSERS = _select_parsers(PostgresParser.FUNCTION_PARSERS, *_WORDY)
         STRING_PARSERS = {**PostgresParser.STRING_PARSERS, TokenType.HEREDOC_STRING: _read_text}
         NUMERIC_PARSERS = {**PostgresParser.NUMERIC_PARSERS, TokenType.BYTE_STRING: _read_text}
         PRIMARY_PARSERS = {**PostgresParser.PRIMARY_PARSERS, **STRING_PARSERS, **NUMERIC_PARSERS}
@@ -144,7 +144,7 @@ class _Postgres(Postgres):
 class _MySQL(MySQL):
     class Parser(MySQLParser):
         FUNCTIONS: ClassVar[Any] = {name: _read_with_unit(name) for name in ("TIMESTAMPADD", "TIMESTAMPDIFF")}
-        FUNCTION_PARSERS = _some(
+        FUNCTION_PARSERS = _select_parsers(
             MySQLParser.FUNCTION_PARSERS, *_WORDY, "GROUP_CONCAT", "CONVERT", "MATCH", "JSON_TABLE"
         )
         COLUMN_OPERATORS = {**MySQLParser.COLUMN_OPERATORS, **_ARROWS}
@@ -164,7 +164,7 @@ class _MySQL(MySQL):
 class _SQLite(SQLite):
     class Parser(SQLiteParser):
         FUNCTIONS: ClassVar[Any] = {}
-        FUNCTION_PARSERS = _some(SQLiteParser.FUNCTION_PARSERS, "CAST")
+        FUNCTION_PARSERS = _select_parsers(SQLiteParser.FUNCTION_PARSERS, "CAST")
         CONCAT_OPERATORS = {**SQLiteParser.CONCAT_OPERATORS, **_ARROWS}
 
     class Generator(_Plain, SQLiteGenerator):

@@ -59,36 +59,36 @@ async def publish_document(arguments: PublishArguments, workbench: Workbench) ->
     if not arguments.markdown.strip():
         return _failed_outcome("The text is empty; give the whole of it as Markdown.")
     if arguments.format == "canvas":
-        return await _canvas(arguments, workbench)
+        return await _publish_canvas(arguments, workbench)
     absent = missing("documents", "docx", "markdown_it")
     if absent:
         return _failed_outcome(absent)
-    return await _docx(arguments, workbench)
+    return await _publish_docx(arguments, workbench)
 
 
-async def _canvas(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
+async def _publish_canvas(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
     # A picture in a canvas is loaded from its address by whoever looks: it stays a link.
-    text = _PICTURE.sub("[", _without_title(arguments.markdown.strip(), arguments.title)) + "\n"
+    text = _PICTURE.sub("[", _drop_title(arguments.markdown.strip(), arguments.title)) + "\n"
     artifact = await workbench.keep(
         file_name(arguments.title, ".md"),
         text.encode("utf-8", "replace"),
         media_type=MARKDOWN,
-        about=_about(arguments.title),
+        about=_flatten_title(arguments.title),
         publish_as="canvas",
     )
     return _report_artifact(artifact, "a canvas")
 
 
-def _without_title(text: str, title: str) -> str:
+def _drop_title(text: str, title: str) -> str:
     """Take out a first heading that repeats the title, which stands above the text anyway."""
     first, _, rest = text.partition("\n")
     return rest.lstrip() if rest.strip() and first.lstrip("#").strip() == title.strip() and first[:1] == "#" else text
 
 
-async def _docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
+async def _publish_docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
     known = {artifact.name: artifact for artifact in workbench.artifacts}
     reply = await _render_document(arguments, {})
-    wanted = json.loads(_head(reply)).get("wanted", [])
+    wanted = json.loads(_reply_head(reply)).get("wanted", [])
     if wanted:  # only the process that reads the text knows which pictures it embeds
         unknown = [name for name in wanted if name not in known]
         if unknown:
@@ -97,7 +97,7 @@ async def _docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcom
         reply = await _render_document(arguments, {name: await workbench.path(known[name]) for name in wanted})
     if reply.failure:
         return _failed_outcome(_FAILURES[reply.failure])
-    told: dict[str, Any] = json.loads(_head(reply))
+    told: dict[str, Any] = json.loads(_reply_head(reply))
     if "unusable" in told:
         return _failed_outcome(
             f"{told['unusable']} is no picture that Word can show; embed a PNG, JPEG or GIF, or leave it out."
@@ -106,7 +106,7 @@ async def _docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcom
         file_name(arguments.title, ".docx"),
         reply.output.partition(b"\n")[2],
         media_type=DOCX,
-        about=_about(arguments.title),
+        about=_flatten_title(arguments.title),
         publish_as="file",
     )
     return _report_artifact(artifact, "a Word document")
@@ -129,7 +129,7 @@ async def _render_document(arguments: PublishArguments, pictures: dict[str, Path
     )
 
 
-def _head(reply: ChildReply) -> bytes:
+def _reply_head(reply: ChildReply) -> bytes:
     return reply.output.partition(b"\n")[0] or b"{}"
 
 
@@ -142,7 +142,7 @@ def file_name(title: str, suffix: str) -> str:
     return (words or "document") + suffix
 
 
-def _about(title: str) -> str:
+def _flatten_title(title: str) -> str:
     return " ".join(title.split())
 
 

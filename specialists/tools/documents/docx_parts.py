@@ -52,14 +52,14 @@ def set_up(document: Document) -> None:
     normal.font.name, normal.font.size = "Calibri", Pt(11)
     normal.paragraph_format.space_after, normal.paragraph_format.line_spacing = Pt(7), 1.12
     for name, size in {"Title": 24, **{f"Heading {level}": size for level, size in _HEADING_SIZES.items()}}.items():
-        _head(styles[name], size)
+        _style_heading(styles[name], size)
     caption: Any = styles["Caption"]
     caption.font.size, caption.font.bold, caption.font.italic = Pt(9.5), False, True
     caption.font.color.rgb = _GREY
     _add_styles(styles)
 
 
-def _head(style: Any, size: float) -> None:
+def _style_heading(style: Any, size: float) -> None:
     style.font.size, style.font.bold, style.font.italic = Pt(size), True, False
     style.font.color.rgb = _INK
     # A theme font in the style would win over the name that is set here.
@@ -81,16 +81,16 @@ def _add_styles(styles: Any) -> None:
     block.base_style = styles["Normal"]
     block.font.name, block.font.size = _MONOSPACE, Pt(9)
     block.paragraph_format.line_spacing = 1.0
-    _shade(element(block).get_or_add_pPr(), "F3F4F6")
+    _add_shading(element(block).get_or_add_pPr(), "F3F4F6")
     quote = styles.add_style(BLOCK_QUOTE, WD_STYLE_TYPE.PARAGRAPH)
     quote.base_style = styles["Normal"]
     quote.font.color.rgb = _GREY
-    _border(element(quote).get_or_add_pPr(), "left", size=18, space=8, color="D1D5DB")
+    _add_border(element(quote).get_or_add_pPr(), "left", size=18, space=8, color="D1D5DB")
 
 
 def shade_cell(cell: Any, fill: str) -> None:
     """Colour the ground of a table's cell."""
-    _shade(element(cell).get_or_add_tcPr(), fill)
+    _add_shading(element(cell).get_or_add_tcPr(), fill)
 
 
 def light_lines(table: Any) -> None:
@@ -131,10 +131,10 @@ def repeat_as_header(row: Any) -> None:
 
 def rule(paragraph: Paragraph) -> None:
     """Draw a line below a paragraph, from margin to margin."""
-    _border(element(paragraph).get_or_add_pPr(), "bottom", size=6, space=1, color="D1D5DB")
+    _add_border(element(paragraph).get_or_add_pPr(), "bottom", size=6, space=1, color="D1D5DB")
 
 
-def _shade(properties: Any, fill: str) -> None:
+def _add_shading(properties: Any, fill: str) -> None:
     shading = parse_xml(f'<w:shd {nsdecls("w")} w:val="clear" w:color="auto" w:fill="{fill}"/>')
     if properties.tag == qn("w:tcPr"):
         properties.append(shading)
@@ -142,7 +142,7 @@ def _shade(properties: Any, fill: str) -> None:
         properties.insert_element_before(shading, *_AFTER_SHADING)
 
 
-def _border(properties: Any, side: str, *, size: int, space: int, color: str) -> None:
+def _add_border(properties: Any, side: str, *, size: int, space: int, color: str) -> None:
     line = f'<w:{side} w:val="single" w:sz="{size}" w:space="{space}" w:color="{color}"/>'
     border = parse_xml(f"<w:pBdr {nsdecls('w')}>{line}</w:pBdr>")
     properties.insert_element_before(border, "w:shd", *_AFTER_SHADING)
@@ -210,7 +210,7 @@ class Numbering:
         self._bullets, self._numbers = max(taken, default=-1) + 1, max(taken, default=-1) + 2
         for number, ordered in ((self._bullets, False), (self._numbers, True)):
             # Definitions have to stand before the lists that use them.
-            self._xml.insert(0, parse_xml(_definition(number, ordered=ordered)))
+            self._xml.insert(0, parse_xml(_list_definition_xml(number, ordered=ordered)))
 
     def new_list(self, *, ordered: bool, start: int = 1) -> int:
         """Begin a list; `start` is its first number. Gives the id for `join`."""
@@ -231,7 +231,7 @@ class Numbering:
         properties.get_or_add_numId().val = list_id
 
 
-def _definition(number: int, *, ordered: bool) -> str:
+def _list_definition_xml(number: int, *, ordered: bool) -> str:
     levels = []
     for level in range(DEEPEST_LEVEL + 1):
         kind = _NUMBERS[level % 3] if ordered else "bullet"

@@ -94,7 +94,7 @@ def render(title: str, tree: SyntaxTreeNode, files: Mapping[str, Path]) -> bytes
     document.core_properties.comments = ""
     document.add_paragraph(title, style="Title")
     blocks = list(tree.children)
-    if blocks and blocks[0].type == "heading" and _plain(blocks[0]).strip() == title.strip():
+    if blocks and blocks[0].type == "heading" and _node_text(blocks[0]).strip() == title.strip():
         blocks = blocks[1:]
     _Writer(document, files).blocks(blocks, _Place(document))
     file = BytesIO()
@@ -111,31 +111,31 @@ class _Writer:
         for node in nodes:
             match node.type:
                 case "heading":
-                    self._inline(node, place.into.add_paragraph(style=f"Heading {node.tag[1]}"))
+                    self._write_inline(node, place.into.add_paragraph(style=f"Heading {node.tag[1]}"))
                 case "paragraph":
-                    self._paragraph(node, place)
+                    self._write_paragraph(node, place)
                 case "bullet_list" | "ordered_list":
-                    self._list(node, place)
+                    self._write_list(node, place)
                 case "blockquote":
                     self.blocks(node.children, replace(place, quotes=place.quotes + 1))
                 case "table":
-                    self._table(node, place)
+                    self._write_table(node, place)
                 case "fence" | "code_block":
-                    self._code(node, place)
+                    self._write_code(node, place)
                 case "hr":
                     parts.rule(place.into.add_paragraph())
                 case _:  # nothing else comes of this parser's rules, but text is better shown than lost
                     place.into.add_paragraph(node.content)
 
-    def _paragraph(self, node: SyntaxTreeNode, place: _Place) -> Paragraph:
+    def _write_paragraph(self, node: SyntaxTreeNode, place: _Place) -> Paragraph:
         paragraph: Paragraph = place.into.add_paragraph()
         self._set_in(paragraph, place)
-        self._inline(node, paragraph)
+        self._write_inline(node, paragraph)
         inline = node.children[0].children if node.children else []
         if len(inline) == 1 and inline[0].type == "image" and file_name(inline[0]):
             paragraph.paragraph_format.keep_with_next = True
-            if _plain(inline[0]):
-                place.into.add_paragraph(_plain(inline[0]), style="Caption")
+            if _node_text(inline[0]):
+                place.into.add_paragraph(_node_text(inline[0]), style="Caption")
         return paragraph
 
     def _set_in(self, paragraph: Paragraph, place: _Place) -> None:
@@ -145,7 +145,7 @@ class _Writer:
         if depth:
             paragraph.paragraph_format.left_indent = Inches(parts.INDENT * depth)
 
-    def _list(self, node: SyntaxTreeNode, place: _Place) -> None:
+    def _write_list(self, node: SyntaxTreeNode, place: _Place) -> None:
         ordered = node.type == "ordered_list"
         list_id = self._numbering.new_list(ordered=ordered, start=int(node.attrs.get("start", 1)))
         inner = replace(place, list_id=list_id, level=place.level + 1)
@@ -153,24 +153,24 @@ class _Writer:
             rest = list(item.children)
             if rest and rest[0].type == "paragraph":
                 first: Paragraph = inner.into.add_paragraph(style=parts.LIST)
-                self._inline(rest.pop(0), first)
+                self._write_inline(rest.pop(0), first)
             else:
                 first = inner.into.add_paragraph(style=parts.LIST)
             self._numbering.join(first, list_id, inner.level, set_in=place.quotes)
             self.blocks(rest, inner)
 
-    def _code(self, node: SyntaxTreeNode, place: _Place) -> None:
+    def _write_code(self, node: SyntaxTreeNode, place: _Place) -> None:
         paragraph: Paragraph = place.into.add_paragraph(style=parts.CODE_BLOCK)
         if place.level + 1 + place.quotes:
             paragraph.paragraph_format.left_indent = Inches(parts.INDENT * (place.level + 1 + place.quotes))
         paragraph.add_run(node.content.rstrip("\n"))
 
-    def _table(self, node: SyntaxTreeNode, place: _Place) -> None:
+    def _write_table(self, node: SyntaxTreeNode, place: _Place) -> None:
         rows = [row for part in node.children for row in part.children]
         table = place.into.add_table(rows=len(rows), cols=len(rows[0].children))
         table.style = "Table Grid"
         parts.light_lines(table)
-        written = [[_plain(cell) for cell in row.children] for row in rows]
+        written = [[_node_text(cell) for cell in row.children] for row in rows]
         small = parts.share_out(table, written, PAGE_WIDTH)
         for number, (row, cells) in enumerate(zip(table.rows, rows, strict=True)):
             if number == 0:
@@ -180,7 +180,7 @@ class _Writer:
                 paragraph.paragraph_format.space_after = Pt(2)
                 side = str(content.attrs.get("style", "")).partition("text-align:")[2]
                 paragraph.alignment = _ALIGNMENTS.get(side)
-                self._inline(content, paragraph, _Look(bold=number == 0))
+                self._write_inline(content, paragraph, _Look(bold=number == 0))
                 linked = [run for link in paragraph.hyperlinks for run in link.runs]
                 for run in [*paragraph.runs, *linked] if small else ():
                     run.font.size = small
@@ -188,65 +188,65 @@ class _Writer:
                     parts.shade_cell(cell, "E5E7EB")
         place.into.add_paragraph().paragraph_format.space_after = Pt(4)
 
-    def _inline(self, block: SyntaxTreeNode, paragraph: Paragraph, look: _Look | None = None) -> None:
+    def _write_inline(self, block: SyntaxTreeNode, paragraph: Paragraph, look: _Look | None = None) -> None:
         for inline in block.children:
-            self._spans(inline.children, paragraph, look or _Look())
+            self._write_spans(inline.children, paragraph, look or _Look())
 
-    def _spans(self, nodes: Sequence[SyntaxTreeNode], paragraph: Paragraph, look: _Look) -> None:
+    def _write_spans(self, nodes: Sequence[SyntaxTreeNode], paragraph: Paragraph, look: _Look) -> None:
         for node in nodes:
             match node.type:
                 case "strong":
-                    self._spans(node.children, paragraph, replace(look, bold=True))
+                    self._write_spans(node.children, paragraph, replace(look, bold=True))
                 case "em":
-                    self._spans(node.children, paragraph, replace(look, italic=True))
+                    self._write_spans(node.children, paragraph, replace(look, italic=True))
                 case "s":
-                    self._spans(node.children, paragraph, replace(look, strike=True))
+                    self._write_spans(node.children, paragraph, replace(look, strike=True))
                 case "link":
-                    self._link(node, paragraph, look)
+                    self._write_link(node, paragraph, look)
                 case "image":
-                    self._image(node, paragraph, look)
+                    self._write_image(node, paragraph, look)
                 case "code_inline":
-                    _text(paragraph, node.content, replace(look, code=True))
+                    _add_text_run(paragraph, node.content, replace(look, code=True))
                 case "softbreak":
-                    _text(paragraph, " ", look)
+                    _add_text_run(paragraph, " ", look)
                 case "hardbreak":
-                    _text(paragraph, "\n", look)
+                    _add_text_run(paragraph, "\n", look)
                 case _:
-                    self._bare(node.content, paragraph, look)
+                    self._write_bare_text(node.content, paragraph, look)
 
-    def _bare(self, text: str, paragraph: Paragraph, look: _Look) -> None:
+    def _write_bare_text(self, text: str, paragraph: Paragraph, look: _Look) -> None:
         """Make links of the URLs that stand bare in a text, as sources often do."""
         end = 0
         for found in _ADDRESS.finditer(text) if look.link is None else ():
             address = found[0]
             if address.endswith(")") and address.count(")") > address.count("("):
                 address = address[:-1]  # the bracket is that of the sentence
-            _text(paragraph, text[end : found.start()], look)
-            _text(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
+            _add_text_run(paragraph, text[end : found.start()], look)
+            _add_text_run(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
             end = found.start() + len(address)
-        _text(paragraph, text[end:], look)
+        _add_text_run(paragraph, text[end:], look)
 
-    def _link(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
+    def _write_link(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
         """Write a label, and the address where it says something else: nobody sees in Word where a link goes."""
         address = str(node.attrs.get("href", ""))
         if not _LINKABLE.match(address):
-            self._spans(node.children, paragraph, look)
-        elif _plain(node).strip() in {address, address.removeprefix("mailto:")}:
-            self._spans(node.children, paragraph, replace(look, link=parts.add_link(paragraph, address)))
+            self._write_spans(node.children, paragraph, look)
+        elif _node_text(node).strip() in {address, address.removeprefix("mailto:")}:
+            self._write_spans(node.children, paragraph, replace(look, link=parts.add_link(paragraph, address)))
         else:
-            self._spans(node.children, paragraph, look)
+            self._write_spans(node.children, paragraph, look)
             self._write_address(address, paragraph, look)
 
     def _write_address(self, address: str, paragraph: Paragraph, look: _Look) -> None:
-        _text(paragraph, " (", look)
-        _text(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
-        _text(paragraph, ")", look)
+        _add_text_run(paragraph, " (", look)
+        _add_text_run(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
+        _add_text_run(paragraph, ")", look)
 
-    def _image(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
-        name, alt = file_name(node), _plain(node)
+    def _write_image(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
+        name, alt = file_name(node), _node_text(node)
         if not name:  # a picture on the web is never fetched: its address could carry things out
             address = str(node.attrs.get("src", ""))
-            _text(paragraph, alt or ("" if _LINKABLE.match(address) else address), look)
+            _add_text_run(paragraph, alt or ("" if _LINKABLE.match(address) else address), look)
             if _LINKABLE.match(address):
                 self._write_address(address, paragraph, look)
             return
@@ -260,7 +260,7 @@ class _Writer:
         parts.describe(picture, alt or name)
 
 
-def _text(paragraph: Paragraph, text: str, look: _Look) -> None:
+def _add_text_run(paragraph: Paragraph, text: str, look: _Look) -> None:
     if not text:
         return
     run = parts.add_run(paragraph, look.link, text)
@@ -272,8 +272,8 @@ def _text(paragraph: Paragraph, text: str, look: _Look) -> None:
     run.bold, run.italic, run.font.strike = look.bold or None, look.italic or None, look.strike or None
 
 
-def _plain(node: SyntaxTreeNode) -> str:
+def _node_text(node: SyntaxTreeNode) -> str:
     """Read the text of a node without its marks."""
     if node.children:
-        return "".join(_plain(child) for child in node.children)
+        return "".join(_node_text(child) for child in node.children)
     return " " if node.type in ("softbreak", "hardbreak") else node.content

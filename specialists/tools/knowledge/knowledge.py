@@ -85,7 +85,7 @@ class Knowledge:
 
     async def search(self, question: str, most: int) -> list[Hit]:
         """Find the best passages, best first. What changed a moment ago is read first, if it is little."""
-        await self._fresh()
+        await self._refresh_index()
         return await asyncio.to_thread(self._index.search, question, most)
 
     async def document(self, path: str) -> Kept | None:
@@ -95,7 +95,7 @@ class Knowledge:
         """
         found = await asyncio.to_thread(self._index.document, path)
         if found is None:
-            await self._fresh()
+            await self._refresh_index()
             found = await asyncio.to_thread(self._index.document, path)
         return found
 
@@ -114,7 +114,7 @@ class Knowledge:
 
     def link(self, path: str, own: str) -> str:
         """Give a document's address: its own, or from the `base` in `knowledge.yml`; empty if nobody said."""
-        base = self._base() if not own else ""
+        base = self._read_base_address() if not own else ""
         if not base:
             return own
         stem = path.rpartition(".")[0] or path
@@ -127,7 +127,7 @@ class Knowledge:
         while True:
             try:
                 if self._pages is not None:
-                    async with self._alone() as alone:
+                    async with self._hold_lock() as alone:
                         if alone:
                             await self._pages.renew()
             except OSError as error:
@@ -137,7 +137,7 @@ class Knowledge:
 
     async def renew(self) -> None:
         """Look at the folder and read what changed, to the end. Another process may be at it: then nothing is done."""
-        await self._renewing()
+        await self._renewal_task()
 
     async def prove(self) -> tuple[str, ...]:
         """Say what is wrong with the folder and its documents, a line each, as far as they are read by now."""
@@ -145,7 +145,7 @@ class Knowledge:
             return (NO_FTS5,)
         if self._pages is not None and not self.folder.exists():
             return ()  # the first start fetches them
-        await asyncio.wait({self._renewing()}, timeout=PROVING)
+        await asyncio.wait({self._renewal_task()}, timeout=PROVING)
         found = await asyncio.to_thread(look, self.folder)
         if not found.files and not found.faults:
             return (f"{self.folder} holds no documents; put some in (Markdown, text, HTML, PDF, Word)",)
@@ -162,9 +162,9 @@ class Knowledge:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _fresh(self) -> None:
+    async def _refresh_index(self) -> None:
         """Have the folder looked at, if that was not done a moment ago, and wait only for little."""
-        task = self._renewing() if time.monotonic() >= self._next else self._task
+        task = self._renewal_task() if time.monotonic() >= self._next else self._task
         if task is None or task.done() or self._walked is None:
             return
         with contextlib.suppress(TimeoutError):
@@ -172,7 +172,7 @@ class Knowledge:
             if (await self.progress()).left <= FEW:
                 await asyncio.wait({task}, timeout=FOR_FEW)
 
-    def _renewing(self) -> asyncio.Task[None]:
+    def _renewal_task(self) -> asyncio.Task[None]:
         if self._task is None or self._task.done() or self._task.get_loop() is not asyncio.get_running_loop():
             self._walked = asyncio.Event()
             self._task = asyncio.create_task(self._renew(self._walked))
@@ -180,7 +180,7 @@ class Knowledge:
 
     async def _renew(self, walked: asyncio.Event) -> None:
         try:
-            async with self._alone() as alone:
+            async with self._hold_lock() as alone:
                 if not alone:
                     return
                 changed = await asyncio.to_thread(self._compare)
@@ -223,7 +223,7 @@ class Knowledge:
         return changed
 
     @contextlib.asynccontextmanager
-    async def _alone(self) -> AsyncIterator[bool]:
+    async def _hold_lock(self) -> AsyncIterator[bool]:
         """Hold the lock beside the index; gives False if another process has it."""
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -237,7 +237,7 @@ class Knowledge:
         finally:
             os.close(lock)
 
-    def _base(self) -> str:
+    def _read_base_address(self) -> str:
         try:
             about = yaml.safe_load((self.folder / ABOUT).read_bytes()[:8000])
         except (OSError, yaml.YAMLError, ValueError):

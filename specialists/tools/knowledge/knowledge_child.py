@@ -59,12 +59,12 @@ def _read_document(one: dict[str, str]) -> dict[str, Any]:
         return told | {"fault": "is damaged; save it again with the program that made it"}
     link = one["link"] and Path(input_path(one["link"])).read_bytes()[:4000].decode("utf-8", "replace")
     address = _ADDRESS.search(str(about.get("url") or about.get("link") or link or ""))
-    title = about.get("title") or next(filter(None, map(_heading, contents.outline)), "")
+    title = about.get("title") or next(filter(None, map(_section_heading, contents.outline)), "")
     told |= {"title": " ".join(str(title).split())[:_LONGEST_TITLE], "outline": contents.outline}
     return told | {"link": address[0] if address else ""}
 
 
-def _heading(section: tuple[str, int]) -> str:
+def _section_heading(section: tuple[str, int]) -> str:
     """Return the heading of a section; empty if it only has a number."""
     name = _LINE.sub("", section[0])
     return "" if _COUNTED.fullmatch(name) else name

@@ -97,14 +97,14 @@ def _walk(root: Path, folder: Path, above: str, depth: int, found: Look) -> Iter
         if _is_passed_over(entry.name, above, found):
             continue
         try:
-            yield from _entry(root, entry, path, depth, found)
+            yield from _walk_entry(root, entry, path, depth, found)
         except FileNotFoundError:  # it went away in between
             continue
         except OSError as error:
             found.leave(path, f"cannot be looked at ({error.strerror}); check its rights")
 
 
-def _entry(
+def _walk_entry(
     root: Path, entry: os.DirEntry[str], path: str, depth: int, found: Look
 ) -> Iterator[tuple[Path, str, os.stat_result]]:
     """Yield what an entry of a folder stands for: a file, those of a folder, or nothing."""

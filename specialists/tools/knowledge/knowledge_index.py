@@ -134,7 +134,7 @@ class KnowledgeIndex:
             return []
         with self._open() as database:
             rows = database.execute(_SEARCH, (expression(words, every=True), _RANKED, most)).fetchall()
-            rare = _rare(database, words) if len(rows) < most and len(words) > 1 else []
+            rare = _choose_rare_words(database, words) if len(rows) < most and len(words) > 1 else []
             if rare:
                 seen = {row[-1] for row in rows}
                 more = database.execute(_SEARCH, (expression(rare, every=False), _RANKED, most)).fetchall()
@@ -209,7 +209,7 @@ class KnowledgeIndex:
                 row = database.execute(_INSERT, (*values, outline, one.fault)).lastrowid
                 database.executemany(
                     "INSERT INTO passages(rowid, title, section, text) VALUES (?, ?, ?, ?)",
-                    (((int(row or 0) << _SHIFT) + n, *passage) for n, passage in enumerate(_passages(one))),
+                    (((int(row or 0) << _SHIFT) + n, *passage) for n, passage in enumerate(_iterate_passages(one))),
                 )
 
     @contextlib.contextmanager
@@ -245,7 +245,7 @@ class KnowledgeIndex:
         return database
 
 
-def _rare(database: sqlite3.Connection, words: list[str]) -> list[str]:
+def _choose_rare_words(database: sqlite3.Connection, words: list[str]) -> list[str]:
     """Choose the words that the fewest passages hold: a common one says little, and ranking its passages takes long."""
     holding = {one: database.execute(_HOLDING, (expression([one], every=True), _RANKED)).fetchone()[0] for one in words}
     chosen, left = [], _RANKED
@@ -266,7 +266,7 @@ def _forget(database: sqlite3.Connection, path: str) -> None:
         database.execute("DELETE FROM documents WHERE id = ?", row)
 
 
-def _passages(one: Document) -> Iterator[tuple[str, str, str]]:
+def _iterate_passages(one: Document) -> Iterator[tuple[str, str, str]]:
     """Yield title, section and text of each passage of a document."""
     for start, end in passages.split(one.text, one.outline)[: 1 << _SHIFT]:
         yield one.title, section(place(one.text, one.outline, start)), one.text[start:end].strip()

@@ -48,17 +48,17 @@ class FetchedPages:
         faults, wanted = [], set()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for url in self._urls:
-            name = _name(url)
+            name = _page_file_name(url)
             wanted.add(name)
             if self._is_fresh(name):
                 continue
             try:
-                page = await download(url, self._limits, _refusal, _same_host)
+                page = await download(url, self._limits, _find_type_refusal, _follow_on_same_host)
             except FetchFailed as failure:
                 old = "; what was fetched before is searched" if self._list_kept_files(name) else ""
                 faults.append(f"{url}: {str(failure).rstrip('.')}{old}")
                 continue
-            await asyncio.to_thread(self._keep, name, page)
+            await asyncio.to_thread(self._keep_page, name, page)
         for old_file in self.folder.iterdir():
             if old_file.name.partition(".")[0] not in wanted:
                 old_file.unlink(missing_ok=True)
@@ -70,7 +70,7 @@ class FetchedPages:
     def _is_fresh(self, name: str) -> bool:
         return any(time.time() - one.stat().st_mtime < DAY for one in self._list_kept_files(name))
 
-    def _keep(self, name: str, page: Download) -> None:
+    def _keep_page(self, name: str, page: Download) -> None:
         for old in self.folder.glob(f"{name}.*"):
             old.unlink(missing_ok=True)
         file = self.folder / f"{name}{_ENDINGS.get(page.media_type, '.txt')}"
@@ -78,18 +78,18 @@ class FetchedPages:
         file.write_bytes(page.body)
 
 
-def _name(url: str) -> str:
+def _page_file_name(url: str) -> str:
     """Name a page's file after its address, so that people recognise it, and no other page's is the same."""
     parts = urlsplit(url)
     words = _UNSAFE.sub("-", f"{parts.hostname or ''}{parts.path}".lower()).strip("-")[:80]
     return f"{words}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
 
 
-def _refusal(media_type: str) -> str:
+def _find_type_refusal(media_type: str) -> str:
     return "" if media_type == "application/pdf" else pagetext.refusal(media_type)
 
 
-async def _same_host(url: str, target: str) -> bool:
+async def _follow_on_same_host(url: str, target: str) -> bool:
     """Follow a page to another address of its own host, with or without www."""
     host, other = (str(urlsplit(one).hostname).removeprefix("www.") for one in (url, target))
     return host == other

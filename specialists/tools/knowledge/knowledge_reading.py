@@ -83,14 +83,14 @@ async def read_documents(files: Sequence[FoundFile]) -> list[Document]:
         raise TooBusy
     if not reply.failure:
         lines = [json.loads(line) for line in reply.output.splitlines()]
-        return [_document(one, line) for one, line in zip(files, lines, strict=True)]
+        return [_make_document(one, line) for one, line in zip(files, lines, strict=True)]
     if len(files) == 1:
         return [Document(files[0], fault=_FAILURES[reply.failure])]
     half = len(files) // 2
     return [*await read_documents(files[:half]), *await read_documents(files[half:])]
 
 
-def _document(file: FoundFile, told: dict[str, Any]) -> Document:
+def _make_document(file: FoundFile, told: dict[str, Any]) -> Document:
     if told["fault"]:  # readers speak to people who attach; here somebody looks after a folder
         return Document(file, fault=told["fault"].replace("attach ", "provide "))
     outline = tuple(Section(name=name, start=start) for name, start in told["outline"])

@@ -20,7 +20,7 @@ def of_crew(folder: Path, settings: ToolSettings, _faults: list[CrewFault]) -> t
     own = folder / FOLDER
     if not own.is_dir() or not any(own.iterdir()):
         return ()
-    return (_toolkit(f"{FOLDER}/", Knowledge(own, settings.data), own),)
+    return (_make_toolkit(f"{FOLDER}/", Knowledge(own, settings.data), own),)
 
 
 def make_knowledge_toolkit(settings: ToolSettings) -> Toolkit:
@@ -30,13 +30,13 @@ def make_knowledge_toolkit(settings: ToolSettings) -> Toolkit:
         return Toolkit("", UNSET)
     urls = [one for one in where.replace(",", " ").split() if one.lower().startswith(("http://", "https://"))]
     if not urls:
-        return _toolkit(SETTING, Knowledge(Path(where).expanduser(), settings.data))
+        return _make_toolkit(SETTING, Knowledge(Path(where).expanduser(), settings.data))
     key = hashlib.sha256(" ".join(sorted(urls)).encode()).hexdigest()[:12]
     pages = FetchedPages(urls, settings.data.expanduser() / "knowledge" / f"pages-{key}")
-    return _toolkit(SETTING, Knowledge(pages.folder, settings.data, pages))
+    return _make_toolkit(SETTING, Knowledge(pages.folder, settings.data, pages))
 
 
-def _toolkit(origin: str, knowledge: Knowledge, own: Path | None = None) -> Toolkit:
+def _make_toolkit(origin: str, knowledge: Knowledge, own: Path | None = None) -> Toolkit:
     return Toolkit(
         origin,
         tools(knowledge),

@@ -77,13 +77,13 @@ class _Reader:
             if document is None:
                 like = ", ".join(await self._knowledge.like(wanted, 10))
                 there = f"There is: {like}." if like else "Find documents with search_knowledge."
-                missing = _missing(await self._knowledge.progress())
+                missing = _describe_unsearched(await self._knowledge.progress())
                 said = f"There is no document {wanted!r}, or several. {there} {missing}"
                 return ToolOutcome(said.strip(), failed=True)
         except (sqlite3.Error, OSError) as error:
             return ToolOutcome(_BROKEN.format(reason=error), failed=True)
         link = await asyncio.to_thread(self._knowledge.link, document.path, document.link)
-        return _part(document, arguments.place, link)
+        return _read_document_part(document, arguments.place, link)
 
 
 UNSET = tools(None)
@@ -93,7 +93,7 @@ UNSET = tools(None)
 async def _search_documents(knowledge: Knowledge, query: str) -> ToolOutcome:
     hits = await knowledge.search(query, LOOKED_AT)
     progress = await knowledge.progress()
-    missing = _missing(progress)
+    missing = _describe_unsearched(progress)
     if not hits:
         there = f"None of the {progress.indexed:,} documents holds these words. Try others, fewer, or another language."
         return ToolOutcome(f"{there} {missing}".strip(), gaps=(missing,) if missing else ())
@@ -115,7 +115,7 @@ async def _search_documents(knowledge: Knowledge, query: str) -> ToolOutcome:
     return ToolOutcome(pagetext.clean("\n\n".join(lines)), gaps=(missing,) if missing else (), sources=tuple(sources))
 
 
-def _missing(progress: Progress) -> str:
+def _describe_unsearched(progress: Progress) -> str:
     """Say what was not searched, in words that are true for whoever reads them later."""
     if progress.looked and not progress.left:
         return ""
@@ -127,7 +127,7 @@ def _missing(progress: Progress) -> str:
     )
 
 
-def _part(document: Kept, wanted: str, link: str) -> ToolOutcome:
+def _read_document_part(document: Kept, wanted: str, link: str) -> ToolOutcome:
     text = document.text
     name = wanted.strip().removeprefix("section ").strip().strip('"')
     part = find_part(text, document.outline, name, PART)

@@ -74,7 +74,7 @@ def tools(settings: ToolSettings) -> tuple[Tool, ...]:
         what=lambda arguments: f"Send a mail to {', '.join(arguments.to)}: {arguments.subject}",
         target=lambda arguments: ", ".join(arguments.to),
         prepare=post.prepare,
-        sends=_sends,
+        sends=_list_sent,
     )
     return (tool,)
 
@@ -95,20 +95,20 @@ class _Post:
         texts = {"subject": " ".join(visible(arguments.subject).split()), "body": visible(arguments.body).strip()}
         if not all(texts.values()):
             return ToolOutcome("The subject or the body is empty; give both.", failed=True)
-        files = _files(arguments.attachments, workbench)
+        files = _find_files(arguments.attachments, workbench)
         if isinstance(files, str):
             return ToolOutcome(files, failed=True)
         ready = arguments.model_copy(update={"to": to, "attachments": tuple(one.name for one in files), **texts})
-        return Prepared(ready, why=_why(self.server.address, to, files))
+        return Prepared(ready, why=_describe_mail(self.server.address, to, files))
 
     async def send(self, arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Send it. Raises what leaves in doubt if it was sent."""
-        files = _files(arguments.attachments, workbench)
+        files = _find_files(arguments.attachments, workbench)
         if isinstance(files, str) or self.server.fault:
             return ToolOutcome(self.server.fault or str(files), failed=True)
         parts = [(one, await asyncio.to_thread((await workbench.path(one)).read_bytes)) for one in files]
         try:
-            message = _message(self.server, arguments, key, parts)
+            message = _make_mail(self.server, arguments, key, parts)
             await deliver(self.server, message, arguments.to)
         except NotSent as error:
             return ToolOutcome(f"The mail was not sent: {error}.", failed=True)
@@ -119,7 +119,7 @@ class _Post:
         return ToolOutcome("Whether a mail was sent cannot be looked up.", failed=True)
 
 
-def _message(
+def _make_mail(
     server: SmtpServer, arguments: SendMailArguments, key: str, files: Iterable[tuple[Artifact, bytes]]
 ) -> EmailMessage:
     """Write the mail. Its Message-ID is the key, so that who looks for it in a mailbox or a server's log finds it."""
@@ -134,7 +134,7 @@ def _message(
     return message
 
 
-def _files(names: tuple[str, ...], workbench: Workbench) -> list[Artifact] | str:
+def _find_files(names: tuple[str, ...], workbench: Workbench) -> list[Artifact] | str:
     """Find the files to attach, or say what is wrong."""
     known = {one.name: one for one in workbench.artifacts}
     absent = [name for name in names if name not in known]
@@ -146,12 +146,12 @@ def _files(names: tuple[str, ...], workbench: Workbench) -> list[Artifact] | str
     return files
 
 
-def _why(sender: str, to: tuple[str, ...], files: list[Artifact]) -> str:
+def _describe_mail(sender: str, to: tuple[str, ...], files: list[Artifact]) -> str:
     count = f"{len(to)} people get it" if len(to) > 1 else "One person gets it"
     attached = "; ".join(f"{one.name} ({one.size:,} bytes)" for one in files)
     return f"It leaves the workspace as mail from {sender}. {count}." + (f" Attached: {attached}." if files else "")
 
 
-def _sends(arguments: Any) -> Sent:
+def _list_sent(arguments: Any) -> Sent:
     hosts = dict.fromkeys(one.strip().rpartition("@")[2] for one in arguments.to)
     return Sent(", ".join(hosts), "", in_arguments=True)

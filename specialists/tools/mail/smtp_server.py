@@ -86,9 +86,9 @@ async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[s
     await load("aiosmtplib")
     import aiosmtplib  # noqa: PLC0415 - an extra, and only where mail is sent
 
-    client = _client(server)
+    client = _make_client(server)
     try:
-        await _envelope(client, server, recipients)
+        await _send_envelope(client, server, recipients)
         try:
             await client.data(message.as_bytes())
         except aiosmtplib.SMTPDataError as error:
@@ -100,9 +100,9 @@ async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[s
 async def would_take_mail(server: SmtpServer) -> str:
     """Try the settings: connect and log in, and send nothing. Returns why it cannot be done; empty if it can."""
     await load("aiosmtplib")
-    client = _client(server)
+    client = _make_client(server)
     try:
-        await _envelope(client, server, ())
+        await _send_envelope(client, server, ())
     except NotSent as error:
         return f"{error}; correct {SERVER}, or start the server."
     finally:
@@ -110,7 +110,7 @@ async def would_take_mail(server: SmtpServer) -> str:
     return ""
 
 
-def _client(server: SmtpServer) -> SMTP:
+def _make_client(server: SmtpServer) -> SMTP:
     import aiosmtplib  # noqa: PLC0415 - as above
 
     return aiosmtplib.SMTP(
@@ -122,7 +122,7 @@ def _client(server: SmtpServer) -> SMTP:
     )
 
 
-async def _envelope(client: SMTP, server: SmtpServer, recipients: tuple[str, ...]) -> None:
+async def _send_envelope(client: SMTP, server: SmtpServer, recipients: tuple[str, ...]) -> None:
     """Say who writes to whom. Raises NotSent: up to here nothing was sent."""
     import aiosmtplib  # noqa: PLC0415 - as above
 

@@ -31,8 +31,8 @@ def tools() -> tuple[Tool, ...]:
             send_message,
             key="marks",
             look_up=_look_up,
-            what=_what,
-            target=_target,
+            what=_describe_send,
+            target=_describe_target,
             prepare=prepare,
         ),
     )
@@ -98,10 +98,10 @@ def _report_delivery(delivered: Delivered, arguments: SendMessageArguments) -> T
     return ToolOutcome(f"Sent to {to}.", sources=sources)
 
 
-def _target(arguments: SendMessageArguments) -> str:
+def _describe_target(arguments: SendMessageArguments) -> str:
     """Say where it goes: who approves a draft and the like of it has approved nothing that is sent."""
     return f"the requester, as a draft for {arguments.to}" if arguments.draft else arguments.to
 
 
-def _what(arguments: SendMessageArguments) -> str:
+def _describe_send(arguments: SendMessageArguments) -> str:
     return f"Draft a message to {arguments.to}" if arguments.draft else f"Send a message to {arguments.to}"

@@ -57,7 +57,7 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
 
     No files, network or packages; for attached tables use query_table.
     """
-    program = _sandbox()
+    program = _find_sandbox()
     if program is None:
         return ToolOutcome(f"Calculating is not installed here. {remedy('calculate')}", failed=True)
     reply = await run_child(
@@ -80,7 +80,7 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
     return ToolOutcome(text, failed=True)
 
 
-def _sandbox() -> Path | None:
+def _find_sandbox() -> Path | None:
     """Find the program of the sandbox, which its package puts beside Python; None if it is not installed."""
     beside = Path(sysconfig.get_path("scripts"), "monty")
     found = str(beside) if beside.is_file() else shutil.which("monty")
@@ -102,40 +102,40 @@ def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
 
 
 def _format_output(last: str, printed: str) -> str:
-    parts = [_cut(_readable(printed.rstrip())), _cut(_readable(last))]
+    parts = [_cut_output(_round_fractions(printed.rstrip())), _cut_output(_round_fractions(last))]
     return "\n".join(part for part in parts if part)
 
 
-def _readable(text: str) -> str:
+def _round_fractions(text: str) -> str:
     """Round off the dust of binary fractions, which would be copied: 110.00000000000001 is 110.0."""
-    return _LONG_FLOAT.sub(lambda found: _without_dust(found[0]), _DECIMAL.sub(r"\1", text))
+    return _LONG_FLOAT.sub(lambda found: _round_off_dust(found[0]), _DECIMAL.sub(r"\1", text))
 
 
-def _without_dust(number: str) -> str:
-    if _digits(number) < _DUSTY:
+def _round_off_dust(number: str) -> str:
+    if _count_digits(number) < _DUSTY:
         return number
     for digits, most in ((15, 13), (13, 10)):  # what a rounding leaves, and what it leaves after many additions
         short = repr(float(f"{float(number):.{digits}g}"))
-        if _digits(short) <= most:
+        if _count_digits(short) <= most:
             return short
     return number
 
 
-def _digits(number: str) -> int:
+def _count_digits(number: str) -> int:
     """Count the digits that matter."""
     return len(number.partition("e")[0].replace(".", "").strip("-0"))
 
 
 def _explain_error(error: str, printed: str) -> str:
-    text = _cut(error)
+    text = _cut_output(error)
     if "ModuleNotFoundError" in text:
         text += " (only math, datetime, decimal, re, json, itertools, collections are there: write it with those)"
     if "NameError" in text:
         text += " (names must be set in the code; another tool is called by itself, not from code)"
     if "time limit" in text or "MemoryError" in text:
         text = f"Stopped at the limit of {SECONDS:g} s and {MEMORY // 2**20} MB: {text}"
-    return f"{_cut(printed.rstrip())}\n{text}".strip()
+    return f"{_cut_output(printed.rstrip())}\n{text}".strip()
 
 
-def _cut(text: str) -> str:
+def _cut_output(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ... ({len(text):,} characters in all)"

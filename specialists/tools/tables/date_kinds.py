@@ -34,11 +34,11 @@ _AS_MONTHS = "months, each as its first day"
 _AS_QUARTERS = "quarters, each as its first day"
 
 
-def _date(name: str, pattern: str, form: str, fact: str = "") -> Kind:
+def _date_kind(name: str, pattern: str, form: str, fact: str = "") -> Kind:
     return Kind(name, "dates", pattern, f"try_strptime({{x}}, '{form}')::DATE", fact)
 
 
-def _time(name: str, pattern: str, form: str, fact: str = "") -> Kind:
+def _time_kind(name: str, pattern: str, form: str, fact: str = "") -> Kind:
     clocks = ", ".join(f"'{form} {clock}'" for clock in ("%I:%M %p", "%I:%M:%S %p", "%H:%M", "%H:%M:%S"))
     clock = r" \d{1,2}:\d{2}(:\d{2})?( [AaPp][Mm])?"
     return Kind(name, "times", pattern + clock, f"try_strptime({{x}}, [{clocks}])", fact)
@@ -48,17 +48,17 @@ def _make_date_sql(year: str, month: str, day: str = "'1'") -> str:
     return f"TRY_CAST(({year}) || '-' || ({month}) || '-' || ({day}) AS DATE)"
 
 
-def _parts(name: str, pattern: str) -> Kind:
+def _year_first_kind(name: str, pattern: str) -> Kind:
     """Make the kind of dates that begin with the year, then the month, then the day, whatever stands between."""
     year, month, day = (f"regexp_extract({{x}}, '^(\\d+)\\D+(\\d+)\\D+(\\d+)', {part})" for part in (1, 2, 3))
     return Kind(name, "dates", pattern, _make_date_sql(year, month, day))
 
 
-def _months(name: str, pattern: str, year: str, month: str) -> Kind:
+def _month_kind(name: str, pattern: str, year: str, month: str) -> Kind:
     return Kind(name, "months", pattern, _make_date_sql(year, month), _AS_MONTHS)
 
 
-def _quarters(name: str, pattern: str, digit: str) -> Kind:
+def _quarter_kind(name: str, pattern: str, digit: str) -> Kind:
     month = f"(3 * TRY_CAST(regexp_extract({{x}}, '{digit}', 1) AS INT) - 2)"
     return Kind(name, "quarters", pattern, _make_date_sql(_YEAR, month), _AS_QUARTERS)
 
@@ -81,17 +81,17 @@ DATES: tuple[Kind, ...] = (
     Kind("iso", "dates", _ISO, "TRY_CAST({x} AS DATE)"),
     MOMENT,
     ZONED,
-    _date("dots", _DMY_DOT, "%d.%m.%Y"),
-    _date("dots2", r"\d{1,2}\.\d{1,2}\.\d{2}", "%d.%m.%y"),
-    _date("mdy", _SLASH, "%m/%d/%Y", _MONTH_FIRST),
-    _date("dmy", _SLASH, "%d/%m/%Y", _DAY_FIRST),
-    _date("mdy2", _SHORT, "%m/%d/%y", _MONTH_FIRST),
-    _date("dmy2", _SHORT, "%d/%m/%y", _DAY_FIRST),
-    _date("ymd", r"\d{4}/\d{1,2}/\d{1,2}", "%Y/%m/%d"),
-    _parts("ymd dots", r"\d{4}\. ?\d{1,2}\. ?\d{1,2}\.?"),
-    _parts("ymd signs", r"\d{4}\s?[年년]\s?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"),
-    _date("dashes", _DASHES, "%d-%m-%Y", "read as day-month-year"),
-    _date("mdy dashes", _DASHES, "%m-%d-%Y", "read as month-day-year"),
+    _date_kind("dots", _DMY_DOT, "%d.%m.%Y"),
+    _date_kind("dots2", r"\d{1,2}\.\d{1,2}\.\d{2}", "%d.%m.%y"),
+    _date_kind("mdy", _SLASH, "%m/%d/%Y", _MONTH_FIRST),
+    _date_kind("dmy", _SLASH, "%d/%m/%Y", _DAY_FIRST),
+    _date_kind("mdy2", _SHORT, "%m/%d/%y", _MONTH_FIRST),
+    _date_kind("dmy2", _SHORT, "%d/%m/%y", _DAY_FIRST),
+    _date_kind("ymd", r"\d{4}/\d{1,2}/\d{1,2}", "%Y/%m/%d"),
+    _year_first_kind("ymd dots", r"\d{4}\. ?\d{1,2}\. ?\d{1,2}\.?"),
+    _year_first_kind("ymd signs", r"\d{4}\s?[年년]\s?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"),
+    _date_kind("dashes", _DASHES, "%d-%m-%Y", "read as day-month-year"),
+    _date_kind("mdy dashes", _DASHES, "%m-%d-%Y", "read as month-day-year"),
     Kind(
         "name day year",
         "dates",
@@ -110,19 +110,19 @@ DATES: tuple[Kind, ...] = (
         rf"\d{{1,2}}-{_NAME}-\d{{2}}",
         _make_date_sql(_SHORT_YEAR, _BY_NAME, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
     ),
-    _time("dots time", _DMY_DOT, "%d.%m.%Y"),
-    _time("mdy time", _SLASH, "%m/%d/%Y", _MONTH_FIRST),
-    _time("dmy time", _SLASH, "%d/%m/%Y", _DAY_FIRST),
+    _time_kind("dots time", _DMY_DOT, "%d.%m.%Y"),
+    _time_kind("mdy time", _SLASH, "%m/%d/%Y", _MONTH_FIRST),
+    _time_kind("dmy time", _SLASH, "%d/%m/%Y", _DAY_FIRST),
 )
 MONTHS: tuple[Kind, ...] = (
-    _months("month name", rf"{_NAME}[ /-]?(de )?\d{{4}}", _YEAR, _BY_NAME),
-    _months("year name", rf"\d{{4}}[ /-]?{_NAME}", _YEAR, _BY_NAME),
-    _months("name year2", f"{_NAME}(-| ?['\u2019])\\d{{2}}", _SHORT_YEAR, _BY_NAME),
-    _months("month iso", rf"\d{{4}}[-/]{_IN_YEAR}", _YEAR, "regexp_extract({x}, '(\\d{1,2})$', 1)"),
-    _months("month slash", rf"{_IN_YEAR}/\d{{4}}", _YEAR, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
-    _quarters("year quarter", r"\d{4}[ -/]?[QqTt][1-4]", "[QqTt]([1-4])"),
-    _quarters("quarter year", r"[QqTt][1-4][ -/]?\d{4}", "[QqTt]([1-4])"),
-    _quarters("quarter word", r"[1-4]\. ?Quartal \d{4}", "^([1-4])"),
+    _month_kind("month name", rf"{_NAME}[ /-]?(de )?\d{{4}}", _YEAR, _BY_NAME),
+    _month_kind("year name", rf"\d{{4}}[ /-]?{_NAME}", _YEAR, _BY_NAME),
+    _month_kind("name year2", f"{_NAME}(-| ?['\u2019])\\d{{2}}", _SHORT_YEAR, _BY_NAME),
+    _month_kind("month iso", rf"\d{{4}}[-/]{_IN_YEAR}", _YEAR, "regexp_extract({x}, '(\\d{1,2})$', 1)"),
+    _month_kind("month slash", rf"{_IN_YEAR}/\d{{4}}", _YEAR, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
+    _quarter_kind("year quarter", r"\d{4}[ -/]?[QqTt][1-4]", "[QqTt]([1-4])"),
+    _quarter_kind("quarter year", r"[QqTt][1-4][ -/]?\d{4}", "[QqTt]([1-4])"),
+    _quarter_kind("quarter word", r"[1-4]\. ?Quartal \d{4}", "^([1-4])"),
 )
 TWINS = {"mdy": "dmy", "mdy2": "dmy2", "dashes": "mdy dashes", "mdy time": "dmy time", "month first": "day first"}
 """Kinds that the same text may be: both are tried on every row."""
@@ -152,14 +152,14 @@ def mixed_dates(sample: Sequence[str]) -> list[Kind]:
     orders = {name for names in _DAY_ORDERS.values() for name in names}
     plain = [kind for kind in seen if kind.name not in orders]
     if len(plain) == len(seen):
-        return [_together("mixed", plain, "")]
+        return [_combine_kinds("mixed", plain, "")]
     return [
-        _together(order, [*plain, *(kind for kind in seen if kind.name in names)], order)
+        _combine_kinds(order, [*plain, *(kind for kind in seen if kind.name in names)], order)
         for order, names in _DAY_ORDERS.items()
     ]
 
 
-def _together(name: str, kinds: Sequence[Kind], order: str) -> Kind:
+def _combine_kinds(name: str, kinds: Sequence[Kind], order: str) -> Kind:
     words = "times" if any(kind.words == "times" for kind in kinds) else "dates"
     type_ = "TIMESTAMP" if words == "times" else "DATE"
     whens = " ".join(f"WHEN {kind.fits('{x}')} THEN ({kind.sql})::{type_}" for kind in kinds)

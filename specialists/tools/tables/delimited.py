@@ -31,10 +31,10 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
     separator = separator_of(text, tabs=extension in {".tsv", ".tab"})
     notes: list[str] = []
     try:
-        rows, lines = _rows(text, separator, notes, quoted=True)
+        rows, lines = _parse_rows(text, separator, notes, quoted=True)
     except csv.Error:
         try:
-            rows, lines = _rows(text, separator, [], quoted=False)
+            rows, lines = _parse_rows(text, separator, [], quoted=False)
         except csv.Error:
             raise TableRefused(
                 "has a cell of more than a million letters; cut it, and attach the table again"
@@ -49,7 +49,7 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
     return [sheet]
 
 
-def _rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tuple[list[Row], list[int]]:
+def _parse_rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tuple[list[Row], list[int]]:
     """Read all rows that are not blank, and the line each begins at. Raises `csv.Error` for a quote left open."""
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(
@@ -68,7 +68,7 @@ def _rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tupl
         if any(row) and (row[0].strip() or "".join(row).strip()):
             rows.append(row)
             lines.append(line)
-            if quoted and before > line and _swallows(row, separator):
+            if quoted and before > line and _holds_rows_in_cell(row, separator):
                 swallowed.append(line)
     if quoted and rows and "\n" in rows[-1][-1] and text.count('"') % 2 == 1:
         raise csv.Error("the last cell ended with the file, not with its closing quotation mark")
@@ -87,7 +87,7 @@ def _is_framed(text: str) -> bool:
     return all(len(line) > 1 and line[0] == line[-1] == "|" for line in lines if not _RULES.fullmatch(line))
 
 
-def _swallows(row: Row, separator: str) -> bool:
+def _holds_rows_in_cell(row: Row, separator: str) -> bool:
     """Say if a cell of several lines holds lines that are cut like rows."""
     enough = max(len(row) - 1, 1)
     return any(line.count(separator) >= enough for cell in row if "\n" in cell for line in cell.split("\n")[1:])

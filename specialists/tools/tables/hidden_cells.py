@@ -49,30 +49,30 @@ def hidden_in(data: bytes) -> dict[str, Hidden]:
                 with archive.open(member) as file:
                     sheet = file.read(left)
                 left -= len(sheet)
-                found[name] = _excel(sheet)
+                found[name] = _find_hidden_in_excel(sheet)
             return found
     except BROKEN:
         return {}  # whatever is wrong with the file, its reader says it better
 
 
-def _excel(sheet: bytes) -> Hidden:
+def _find_hidden_in_excel(sheet: bytes) -> Hidden:
     found = Hidden(filtered=_FILTERED.search(sheet) is not None)
     if _HIDDEN.search(sheet) is None and b"zeroHeight" not in sheet[:_PIECE]:
         return found
     unless_said = _HIDDEN_UNLESS_SAID.search(sheet[:_PIECE]) is not None
     line = 0
     for tag in _ROW.finditer(sheet):
-        line = _attribute(tag[0], b"r") or line + 1
+        line = _attribute_number(tag[0], b"r") or line + 1
         if _HIDDEN.search(tag[0]) or (unless_said and b"hidden=" not in tag[0] and b"ht=" not in tag[0]):
             found.rows.add(line)
     for tag in _COLUMN.finditer(sheet[:_PIECE]):
         if _HIDDEN.search(tag[0]):
-            first, last = _attribute(tag[0], b"min"), _attribute(tag[0], b"max")
+            first, last = _attribute_number(tag[0], b"min"), _attribute_number(tag[0], b"max")
             found.columns.update(range(first - 1, min(last, _MOST_COLUMNS)))
     return found
 
 
-def _attribute(tag: bytes, name: bytes) -> int:
+def _attribute_number(tag: bytes, name: bytes) -> int:
     found = re.search(rb"\s" + name + rb'="(\d{1,7})"', tag)
     return int(found[1]) if found else 0
 
@@ -86,14 +86,14 @@ def _open_document(content: io.BytesIO) -> Iterator[tuple[str, Hidden]]:
             continue
         unseen = element.get(f"{_TABLE}visibility") in ("collapse", "filter")
         if element.tag == f"{_TABLE}table-row":
-            times = _times(element, "rows", _MOST_ROWS - line)
+            times = _repetition_count(element, "rows", _MOST_ROWS - line)
             if unseen and len(element):
                 found.rows.update(range(line + 1, line + times + 1))
                 found.filtered |= element.get(f"{_TABLE}visibility") == "filter"
             line += times
             element.clear()
         elif element.tag == f"{_TABLE}table-column":
-            times = _times(element, "columns", _MOST_COLUMNS - column)
+            times = _repetition_count(element, "columns", _MOST_COLUMNS - column)
             if unseen:
                 found.columns.update(range(column, column + times))
             column += times
@@ -101,6 +101,6 @@ def _open_document(content: io.BytesIO) -> Iterator[tuple[str, Hidden]]:
             yield name, found
 
 
-def _times(element: ET.Element, what: str, most: int) -> int:
+def _repetition_count(element: ET.Element, what: str, most: int) -> int:
     said = element.get(f"{_TABLE}number-{what}-repeated", "1")
     return min(int(said), most) if said.isdecimal() else 1

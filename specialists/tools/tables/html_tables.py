@@ -30,7 +30,7 @@ def html_sheets(data: bytes) -> list[Sheet]:
     found = [each for each in parser.found if len(each.rows) > 1 and max(map(len, each.rows)) > 1]
     if not found:
         raise TableRefused("is an HTML page without a table; attach the table as CSV, XLSX, Parquet or JSON")
-    sheets = [_sheet(each, number) for number, each in enumerate(found[:_MOST_TABLES], start=1)]
+    sheets = [_make_sheet(each, number) for number, each in enumerate(found[:_MOST_TABLES], start=1)]
     if len(found) > _MOST_TABLES:
         sheets[0].faults.append(f"{len(found)} tables on the page: only the first {_MOST_TABLES} were read")
     for sheet in sheets:
@@ -129,7 +129,7 @@ class _Tables(HTMLParser):
                 table.begin_row()
             table.end_cell()
             table.cell = []
-            table.width, table.height = _number(said.get("colspan")), _number(said.get("rowspan"))
+            table.width, table.height = _parse_span(said.get("colspan")), _parse_span(said.get("rowspan"))
         elif tag == "caption":
             self._caption = True
         elif tag in _BREAKS and table.cell is not None:
@@ -155,7 +155,7 @@ class _Tables(HTMLParser):
             self._open[-1].cell.append(data)
 
 
-def _sheet(table: _Table, number: int) -> Sheet:
+def _make_sheet(table: _Table, number: int) -> Sheet:
     there = [(line, row) for line, row in enumerate(table.rows, start=1) if any(row)]
     sheet = sheet_of([row for _, row in there], [line for line, _ in there], table.spans)
     sheet.title = " ".join(table.title.split())[:60] or f"table {number}"
@@ -163,7 +163,7 @@ def _sheet(table: _Table, number: int) -> Sheet:
     return sheet
 
 
-def _number(said: str | None) -> int:
+def _parse_span(said: str | None) -> int:
     return min(int(said), _MOST_ROWS_SPANNED) if said and said.isdecimal() and int(said) > 0 else 1
 
 

@@ -34,21 +34,21 @@ def json_sheets(data: bytes) -> list[Sheet]:
     try:
         value = json.loads(read.text)
         if _is_several(value):
-            sheets = [sheet for title, rows in value.items() for sheet in _sheets(rows, title)]
+            sheets = [sheet for title, rows in value.items() for sheet in _make_sheets(rows, title)]
         else:
-            sheets = _of_items(_items(value, notes), notes)
+            sheets = _sheets_from_items(_find_rows(value, notes), notes)
     except RecursionError:
         raise TableRefused("is nested too deep to be a table; attach a flat list of objects") from None
     except ValueError as error:
-        sheets = _of_items(_per_line(read.text, str(error), notes), notes)
+        sheets = _sheets_from_items(_parse_lines(read.text, str(error), notes), notes)
     say_how_decoded(read, sheets[0])
     return sheets
 
 
-def _of_items(items: list[Any], notes: list[str]) -> list[Sheet]:
+def _sheets_from_items(items: list[Any], notes: list[str]) -> list[Sheet]:
     if not items:
         raise TableRefused("holds an empty list")
-    sheets = _sheets(items, "")
+    sheets = _make_sheets(items, "")
     (sheets[0].faults if any("left out" in note for note in notes) else sheets[0].facts).extend(notes)
     return sheets
 
@@ -62,7 +62,7 @@ def _is_several(value: Any) -> bool:
     )
 
 
-def _items(value: Any, facts: list[str], path: str = "") -> list[Any]:
+def _find_rows(value: Any, facts: list[str], path: str = "") -> list[Any]:
     """Find the rows: the list itself, or the one list of objects that an object holds, however deep."""
     if isinstance(value, list):
         if path:
@@ -72,23 +72,23 @@ def _items(value: Any, facts: list[str], path: str = "") -> list[Any]:
         lists = {key: inner for key, inner in value.items() if isinstance(inner, list) and inner}
         lists = {key: inner for key, inner in lists.items() if isinstance(inner[0], dict)}
         objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
-        if (rows := _below_heads(value)) is not None:
+        if (rows := _find_rows_below_heads(value)) is not None:
             return rows
         if not lists and len(objects) == len(value) and _are_rows(objects):
             facts.append(f"rows are the objects{f' of “{path}”' if path else ''} with their names as column {KEY}")
-            name = _free(KEY, {each: None for inner in objects.values() for each in inner})
+            name = _find_free_name(KEY, {each: None for inner in objects.values() for each in inner})
             return [{name: key, **inner} for key, inner in objects.items()]
         inside = lists or objects
         if len(inside) == 1 and (lists or len(value) == 1):
             key, inner = next(iter(inside.items()))
-            return _items(inner, facts, f"{path}.{key}" if path else key)
+            return _find_rows(inner, facts, f"{path}.{key}" if path else key)
         if path:
             facts.append(f"the one row is “{path}”")
         return [value]
     raise TableRefused("is a single JSON value, not a list of rows")
 
 
-def _below_heads(value: dict[str, Any]) -> list[Any] | None:
+def _find_rows_below_heads(value: dict[str, Any]) -> list[Any] | None:
     """Return the rows below their heads where an object has `columns` and one list of rows as wide; else None."""
     heads = value.get("columns")
     if not isinstance(heads, list) or not heads or not all(isinstance(head, str) for head in heads):
@@ -106,7 +106,7 @@ def _are_rows(objects: dict[str, Any]) -> bool:
     )
 
 
-def _per_line(text: str, whole: str, notes: list[str]) -> list[Any]:
+def _parse_lines(text: str, whole: str, notes: list[str]) -> list[Any]:
     """Read one JSON value per line. Lines that are none are left out and named; too many of them refuse the file."""
     items, bad = [], []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -126,19 +126,19 @@ def _per_line(text: str, whole: str, notes: list[str]) -> list[Any]:
     return items
 
 
-def _sheets(items: list[Any], title: str) -> list[Sheet]:
+def _make_sheets(items: list[Any], title: str) -> list[Sheet]:
     """Make the sheet of rows, and one of each list of objects in them."""
     if all(isinstance(item, list) for item in items) and any(items):
-        rows = [[_text(cell) for cell in item] for item in items if item]
+        rows = [[_cell_text(cell) for cell in item] for item in items if item]
         return [sheet_of(rows, list(range(1, len(rows) + 1)))]
     objects = [item for item in items if isinstance(item, dict)]
     if not any(objects):
-        return [Sheet(names=["value"], rows=[[_text(item)] for item in items], title=title)]
+        return [Sheet(names=["value"], rows=[[_cell_text(item)] for item in items], title=title)]
     nested = any(isinstance(value, dict) for item in objects for value in item.values())
-    flat = [_flat(item) for item in objects] if nested else objects
+    flat = [_flatten_item(item) for item in objects] if nested else objects
     keys = list(dict.fromkeys(key for row in flat for key in row))
     kept = keys[:MOST_COLUMNS]
-    rows = [[_text(row.get(key)) for key in kept] for row in flat]
+    rows = [[_cell_text(row.get(key)) for key in kept] for row in flat]
     sheet = Sheet(names=unlike([" ".join(key.split()) or "column" for key in kept]), rows=rows, title=title)
     if (odd := len(items) - len(objects)) > 0:
         sheet.faults.append(f"{odd} of {len(items)} entries are no objects and were left out")
@@ -147,27 +147,27 @@ def _sheets(items: list[Any], title: str) -> list[Sheet]:
     outer = {key for item in objects for key in item}
     if dotted := next((name for key, name in zip(kept, sheet.names, strict=True) if key not in outer), ""):
         sheet.facts.append(f"objects in objects became columns such as {dotted}")
-    return [sheet, *_lists(flat, kept, sheet)]
+    return [sheet, *_make_list_sheets(flat, kept, sheet)]
 
 
-def _flat(item: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, Any]:
+def _flatten_item(item: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, Any]:
     """Name what lies in inner objects by their keys with a dot between."""
     found: dict[str, Any] = {}
     for key, value in item.items():
         name = f"{before}.{key}" if before else key
         is_inner = isinstance(value, dict) and value and depth < _DEEPEST
-        for inner, own in (_flat(value, name, depth + 1) if is_inner else {name: value}).items():
-            found[_free(inner, found)] = own
+        for inner, own in (_flatten_item(value, name, depth + 1) if is_inner else {name: value}).items():
+            found[_find_free_name(inner, found)] = own
     return found
 
 
-def _free(name: str, taken: dict[str, Any]) -> str:
+def _find_free_name(name: str, taken: dict[str, Any]) -> str:
     """Return a name, with a number behind it if another key has it: `{"a.b": 1, "a": {"b": 2}}`."""
     names = (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3)))
     return next(each for each in names if each not in taken)
 
 
-def _lists(flat: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sheet]:
+def _make_list_sheets(flat: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sheet]:
     """Make a sheet of the entries of each list of objects, with the number of the row and the value that names it."""
     made: list[Sheet] = []
     names = dict(zip(keys, sheet.names, strict=True))
@@ -178,7 +178,7 @@ def _lists(flat: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sh
         if not there:
             continue
         if not all(isinstance(entry, dict) for value in there for entry in value) or len(made) >= _MOST_LISTS:
-            sheet.facts.append(f"{names[key]} holds lists, each as one text such as {_text(there[0])[:40]}")
+            sheet.facts.append(f"{names[key]} holds lists, each as one text such as {_cell_text(there[0])[:40]}")
             continue
         entries = [
             {ROW: number, **({f"{ROW}.{first}": row.get(first)} if first else {}), **entry}
@@ -187,7 +187,7 @@ def _lists(flat: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sh
             for entry in row[key]
         ]
         title = f"{sheet.title}.{names[key]}" if sheet.title else names[key]
-        of_list = _sheets(entries, title)
+        of_list = _make_sheets(entries, title)
         of_list[0].facts.append(
             f"the entries of the lists in {names[key]}; {ROW} is the number of the row that has them"
         )
@@ -196,7 +196,7 @@ def _lists(flat: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sh
     return made
 
 
-def _text(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if value is None or value in ([], {}):
         return ""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):

@@ -30,7 +30,14 @@ def write_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], 
             path = str(folder / f"{number}.parquet")
             connection.execute(f"COPY {quote_name(table.name)} TO ? (FORMAT parquet, COMPRESSION zstd)", [path])
         told = [
-            [table.sheet, table.ending, table.facts, table.faults, table.apart, _sum(folder / f"{number}.parquet")]
+            [
+                table.sheet,
+                table.ending,
+                table.facts,
+                table.faults,
+                table.apart,
+                _file_checksum(folder / f"{number}.parquet"),
+            ]
             for number, table in enumerate(tables)
         ]
         (folder / _LIST).write_text(json.dumps(told))
@@ -48,7 +55,7 @@ def read_list(folder: Path, name: str) -> list[LoadedTable]:
             for sheet, ending, facts, faults, apart, _ in listed
         ]
         sums = [each[-1] for each in listed]
-        if sums != [_sum(folder / f"{number}.parquet") for number in range(len(sums))]:
+        if sums != [_file_checksum(folder / f"{number}.parquet") for number in range(len(sums))]:
             raise EntryBroken
     except (OSError, ValueError, TypeError) as error:
         raise EntryBroken from error
@@ -73,5 +80,5 @@ def open_kept(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], fol
     return files
 
 
-def _sum(file: Path) -> int:
+def _file_checksum(file: Path) -> int:
     return zlib.crc32(file.read_bytes())

@@ -29,19 +29,19 @@ _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\
 def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
     """Describe rows, columns, each column in a line, and three sample rows."""
     columns = connection.execute(f"DESCRIBE {quote_name(table.name)}").fetchall()
-    total = _one(connection, f"SELECT count(*) FROM {quote_name(table.name)}")[0]  # noqa: S608 - quoted
+    total = _fetch_row(connection, f"SELECT count(*) FROM {quote_name(table.name)}")[0]  # noqa: S608 - quoted
     known = [*table.facts, *table.apart]
     facts = f" ({'; '.join(known)})" if known else ""
     size = f"{_count(total, 'row')}, {_count(len(columns), 'column')}"
     lines = [f"{table.title} is table {table.name}: {size}{facts}"]
-    lines += [_line(connection, table.name, name, kind, total) for name, kind, *_ in columns[:_MOST_COLUMNS]]
+    lines += [_profile_column(connection, table.name, name, kind, total) for name, kind, *_ in columns[:_MOST_COLUMNS]]
     if len(columns) > _MOST_COLUMNS:
         rest = ", ".join(name for name, *_ in columns[_MOST_COLUMNS:])
         lines.append(f"- and {len(columns) - _MOST_COLUMNS} more: {textwrap.shorten(rest, 1000, placeholder=' ...')}")
     elif total:
         lines.append(f"First rows ({' | '.join(name for name, *_ in columns)}):")
         rows = connection.execute(f"SELECT * FROM {quote_name(table.name)} LIMIT {_SAMPLES}").fetchall()  # noqa: S608
-        lines += [" | ".join(_short(cell) for cell in row) for row in rows]
+        lines += [" | ".join(_format_short(cell) for cell in row) for row in rows]
     return "\n".join(lines)
 
 
@@ -59,34 +59,37 @@ def named_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def _line(connection: DuckDBPyConnection, table: str, name: str, kind: str, total: int) -> str:
+def _profile_column(connection: DuckDBPyConnection, table: str, name: str, kind: str, total: int) -> str:
     title = name if name.isidentifier() else quote_name(name)
     column, source = quote_name(name), f"FROM {quote_name(table)}"
-    filled, distinct = _one(connection, f"SELECT count({column}), count(DISTINCT {column}) {source}")
+    filled, distinct = _fetch_row(connection, f"SELECT count({column}), count(DISTINCT {column}) {source}")
     parts = [f"{total - filled:,} empty"] if filled < total else []
     if filled and _NUMBER.match(kind):
-        low, high, mean, whole = _one(
+        low, high, mean, whole = _fetch_row(
             connection, f"SELECT min({column}), max({column}), avg({column}), sum({column}) {source}"
         )
-        parts.append(f"{_short(low)} to {_short(high)}, mean {_mean(mean)}, sum {_short(whole)}, {distinct:,} distinct")
+        parts.append(
+            f"{_format_short(low)} to {_format_short(high)}, mean {_format_mean(mean)}, sum {_format_short(whole)}, "
+            f"{distinct:,} distinct"
+        )
     elif filled and kind.startswith(("DATE", "TIME")):
-        low, high = _one(connection, f"SELECT min({column}), max({column}) {source}")
-        parts.append(f"{_short(low)} to {_short(high)}, {distinct:,} distinct")
+        low, high = _fetch_row(connection, f"SELECT min({column}), max({column}) {source}")
+        parts.append(f"{_format_short(low)} to {_format_short(high)}, {distinct:,} distinct")
     elif filled:
-        parts.append(_values(connection, column, source, distinct, filled))
+        parts.append(_describe_values(connection, column, source, distinct, filled))
     return f"- {title} {kind[:40]}: {'; '.join(parts) or 'no values'}"
 
 
-def _values(connection: DuckDBPyConnection, column: str, source: str, distinct: int, filled: int) -> str:
+def _describe_values(connection: DuckDBPyConnection, column: str, source: str, distinct: int, filled: int) -> str:
     """List the commonest values and how often they occur, or examples if every value occurs once."""
     if distinct == filled:
         rows = connection.execute(f"SELECT {column} {source} WHERE {column} IS NOT NULL LIMIT 3").fetchall()
-        return f"{distinct:,} {_KEY} {', '.join(_short(row[0]) for row in rows)}"
+        return f"{distinct:,} {_KEY} {', '.join(_format_short(row[0]) for row in rows)}"
     rows = connection.execute(
         f"SELECT {column}, count(*) AS times {source} WHERE {column} IS NOT NULL "
         f"GROUP BY 1 ORDER BY times DESC, {column}::VARCHAR LIMIT {_TOP}"
     ).fetchall()
-    top = ", ".join(f"{_short(value)} ({times:,})" for value, times in rows)
+    top = ", ".join(f"{_format_short(value)} ({times:,})" for value, times in rows)
     return f"{distinct:,} distinct: {top}" + (" ..." if distinct > _TOP else "")
 
 
@@ -94,17 +97,17 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _one(connection: DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
+def _fetch_row(connection: DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
     row = connection.execute(sql).fetchone()
     if row is None:
         raise RuntimeError("an aggregate gave no row")
     return tuple(row)
 
 
-def _mean(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else _short(value)
+def _format_mean(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else _format_short(value)
 
 
-def _short(value: Any) -> str:
+def _format_short(value: Any) -> str:
     text = format_cell(plain(value))
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

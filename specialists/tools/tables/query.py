@@ -51,7 +51,7 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
     except duckdb.Error as error:
         raise TableRefused(_explain_error(connection, error)) from None
     quick = time.monotonic() - began < _QUICK
-    tree = _tree(connection, sql)
+    tree = _parse_query(connection, sql)
     return {
         "columns": [name for name, _ in columns],
         "types": [kind for _, kind in columns],
@@ -59,11 +59,11 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
         "total": total if total < _COUNTED else None,
         "cut_from": _cut_from(connection, tree, total) if quick and "limit" in sql.casefold() else None,
         "used": sorted(set(_tables_in(tree))) if tree else None,
-        "filters": _filters(connection, sql, tree, counts=quick) if tree else [],
+        "filters": _find_filters(connection, sql, tree, counts=quick) if tree else [],
     }
 
 
-def _tree(connection: DuckDBPyConnection, sql: str) -> Any:
+def _parse_query(connection: DuckDBPyConnection, sql: str) -> Any:
     """Return a query as DuckDB has parsed it; None if it does not say, as for PIVOT."""
     import duckdb  # noqa: PLC0415
 
@@ -87,7 +87,7 @@ def _cut_short(connection: DuckDBPyConnection) -> Iterator[None]:
         stop.join()
 
 
-def _filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool) -> list[str]:
+def _find_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool) -> list[str]:
     with _cut_short(connection):
         return row_filters(connection, sql, tree, counts=counts)
 
@@ -128,11 +128,11 @@ def _explain_error(connection: DuckDBPyConnection, error: Exception) -> str:
     if "pytz" in text:
         return "Times with a zone cannot be shown: cast them, as in now()::TIMESTAMP."
     if type(error).__name__ == "PermissionException":
-        return f"SQL reads the attached tables only, no files and no network. {_tables(connection)}"
-    return f"{text}\n{_tables(connection)}"
+        return f"SQL reads the attached tables only, no files and no network. {_describe_tables(connection)}"
+    return f"{text}\n{_describe_tables(connection)}"
 
 
-def _tables(connection: DuckDBPyConnection) -> str:
+def _describe_tables(connection: DuckDBPyConnection) -> str:
     rows = connection.execute(
         "SELECT table_name, string_agg(CASE WHEN regexp_full_match(column_name, '[A-Za-z_]\\w*') THEN column_name "
         "ELSE '\"' || column_name || '\"' END || ' ' || data_type, ', ' ORDER BY column_index)[:600] "

@@ -34,19 +34,19 @@ def row_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: 
         tree: What DuckDB's `json_serialize_sql` says of it.
         counts: Whether there is time to count rows.
     """
-    conditions = list(dict.fromkeys(_conditions(tree, sql.encode(), "")))
+    conditions = list(dict.fromkeys(_iterate_conditions(tree, sql.encode(), "")))
     words = (_condition_words(connection, one, counts=counts) for one in conditions)
     return [one for one in words if one][:_MOST]
 
 
-def _conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
+def _iterate_conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
     """Yield the conditions of WHERE, HAVING and QUALIFY, of FILTER, and of CASE, from the outside in.
 
     Those of a CASE that gives every row a value sort rows, and leave none out.
     """
     if isinstance(node, list):
         for each in node:
-            yield from _conditions(each, sql, table)
+            yield from _iterate_conditions(each, sql, table)
     if not isinstance(node, dict):
         return
     if node.get("type") == "SELECT_NODE":
@@ -61,7 +61,7 @@ def _conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
         if isinstance(condition := node.get(name), dict):
             yield from _read_condition(condition, sql, "")
     for each in node.values():
-        yield from _conditions(each, sql, table)
+        yield from _iterate_conditions(each, sql, table)
 
 
 def _read_condition(condition: dict[str, Any], sql: bytes, table: str) -> Iterator[_Condition]:
@@ -69,12 +69,14 @@ def _read_condition(condition: dict[str, Any], sql: bytes, table: str) -> Iterat
     if not _names_column(condition):
         return
     sides = [condition] if _is_placed(condition) else [condition.get("left"), condition.get("right")]
-    if text := " = ".join(filter(None, (_text(side, sql) for side in sides))):  # CASE column WHEN value names no sign
+    if text := " = ".join(
+        filter(None, (_condition_text(side, sql) for side in sides))
+    ):  # CASE column WHEN value names no sign
         yield _Condition(text, table)
 
 
-def _text(node: Any, sql: bytes) -> str:
-    spans = list(_spans(node))
+def _condition_text(node: Any, sql: bytes) -> str:
+    spans = list(_iterate_spans(node))
     if not spans:
         return ""
     start, end = min(first for first, _ in spans), max(last for _, last in spans)
@@ -93,14 +95,14 @@ def _is_placed(node: Any) -> bool:
     return bool(node.get("query_location_length"))
 
 
-def _spans(node: Any) -> Iterator[tuple[int, int]]:
+def _iterate_spans(node: Any) -> Iterator[tuple[int, int]]:
     """Yield where each part of a condition stands: what stands behind a column, as IS NULL does, is told without it."""
     if isinstance(node, dict):
         start, length = node.get("query_location"), node.get("query_location_length")
         if isinstance(start, int) and isinstance(length, int) and length:
             yield start, start + length
     for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _spans(each)
+        yield from _iterate_spans(each)
 
 
 def _names_column(node: Any) -> bool:

@@ -58,7 +58,7 @@ def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> S
     that is known.
     """
     spans = spans or {}
-    start = _last_row_of_header(rows, lines, spans, _first_row_of_table(rows))
+    start = _find_last_header_row(rows, lines, spans, _find_first_row(rows))
     header, body, body_lines = rows[start], rows[start + 1 :], lines[start + 1 :]
     titles = rows[:start]
     facts: list[str] = []
@@ -66,9 +66,9 @@ def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> S
     depth = 1
     while titles and depth < _MOST_HEADERS:
         spanned = spans.get(lines[len(titles) - 1], [])
-        if not _groups(titles[-1], header, spanned):
+        if not _names_groups(titles[-1], header, spanned):
             break
-        header = _under(titles.pop(), header, spanned)
+        header = _prefix_groups(titles.pop(), header, spanned)
         depth += 1
     if depth > 1:
         facts.append(f"{_NUMBERS[depth]} rows of headers joined into one")
@@ -79,8 +79,8 @@ def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> S
         body, body_lines = rows[start:], lines[start:]
         header = []
         faults.append("no header row seen: columns are named column1, column2 ...")
-    width = _width(header, body)
-    names = _names(header, width, body, faults)
+    width = _table_width(header, body)
+    names = _name_columns(header, width, body, faults)
     sheet = Sheet(names=names, rows=body, facts=facts, faults=faults)
     sheet.lines = body_lines
     _drop_repeated_headers(sheet, rows[start] if header else [], body_lines)
@@ -90,7 +90,7 @@ def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> S
     return sheet
 
 
-def _first_row_of_table(rows: list[Row]) -> int:
+def _find_first_row(rows: list[Row]) -> int:
     """Find the index of the first row that is not a title above the table."""
     filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEAD]]
     usual = Counter(filled).most_common(1)[0][0]
@@ -111,7 +111,7 @@ def _heads_numbers(row: Row, body: list[Row]) -> bool:
     return any(_mostly_numbers(body, index) for index in words)
 
 
-def _without_years(row: Row, body: list[Row]) -> Row:
+def _rename_years(row: Row, body: list[Row]) -> Row:
     """Return a row with words in place of its years, if it has several and stands above no years: they are names."""
     years = [index for index, cell in enumerate(row) if _is_year(cell.strip())]
     below = [each[index].strip() for each in body for index in years if index < len(each)]
@@ -120,20 +120,20 @@ def _without_years(row: Row, body: list[Row]) -> Row:
     return [f"year {cell}" if index in years else cell for index, cell in enumerate(row)]
 
 
-def _last_row_of_header(rows: list[Row], lines: list[int], spans: Spans, start: int) -> int:
+def _find_last_header_row(rows: list[Row], lines: list[int], spans: Spans, start: int) -> int:
     """Find the lowest row of a header that begins at `start`: rows of words below groups, above numbers."""
     for index in range(start, min(start + _MOST_HEADERS - 1, len(rows) - 2)):
         below = rows[index + 1]
         if not (
-            _groups(rows[index], below, spans.get(lines[index], []))
-            and _heads_numbers(_without_years(below, rows[index + 2 : index + _HEAD]), rows[index + 2 : index + _HEAD])
+            _names_groups(rows[index], below, spans.get(lines[index], []))
+            and _heads_numbers(_rename_years(below, rows[index + 2 : index + _HEAD]), rows[index + 2 : index + _HEAD])
         ):
             return index
         start = index + 1
     return start
 
 
-def _groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> bool:
+def _names_groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> bool:
     """Say if the row above a header names groups of its columns: it spans several, or leaves room for them.
 
     A line of words above a table fills cells side by side, or one alone.
@@ -162,7 +162,7 @@ def _is_year(text: str) -> bool:
     return _ENGLISH_YEARS.fullmatch(text) is not None
 
 
-def _under(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> Row:
+def _prefix_groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> Row:
     """Put the group of each column before its name. A group goes on until the next begins, or as far as it spans."""
     reach = dict(spans)
     joined, group, until = [], "", -1
@@ -192,12 +192,12 @@ def _mostly_numbers(body: list[Row], index: int) -> bool:
     return bool(cells) and sum(1 for cell in cells if _NUMBER_OR_DATE.fullmatch(cell)) >= 0.8 * len(cells)
 
 
-def _width(header: Row, body: list[Row]) -> int:
+def _table_width(header: Row, body: list[Row]) -> int:
     usual = Counter(len(row) for row in body).most_common(1)
     return max(len(header), usual[0][0] if usual else 0)
 
 
-def _names(header: Row, width: int, body: list[Row], faults: list[str]) -> list[str]:
+def _name_columns(header: Row, width: int, body: list[Row], faults: list[str]) -> list[str]:
     """Make the column names all different without regard to case, as SQL needs them."""
     while width > 1 and not "".join(header[width - 1 : width]).strip():
         if any(len(row) >= width and row[width - 1].strip() for row in body):

@@ -25,7 +25,7 @@ def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet,
     table.faults += sheet.faults
     table.apart += sheet.apart
     plain = [f"c{index}" for index in range(len(sheet.names))]
-    samples = [_sample(sheet.rows, index) for index in range(len(plain))]
+    samples = [_sample_column(sheet.rows, index) for index in range(len(plain))]
     longest = _write(sheet, scratch)
     columns = ", ".join(f"{name}: 'VARCHAR'" for name in plain)
     options = f"max_line_size={longest}, buffer_size={max(_BUFFER, 2 * longest)}, parallel=false, auto_detect=false"
@@ -57,7 +57,7 @@ def _write(sheet: Sheet, scratch: Path) -> int:
     return max(longest, 1024)
 
 
-def _sample(rows: list[list[str]], index: int) -> list[str]:
+def _sample_column(rows: list[list[str]], index: int) -> list[str]:
     """Pick up to 200 filled cells from the whole length of the column."""
     step = max(1, len(rows) // _SAMPLE)
     cells = (row[index].strip() for row in rows[::step])

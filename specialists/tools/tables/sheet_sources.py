@@ -33,7 +33,7 @@ def sheets_of(data: bytes, name: str) -> list[Sheet]:
     Raises:
         TableRefused: it is no table, or a broken one. Says what it is, and what to attach.
     """
-    return _read(data, name, _kind(data, name))
+    return _read(data, name, _find_kind(data, name))
 
 
 def columns_of(data: bytes, name: str) -> list[tuple[str, list[str]]]:
@@ -42,7 +42,7 @@ def columns_of(data: bytes, name: str) -> list[tuple[str, list[str]]]:
     Of long texts only the beginning is looked at; of a large JSON nothing is known, nor of what is no table.
     """
     try:
-        kind = _kind(data, name)
+        kind = _find_kind(data, name)
         if kind == "json" and len(data) > _LARGEST_JSON and not name.lower().endswith((".jsonl", ".ndjson")):
             return []
         if (len(data) > _HEAD and kind not in _READERS) or name.lower().endswith((".jsonl", ".ndjson")):
@@ -53,7 +53,7 @@ def columns_of(data: bytes, name: str) -> list[tuple[str, list[str]]]:
     return [(sheet.title if len(sheets) > 1 else "", sheet.names) for sheet in sheets]
 
 
-def _kind(data: bytes, name: str) -> str:
+def _find_kind(data: bytes, name: str) -> str:
     try:
         return kind_of(data, name, "")
     except Unreadable as refusal:

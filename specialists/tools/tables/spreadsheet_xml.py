@@ -27,7 +27,7 @@ def spreadsheet_sheets(data: bytes) -> list[Sheet]:
     """
     read = text_of(data)
     try:
-        sheets = [sheet for sheet in _worksheets(_PROLOG.sub("", read.text)) if sheet is not None]
+        sheets = [sheet for sheet in _iterate_worksheets(_PROLOG.sub("", read.text)) if sheet is not None]
     except ET.ParseError as error:
         raise TableRefused(
             f"is a broken workbook ({str(error)[:80]}); save it again as .xlsx and attach that"
@@ -41,23 +41,23 @@ def spreadsheet_sheets(data: bytes) -> list[Sheet]:
     return sheets[:_MOST_SHEETS]
 
 
-def _worksheets(text: str) -> Iterator[Sheet | None]:
+def _iterate_worksheets(text: str) -> Iterator[Sheet | None]:
     for _, element in ET.iterparse(io.BytesIO(text.encode(errors="replace"))):  # noqa: S314 - expat bounds entities; the child bounds the rest
         if element.tag == f"{_SS}Worksheet":
-            yield _sheet(element)
+            yield _read_worksheet(element)
             element.clear()
 
 
-def _sheet(worksheet: ET.Element) -> Sheet | None:
+def _read_worksheet(worksheet: ET.Element) -> Sheet | None:
     rows: list[Row] = []
     lines: list[int] = []
     spans: Spans = {}
     hidden: set[int] = set()
     line = 0
     for element in worksheet.iterfind(f"{_SS}Table/{_SS}Row"):
-        line = _place(element, line + 1)
+        line = _cell_place(element, line + 1)
         hidden.update(_if_hidden(element, line, "Height"))
-        row = _cells(element, line, spans)
+        row = _read_cells(element, line, spans)
         if any(row):
             rows.append(row)
             lines.append(line)
@@ -75,29 +75,29 @@ def _hidden_columns(worksheet: ET.Element) -> set[int]:
     hidden: set[int] = set()
     at = 0
     for element in worksheet.iterfind(f"{_SS}Table/{_SS}Column"):
-        at = _place(element, at + 1)
+        at = _cell_place(element, at + 1)
         hidden.update(each - 1 for each in _if_hidden(element, at, "Width"))
-        at += _span(element)
+        at += _cell_span(element)
     return hidden
 
 
 def _if_hidden(element: ET.Element, place: int, size: str) -> range:
     """Return the places that a row or a column hides, those that it spans among them; none if it is seen."""
     said = element.get(f"{_SS}Hidden") == "1" or (element.get(f"{_SS}{size}") or "1").strip("0.") == ""
-    return range(place, place + 1 + _span(element)) if said else range(0)
+    return range(place, place + 1 + _cell_span(element)) if said else range(0)
 
 
-def _span(element: ET.Element) -> int:
+def _cell_span(element: ET.Element) -> int:
     said = element.get(f"{_SS}Span") or "0"
     return min(int(said), _MOST_GAP) if said.isdecimal() else 0
 
 
-def _cells(element: ET.Element, line: int, spans: Spans) -> Row:
+def _read_cells(element: ET.Element, line: int, spans: Spans) -> Row:
     row: Row = []
     for cell in element.iterfind(f"{_SS}Cell"):
-        at = min(_place(cell, len(row) + 1) - 1, MOST_COLUMNS)
+        at = min(_cell_place(cell, len(row) + 1) - 1, MOST_COLUMNS)
         row += [""] * (at - len(row))
-        row.append(_text(cell))
+        row.append(_cell_text(cell))
         across = min(int(cell.get(f"{_SS}MergeAcross") or 0), MOST_COLUMNS)
         if across and row[-1]:
             spans.setdefault(line, []).append((at, at + across))
@@ -105,12 +105,12 @@ def _cells(element: ET.Element, line: int, spans: Spans) -> Row:
     return row
 
 
-def _place(element: ET.Element, following: int) -> int:
+def _cell_place(element: ET.Element, following: int) -> int:
     said = element.get(f"{_SS}Index")
     return min(max(int(said), following), following + _MOST_GAP) if said and said.isdecimal() else following
 
 
-def _text(cell: ET.Element) -> str:
+def _cell_text(cell: ET.Element) -> str:
     data = cell.find(f"{_SS}Data")
     if data is None:
         return ""

@@ -66,7 +66,7 @@ class TableCache:
 
     def keep(self, key: str, made: Path) -> None:
         """Take in what was written, unless it is empty or too large or another process was first."""
-        size = _size(made)
+        size = _folder_size(made)
         if self._folder is not None and 0 < size <= min(_LARGEST_ENTRY, self._most_bytes):
             try:
                 made.rename(self._folder / key)
@@ -102,7 +102,7 @@ class TableCache:
             if now - used > (_ABANDONED if entry.name.startswith(_MAKING) else self._most_seconds):
                 shutil.rmtree(entry, ignore_errors=True)
             elif not entry.name.startswith(_MAKING):
-                left.append((used, entry, _size(entry)))
+                left.append((used, entry, _folder_size(entry)))
         whole = sum(size for _, _, size in left)
         for _, entry, size in sorted(left, key=lambda each: each[0]):
             if whole <= self._most_bytes:
@@ -145,7 +145,7 @@ def _is_ours(folder: Path) -> bool:
     return True
 
 
-def _size(folder: Path) -> int:
+def _folder_size(folder: Path) -> int:
     try:
         return sum(file.stat().st_size for file in folder.iterdir())
     except OSError:

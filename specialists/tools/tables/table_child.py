@@ -38,7 +38,7 @@ def main() -> None:
     gc.disable()  # rows are many lists without cycles: looking through them again and again takes longer than reading
     request = json.load(sys.stdin)
     try:
-        answer = _answer(request)
+        answer = _answer_request(request)
     except MemoryError:
         answer = {"error": MEMORY}
     except ModuleNotFoundError as error:
@@ -47,7 +47,7 @@ def main() -> None:
         reply.write(json.dumps(answer).encode())
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     import duckdb  # noqa: PLC0415
 
     from specialists.tools.tables.database import open_duckdb, shut  # noqa: PLC0415
@@ -133,7 +133,7 @@ def _read(
     sheets = sheets_of(data, file["name"])
     several = len(sheets) > 1
     found = [
-        LoadedTable("", file["name"], sheet.title if several else "", _ending(sheet.title) if several else "")
+        LoadedTable("", file["name"], sheet.title if several else "", _name_ending(sheet.title) if several else "")
         for sheet in sheets
     ]
     name(found)
@@ -142,6 +142,6 @@ def _read(
     return found
 
 
-def _ending(title: str) -> str:
+def _name_ending(title: str) -> str:
     letters = "".join(letter if letter.isalnum() else "_" for letter in title.lower())
     return "".join(f"_{part}" for part in letters.split("_") if part)

@@ -104,9 +104,9 @@ async def profile_table(arguments: ProfileTable, workbench: Workbench) -> ToolOu
     tables = table_names(workbench.artifacts)
     artifact = _find_table(arguments.file, tables)
     if artifact is None:
-        return ToolOutcome(_no_such_file(arguments.file, workbench.artifacts, tables), failed=True)
+        return ToolOutcome(_refuse_missing_file(arguments.file, workbench.artifacts, tables), failed=True)
     try:
-        answer = await _ask([artifact], tables, workbench, sql=None, most=0)
+        answer = await _ask_table_child([artifact], tables, workbench, sql=None, most=0)
     except QueryFailed as failure:
         return ToolOutcome(str(failure), gaps=(f"Not read: {failure}",), sources=(artifact.name,), failed=True)
     gaps = tuple(answer["faults"])
@@ -124,7 +124,7 @@ async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcom
         result = await run_query(arguments.sql, workbench, most=_ROWS_SHOWN)
     except QueryFailed as failure:
         return ToolOutcome(str(failure), failed=True)
-    text = _as_text(result) + _report(result.gaps)
+    text = _render_rows(result) + _report(result.gaps)
     return ToolOutcome(text, gaps=result.gaps, sources=result.sources, notes=result.apart)
 
 
@@ -139,7 +139,7 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Quer
         raise QueryFailed("No table is attached (CSV, TSV, XLSX, Parquet or JSON).")
     text = sql.casefold()
     wanted = [artifact for name, artifact in tables.items() if name in text] or list(tables.values())
-    answer = await _ask(wanted, tables, workbench, sql=sql, most=most)
+    answer = await _ask_table_child(wanted, tables, workbench, sql=sql, most=most)
     types = answer["types"]
     rows = tuple(
         tuple(restore_cell(cell, kind) for cell, kind in zip(row, types, strict=True)) for row in answer["rows"]
@@ -187,14 +187,14 @@ def _find_table(file: str, tables: dict[str, Artifact]) -> Artifact | None:
     return tables.get(wanted)
 
 
-def _no_such_file(file: str, artifacts: tuple[Artifact, ...], tables: dict[str, Artifact]) -> str:
+def _refuse_missing_file(file: str, artifacts: tuple[Artifact, ...], tables: dict[str, Artifact]) -> str:
     names = ", ".join(dict.fromkeys(artifact.name for artifact in tables.values()))
     if any(artifact.name == file for artifact in artifacts):
         return f"{file} is no table (CSV, TSV, XLSX, Parquet or JSON). Tables attached: {names or 'none'}."
     return f"No file named {file!r}. Tables attached: {names or 'none'}."
 
 
-async def _ask(
+async def _ask_table_child(
     wanted: list[Artifact], tables: dict[str, Artifact], workbench: Workbench, *, sql: str | None, most: int
 ) -> dict[str, Any]:
     """Get the child's answer, from what was kept of the files or from themselves. Raises `QueryFailed`."""
@@ -273,7 +273,7 @@ async def _small_enough(artifact: Artifact, workbench: Workbench) -> Path:
     return path
 
 
-def _as_text(result: QueryRows) -> str:
+def _render_rows(result: QueryRows) -> str:
     lines = [" | ".join(result.columns)]
     length = 0
     for row in result.rows:
@@ -283,11 +283,11 @@ def _as_text(result: QueryRows) -> str:
             break
         lines.append(line)
     counted = (f"{ONLY} {one}" for one in result.filters)
-    lines.append(f"({'; '.join((_how_many(len(lines) - 1, result), *counted, *result.apart))})")
+    lines.append(f"({'; '.join((_describe_row_count(len(lines) - 1, result), *counted, *result.apart))})")
     return "\n".join(lines)
 
 
-def _how_many(given: int, result: QueryRows) -> str:
+def _describe_row_count(given: int, result: QueryRows) -> str:
     if result.cut_from is not None:
         whole = f"{result.cut_from:,}" if result.cut_from <= _MOST_COUNTED else f"more than {_MOST_COUNTED:,}"
         return f"{given} of {whole} rows: the LIMIT cut the others, so say that there are more"

@@ -70,7 +70,7 @@ def _end_of_table(rows: Sequence[Row], lines: Sequence[int], width: int, found: 
         texts.insert(0, text)
     if texts:
         found.rows.update(range(end, len(rows)))
-        found.notes.append(f"{_rows(len(texts), 'note')} below the table not counted: {' / '.join(texts)[:160]}")
+        found.notes.append(f"{_count_rows(len(texts), 'note')} below the table not counted: {' / '.join(texts)[:160]}")
     return end
 
 
@@ -93,7 +93,7 @@ class _Totals:
     def __init__(self, rows: Sequence[Row], lines: Sequence[int], width: int, found: SetApart) -> None:
         self._rows, self._lines, self._found = rows, lines, found
         self._width = width
-        samples = [_sample(rows, at) for at in range(width)]
+        samples = [_sample_cells(rows, at) for at in range(width)]
         commas = column_types.writes_decimal_commas(samples)
         self._numbers: list[Numbers] = []
         self._texts: list[int] = []
@@ -109,12 +109,12 @@ class _Totals:
         self._patterns: dict[frozenset[int], list[int]] = {}
         for index, row in enumerate(rows):
             if "" in row:
-                self._patterns.setdefault(_blanks(row), []).append(index)
+                self._patterns.setdefault(_blank_columns(row), []).append(index)
         self._never = {at for at in range(width) if all(not row[at] for row in rows)}
 
     def find(self) -> None:
         """Find them all, and say so."""
-        candidates = self._candidates()
+        candidates = self._list_candidates()
         totals: dict[int, str] = {}
         starts = [0]
         for index in candidates:
@@ -122,7 +122,7 @@ class _Totals:
                 totals[index] = kind
                 self._sums.leave_out(index)
                 starts = [*starts[-_STARTS:], index + 1]
-        if 0 not in totals and (kind := self._first_row(totals)):
+        if 0 not in totals and (kind := self._check_first_row(totals)):
             totals[0] = kind
         self._found.rows.update(totals)
         for kind in ("total", "average"):
@@ -130,12 +130,14 @@ class _Totals:
             if at:
                 named = ", ".join(f"line {self._lines[index]}{self._quote_first_cell(index)}" for index in at[:5])
                 more = " ..." if len(at) > 5 else ""
-                self._found.notes.insert(0, f"{_rows(len(at), kind + ' row')} set apart, not counted: {named}{more}")
+                self._found.notes.insert(
+                    0, f"{_count_rows(len(at), kind + ' row')} set apart, not counted: {named}{more}"
+                )
         self._found.faults += self._kept
 
     # ------------------------------------------------------------ which rows to look at
 
-    def _candidates(self) -> list[int]:
+    def _list_candidates(self) -> list[int]:
         """List the rows that a look is worth: with a word for a total, without what others have, or the last."""
         rows = self._rows
         found = {
@@ -160,25 +162,25 @@ class _Totals:
 
     def _judge_row(self, index: int, starts: Sequence[int], totals: Mapping[int, str]) -> str:
         """Say what a row is: `total`, `average`, or "" for one that counts. Notes what is not certain."""
-        label, last = _label(self._rows[index]), index == len(self._rows) - 1
+        label, last = _row_label(self._rows[index]), index == len(self._rows) - 1
         filled = [column for column in self._numbers if column.value(self._rows[index][column.at]) is not None]
         sums = [(start, self._adds_up(index, start, filled)) for start in reversed(starts) if start < index and filled]
         if not (label or last or any(digits is not None for _, digits in sums)):
             return ""
-        lacking = self._lacking(index, totals)
+        lacking = self._count_missing_columns(index, totals)
         if not filled or index == 0:
             return "total" if label == "total" and lacking and not filled and index else ""
         for start, digits in sums:
             if digits is None:
                 continue
             whole = self._sums.rows(start, index)
-            if label == "total" and (whole > 1 or lacking or is_label(self._first_cell(index))):
+            if label == "total" and (whole > 1 or lacking or is_label(self._find_first_cell(index))):
                 return "total"
             enough = _FEWER_DIGITS if lacking > 1 or self._like_another(index, totals) else _DIGITS
             if lacking and whole > 1 and digits >= enough:
                 return "total"
             if last and whole > 2 and digits >= (_FEWER_DIGITS if lacking else _DIGITS + 1):
-                self._say(index, "is the sum of rows above it", "if it is a total, leave it out of sums")
+                self._keep_note(index, "is the sum of rows above it", "if it is a total, leave it out of sums")
                 return ""
         if lacking and index > 1 and (last or label == "average") and self._is_mean(index, filled, totals, label):
             return "average"
@@ -187,10 +189,10 @@ class _Totals:
     def _judge_label(self, index: int, label: str, *, last: bool, lacking: int) -> str:
         """Judge a row whose words and numbers disagree: `label` if it is not to be counted."""
         called = f"is called {'an average' if label == 'average' else 'a total'}"
-        if not is_label(self._first_cell(index)):
+        if not is_label(self._find_first_cell(index)):
             return ""
         if not (last and lacking):
-            self._say(index, called, "leave it out of sums if it is one")
+            self._keep_note(index, called, "leave it out of sums if it is one")
             return ""
         self._kept.append(
             f"line {self._lines[index]}{self._quote_first_cell(index)} {called} and does not agree with the rows above "
@@ -198,11 +200,11 @@ class _Totals:
         )
         return label
 
-    def _lacking(self, index: int, totals: Container[int]) -> int:
+    def _count_missing_columns(self, index: int, totals: Container[int]) -> int:
         """Count the columns in which the row lacks what the others have: a cell, or a date or number in it."""
         row = self._rows[index]
-        mine = _blanks(row)
-        count = sum(self._only_here(at, mine, totals) for at in mine)
+        mine = _blank_columns(row)
+        count = sum(self._is_uniquely_empty(at, mine, totals) for at in mine)
         for at in (*self._dates, *(column.at for column in self._numbers)):
             cell = row[at].strip()
             count += bool(cell) and not any(map(str.isdigit, cell)) and cell.lower() not in column_types.NOTHINGS
@@ -210,10 +212,10 @@ class _Totals:
 
     def _like_another(self, index: int, totals: Iterable[int]) -> bool:
         """Say if a total that was found lacks the very same cells."""
-        mine = _blanks(self._rows[index])
-        return bool(mine) and any(_blanks(self._rows[at]) == mine for at in totals)
+        mine = _blank_columns(self._rows[index])
+        return bool(mine) and any(_blank_columns(self._rows[at]) == mine for at in totals)
 
-    def _only_here(self, at: int, mine: frozenset[int], totals: Container[int]) -> bool:
+    def _is_uniquely_empty(self, at: int, mine: frozenset[int], totals: Container[int]) -> bool:
         """Say if a cell is empty in no other row but totals, and rows that lack the same cells, fewer or more."""
         return at not in self._never and not any(
             at in blanks and not (blanks <= mine or mine <= blanks) and any(other not in totals for other in others)
@@ -232,9 +234,9 @@ class _Totals:
                 others.append((column, value))
                 continue
             whole, rows = self._sums.between(column, start, index)
-            if _agrees(column, value, whole, rows):
+            if _is_sum(column, value, whole, rows):
                 agree += bool(value) and rows > 0
-                digits += _digits(value, column.decimals)
+                digits += _count_free_digits(value, column.decimals)
             else:
                 others.append((column, value))
         if not agree or not all(
@@ -251,15 +253,15 @@ class _Totals:
             value = column.value(text) or 0.0
             values = [column.value(self._rows[at][column.at]) for at in range(index) if at not in totals]
             there = [each for each in values if each is not None]
-            if len(there) < 2 or abs(value - sum(there) / len(there)) > 0.51 * 10.0 ** -_decimals(text):
+            if len(there) < 2 or abs(value - sum(there) / len(there)) > 0.51 * 10.0 ** -_count_decimals(text):
                 return False
-            digits += _digits(value, _decimals(text))
+            digits += _count_free_digits(value, _count_decimals(text))
         return label == "average" or digits >= _DIGITS + 1
 
-    def _first_row(self, totals: Container[int]) -> str:
+    def _check_first_row(self, totals: Container[int]) -> str:
         """Say `total` if the first row is the sum of all below it and lacks what they have, or is called so."""
         row, end = self._rows[0], len(self._rows)
-        label, lacking = _label(row), self._lacking(0, totals)
+        label, lacking = _row_label(row), self._count_missing_columns(0, totals)
         if end < 3 or not (label or lacking):
             return ""
         digits, agree = 0, 0
@@ -270,56 +272,56 @@ class _Totals:
             if self._sums.too_much(column, 1, end, value):
                 return ""
             whole, rows = self._sums.between(column, 1, end)
-            if not _agrees(column, value, whole, rows):
+            if not _is_sum(column, value, whole, rows):
                 return ""
             agree += bool(value)
-            digits += _digits(value, column.decimals)
+            digits += _count_free_digits(value, column.decimals)
         return "total" if agree and (label == "total" or (lacking and digits >= _DIGITS)) else ""
 
     # ------------------------------------------------------------ words
 
-    def _say(self, index: int, what: str, remedy: str) -> None:
+    def _keep_note(self, index: int, what: str, remedy: str) -> None:
         self._kept.append(
             f"line {self._lines[index]}{self._quote_first_cell(index)} {what} and is counted as data: {remedy}"
         )
 
-    def _first_cell(self, index: int) -> str:
+    def _find_first_cell(self, index: int) -> str:
         return next((cell.strip() for cell in self._rows[index] if cell.strip()), "")
 
     def _quote_first_cell(self, index: int) -> str:
-        text = self._first_cell(index)
+        text = self._find_first_cell(index)
         return f" ('{text[:40]}')" if _LETTERS.search(text) else ""
 
 
-def _label(row: Row) -> str:
+def _row_label(row: Row) -> str:
     return next((kind for cell in row if cell and (kind := label_of(cell))), "")
 
 
-def _blanks(row: Row) -> frozenset[int]:
+def _blank_columns(row: Row) -> frozenset[int]:
     return frozenset(at for at, cell in enumerate(row) if not cell.strip())
 
 
-def _agrees(column: Numbers, value: float, whole: float, rows: int) -> bool:
+def _is_sum(column: Numbers, value: float, whole: float, rows: int) -> bool:
     """Say if a number is a sum, but for what rounding may have done to it and to its parts."""
     rounding = min(0.5 * 10.0**-column.decimals * (rows + 1), 0.005 * abs(whole))
     return abs(value - whole) <= max(rounding, 1e-9 * max(abs(whole), 1.0))
 
 
-def _sample(rows: Sequence[Row], at: int) -> list[str]:
+def _sample_cells(rows: Sequence[Row], at: int) -> list[str]:
     step = max(1, len(rows) // _SAMPLE)
     cells = (row[at].strip() for row in rows[::step])
     return [cell for cell in cells if cell and cell.lower() not in column_types.NOTHINGS][:_SAMPLE]
 
 
-def _digits(value: float, decimals: int) -> int:
+def _count_free_digits(value: float, decimals: int) -> int:
     """Count the digits that a sum could have had otherwise: zeros at its end may be there in all of its parts."""
     return len(f"{abs(value):.{decimals}f}".replace(".", "").strip("0"))
 
 
-def _decimals(text: str) -> int:
+def _count_decimals(text: str) -> int:
     found = re.search(r"[.,](\d+)\D*$", text.strip())
     return len(found[1]) if found and len(found[1]) != 3 else 0
 
 
-def _rows(number: int, noun: str) -> str:
+def _count_rows(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -87,20 +87,20 @@ def typed_columns(
         semicolons: Semicolons stand between cells, as if the comma had another use.
     """
     commas = column_types.writes_decimal_commas([sample for _, sample in samples.values()])
-    columns = [_column(name, column, sample, commas=commas) for column, (name, sample) in samples.items()]
+    columns = [_make_column(name, column, sample, commas=commas) for column, (name, sample) in samples.items()]
     while waiting := [column for column in columns if column.left]:
         _try_next(connection, waiting)
     _settle_orders(columns)
     said = Said()
     for column in columns:
-        _tell(connection, column, said)
+        _note_reading_of(connection, column, said)
         if semicolons and not commas and column.chosen is not None:
             either = column_types.either_way(column.chosen, [column.dress.off(value) for value in column.sample])
             said.faults += [f"column {column.name}: {either}"] if either else []
     return [column.read(column.chosen) if column.chosen else f"nullif({column.column}, '')" for column in columns], said
 
 
-def _column(name: str, column: str, sample: Sequence[str], *, commas: bool) -> Column:
+def _make_column(name: str, column: str, sample: Sequence[str], *, commas: bool) -> Column:
     kinds = column_types.candidates(sample, commas=commas) if sample else []
     return Column(name, column, sample, dress_of(sample) if sample else Dress(), kinds)
 
@@ -136,11 +136,11 @@ def _settle_orders(columns: Sequence[Column]) -> None:
             column.fitting = [kind for kind in column.fitting if (kind.name in _DAY_FIRST) == day_first]
 
 
-def _tell(connection: DuckDBPyConnection, column: Column, said: Said) -> None:
+def _note_reading_of(connection: DuckDBPyConnection, column: Column, said: Said) -> None:
     """Say how the column is read, or why it stays text."""
     name, kind = column.name, column.chosen
     if kind is None:
-        if why := _why_text(connection, column):
+        if why := _explain_text(connection, column):
             said.faults.append(f"column {name}: {why}")
         return
     if any(map(holds_unseen, column.sample)):
@@ -157,7 +157,7 @@ def _tell(connection: DuckDBPyConnection, column: Column, said: Said) -> None:
         said.facts.append(f"{name}: {empty:,} cells such as 'n/a' read as empty")
 
 
-def _why_text(connection: DuckDBPyConnection, column: Column) -> str:
+def _explain_text(connection: DuckDBPyConnection, column: Column) -> str:
     """Say why a column that could be dates or numbers stays text; "" for one that is words."""
     if column.fitting:
         example = in_either_order(column.sample)
@@ -171,7 +171,7 @@ def _why_text(connection: DuckDBPyConnection, column: Column) -> str:
         return f"numbers in different units ({listed}), so it was kept as text"
     if column.tried:
         nearest, found = min(column.tried.values(), key=lambda each: each[1].bad)
-        return _unfit(connection, column, nearest, found)
+        return _describe_misfits(connection, column, nearest, found)
     if words := column_types.looks_like(column.sample):
         return f"looks like {words} ('{column.sample[0][:40]}') in a form that is not read, so it was kept as text"
     return ""
@@ -190,18 +190,22 @@ def _bare_shares(connection: DuckDBPyConnection, column: Column) -> list[str]:
         f"AND lower({cell}) NOT IN ({_NOTHING})"
     ).fetchone()
     bare = found[0] if found else 0
-    return [f"column {column.name}: {_values(bare)} without the {sign} of the others, read as they are"] if bare else []
+    return (
+        [f"column {column.name}: {_count_values(bare)} without the {sign} of the others, read as they are"]
+        if bare
+        else []
+    )
 
 
-def _unfit(connection: DuckDBPyConnection, column: Column, kind: Kind, found: Misfits) -> str:
+def _describe_misfits(connection: DuckDBPyConnection, column: Column, kind: Kind, found: Misfits) -> str:
     cell = f"trim({column.column})"
     examples = connection.execute(
         f"SELECT DISTINCT {cell}[:40] FROM raw_rows WHERE {cell} <> '' AND ({column.read(kind)}) IS NULL "  # noqa: S608 - our own SQL
         f"AND lower({cell}) NOT IN ({_NOTHING}) ORDER BY 1 LIMIT {_EXAMPLES}"
     ).fetchall()
     shown = ", ".join(f"'{example}'" for (example,) in examples)
-    return f"{_values(found.bad)} not {kind.words} like the rest ({shown}), so it was kept as text"
+    return f"{_count_values(found.bad)} not {kind.words} like the rest ({shown}), so it was kept as text"
 
 
-def _values(number: int) -> str:
+def _count_values(number: int) -> str:
     return f"{number:,} value" + ("" if number == 1 else "s")

@@ -30,7 +30,7 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         unseen = hidden_in(data)
-        sheets = [_sheet(book, name, unseen.get(name, Hidden())) for name in book.sheet_names[:_MOST_SHEETS]]
+        sheets = [_read_sheet(book, name, unseen.get(name, Hidden())) for name in book.sheet_names[:_MOST_SHEETS]]
         hidden = {sheet.name for sheet in book.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
     except (CalamineError, ValueError, OSError) as error:
         raise TableRefused(
@@ -48,14 +48,14 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
     return filled
 
 
-def _sheet(book: Any, name: str, hidden: Hidden) -> Sheet | None:
+def _read_sheet(book: Any, name: str, hidden: Hidden) -> Sheet | None:
     rows, lines = [], []
     page = book.get_sheet_by_name(name)
     table = page.to_python(skip_empty_area=False)
     ranges = page.merged_cell_ranges or []
     merged = _fill_merged(table, ranges)
     for index, cells in enumerate(table):
-        row = [_text(cell) for cell in cells]
+        row = [_format_cell_text(cell) for cell in cells]
         if any(row):
             rows.append(row)
             lines.append(index + 1)
@@ -89,7 +89,7 @@ def _fill_merged(table: list[list[Any]], ranges: list[tuple[tuple[int, int], tup
     return filled
 
 
-def _text(cell: Any) -> str:
+def _format_cell_text(cell: Any) -> str:
     """Write the cell as a person would type it into a CSV file."""
     if isinstance(cell, bool):
         return "true" if cell else "false"

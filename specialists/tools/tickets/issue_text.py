@@ -25,11 +25,11 @@ def defuse_body(body: str) -> str:
     """Return the body without what acts. Code in fences stays as it is. Doing it twice changes nothing more."""
     pieces = _FENCE.split(visible(body).strip())
     # A split by two groups gives text, fence, its mark, text, ...
-    plain = [_plain(piece) if place % 3 == 0 else piece for place, piece in enumerate(pieces) if place % 3 != 2]
+    plain = [_defuse_text(piece) if place % 3 == 0 else piece for place, piece in enumerate(pieces) if place % 3 != 2]
     return "".join(plain)
 
 
-def _plain(text: str) -> str:
+def _defuse_text(text: str) -> str:
     text = _TAG.sub("&lt;", text)
     text = _PICTURE.sub("[", text)
     text = _MENTION.sub(lambda found: f"`@{found[1]}`", text)

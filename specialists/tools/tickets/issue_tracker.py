@@ -56,8 +56,8 @@ class IssueTracker:
         if status >= 500 or status == 408:
             raise CannotTell(f"{self._desk.host} answered {status}")
         if status not in {200, 201}:
-            raise NotOpened(self._refusal(status, data))
-        return _address(_read(data))
+            raise NotOpened(self._describe_refusal(status, data))
+        return _issue_address(_read(data))
 
     async def find(self, key: str) -> str | None:
         """Give the address of the issue that carries a key; None if there certainly is none. Raises CannotTell."""
@@ -73,7 +73,7 @@ class IssueTracker:
                 raise CannotTell(f"{self._desk.host} answered {status}")
             for one in issues:
                 if mark in str(one.get(self._body) or ""):
-                    return _address(one)
+                    return _issue_address(one)
                 oldest = min(oldest, _creation_time(one))
             if len(issues) < PAGE or oldest < time.time() - SURE:
                 return None
@@ -93,7 +93,7 @@ class IssueTracker:
                     break
             return answer.status, bytes(data)
 
-    def _refusal(self, status: int, data: bytes) -> str:
+    def _describe_refusal(self, status: int, data: bytes) -> str:
         desk = self._desk
         if status in {401, 403, 404, 410}:
             name = "GITHUB_TOKEN" if desk.kind == "github" else "GITLAB_TOKEN"
@@ -110,7 +110,7 @@ def _read(data: bytes) -> Any:
         return None
 
 
-def _address(issue: Any) -> str:
+def _issue_address(issue: Any) -> str:
     about = issue if isinstance(issue, dict) else {}
     return str(about.get("html_url") or about.get("web_url") or "an unknown address")
 

@@ -68,7 +68,7 @@ def desk_of(env: Mapping[str, str]) -> TicketDesk:
         return TicketDesk("list", path)
     if kind not in _TOKENS or not _PATH.fullmatch(path) or (kind == "github" and path.count("/") != 1):
         return TicketDesk("message", "", fault=f"{NAME}={text!r} is not understood; set {FORMS}.")
-    return _forge(kind, path, env)
+    return _make_forge_desk(kind, path, env)
 
 
 def is_reachable(contact: str) -> bool:
@@ -76,7 +76,7 @@ def is_reachable(contact: str) -> bool:
     return is_person(contact) or CHANNEL.fullmatch(contact) is not None or contact.startswith(("#", "@"))
 
 
-def _forge(kind: str, path: str, env: Mapping[str, str]) -> TicketDesk:
+def _make_forge_desk(kind: str, path: str, env: Mapping[str, str]) -> TicketDesk:
     if kind == "github":
         token = env.get("GITHUB_TOKEN", "").strip()
         base = (env.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/")
@@ -88,10 +88,10 @@ def _forge(kind: str, path: str, env: Mapping[str, str]) -> TicketDesk:
     setting = "GITHUB_API_URL" if kind == "github" else "GITLAB_URL"
     if fault := web_fault(base):
         return TicketDesk(desk.kind, path, fault=f"{setting} {fault}.")
-    return TicketDesk(desk.kind, desk.path, desk.issues, desk.token, _fault(desk, base, setting))
+    return TicketDesk(desk.kind, desk.path, desk.issues, desk.token, _find_desk_fault(desk, base, setting))
 
 
-def _fault(desk: TicketDesk, base: str, setting: str) -> str:
+def _find_desk_fault(desk: TicketDesk, base: str, setting: str) -> str:
     if not desk.token:
         return f"{NAME} names {desk.path}, and {_TOKENS[desk.kind]} is not set: nobody may open issues without it."
     address = read_url(base, ("https", "http"))

@@ -82,7 +82,7 @@ class _Desk:
                 return ToolOutcome(f"The body is too long; {LONGEST:,} characters are allowed.", failed=True)
             why = f"It leaves the workspace: whoever may read {self.place.path} at {self.place.host} can read it."
             return Prepared(arguments.model_copy(update={"to": self.place.written, **texts}), why=why)
-        messenger, goes = await self._goes(workbench)
+        messenger, goes = await self._find_addressee(workbench)
         if messenger is None or isinstance(goes, str):
             return ToolOutcome(str(goes), failed=True)
         readers = await messenger.crossing(goes)
@@ -93,7 +93,7 @@ class _Desk:
     async def open(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Open it. Raises CannotTell and DeliveryUnknown."""
         if not self.place.issues:
-            return await self._message(arguments, workbench, key)
+            return await self._send_as_message(arguments, workbench, key)
         try:
             address = await IssueTracker(self.place).open(arguments.title, arguments.body, key)
         except NotOpened as error:
@@ -105,7 +105,7 @@ class _Desk:
         if self.place.issues:
             address = await IssueTracker(self.place).find(key)
             return None if address is None else _report_open_ticket(address)
-        messenger, goes = await self._goes(workbench)
+        messenger, goes = await self._find_addressee(workbench)
         if messenger is None or isinstance(goes, str):
             raise DeliveryUnknown(str(goes))
         rows = self.place.kind == "list"
@@ -116,8 +116,8 @@ class _Desk:
         """Say who gets what: all of it stands in the arguments."""
         return Sent(self.place.host, "", in_arguments=True)
 
-    async def _message(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
-        messenger, goes = await self._goes(workbench)
+    async def _send_as_message(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
+        messenger, goes = await self._find_addressee(workbench)
         if messenger is None or isinstance(goes, str):
             return ToolOutcome(str(goes), failed=True)
         if self.place.kind == "list":
@@ -126,7 +126,7 @@ class _Desk:
             sent = await messenger.send(goes, f"**{arguments.title}**\n\n{arguments.body}", key=key)
         return _report_sending(sent.id, sent.fault, arguments)
 
-    async def _goes(self, workbench: Workbench) -> tuple[Messenger | None, Addressee | str]:
+    async def _find_addressee(self, workbench: Workbench) -> tuple[Messenger | None, Addressee | str]:
         messenger = workbench.messenger
         if messenger is None:
             return None, NO_MESSENGER

@@ -82,14 +82,14 @@ async def download(
     Raises:
         FetchFailed: The text says why.
     """
-    await _ready()
+    await _load_client()
     import httpx  # noqa: PLC0415  # loaded a moment ago, off the loop
     from ssrfguard import SSRFGuardError  # noqa: PLC0415  # the same
 
     try:
         async with asyncio.timeout(settings.timeout):
             for _ in range(_REDIRECTS + 1):
-                found = await _hop(url, settings, accepts)
+                found = await _request_once(url, settings, accepts)
                 if isinstance(found, Download):
                     return found
                 if not await follows(url, found):
@@ -107,7 +107,7 @@ async def download(
     raise FetchFailed(f"The page redirects more than {_REDIRECTS} times, so it was not read.")
 
 
-async def _hop(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
+async def _request_once(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
     """Make one request: get the page, or the address it redirects to."""
     async with open_guarded_client(url, settings) as client, client.stream("GET", url, headers=_HEADERS) as response:
         if response.has_redirect_location:
@@ -118,8 +118,8 @@ async def _hop(url: str, settings: FetchSettings, accepts: Callable[[str], str])
 @asynccontextmanager
 async def open_guarded_client(url: str, settings: FetchSettings) -> AsyncIterator[httpx.AsyncClient]:
     """Give a client for one request to a public address, see `guarded_client`."""
-    await _ready()
-    policy = _policy(settings.allow_hosts)
+    await _load_client()
+    policy = _make_policy(settings.allow_hosts)
     async with guarded_client(url, policy, settings.timeout, settings.resolver) as client:
         yield client
 
@@ -135,11 +135,11 @@ async def _read(response: httpx.Response, settings: FetchSettings, accepts: Call
     if refusal:
         raise FetchFailed(refusal)
     charset = next((part.partition("=")[2] for part in rest.split(";") if "charset=" in part.lower()), "")
-    body, whole = await _body(response, settings.max_bytes)
+    body, whole = await _read_body(response, settings.max_bytes)
     return Download(str(response.url), media_type, charset.strip(" \"'"), body, whole)
 
 
-async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
+async def _read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
     """Read the decoded body up to `limit` bytes, decoded piece by piece so that no bomb ever unfolds."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "", "gzip", "x-gzip"):
@@ -154,14 +154,14 @@ async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
     return bytes(body), True
 
 
-async def _ready() -> None:
+async def _load_client() -> None:
     """Import and build what is slow, in a thread, so that nothing else waits for it."""
     await load("httpx", "ssrfguard.httpx")
     await asyncio.to_thread(tls_context)
 
 
 @cache
-def _policy(allow_hosts: tuple[str, ...]) -> Policy:
+def _make_policy(allow_hosts: tuple[str, ...]) -> Policy:
     from ssrfguard import DEFAULT_DENIED, AddressTable, Block, Policy, Reach  # noqa: PLC0415  # only a fetch pays
 
     azure = Block(ip_network(AZURE_PLATFORM), "Azure platform address", "not registered", Reach.DENIED)

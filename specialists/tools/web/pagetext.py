@@ -50,7 +50,7 @@ def refusal(media_type: str) -> str:
 def read(page: Page) -> tuple[str, str]:
     """Read the title and text of a page, either of which may be empty. For a child: a page may be built to hang it."""
     if page.media_type in _HTML:
-        return _from_html(page)
+        return _extract_html(page)
     return "", clean(_decode_page(page))
 
 
@@ -59,28 +59,28 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", _UNSEEN.sub("", text)).strip()
 
 
-def _from_html(page: Page) -> tuple[str, str]:
+def _extract_html(page: Page) -> tuple[str, str]:
     import trafilatura  # noqa: PLC0415  # most of a second to import, so only HTML pays for it
 
-    html = _decode_page(page) if page.charset else _said_inside(page.body)
+    html = _decode_page(page) if page.charset else _decode_by_own_charset(page.body)
     text = trafilatura.extract(html, url=page.url, output_format="markdown", include_links=True, include_comments=False)
     about = trafilatura.extract_metadata(html, default_url=page.url)
     title = " ".join((about.title or "").split()) if about else ""
     return clean(title)[:300], clean(text or trafilatura.html2txt(html))
 
 
-def _said_inside(body: bytes) -> str | bytes:
+def _decode_by_own_charset(body: bytes) -> str | bytes:
     """Decode the page by its own word on its charset, or as UTF-8; else leave it for the extractor to guess."""
     said = _CHARSET.search(body[:_HEAD])
     with contextlib.suppress(LookupError, UnicodeDecodeError):
-        name = _codec(said[1].decode("ascii")) if said else "utf-8"
+        name = _find_codec(said[1].decode("ascii")) if said else "utf-8"
         # As browsers do: pages that say Latin-1 mean Windows-1252, and UTF-16 cannot be said in ASCII.
         name = {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(name, "utf-8" if name.startswith("utf-16") else name)
         return body.decode(name, errors="replace" if said else "strict")
     return body
 
 
-def _codec(charset: str) -> str:
+def _find_codec(charset: str) -> str:
     """Find Python's name for a charset. Raises `LookupError` for one that no page is written in."""
     name = codecs.lookup(charset).name
     if name in _NO_CHARSETS:
@@ -90,6 +90,6 @@ def _codec(charset: str) -> str:
 
 def _decode_page(page: Page) -> str:
     try:
-        return page.body.decode(_codec(page.charset or "utf-8"), errors="replace")
+        return page.body.decode(_find_codec(page.charset or "utf-8"), errors="replace")
     except LookupError:  # an unknown charset, or one that is no text encoding at all
         return page.body.decode("utf-8", errors="replace")

@@ -73,7 +73,7 @@ class RecordedWeb:
 
     def page(self, url: str) -> RecordedPage | None:
         """Find the page of an address; None if it was not recorded. `#fragment` and a last `/` do not count."""
-        return next((one for one in self.pages if _plain(one.url) == _plain(url)), None)
+        return next((one for one in self.pages if _normalize_url(one.url) == _normalize_url(url)), None)
 
     def missing(self, url: str) -> str:
         """Say that a page was not recorded, and which were."""
@@ -83,8 +83,8 @@ class RecordedWeb:
 
     def search(self, query: str, count: int) -> list[RecordedPage]:
         """List the pages that hold words of a query, those with most of them first."""
-        asked = set(_words(query))
-        scored = [(len(asked & set(_words(one.words()))), one) for one in self.pages]
+        asked = set(_list_words(query))
+        scored = [(len(asked & set(_list_words(one.words()))), one) for one in self.pages]
         best = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
         return [one for _, one in best[:count]]
 
@@ -95,7 +95,7 @@ def read(folder: Path) -> RecordedWeb:
     root = yaml_root(found.path, found.faults, most=LARGEST)
     if root is None:
         return found
-    pages = [_page(found, folder, node) for node in nodes.sequence(found, root, "the index")[:MOST]]
+    pages = [_read_recorded_page(found, folder, node) for node in nodes.sequence(found, root, "the index")[:MOST]]
     found.pages = tuple(page for page in pages if page is not None)
     return found
 
@@ -104,21 +104,21 @@ def tools(folder: Path) -> tuple[Tool, ...]:
     """Make `web_search` and `fetch_page` over the pages of a folder. What is wrong with it they say when called."""
     recorded = read(folder)
     return (
-        Tool("web_search", "read", web.SearchArguments, _searcher(recorded), finds_urls=True),
-        Tool("fetch_page", "read", web.FetchArguments, _fetcher(recorded), finds_urls=True),
+        Tool("web_search", "read", web.SearchArguments, _make_searcher(recorded), finds_urls=True),
+        Tool("fetch_page", "read", web.FetchArguments, _make_fetcher(recorded), finds_urls=True),
     )
 
 
-def _searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
+def _make_searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
     async def web_search(arguments: web.SearchArguments, _workbench: Workbench) -> ToolOutcome:
         """Search the recorded web pages. Gives titles, addresses and snippets; open what matters with fetch_page."""
         if recorded.faults:
-            return _broken(recorded)
+            return _refuse_broken_pages(recorded)
         hits = await asyncio.to_thread(recorded.search, arguments.query, arguments.count)
         if not hits:
             return ToolOutcome(f"{SAID} None of these {len(recorded.pages)} holds any of these words. Try others.")
         lines = [
-            f"{number}. {hit.title}\n   {hit.url}\n   {hit.about or _beginning(hit)}"
+            f"{number}. {hit.title}\n   {hit.url}\n   {hit.about or _page_snippet(hit)}"
             for number, hit in enumerate(hits, 1)
         ]
         return ToolOutcome("\n".join((web.UNTRUSTED, SAID, *lines)))
@@ -126,12 +126,16 @@ def _searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
     return web_search
 
 
-def _fetcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
+def _make_fetcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
     async def fetch_page(arguments: web.FetchArguments, _workbench: Workbench) -> ToolOutcome:
         """Read a recorded web page as text."""
         page = recorded.page(arguments.url)
         if recorded.faults or page is None:
-            return _broken(recorded) if recorded.faults else ToolOutcome(recorded.missing(arguments.url), failed=True)
+            return (
+                _refuse_broken_pages(recorded)
+                if recorded.faults
+                else ToolOutcome(recorded.missing(arguments.url), failed=True)
+            )
         if absent := web.missing_packages():
             return ToolOutcome(absent, failed=True)
         outcome = await web.read_page(await asyncio.to_thread(_download, page), arguments.start)
@@ -149,11 +153,11 @@ def _download(page: RecordedPage) -> Download:
     return Download(page.url, _TYPES[page.file.suffix], "utf-8", page.body(), whole=True)
 
 
-def _broken(recorded: RecordedWeb) -> ToolOutcome:
+def _refuse_broken_pages(recorded: RecordedWeb) -> ToolOutcome:
     return ToolOutcome(f"The recorded pages cannot be used: {recorded.faults[0]}.", failed=True)
 
 
-def _page(found: RecordedWeb, folder: Path, node: yaml.Node) -> RecordedPage | None:
+def _read_recorded_page(found: RecordedWeb, folder: Path, node: yaml.Node) -> RecordedPage | None:
     keys = nodes.mapping(found, node, _KEYS, "a page")
     values = {key: nodes.text(found, value, key) for key, (_, value) in keys.items()}
     if not keys:
@@ -170,13 +174,13 @@ def _page(found: RecordedWeb, folder: Path, node: yaml.Node) -> RecordedPage | N
     return None
 
 
-def _plain(url: str) -> str:
+def _normalize_url(url: str) -> str:
     return urldefrag(url.strip())[0].rstrip("/").casefold()
 
 
-def _words(text: str) -> list[str]:
+def _list_words(text: str) -> list[str]:
     return [word for word in re.findall(r"\w+", text.casefold()) if len(word) > 2]
 
 
-def _beginning(page: RecordedPage) -> str:
+def _page_snippet(page: RecordedPage) -> str:
     return " ".join(page.words().split())[:_SNIPPET]

@@ -58,10 +58,10 @@ def on_the_wire(query: str, count: int, settings: SearchSettings) -> Sent:
     """Say what a search sends out, and to whom. ddgs asks several engines, each in its own way."""
     if settings.provider == "ddgs":
         return Sent(_ENGINES, f"q={quote(query)}", query)
-    url, name = _base(settings), urlsplit(_base(settings)).netloc
+    url, name = _base_address(settings), urlsplit(_base_address(settings)).netloc
     if settings.provider == "brave":
-        return Sent(name, f"GET {url}{_BRAVE}?{urlencode(_for_brave(query, count))}", query)
-    return Sent(name, f"POST {url}{_TAVILY} {json.dumps(_for_tavily(query, count))}", query)
+        return Sent(name, f"GET {url}{_BRAVE}?{urlencode(_brave_parameters(query, count))}", query)
+    return Sent(name, f"POST {url}{_TAVILY} {json.dumps(_tavily_parameters(query, count))}", query)
 
 
 async def search(query: str, count: int, settings: SearchSettings) -> list[Hit]:
@@ -79,18 +79,18 @@ async def search(query: str, count: int, settings: SearchSettings) -> list[Hit]:
         SearchFailed: The service did not answer usefully.
     """
     if settings.provider == "ddgs":
-        rows = await _ddgs(query, count, settings)
-        hits = [_hit(row, "href", "body") for row in rows]
+        rows = await _search_ddgs(query, count, settings)
+        hits = [_make_hit(row, "href", "body") for row in rows]
     elif not settings.key:
         raise SearchFailed(f"Web search through {settings.provider} needs a key, and none is set.")
     elif settings.provider == "brave":
-        hits = [_hit(row, "url", "description") for row in await _brave(query, count, settings)]
+        hits = [_make_hit(row, "url", "description") for row in await _search_brave(query, count, settings)]
     else:
-        hits = [_hit(row, "url", "content") for row in await _tavily(query, count, settings)]
+        hits = [_make_hit(row, "url", "content") for row in await _search_tavily(query, count, settings)]
     return [hit for hit in hits if hit.url.startswith(("http://", "https://"))][:count]
 
 
-async def _ddgs(query: str, count: int, settings: SearchSettings) -> list[Any]:
+async def _search_ddgs(query: str, count: int, settings: SearchSettings) -> list[Any]:
     absent = missing("web", "ddgs")
     if absent:
         raise SearchFailed(absent)
@@ -114,55 +114,55 @@ async def _ddgs(query: str, count: int, settings: SearchSettings) -> list[Any]:
         raise SearchFailed(f"The search engines did not answer within {settings.timeout:g} s.") from error
 
 
-async def _brave(query: str, count: int, settings: SearchSettings) -> list[Any]:
-    answer = await _ask(
+async def _search_brave(query: str, count: int, settings: SearchSettings) -> list[Any]:
+    answer = await _request_json(
         settings,
         "GET",
         _BRAVE,
-        params=_for_brave(query, count),
+        params=_brave_parameters(query, count),
         headers={"X-Subscription-Token": settings.key},
     )
     web = answer.get("web") or {}
-    return _rows(settings, web.get("results") or [] if isinstance(web, dict) else None)
+    return _check_rows(settings, web.get("results") or [] if isinstance(web, dict) else None)
 
 
-def _for_brave(query: str, count: int) -> dict[str, str]:
+def _brave_parameters(query: str, count: int) -> dict[str, str]:
     return {"q": query, "count": str(count), "text_decorations": "false"}
 
 
-def _for_tavily(query: str, count: int) -> dict[str, Any]:
+def _tavily_parameters(query: str, count: int) -> dict[str, Any]:
     return {"query": query, "max_results": count, "search_depth": "basic"}
 
 
-def _base(settings: SearchSettings) -> str:
+def _base_address(settings: SearchSettings) -> str:
     return (settings.base_url or BASE_URLS[settings.provider]).rstrip("/")
 
 
-async def _tavily(query: str, count: int, settings: SearchSettings) -> list[Any]:
-    answer = await _ask(
+async def _search_tavily(query: str, count: int, settings: SearchSettings) -> list[Any]:
+    answer = await _request_json(
         settings,
         "POST",
         _TAVILY,
-        json=_for_tavily(query, count),
+        json=_tavily_parameters(query, count),
         headers={"Authorization": f"Bearer {settings.key}"},
     )
-    return _rows(settings, answer.get("results"))
+    return _check_rows(settings, answer.get("results"))
 
 
-def _rows(settings: SearchSettings, rows: Any) -> list[Any]:
+def _check_rows(settings: SearchSettings, rows: Any) -> list[Any]:
     if not isinstance(rows, list):
         raise SearchFailed(f"{settings.provider} answered without results.")
     return [row for row in rows if isinstance(row, dict)]
 
 
-async def _ask(settings: SearchSettings, method: str, path: str, **request: Any) -> dict[str, Any]:
+async def _request_json(settings: SearchSettings, method: str, path: str, **request: Any) -> dict[str, Any]:
     """Make one JSON call. The service is trusted not to be hostile, but not to be well."""
     import aiohttp  # noqa: PLC0415  # only a search pays for it
 
     from specialists.outbound.clients import open_session  # noqa: PLC0415  # the same
     from specialists.outbound.faults import network_fault  # noqa: PLC0415  # the same
 
-    url = _base(settings) + path
+    url = _base_address(settings) + path
     try:
         async with (
             open_session(seconds=settings.timeout, headers={"Accept": "application/json"}) as session,
@@ -198,11 +198,15 @@ async def _read(response: aiohttp.ClientResponse, settings: SearchSettings) -> d
     return answer
 
 
-def _hit(row: dict[str, Any], url: str, snippet: str) -> Hit:
-    return Hit(title=_plain(row.get("title")), url=str(row.get(url) or "").strip(), snippet=_plain(row.get(snippet)))
+def _make_hit(row: dict[str, Any], url: str, snippet: str) -> Hit:
+    return Hit(
+        title=_clean_snippet(row.get("title")),
+        url=str(row.get(url) or "").strip(),
+        snippet=_clean_snippet(row.get(snippet)),
+    )
 
 
-def _plain(value: Any) -> str:
+def _clean_snippet(value: Any) -> str:
     """Take tags and line breaks out of a text, and cut it to a snippet's length."""
     text = " ".join(unescape(re.sub(r"<[^>]{0,200}>", "", str(value or ""))).split())
     return text if len(text) <= _SNIPPET_LIMIT else text[: _SNIPPET_LIMIT - 1] + "…"

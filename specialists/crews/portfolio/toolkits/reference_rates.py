@@ -42,7 +42,9 @@ class RateArguments(BaseModel):
 def tools(settings: ToolSettings) -> tuple[Tool, ...]:
     """Make the tool, over recorded replies where they are set."""
     pages = settings.env.get("LEADHAND_RECORDED_PAGES", "")
-    return (rate_tool(_make_recorded_getter(recorded_web.read(Path(pages).expanduser())) if pages else _from_the_bank),)
+    return (
+        rate_tool(_make_recorded_getter(recorded_web.read(Path(pages).expanduser())) if pages else _fetch_bank_text),
+    )
 
 
 def rate_tool(get: Get) -> Tool:
@@ -53,9 +55,9 @@ def rate_tool(get: Get) -> Tool:
         currency = arguments.currency.upper()
         if currency == "EUR" or arguments.day < FIRST:
             return ToolOutcome("The rates are against the euro, from 4 January 1999 on.", failed=True)
-        url = _address(currency, arguments.day)
+        url = _rates_address(currency, arguments.day)
         try:
-            day, rate = _last_rate(await get(url, workbench))
+            day, rate = _parse_last_rate(await get(url, workbench))
         except NoRates as error:
             return ToolOutcome(str(error), failed=True)
         note = "" if day == arguments.day.isoformat() else f" {arguments.day} has none; this is the last before."
@@ -64,17 +66,17 @@ def rate_tool(get: Get) -> Tool:
         )
 
     def sends(arguments: RateArguments) -> Sent:
-        return Sent(HOST, f"GET {_address(arguments.currency.upper(), arguments.day)}")
+        return Sent(HOST, f"GET {_rates_address(arguments.currency.upper(), arguments.day)}")
 
     return Tool("exchange_rate", "read", RateArguments, exchange_rate, sends=sends, public=True)
 
 
-def _address(currency: str, day: date) -> str:
+def _rates_address(currency: str, day: date) -> str:
     period = f"startPeriod={day - timedelta(days=BACK)}&endPeriod={day}"
     return f"https://{HOST}/service/data/EXR/D.{currency}.EUR.SP00.A?{period}&format=csvdata"
 
 
-def _last_rate(text: str) -> tuple[str, Decimal]:
+def _parse_last_rate(text: str) -> tuple[str, Decimal]:
     """Read the last day and its rate out of the bank's CSV. Raises NoRates."""
     rows = csv.DictReader(io.StringIO(text))
     if not {"TIME_PERIOD", "OBS_VALUE"} <= set(rows.fieldnames or ()):
@@ -101,7 +103,7 @@ def _make_recorded_getter(pages: recorded_web.RecordedWeb) -> Get:
     return get
 
 
-async def _from_the_bank(url: str, workbench: Workbench) -> str:
+async def _fetch_bank_text(url: str, workbench: Workbench) -> str:
     if absent := missing("web", "ssrfguard", "httpx"):
         raise NoRates(absent)
     from specialists.tools.web.fetch import FetchFailed, FetchSettings, download  # noqa: PLC0415  # only for a call
