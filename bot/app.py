@@ -25,7 +25,7 @@ from bot.access.channel_settings import ChannelSettings
 from bot.logs import about
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import names_at, take_on
-from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
+from bot.operation.periodic import CHECK_SECONDS, StoreCheck, repeat_every
 from bot.operation.sweeping import sweep
 from bot.operation.wall_watch import report_walls
 from bot.settings import Settings, SettingsError
@@ -36,7 +36,7 @@ from specialists.crew import Crew
 from specialists.files.frontmatter import CrewFault
 from specialists.loading import package_toolkits
 from specialists.registry import CREWS, CrewError, load_crew, member_names
-from specialists.several_crews import Crews, why_no_member
+from specialists.several_crews import Crews, explain_no_member
 from specialists.tools.extras import missing_packages
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
@@ -74,7 +74,7 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
     try:
         check = StoreCheck(store)
         await check.run()
-        with every(CHECK_SECONDS, check.run):
+        with repeat_every(CHECK_SECONDS, check.run):
             yield store
     finally:
         await store.close()
@@ -132,7 +132,7 @@ def open_crews(settings: Settings) -> Crews:
             faults.append(str(error))
             continue
         found.append(crew)
-        if not why_no_member(crew, taken, settings.env):
+        if not explain_no_member(crew, taken, settings.env):
             members.append(crew_folder(of_crew))
     if faults:
         raise SettingsError("\n\n".join(faults))
@@ -264,7 +264,7 @@ def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, 
         settings.in_channel,
         open_channels(settings, crews.names),
         crews=crews.described,
-        of_crews=crew_values.of_crews(crews.by_name),
+        of_crews=crew_values.list_crew_values(crews.by_name),
         models=model.tiers,
     )
 

@@ -104,7 +104,7 @@ class Approval(Contract):
         return self.kind, "" if self.kind == "sign_in" else self.tool, self.target
 
 
-def together(parts: tuple[Approval, ...]) -> Approval:
+def combine_approvals(parts: tuple[Approval, ...]) -> Approval:
     """Return one approval for several calls of a turn, on the terms that they share; a single one as it is."""
     if len(parts) == 1:
         return parts[0]

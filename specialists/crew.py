@@ -11,7 +11,7 @@ from typing import Any
 
 from handoff.approval_values import ADMINS
 from handoff.contracts import ANYONE, REQUESTER, Made, Plan, Tier
-from handoff.planning.adhoc import Allowance, made_as
+from handoff.planning.adhoc import Allowance, find_made_specialist
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import Rule
 from specialists.files.frontmatter import CrewFault
@@ -158,7 +158,7 @@ def specialist_for(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Spec
 
     Raises NotLent if the plan has an ad-hoc specialist that the crew does not allow, or not any more.
     """
-    made = made_as(plan, name)
+    made = find_made_specialist(plan, name)
     if made is None:
         return crew.specialists.get(name)
     one = adhoc_specialist(crew, made)

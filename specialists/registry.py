@@ -70,7 +70,7 @@ def member_names(folder: Path) -> frozenset[str]:
     return frozenset(
         path.stem
         for layer in layers.layers
-        for path in (*crew_folders.inside(layer.folder), *crew_folders.pages(layer.folder, []))
+        for path in (*crew_folders.list_inner_crews(layer.folder), *crew_folders.pages(layer.folder, []))
     )
 
 
@@ -120,7 +120,7 @@ def _add_approval_terms(crew: Crew, around: ApprovalRules, faults: list[CrewFaul
         crew,
         approvals=rules,
         terms={**crew.terms, **who},
-        specialists={name: specialist.with_approvals(one, rules) for name, one in crew.specialists.items()},
+        specialists={name: specialist.add_approval_terms(one, rules) for name, one in crew.specialists.items()},
         crews={path: _add_approval_terms(inner, rules, faults) for path, inner in crew.crews.items()},
     )
 
@@ -132,7 +132,9 @@ def _add_contact(crew: Crew, around: str) -> Crew:
     return replace(
         crew,
         contact=contact,
-        specialists={name: replace(one, prompt=crew_contact.in_prompt(one.prompt, contact)) for name, one in people},
+        specialists={
+            name: replace(one, prompt=crew_contact.insert_contact(one.prompt, contact)) for name, one in people
+        },
         crews={path: _add_contact(inner, contact) for path, inner in crew.crews.items()},
     )
 
@@ -152,7 +154,7 @@ def _read_crew(
     of_toolkits = faults[own_from:]
     around, warnings = layers.surroundings(around, toolkits)
     tools = around.tools
-    folders = [*layers.over(crew_folders.inside), *members]
+    folders = [*layers.over(crew_folders.list_inner_crews), *members]
     if len(names) == LEVELS - 1:
         text = f"crews are nested more than {LEVELS} deep; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
@@ -163,7 +165,7 @@ def _read_crew(
     if not pages and not folders and len(faults) == before:
         faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
     readable = [page for page in pages if not page.faults]
-    named_servers.give(readable, tools)
+    named_servers.assign_tools(readable, tools)
     found = [specialist.read(page, tools, around.skills) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
     crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from handoff.approval_values import Approval
 from handoff.contracts import Escalation, Handoff, Material, Result, ToolCall, Turn
 from handoff.evidence.binding import Binding, Document, bind_result
-from handoff.evidence.inserted_rows import with_rows
+from handoff.evidence.inserted_rows import insert_rows
 from handoff.state.state_values import UnknownWrite
 from specialists.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.specialist import Specialist
@@ -24,12 +24,12 @@ from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
 from specialists.turns.endings import Endings
 from specialists.turns.guarded_bench import GuardedBench
-from specialists.turns.misplaced_queries import as_meant
+from specialists.turns.misplaced_queries import redirect_queries
 from specialists.turns.one_call import ToolBroke
 from specialists.turns.pictures import load_pictures
 from specialists.turns.sources import Sources
 from specialists.turns.tool_calls import ToolCalls
-from specialists.turns.written_calls import as_turn_with_call, is_call
+from specialists.turns.written_calls import is_call, parse_turn_call
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
@@ -82,7 +82,7 @@ async def run(
         WorkbenchLost: The place where files are kept is away. The attempt can go on later, from its last checkpoint.
     """
     if handoff.readable:
-        specialist = with_readers(specialist, handoff.readable)
+        specialist = add_readers(specialist, handoff.readable)
     timeout = handoff.constraints.timeout
     ends = asyncio.get_running_loop().time() + timeout - elapsed
     limits = _Limits(ends, ends - timeout * (1 - LAST_CALL_SHARE), token_limit)
@@ -178,7 +178,7 @@ class _Attempt:
         if self.tools.intents:
             from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
-            return write_calls.in_doubt(self.tools.intents[0], f"the {what}")
+            return write_calls.make_unknown_write(self.tools.intents[0], f"the {what}")
         text = f"The {what}."
         return Escalation(reason="timeout", message=text, partial_result=self.conversation.partial(gap=text))
 
@@ -191,7 +191,7 @@ class _Attempt:
             self.limit = self.limit or withheld or self._name_reached_limit()
             if self.limit and not noted:
                 given = self.conversation.work_done.last
-                again = "\n\n" + briefing.note("limit_given", given=given) if given else ""
+                again = "\n\n" + briefing.read_note("limit_given", given=given) if given else ""
                 self.conversation.add_note("limit", limit=self.limit, given=again)
                 noted = True
             self.conversation.room.make()
@@ -204,8 +204,8 @@ class _Attempt:
                     raise
                 shrunk = True
         writing = [name for name, tool in self.specialist.toolbox.items() if tool.access == "write"]
-        turn = as_turn_with_call(turn, self.specialist.specs, writing, self.conversation.turns + 1)
-        turn = as_meant(turn, self.specialist.toolbox)
+        turn = parse_turn_call(turn, self.specialist.specs, writing, self.conversation.turns + 1)
+        turn = redirect_queries(turn, self.specialist.toolbox)
         await self.log.turn(turn)
         self.conversation.add_turn(turn)
         return turn
@@ -303,7 +303,7 @@ class _Attempt:
         """Tell the model, instead of taking its result, what the requester has said meanwhile. False if nothing."""
         if self.limit or not (said := self.log.news()):
             return False
-        text = briefing.note("not_taken_yet", words=" ".join(said))
+        text = briefing.read_note("not_taken_yet", words=" ".join(said))
         for call in calls:
             await self.tools.reply(call, ToolOutcome(text, failed=True))
         return True
@@ -343,18 +343,18 @@ class _Attempt:
     async def _check_result_work(self, result: Result) -> tuple[Result, str]:
         """Return a result bound to what was read, and why it is sent back: no work behind it, or words of nobody."""
         grids = [one.grid for one in self.conversation.replies if one.grid is not None and one.grid.rows]
-        inserted = with_rows(result.content, grids)
+        inserted = insert_rows(result.content, grids)
         if inserted.text != result.content:
-            given = {"content": inserted.text, "summary": with_rows(result.summary, grids).text}
+            given = {"content": inserted.text, "summary": insert_rows(result.summary, grids).text}
             result = result.model_copy(update=given)
         binding = await self._bind_result(result)
         text = self.conversation.work_done.find_objection(result.content)
         if not text and (unopened := self._find_unread_file(result)):
             readers = ("read_material", "search_material", *self.conversation.work_done.readers)
-            text = briefing.note("no_work_unread", file=unopened, tools=" or ".join(readers))
+            text = briefing.read_note("no_work_unread", file=unopened, tools=" or ".join(readers))
         text = text or inserted.fault
         if not text and binding.faults:
-            text = briefing.note("not_found", faults="\n".join(f"- {each}" for each in binding.faults))
+            text = briefing.read_note("not_found", faults="\n".join(f"- {each}" for each in binding.faults))
         return binding.result, text
 
     def _find_unread_file(self, result: Result) -> str:
@@ -387,7 +387,7 @@ class _Attempt:
         return self.endings.hand_in(outcome, self.limit)
 
 
-def with_readers(specialist: Specialist, readable: Sequence[Material]) -> Specialist:
+def add_readers(specialist: Specialist, readable: Sequence[Material]) -> Specialist:
     """Return a specialist that can read and search the material besides; not tables, if it has tools for them."""
     from specialists.turns.material_reading import readers_of  # noqa: PLC0415 - only where there is more
 

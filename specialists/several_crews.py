@@ -16,7 +16,7 @@ def missing_settings(crew: Crew, env: Mapping[str, str]) -> list[str]:
     return [name for name in crew.needs if not env.get(name)]
 
 
-def why_no_member(crew: Crew, taken: Container[str], env: Mapping[str, str]) -> str:
+def explain_no_member(crew: Crew, taken: Container[str], env: Mapping[str, str]) -> str:
     """Say why the usual crew of a bot, with these names `taken`, cannot have another as a member; empty if it can."""
     if missing := missing_settings(crew, env):
         return f"without {', '.join(missing)}"

@@ -148,8 +148,8 @@ class Specialist:
     @cached_property
     def system(self) -> str:
         """Its prompt and the shared protocol. Built once."""
-        prompt = briefing.with_skills(self.prompt, ((one.name, one.description) for one in self.skills))
-        return briefing.system(prompt, self.form, self.channel_words)
+        prompt = briefing.add_skills(self.prompt, ((one.name, one.description) for one in self.skills))
+        return briefing.build_system_prompt(prompt, self.form, self.channel_words)
 
 
 def read(page: Page, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _NO_SKILLS) -> Specialist:
@@ -167,7 +167,7 @@ def read(page: Page, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _N
         page.fault(f"fallback must be the name of another specialist: this is {form_of(fallback)}", key="fallback")
     description, cannot = crew_checks.read(page, read_description(page))
     own_tools = _read_tools(page, tools)
-    named = skill_folders.named_by(page, skills)
+    named = skill_folders.find_named_skills(page, skills)
     readers = (skill_reading.reader_of(named),) if named else ()
     return Specialist(
         name=_read_name(page),
@@ -188,14 +188,14 @@ def read(page: Page, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _N
     )
 
 
-def with_approvals(one: Specialist, around: ApprovalRules) -> Specialist:
+def add_approval_terms(one: Specialist, around: ApprovalRules) -> Specialist:
     """Return the specialist with the terms of its approvals: its own, and where it says nothing its crew's."""
     rules = one.rules.inside(around)
     terms = {tool.name: rules.terms_of(tool.name) for tool in one.tools if tool.access == "write"}
     return replace(one, approvals=terms, usual=rules.usual)
 
 
-def decided_by(one: Specialist, approvers: tuple[str, ...]) -> Specialist:
+def set_approvers(one: Specialist, approvers: tuple[str, ...]) -> Specialist:
     """Return the specialist with these ids as those who approve; as it is if there is none."""
     if not approvers:
         return one
@@ -273,7 +273,7 @@ def _read_asks(page: Page) -> tuple[str, ...]:
         return ()
     value = page.values["asks"]
     words = tuple(str(one) for one in (value if isinstance(value, list) else [value]))
-    if fault := crew_checks.asked_fault(words):
+    if fault := crew_checks.find_addressee_fault(words):
         page.fault(f"asks {fault}", key="asks")
     return words
 

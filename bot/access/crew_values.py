@@ -38,6 +38,6 @@ def check_channel_values(crew: Crew, folder: Path) -> Crew:
     return crew
 
 
-def of_crews(crews: Mapping[str, Crew]) -> Mapping[str, ChannelValues]:
+def list_crew_values(crews: Mapping[str, Crew]) -> Mapping[str, ChannelValues]:
     """Return what each of a bot's crews sets, by its name."""
     return {name: read(crew.channel)[0] for name, crew in crews.items()}

@@ -1,4 +1,4 @@
-"""Whether a person may use the bot somewhere, and why not. Pure: the table of the rules is `ruling`."""
+"""Whether a person may use the bot somewhere, and why not. Pure: the table of the rules is `find_access_refusal`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Why = Literal["unknown", "gone", "bot", "place", "stranger", "guest", "not_named
 """Why somebody may not. `unknown`: Slack could not be asked, so nothing is known yet."""
 
 
-def ruling(
+def find_access_refusal(
     access: Access, user: str, facts: Facts | None, *, groups: Collection[str], direct: bool, admin: bool
 ) -> Why | None:
     """Return why a person may not use the bot in a channel, or None if they may.

@@ -64,14 +64,14 @@ class NoSuchZone(ValueError):
 def read_zone(text: str) -> str:
     """Return the IANA name of the zone that people call so. Raises NoSuchZone."""
     name = " ".join(text.split())[:LONGEST]
-    if found := zone_called(name):
+    if found := find_zone_name(name):
         return found
     near = nearest_zone(name)
     hint = f"did you mean {near}?" if near else "it takes a name such as Europe/Berlin or America/New_York"
     raise NoSuchZone(f"there is no time zone {name or 'without a name'}; {hint}")
 
 
-def zone_called(name: str, own: str = "") -> str:
+def find_zone_name(name: str, own: str = "") -> str:
     """Return the name of a zone, an IANA name or such as `UTC+02:00`; empty if nothing is called so.
 
     Of an abbreviation that several zones have it is `own`, the zone of whoever says it, if that is one of them; empty
@@ -97,7 +97,7 @@ def zone_called(name: str, own: str = "") -> str:
 
 
 def zone_of(name: str) -> tzinfo | None:
-    """Return a zone by its name, as `zone_called` gives it; None if there is none of that name."""
+    """Return a zone by its name, as `find_zone_name` gives it; None if there is none of that name."""
     if (found := _FIXED.fullmatch(name)) is not None and (ahead := _parse_offset(found)) is not None:
         return timezone(ahead)
     try:

@@ -24,7 +24,7 @@ async def manifest(options: argparse.Namespace, settings: Settings) -> int:
     if options.http is None and not options.json and not options.link:
         say(manifest_path().read_text(encoding="utf-8"), end="")
         return 0
-    app = made_for(options.http)
+    app = make_manifest(options.http)
     if options.link:
         say(create_link(app))
     else:
@@ -32,7 +32,7 @@ async def manifest(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def made_for(http: str | None) -> dict[str, Any]:
+def make_manifest(http: str | None) -> dict[str, Any]:
     """Return the manifest for Socket Mode, or for events that Slack posts to an address. Raises SettingsError."""
     app: dict[str, Any] = yaml.safe_load(manifest_path().read_text(encoding="utf-8"))
     if http is None:

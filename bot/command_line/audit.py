@@ -15,7 +15,7 @@ from bot.command_line.try_store import stores_of
 from bot.operation.audit_log import Wanted, entries, line_of
 from bot.settings import Settings, SettingsError
 from handoff.access.audit_entry import AuditEntry, Deed
-from handoff.text.dollars import in_dollars
+from handoff.text.dollars import format_dollars
 
 WIDTHS = (20, 9, 12, 8, 12, 12)
 HEADS = ("when (UTC)", "deed", "who", "outcome", "job", "channel", "what")
@@ -45,7 +45,9 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
                     if not count and not options.json:
                         say(_render_row(HEADS, "workspace" if several else ""))
                     count += 1
-                    cells = _render_row([await put_names(cell) for cell in _render_cells(entry)], entry.team if several else "")
+                    cells = _render_row(
+                        [await put_names(cell) for cell in _render_cells(entry)], entry.team if several else ""
+                    )
                     say(line_of(entry) if options.json else cells)
             if count:
                 break
@@ -65,7 +67,7 @@ def _parse_time(name: str, text: str) -> float:
 
 def _render_cells(entry: AuditEntry) -> tuple[str, ...]:
     when = datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    cost = in_dollars(entry.cost) if entry.cost else ""
+    cost = format_dollars(entry.cost) if entry.cost else ""
     by = f"approved by {', '.join(entry.approved_by)}" if entry.approved_by else ""
     what = "; ".join(part for part in (entry.target, by, entry.why, cost) if part)
     return (when, entry.deed, entry.user or "-", entry.outcome, entry.job or "-", entry.channel or "-", what)

@@ -32,11 +32,11 @@ from bot.store.redis.redis_store import Store
 from bot.store.retention import DAY, Retention
 from bot.supervisor.plan_price import PARTS, price_of_plan
 from handoff.contracts import Terms
-from handoff.text.dollars import in_dollars
+from handoff.text.dollars import format_dollars
 from specialists.crew import Crew
 from specialists.crew_size import suggest_inner_crews
 from specialists.sandbox.wall_proof import ChildBroken, WallReport, prove_walls
-from specialists.several_crews import Crews, missing_settings, why_no_member
+from specialists.several_crews import Crews, explain_no_member, missing_settings
 from specialists.tools.extras import ALL, EMBEDDED, RECOMMENDED, absent_extras, install_command, missing_packages
 from specialists.tools.tickets.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
 
@@ -142,7 +142,7 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
     note = f"{len(given)} set: {', '.join(given)}" if given else "none is set"
     yield Verdict("settings", note, risk=readable_by_others(settings.env))
     yield _check_extras()
-    yield Verdict("kept", kept_words(settings.retention))
+    yield Verdict("kept", describe_retention(settings.retention))
     for proved in (_check_children, _check_bot, _way_in, _check_redis):
         async for verdict in proved(settings):
             yield verdict
@@ -206,7 +206,7 @@ def _describe_members(crew: Crew, crews: Crews, env: Mapping[str, str]) -> str:
         others = [one for one in crews.by_name.values() if one is not crew and one.name not in members]
         lines += [f"members: {', '.join(members)}"] if members else []
         lines += [
-            f"no member: {one.name} ({why_no_member(one, {*own.specialists, *own.crews}, env)})" for one in others
+            f"no member: {one.name} ({explain_no_member(one, {*own.specialists, *own.crews}, env)})" for one in others
         ]
     return "; ".join(lines)
 
@@ -244,13 +244,13 @@ async def _check_collector(settings: Settings) -> AsyncIterator[Verdict]:
 async def _check_children(settings: Settings) -> AsyncIterator[Verdict]:
     """What the processes that read people's files and pages can reach on this machine."""
     try:
-        yield readers(await prove_walls(), required=settings.walls_required)
+        yield describe_readers(await prove_walls(), required=settings.walls_required)
     except ChildBroken as error:
         fault = f"none can start ({error}), so nothing attached or linked can be read; may all users read this Python?"
         yield Verdict(_READERS, fault=fault)
 
 
-def readers(report: WallReport, *, required: bool = False) -> Verdict:
+def describe_readers(report: WallReport, *, required: bool = False) -> Verdict:
     """Word which walls are missing round the readers of files and pages, and what they reached that they should not."""
     without = f"without {', '.join(report.missing)}" if report.missing else ""
     reached = f"can reach {', '.join(report.reached)}" if report.reached else _SHUT_IN
@@ -351,7 +351,7 @@ async def _check_redis(settings: Settings) -> AsyncIterator[Verdict]:
     yield Verdict("Redis memory", _share(*memory), risk="; ".join(full))
 
 
-def kept_words(kept: Retention) -> str:
+def describe_retention(kept: Retention) -> str:
     """Say for how long what is kept."""
     materials = "as long as their job" if kept.materials is None else _format_days(kept.materials)
     return (
@@ -437,4 +437,4 @@ def _plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> Verdict:
         return Verdict(what, f"about {size}; no price of these models is known")
     if not likely.cost:
         return Verdict(what, f"free, about {size}")
-    return Verdict(what, f"about {in_dollars(likely.cost)} for {size}")
+    return Verdict(what, f"about {format_dollars(likely.cost)} for {size}")

@@ -41,7 +41,7 @@ class Then(_Part):
     @field_validator("later", mode="before")
     @classmethod
     def _parse_seconds(cls, value: Any) -> float:
-        return seconds(value)
+        return parse_span(value)
 
     @model_validator(mode="after")
     def _require_one_action(self) -> Then:
@@ -64,7 +64,7 @@ class DayScene(_Part):
     @field_validator("ago", mode="before")
     @classmethod
     def _parse_seconds(cls, value: Any) -> float:
-        return seconds(value)
+        return parse_span(value)
 
     @model_validator(mode="after")
     def _asks_once(self) -> DayScene:
@@ -91,7 +91,7 @@ class Day(BaseModel):
         return self
 
 
-def seconds(value: Any) -> float:
+def parse_span(value: Any) -> float:
     """Read hours and minutes, such as 7:50. Raises ValueError."""
     found = _CLOCK.fullmatch(str(value))
     if found is None:

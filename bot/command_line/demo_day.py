@@ -232,7 +232,7 @@ async def _wait_until(there: Callable[[], Awaitable[bool]], seconds: float) -> N
         await asyncio.sleep(LOOK)
 
 
-def tell(played: list[Played], took: float) -> str:
+def print_summary(played: list[Played], took: float) -> str:
     """Print what the day holds, a line a thread, and return it in a sentence."""
     width = max((len(one.scene.title) for one in played), default=0)
     for one in played:

@@ -106,7 +106,7 @@ async def _run(
         ledger.keep(complete=complete)
         if not complete:
             _print_progress(f"interrupted: {ledger.where}")
-        say(scoreboard.in_words(scoreboard.lines(ledger.records)))
+        say(scoreboard.render_table(scoreboard.lines(ledger.records)))
     return 3 if any(record.error for record in ledger.records) else 0
 
 

@@ -17,15 +17,15 @@ from bot.command_line.try_store import NOT_KEPT, stores_of
 from bot.features.job_controls.lists import LOOKED_AT, JobLists
 from bot.jobs.job_reading import read_job
 from bot.settings import Settings
-from bot.slack.receive.job_named import job_named
+from bot.slack.receive.job_named import find_named_job
 from bot.slack.views.job_rows import JobLine
 from bot.store.interface import ANY_TEAM, Head, JobKey
 from bot.store.redis.redis_store import Store
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.shown_rows import rows_of
-from handoff.summaries.summary import rows, step, title_of, waited_for
+from handoff.summaries.summary import describe_step, rows, title_of, waited_for
 from handoff.text.counts import format_count
-from handoff.text.dollars import in_dollars
+from handoff.text.dollars import format_dollars
 from handoff.text.visible_text import visible
 
 FOUND, NO_JOB = 0, 1
@@ -87,7 +87,7 @@ async def find_job(store: Store, named: str, team: str) -> JobKey | None:
 
     If there is no such job, the key is one that it could have.
     """
-    keys = [JobKey(one, job) for one in await teams_of(store, team) if (job := job_named(one, named)[0])]
+    keys = [JobKey(one, job) for one in await teams_of(store, team) if (job := find_named_job(one, named)[0])]
     there = await store.jobs.heads(keys)
     return next((head.key for head in there), keys[0] if keys else None)
 
@@ -167,7 +167,7 @@ def _render_job(job: Job) -> list[str]:
 def _render_request(ask: Ask) -> list[str]:
     at = datetime.fromtimestamp(ask.request.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     first = " ".join(ask.text.split())[:200]
-    doing = f": {step(ask)}" if step(ask) else ""
+    doing = f": {describe_step(ask)}" if describe_step(ask) else ""
     lines = [f"{at}  {ask.request.user}: {first}", f"  {ask.state.replace('_', ' ')}{doing}"]
     whom = waited_for(ask) if ask.state == "input_required" else None
     if whom is not None:
@@ -177,7 +177,7 @@ def _render_request(ask: Ask) -> list[str]:
         lines.append(f"  failed at {ask.run.failure.step}: {ask.run.failure.reason}")
     usage = ask.usage
     if usage.calls:
-        cost = f", {in_dollars(usage.cost)}" if usage.cost is not None else ""
+        cost = f", {format_dollars(usage.cost)}" if usage.cost is not None else ""
         calls, tokens = usage.calls, usage.tokens_in + usage.tokens_out
         lines.append(f"  {format_count(calls, 'model call')}, {format_count(tokens, 'token')}{cost}")
     return lines

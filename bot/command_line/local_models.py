@@ -37,7 +37,7 @@ class LocalModel:
         return {"OPENAI_BASE_URL": self.url, **tiers}
 
 
-async def found_here(ports: Mapping[str, int] = SERVERS) -> list[LocalModel]:
+async def find_local_models(ports: Mapping[str, int] = SERVERS) -> list[LocalModel]:
     """List the models that answer on this machine, unproven."""
 
     async def at(server: str, port: int) -> list[LocalModel]:
@@ -48,7 +48,9 @@ async def found_here(ports: Mapping[str, int] = SERVERS) -> list[LocalModel]:
     return [one for models in found for one in models]
 
 
-async def proven(one: LocalModel, env: Mapping[str, str], specialists: Sequence[str], context: Context) -> LocalModel:
+async def prove_model(
+    one: LocalModel, env: Mapping[str, str], specialists: Sequence[str], context: Context
+) -> LocalModel:
     """Put a model to the proof of `leadhand check`: a plan in its schema, and a call of a tool."""
     model = await choose_model({**env, **one.env})
     try:
@@ -69,13 +71,13 @@ async def choose_local(
     ports: Mapping[str, int] = SERVERS,
 ) -> ChosenModel | None:
     """Use the model on this machine that passes the proof, if exactly one does. Says what was found, a line each."""
-    here = await found_here(ports)
+    here = await find_local_models(ports)
     if not here:
         return None
     names = ", ".join(f"{one.name} ({one.server})" for one in here)
     say(f"Found on this machine: {names}. Putting {'it' if len(here) == 1 else 'them'} to the proof ...")
     who = specialists()
-    tried = [await proven(one, env, who, context) for one in here]  # one by one: they would slow each other
+    tried = [await prove_model(one, env, who, context) for one in here]  # one by one: they would slow each other
     for one in tried:
         said = one.fault or "makes plans and calls tools"
         say(f"  {one.name} at {one.url.removeprefix('http://').removesuffix('/v1')}: {said}")

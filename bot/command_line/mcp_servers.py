@@ -11,12 +11,12 @@ from bot.command_line.console import ask, is_manned, say
 from bot.command_line.terminal_sign_in import sign_in
 from bot.settings import Settings, SettingsError
 from specialists.mcp import server_config, tool_lock
-from specialists.mcp.lock_difference import difference, plain
+from specialists.mcp.lock_difference import difference, make_plain_line
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NotReached
-from specialists.mcp.server_tools import MODULES, connection_to, left_out, name_of, weight
+from specialists.mcp.server_tools import MODULES, connection_to, estimate_tokens, explain_left_out, name_of
 from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock
-from specialists.tools.extras import missing
+from specialists.tools.extras import describe_missing
 from specialists.tools.toolkit import ToolSettings
 
 YES = ("y", "yes")
@@ -43,7 +43,7 @@ async def mcp_servers(options: argparse.Namespace, settings: Settings) -> int:
     for name in options.servers:
         if name not in known:
             raise SettingsError(f"There is no server {name}; there are {', '.join(known) or 'none'}.")
-    if absent := missing("mcp", *MODULES):
+    if absent := describe_missing("mcp", *MODULES):
         raise SettingsError(absent)
     done = [await _accept_in(*place, options, settings) for place in places]
     return 0 if all(done) else 1
@@ -68,13 +68,13 @@ def _read(path: Path, settings: Settings) -> tuple[tuple[ServerConfig, ...], Too
 def _print_server(server: ServerConfig, tools: tuple[LockedTool, ...] | None) -> None:
     """Print a server and its tools."""
     near = ", local" if server.local else ""
-    say(f"{server.name} ({server.kind}: {plain(server.command or server.reaches)}{near})")
+    say(f"{server.name} ({server.kind}: {make_plain_line(server.command or server.reaches)}{near})")
     if tools is None:
         say(f"    nothing is accepted; run: leadhand mcp accept {server.name}")
-    out = left_out(server.name, tools or ())
+    out = explain_left_out(server.name, tools or ())
     for tool in tools or ():
         if tool.name in out:
-            say(f"    {plain(tool.name)}: left out: {plain(out[tool.name])}")
+            say(f"    {make_plain_line(tool.name)}: left out: {make_plain_line(out[tool.name])}")
             continue
         access = "read" if tool.name in server.read_only else "write, asks"
         hint = "; its server calls it read-only" if tool.hinted_read_only and access != "read" else ""
@@ -141,15 +141,17 @@ def _write(path: Path, lock: ToolLock) -> None:
 
 def _summarize_tools(server: ServerConfig, live: tuple[LockedTool, ...]) -> str:
     """Say what was accepted, and what of it asks before each call."""
-    out = left_out(server.name, live)
+    out = explain_left_out(server.name, live)
     usable = [tool for tool in live if tool.name not in out]
     writing = [tool for tool in usable if tool.name not in server.read_only]
-    hinted = [plain(tool.name) for tool in writing if tool.hinted_read_only]
+    hinted = [make_plain_line(tool.name) for tool in writing if tool.hinted_read_only]
     lines = [
         f"{server.name}: accepted, {len(usable)} tools; {len(writing)} of them may write, and ask before each call."
     ]
-    lines += [f"Left out: {plain(name)}: {plain(why)}" for name, why in out.items()]
-    lines.append(f"A specialist that has them all carries about {weight(usable):,} tokens of them in each call.")
+    lines += [f"Left out: {make_plain_line(name)}: {make_plain_line(why)}" for name, why in out.items()]
+    lines.append(
+        f"A specialist that has them all carries about {estimate_tokens(usable):,} tokens of them in each call."
+    )
     if hinted:
         lines.append(f"Its server says that these only read: {', '.join(hinted)}. If you know so too, {_SAY_SO}.")
     return "\n".join(lines)

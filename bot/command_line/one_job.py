@@ -85,7 +85,7 @@ async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Names
                     return _judge_private_answer(options)
                 if ask is not None and ask.over:
                     screen.show(final=True)
-                    return verdict(ask)
+                    return judge_request(ask)
                 asked = _find_open_question(ask, screen.answered) if ask is not None else None
                 if asked is not None and not await screen.answer(asked):
                     if asked.approval is not None and (options.demo or asked.approval.kind == "sign_in"):
@@ -125,7 +125,7 @@ def _judge_private_answer(options: argparse.Namespace) -> tuple[int, str]:
     return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 
 
-def verdict(ask: Ask) -> tuple[int, str]:
+def judge_request(ask: Ask) -> tuple[int, str]:
     """Judge how a request ended. Gives the exit code and, if it is not 0, why."""
     if ask.state != "completed":
         failure = ask.run.failure

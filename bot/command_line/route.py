@@ -16,10 +16,10 @@ from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings, SettingsError
 from bot.supervisor.planning import Planning
-from bot.supervisor.route_words import Routing, decide_route, export_routing, in_words
+from bot.supervisor.route_words import Routing, decide_route, describe_decision, export_routing
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Material
-from handoff.conversation.spoken import crew_called
+from handoff.conversation.spoken import split_crew_name
 from handoff.events import RequestFailed
 
 DECIDED, NOBODY, IN_PART = 0, 1, 3
@@ -44,14 +44,14 @@ async def route(options: argparse.Namespace, settings: Settings) -> int:
     found = export_routing(routing, text, model.label)
     if several:
         found = {"crew": Path(settings.crew).name, **found}
-    say(json.dumps(found, indent=2, ensure_ascii=False) if options.json else in_words(found))
+    say(json.dumps(found, indent=2, ensure_ascii=False) if options.json else describe_decision(found))
     return IN_PART if found["missing"] else DECIDED
 
 
 def _apply_crew_choice(options: argparse.Namespace, settings: Settings) -> tuple[Settings, str]:
     """Return the settings with the crew that the options or the text name, and the text without its word."""
     named = {Path(crew).name: crew for crew in (settings.crew, *settings.more_crews)}
-    word, text = crew_called(options.text, named) if settings.more_crews else ("", options.text)
+    word, text = split_crew_name(options.text, named) if settings.more_crews else ("", options.text)
     crew = options.crew or word
     alone = crew and crew != Path(settings.crew).name  # the usual crew has the others as members
     return (replace(settings, crew=named.get(crew, crew), more_crews=()) if alone else settings), text

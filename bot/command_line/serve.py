@@ -48,7 +48,7 @@ async def serve(options: argparse.Namespace, settings: Settings) -> int:
 async def _serve(settings: Settings, stop: StopSignal) -> None:
     from bot.operation.instrumentation import Instrumentation  # noqa: PLC0415 - metrics are of a bot that stays
 
-    loaded, chosen = open_crews(settings), await chosen_model(settings)
+    loaded, chosen = open_crews(settings), await choose_model_or_fail(settings)
     traces = trace_export(settings, chosen.provider, loaded.every_name)
     instruments = Instrumentation(traces)
     crews = instruments.crews(loaded)
@@ -80,7 +80,7 @@ def trace_export(settings: Settings, provider: str, names: frozenset[str]) -> Tr
     return TraceExport(sender) if sender is not None else None
 
 
-async def chosen_model(settings: Settings) -> ChosenModel:
+async def choose_model_or_fail(settings: Settings) -> ChosenModel:
     """The model of the settings. Raises SettingsError."""
     try:
         return await choose_model(settings.env)

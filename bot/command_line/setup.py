@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.command_line import check, console, local_models
-from bot.command_line.app_manifest import create_link, made_for, request_url
+from bot.command_line.app_manifest import create_link, make_manifest, request_url
 from bot.command_line.console import say
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -51,7 +51,7 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
     Raises SettingsError where nobody is there to ask, and where an answer is wrong or cannot be written.
     """
     path = _settings_path(settings.env.get(FILE, "").strip())
-    app = made_for(options.http)
+    app = make_manifest(options.http)
     questions = _list_questions(options, settings, app)
     answers = await _prove_options(options, questions)
     if not answers.get("SLACK_BOT_TOKEN") and not settings.bot_token:
@@ -205,7 +205,7 @@ async def _ask_for_model(settings: Settings) -> dict[str, str]:
     if not rehearsed:
         say(f"5. Model: {label}")
         return {}
-    here = await local_models.found_here()
+    here = await local_models.find_local_models()
     if here:
         named = ", ".join(f"{one.name} ({one.server}, OPENAI_BASE_URL={one.url})" for one in here)
         say(f"   On this machine: {named}")

@@ -14,7 +14,7 @@ from bot.command_line.job_list import find_job
 from bot.command_line.slack_names import open_names
 from bot.command_line.try_store import NOT_KEPT, stores_of
 from bot.settings import Settings, SettingsError
-from bot.slack.receive.job_named import job_named
+from bot.slack.receive.job_named import find_named_job
 from bot.tracing.whole_trace import Trace, read_trace
 
 _FOUND, _WANTING = 0, 1
@@ -47,7 +47,7 @@ async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
 
 async def _read(named: str, settings: Settings, team: str) -> Trace:
     """Read the trace of the job that an id or a link names, from the stores. A bot that runs on one goes on."""
-    job, likely, erased = job_named("", named)[0], "", ""
+    job, likely, erased = find_named_job("", named)[0], "", ""
     if not job:
         raise SettingsError(f"{named!r} names no job: {_WHICH}.")
     for place in stores_of(settings):

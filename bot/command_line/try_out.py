@@ -145,11 +145,11 @@ async def _run_day(options: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _play_day(player: DayPlayer, day: Day) -> None:
-    from bot.command_line.demo_day import tell  # noqa: PLC0415 - only for the day
+    from bot.command_line.demo_day import print_summary  # noqa: PLC0415 - only for the day
 
     began = time.monotonic()
     await player.play(day)
-    tell(player.played, time.monotonic() - began)
+    print_summary(player.played, time.monotonic() - began)
 
 
 async def _open_and_wait(options: argparse.Namespace, workspace: Workspace) -> None:
@@ -174,7 +174,7 @@ async def _run_page(options: argparse.Namespace, settings: Settings, demo: Stage
         model = await _choose_model(settings)
         if demo is None and isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL", "").strip():
             model = await _local_model(settings) or model
-        bot = _bot(settings, workspace, model=model, demo=demo, scripts=scripts)
+        bot = _open_bot(settings, workspace, model=model, demo=demo, scripts=scripts)
         app, _ = await stack.enter_async_context(bot)
         workspace.notice(f"Answers come from: {app.model.label}")
         _invite(app, workspace, settings, demo, demos=bool(scripts))

@@ -29,7 +29,7 @@ from bot.store.interface import JobKey
 from bot.workspace.terminal import render
 from bot.workspace.workspace_server import Workspace
 from handoff.answering.fixed_words import Phrase, phrase
-from handoff.checking.workings import without_workings
+from handoff.checking.workings import remove_workings
 from handoff.contracts import Place, ToolCall, Turn, Usage
 from handoff.engine.answer import gaps
 from handoff.state.job_state import Job
@@ -197,7 +197,7 @@ def _shows_warning(name: Phrase, case: JobCase | RequestCase, shown: str) -> boo
 
 def _shows_line(said: str, shown: str) -> bool:
     """Return True if a thread shows a line of what was said, as people read it: without its workings and rows."""
-    lines = (line.strip() for line in without_workings(said).split("\n"))
+    lines = (line.strip() for line in remove_workings(said).split("\n"))
     thread = _strip_marks(shown)
     return any(_strip_marks(line) in thread for line in lines if line and not line.startswith("|"))
 

@@ -20,7 +20,7 @@ _LEAK = re.compile(
 )
 
 
-def says_figure(text: str, figure: str) -> bool:
+def contains_figure(text: str, figure: str) -> bool:
     """Return True if a text holds a figure, to at least as many decimals as `figure` has; signs do not count."""
     wanted = Decimal(figure.lstrip("-+"))
     step = Decimal(1).scaleb(min(0, int(wanted.as_tuple().exponent)))
@@ -47,17 +47,17 @@ def _number_readings(number: str) -> Iterable[str]:
     )
 
 
-def says(text: str, words: str) -> bool:
+def contains_words(text: str, words: str) -> bool:
     """Return True if a text holds these words, in any case of letters and with any spaces."""
     return _flatten_text(words) in _flatten_text(text)
 
 
-def times_said(text: str, words: str) -> int:
+def count_occurrences(text: str, words: str) -> int:
     """Return how often a text holds these words."""
     return _flatten_text(text).count(_flatten_text(words))
 
 
-def leak(text: str) -> str:
+def find_leak(text: str) -> str:
     """Return the first tool call, schema or heading of ours in an answer; empty if there is none."""
     found = _LEAK.search(text)
     return found[0] if found else ""

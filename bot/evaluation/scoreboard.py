@@ -93,7 +93,7 @@ def _make_measure_lines(name: str, side: str, records: Sequence[Record]) -> list
 # ---------------------------------------------------------------- for people
 
 
-def in_words(table: Iterable[Line]) -> str:
+def render_table(table: Iterable[Line]) -> str:
     """Write the table for people."""
     rows = [HEADINGS, *(_render_row(line) for line in table)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]

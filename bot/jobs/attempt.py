@@ -22,10 +22,10 @@ from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.approval_values import Approval
-from handoff.briefs.context import said_before, said_to
+from handoff.briefs.context import describe_earlier_requests, join_words_for_subtask
 from handoff.briefs.provenance import provenance_of
 from handoff.checking import checks
-from handoff.checking.figures import behind
+from handoff.checking.figures import find_source_lines
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.approvals import earlier, precedents
@@ -37,7 +37,7 @@ from specialists.crew import Crew, NotLent, specialist_for
 from specialists.model import Model, ModelError, Withheld
 from specialists.runner import End, run
 from specialists.sandbox.scratch import scratch
-from specialists.specialist import Specialist, decided_by
+from specialists.specialist import Specialist, set_approvers
 from specialists.tools.messenger import Messenger
 from specialists.tools.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
 from specialists.turns import briefing
@@ -94,7 +94,7 @@ async def run_attempt(
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _make_failure_event(effect, runner, "lost", text, private=False)
-    specialist = decided_by(specialist, around.approvers or ())
+    specialist = set_approvers(specialist, around.approvers or ())
     resumed = work.state == "in_progress"
     log = _Log(
         effect,
@@ -182,9 +182,9 @@ def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: End, log: _L
         of = {"usage": log.usage, "took": log.took(), **log.privacy}
         return ev.Escalated(**_attempt_fields(effect, runner), escalation=outcome, **of)
     seen = log.gather_seen(outcome, effect)
-    found = checks.look(seen)
+    found = checks.run_checks(seen)
     remarks = {"faults": found.faults, "doubts": found.doubts, **log.privacy}
-    result = outcome.model_copy(update={"evidence": behind(outcome, seen.evidence)})
+    result = outcome.model_copy(update={"evidence": find_source_lines(outcome, seen.evidence)})
     return ev.ResultReturned(
         **_attempt_fields(effect, runner), result=result, **remarks, took=log.took(), corrected=log.corrected
     )
@@ -280,11 +280,11 @@ class _Log:
         work = ask.work[effect.subtask]
         return checks.Seen(
             result,
-            said_to(ask, work),
+            join_words_for_subtask(ask, work),
             effect.done_when,
             (*self._evidence, *self._given, *_handed_in(work)),
             tuple(self._sources),
-            before=partial(said_before, job, ask),
+            before=partial(describe_earlier_requests, job, ask),
             asked=(ask.text, work.brief_text),
         )
 
@@ -292,8 +292,8 @@ class _Log:
         """Yield what was said to the specialist, the lines behind its earlier results, and what was said before."""
         job, ask = self._runner.find(self._effect.request)
         work = ask.work[self._effect.subtask]
-        yield from (said_to(ask, work), *self._given, *_handed_in(work))
-        yield said_before(job, ask)
+        yield from (join_words_for_subtask(ask, work), *self._given, *_handed_in(work))
+        yield describe_earlier_requests(job, ask)
 
     def news(self) -> tuple[str, ...]:
         """Return what the requester said since this was last asked, or since the handoff was made."""
@@ -397,4 +397,4 @@ def _handed_in(work: Work) -> Iterator[str]:
 
 def _note_of(write: Written) -> str:
     """Return what a model is told that wants to repeat a write of an earlier attempt, certain or possible."""
-    return briefing.note("written_already" if write.known else "maybe_written", words=write.came_of_it)
+    return briefing.read_note("written_already" if write.known else "maybe_written", words=write.came_of_it)

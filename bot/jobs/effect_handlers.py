@@ -27,7 +27,7 @@ from handoff.engine import approvals, hearing, second_try
 from handoff.engine.nested import crew_at, handed_up, is_for_people, plan_around
 from handoff.materials.deleted import blank_spans
 from handoff.planning import plan_brief
-from handoff.planning.adhoc import made_as
+from handoff.planning.adhoc import find_made_specialist
 from handoff.state.job_state import Ask, Job
 from specialists.crew import Crew
 from specialists.model import Model
@@ -44,7 +44,7 @@ ApproversIn = Callable[[str, str], Awaitable[tuple[str, ...] | None]]
 """Names those who approve in a channel of a team: none as the crew says, None if there is nobody to ask."""
 
 
-async def as_the_crew_says(_team: str, _channel: str) -> tuple[str, ...] | None:
+async def keep_crew_setting(_team: str, _channel: str) -> tuple[str, ...] | None:
     """Leave it to the crew."""
     return ()
 
@@ -53,7 +53,7 @@ TermsIn = Callable[[str, str], Awaitable[ChannelTerms]]
 """Gives what a channel of a team asks of the work that begins now."""
 
 
-async def no_terms(_team: str, _channel: str) -> ChannelTerms:
+async def make_no_terms(_team: str, _channel: str) -> ChannelTerms:
     """Ask for nothing."""
     return NO_TERMS
 
@@ -75,11 +75,11 @@ class Services:
     planning: Planning
     note: Note = discard_entry
     """Keeps entries of the audit."""
-    approvers_in: ApproversIn = as_the_crew_says
+    approvers_in: ApproversIn = keep_crew_setting
     """Gives the ids of those who approve in a channel of a team."""
     standing: StandingOf = nobody_stands
     """Gives people as they are now, in a place."""
-    terms_in: TermsIn = no_terms
+    terms_in: TermsIn = make_no_terms
     openers: Mapping[str, Opener] = field(default_factory=lambda: NO_OPENERS)
     """Opens the threads of schedules' runs."""
 
@@ -139,7 +139,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         job, ask = runner.find(effect.request)  # as it is committed by now
         shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
         texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)
-        brief = plan_brief.of_request(job, ask, texts)
+        brief = plan_brief.make_request_brief(job, ask, texts)
         event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
         if isinstance(event, ev.RequestFailed):
             return event
@@ -156,7 +156,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         message = f"there is no crew called {work.specialist!r} any more"
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
     job, ask = runner.find(effect.request)  # as it is committed by now
-    brief = plan_brief.of_subtask(handoff, job, ask, ask.work[effect.within])
+    brief = plan_brief.make_subtask_brief(handoff, job, ask, ask.work[effect.within])
     return await _add_approvers(await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now), inputs)
 
 
@@ -203,7 +203,7 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
             services.standing,
         ),
     )
-    if made_as(plan_around(inputs.ask, work), effect.specialist):
+    if find_made_specialist(plan_around(inputs.ask, work), effect.specialist):
         return await attempt
     return await services.record.watch(effect, attempt)
 
@@ -269,11 +269,11 @@ def _list_earlier_texts(inputs: Inputs) -> tuple[str, ...]:
 async def sort_message(effect: ef.SortMessage, inputs: Inputs) -> ev.Event:
     """Find out what a message of the thread is for."""
     runner, job = inputs.runner, inputs.job
-    one = hearing.waiting(job, effect.message)
+    one = hearing.find_waiting_message(job, effect.message)
     if one is None:
         return ev.MessageAcknowledged(at=runner.now(), receipt=effect.message)
     names = () if one.mentioned else await inputs.services.thread.names_around(job, one.message.user)
-    aim = hearing.by_rules(job, one, names)
+    aim = hearing.classify_by_rules(job, one, names)
     if aim is not None:
         return ev.MessageSorted(at=runner.now(), message=effect.message, aim=aim)
     from bot.supervisor.dispatcher import perform  # noqa: PLC0415 - only where the rules leave doubt
@@ -286,9 +286,9 @@ async def sort_message(effect: ef.SortMessage, inputs: Inputs) -> ev.Event:
 async def acknowledge(effect: ef.Acknowledge, inputs: Inputs) -> ev.Event:
     """Show what became of a message. What is a request is handed in as one first, as if it had been mentioned to us."""
     runner, job = inputs.runner, inputs.job
-    one = hearing.waiting(job, effect.receipt)
+    one = hearing.find_waiting_message(job, effect.receipt)
     if one is not None and one.outcome == "request":
-        message, again = one.message, second_try.said_plainly(job, one.message.text, one.message.user)
+        message, again = one.message, second_try.parse_plain_retry(job, one.message.text, one.message.user)
         if again is not None:  # the thread before it was read for the request that it takes up
             message = message.model_copy(update={"look_back": ""})
         added = ev.RequestAdded(at=message.at, place=job.place, request=message, again=again)

@@ -63,7 +63,7 @@ def nothing_gathered(effect: ef.GatherMaterial, bug: Bug) -> ev.Event:
     return ev.MaterialGathered(at=bug.at, request=effect.request, faults=faults)
 
 
-def copies_left(effect: ef.DropCopies, bug: Bug) -> ev.Event:
+def report_copies_left(effect: ef.DropCopies, bug: Bug) -> ev.Event:
     """Say in the log that copies could not be dropped: they go with the job."""
     return ev.CopiesDropped(at=bug.at, count=len(effect.copies), fault=bug.reason)
 
@@ -89,7 +89,7 @@ def request_failed(effect: ef.ReachDeadline, bug: Bug) -> ev.Event:
     return _request_failed(effect.request, "writing the answer", bug)
 
 
-def plan_kept(effect: ef.RevisePlan, bug: Bug) -> ev.Event:
+def keep_plan(effect: ef.RevisePlan, bug: Bug) -> ev.Event:
     """Leave the plan as it was, and go on."""
     of: dict[str, Any] = {"request": effect.request, "within": effect.within, "subtask": effect.subtask}
     return ev.PlanRevised(at=bug.at, **of, faults=(f"The planner broke ({bug.reason}).",))
@@ -105,7 +105,7 @@ def answer_unverified(effect: ef.VerifyAnswer, bug: Bug) -> ev.Event:
     return ev.AnswerVerified(at=bug.at, request=effect.request, within=effect.within, doubt=bug.reason)
 
 
-def brief_kept(effect: ef.RefineBrief, bug: Bug) -> ev.Event:
+def keep_brief(effect: ef.RefineBrief, bug: Bug) -> ev.Event:
     """Try again with the brief as it was."""
     return ev.BriefRefined(at=bug.at, **_attempt_fields(effect), fault=bug.reason)
 
@@ -172,12 +172,12 @@ class Handler(Generic[E]):
 HANDLERS: Mapping[type, Handler[Any]] = {
     ef.GatherMaterial: Handler(handlers.gather_material, nothing_gathered),
     ef.OpenThread: Handler(handlers.open_thread, thread_not_opened),
-    ef.DropCopies: Handler(handlers.drop_copies, copies_left),
+    ef.DropCopies: Handler(handlers.drop_copies, report_copies_left),
     ef.MakePlan: Handler(handlers.make_plan, run_failed("planning")),
-    ef.RevisePlan: Handler(handlers.revise_plan, plan_kept),
+    ef.RevisePlan: Handler(handlers.revise_plan, keep_plan),
     ef.RunSubtask: Handler(handlers.run_subtask, attempt_failed),
     ef.VerifyAnswer: Handler(handlers.ask_role, answer_unverified),
-    ef.RefineBrief: Handler(handlers.ask_role, brief_kept),
+    ef.RefineBrief: Handler(handlers.ask_role, keep_brief),
     ef.ReachDeadline: Handler(handlers.reach_deadline, request_failed),
     ef.HandUp: Handler(handlers.hand_up, crew_failed),
     ef.RemindOfQuestion: Handler(handlers.remind_of_question, reminded_in_vain),
@@ -226,9 +226,9 @@ class EffectRunner:
         board: InstanceBoard,
         *,
         note: Note = discard_entry,
-        approvers_in: ApproversIn = handlers.as_the_crew_says,
+        approvers_in: ApproversIn = handlers.keep_crew_setting,
         standing: StandingOf = nobody_stands,
-        terms_in: TermsIn = handlers.no_terms,
+        terms_in: TermsIn = handlers.make_no_terms,
         openers: Mapping[str, handlers.Opener] = NO_OPENERS,
     ) -> None:
         def services(crew: Crew) -> Services:

@@ -21,7 +21,7 @@ from handoff.engine.engine import apply
 from handoff.events import NewerEvent
 from handoff.state.job_state import Job
 from handoff.summaries.deeds import deeds_of
-from handoff.summaries.shown_rows import shown_rows
+from handoff.summaries.shown_rows import project_rows
 from handoff.summaries.summary import projection
 
 log = logging.getLogger(__name__)
@@ -181,7 +181,7 @@ class EventWriter:
             deeds += deeds_of(former, event, after)
         if after is None:
             return
-        head = projection(after) | shown_rows(after)
+        head = projection(after) | project_rows(after)
         if folded:
             head[FOLDED] = str(self._claim.lost)
         tried = progress and self.on_progress is not None

@@ -48,7 +48,7 @@ def new_name() -> str:
     return secrets.token_hex(6)
 
 
-async def everywhere(_team: str) -> bool:
+async def reach_every_team(_team: str) -> bool:
     """Reach every team."""
     return True
 
@@ -71,7 +71,7 @@ class Instance:
         name: str = "",
         elsewhere: Elsewhere = nowhere_else,
         hold: Callable[[], str] = str,
-        reach: Callable[[str], Awaitable[bool]] = everywhere,
+        reach: Callable[[str], Awaitable[bool]] = reach_every_team,
         several: Callable[[], bool] = bool,
     ) -> None:
         self.name = name or new_name()

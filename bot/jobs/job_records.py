@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from bot.jobs.job_reading import read_lines
-from bot.slack.show.people import GroupsOf, no_groups
+from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.store.interface import Head, JobKey
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
@@ -45,7 +45,7 @@ class JobRecords:
         *,
         admins: frozenset[str],
         note: Note = discard_entry,
-        groups_of: GroupsOf = no_groups,
+        groups_of: GroupsOf = find_no_groups,
     ) -> None:
         self.store = store
         self.nudge = nudge

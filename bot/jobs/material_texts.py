@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
-from handoff.briefs.addresses import addresses_cited, given_in
+from handoff.briefs.addresses import addresses_cited, find_given_addresses
 from handoff.briefs.context import handoff_for, texts_needed
 from handoff.contracts import Handoff, Packed, Result
 from handoff.evidence.binding import Document
@@ -35,7 +35,7 @@ async def add_given_addresses(result: Result, job: Job, ask: Ask, subtask: str, 
         return result
     texts = [one for one in needed_by(job, ask, ask.work[subtask]).all if one.text and one.origin != "model"]
     found = await load((one.text for one in texts), job, ask, store, key)
-    given = {address for one in texts for address in given_in(one, found.get(one.text, ""))}
+    given = {address for one in texts for address in find_given_addresses(one, found.get(one.text, ""))}
     known = (*result.addresses, *(unknown & given))
     return result.model_copy(update={"addresses": tuple(sorted(known))})
 

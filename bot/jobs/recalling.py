@@ -57,7 +57,7 @@ def memory_in(row: str) -> Memory | None:
         return None
 
 
-def by_age(kept: Mapping[str, Memory]) -> list[tuple[str, Memory]]:
+def sort_by_age(kept: Mapping[str, Memory]) -> list[tuple[str, Memory]]:
     """List what is remembered, the newest first."""
     return sorted(kept.items(), key=lambda one: -one[1].at)
 

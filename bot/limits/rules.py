@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from bot.store.counters import Counter
 from handoff.state.job_state import Ask, Job
-from handoff.text.dollars import in_dollars, short
+from handoff.text.dollars import format_dollars, format_short_number
 
 Scope = Literal["job", "person", "channel", "day"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -141,7 +141,7 @@ class Limit:
         whole = self.counter.limit + raised
         by = f" ({self.write_amount(raised)} of it allowed by an admin)" if raised else ""
         if self.unit == "tokens":
-            return f"{_NAME[self.scope]}: {short(spent)} of {short(whole)} tokens{by} used."
+            return f"{_NAME[self.scope]}: {format_short_number(spent)} of {format_short_number(whole)} tokens{by} used."
         budget = self.write_amount(whole).removesuffix(".00")
         return f"{_NAME[self.scope]}: {self.write_amount(spent)} of {budget}{by} used."
 
@@ -149,7 +149,7 @@ class Limit:
         """Write an amount with its unit."""
         if self.unit != "dollars":
             return f"{amount:,} {self.unit}"
-        return in_dollars(amount / MICROS)
+        return format_dollars(amount / MICROS)
 
 
 _WHOSE: Mapping[str, str] = {

@@ -23,15 +23,15 @@ from bot.models.wire import (
     Reading,
     Tokens,
     WireError,
+    check_call_count,
     cut_reply,
     effort_of,
+    fill_call_ids,
     read_calls,
     stop_of,
     temperature_of,
     unknown_fields,
     whole_count,
-    with_ids,
-    within_bound,
 )
 from handoff.contracts import StopReason, ToolCall
 from specialists.model import ModelCall, ModelMessage, Picture
@@ -213,8 +213,8 @@ def _read(message: dict[str, Any]) -> Reading:
         raise cut_reply(word, f"it was cut short (stop reason {word!r})", tokens)
     blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
     text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
-    wished = with_ids(block for block in blocks if block.get("type") == "tool_use")
-    within_bound(len(wished))
+    wished = fill_call_ids(block for block in blocks if block.get("type") == "tool_use")
+    check_call_count(len(wished))
     named = iter(wished)
     blocks = [next(named) if block.get("type") == "tool_use" else block for block in blocks]
     arguments = ((block["id"], str(block.get("name")), block.get("input")) for block in wished)
@@ -283,7 +283,7 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
         elif name == "content_block_start":
             opened = event["content_block"]
             wished += opened.get("type") == "tool_use"
-            within_bound(wished)
+            check_call_count(wished)
             blocks.append(_Block(opened))
             last[event["index"]] = blocks[-1]
             await emitter.emit(opened.get("text") or "")

@@ -16,14 +16,14 @@ from bot.models.wire import (
     Emitter,
     Reading,
     WireError,
+    check_call_count,
     cut_reply,
+    fill_call_ids,
     is_whole,
     read_calls,
     stop_of,
     tokens_of,
     unknown_fields,
-    with_ids,
-    within_bound,
 )
 from handoff.contracts import StopReason, ToolCall
 
@@ -54,8 +54,8 @@ def read(completion: dict[str, Any]) -> Reading:
     text = strip_thinking(_content_text(message.get("content")))
     if message.get("refusal"):
         return Reading(_content_text(message["refusal"]), (), "refused", tokens)
-    wished = with_ids(call for call in message.get("tool_calls") or () if isinstance(call, dict))
-    within_bound(len(wished))
+    wished = fill_call_ids(call for call in message.get("tool_calls") or () if isinstance(call, dict))
+    check_call_count(len(wished))
     named = {call["id"]: call for call in wished}
     arguments = ((name, *_name_and_arguments(call)) for name, call in named.items())
     calls = read_calls(arguments, stop, tokens)
@@ -252,7 +252,7 @@ class _StreamedCalls:
         elif call is None or _begins_another(call, given, index, said):
             call = {"id": "", "name": "", "arguments": [], "more": {}, "inside": {}}
             self._calls.append(call)
-            within_bound(len(self._calls))
+            check_call_count(len(self._calls))
         self._last[index] = call
         call["id"] = given or call["id"]
         name = said.get("name") or ""

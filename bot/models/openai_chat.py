@@ -14,8 +14,8 @@ from bot.models.chat_reply import collect, kind_of, read
 from bot.models.event_stream import SILENCE, quiet_of, read_events
 from bot.models.openai_client import connect, is_openai, is_plain, post_request
 from bot.models.refused_fields import RefusedFields
-from bot.models.schema_steps import as_steps, read_step, steps_schema
-from bot.models.server_facts import context_at, sees_at
+from bot.models.schema_steps import convert_to_step, read_step, steps_schema
+from bot.models.server_facts import ask_for_sight, context_at
 from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import enforced_schema, strict_schema
 from bot.models.wire import Connection, Emitter, Reading, data_url, effort_of, temperature_of
@@ -104,7 +104,7 @@ class OpenAIChat:
         del connection
         if self.base_url is None or self._own:
             return openai_sees(model)
-        return await sees_at(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
+        return await ask_for_sight(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
     async def send(
         self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
@@ -143,7 +143,7 @@ def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: 
     """Write a call in the wire format, doing `without` those fields of `_REFUSALS`. `steps`: see `schema_steps`."""
     schema, field = None, "response_format"
     if call.tools and steps:
-        call, schema, field = as_steps(call), steps_schema(call.tools), "steps"
+        call, schema, field = convert_to_step(call), steps_schema(call.tools), "steps"
     elif call.answer_schema is not None:
         schema = strict_schema(call.answer_schema, limits=not own and "limits" not in without)
     request = {"model": model} | _make_settings(call, without, own=own)

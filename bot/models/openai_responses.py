@@ -21,16 +21,16 @@ from bot.models.wire import (
     Emitter,
     Reading,
     WireError,
+    check_call_count,
     cut_reply,
     data_url,
     effort_of,
+    fill_call_ids,
     read_calls,
     stop_of,
     temperature_of,
     tokens_of,
     unknown_fields,
-    with_ids,
-    within_bound,
 )
 from handoff.contracts import StopReason
 from specialists.model import ModelCall, ModelMessage
@@ -205,8 +205,8 @@ def _read(response: dict[str, Any]) -> Reading:
         raise cut_reply(word, f"it was cut short ({word!r})", tokens)
     if refusal:
         return Reading(refusal, (), "refused", tokens)
-    wished = with_ids((item for item in output if item.get("type") == "function_call"), "call_id")
-    within_bound(len(wished))
+    wished = fill_call_ids((item for item in output if item.get("type") == "function_call"), "call_id")
+    check_call_count(len(wished))
     named = iter(wished)
     output = [next(named) if item.get("type") == "function_call" else item for item in output]
     arguments = ((item["call_id"], str(item.get("name")), item.get("arguments")) for item in wished)
@@ -249,7 +249,7 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
         name = event.get("type")
         if name == "response.output_item.added":
             wished += (event.get("item") or {}).get("type") == "function_call"
-            within_bound(wished)
+            check_call_count(wished)
         elif name == "response.output_item.done":
             items.append(event.get("item"))
         elif name == "response.output_text.delta":

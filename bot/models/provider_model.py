@@ -17,8 +17,8 @@ from bot.models.sight import (
     has_pictures,
     refuses_all,
     refuses_pictures,
-    within_limits,
-    without_pictures,
+    replace_excess_pictures,
+    replace_pictures,
 )
 from bot.models.wire import Connection, Emitter, Reading, Tokens, Wire
 from handoff.contracts import Tier, Turn
@@ -130,8 +130,8 @@ class ProviderModel:
         if not has_pictures(call):
             return call, ()
         if not await self._model_sees(connection, call.tier, call.model):
-            return without_pictures(call)
-        return within_limits(call, self.wire.picture_limits)
+            return replace_pictures(call)
+        return replace_excess_pictures(call, self.wire.picture_limits)
 
     async def _send(
         self, connection: Connection, call: ModelCall, model: str, emitter: Emitter
@@ -145,7 +145,7 @@ class ProviderModel:
             never = refuses_all(error)
         if never:
             self._blind.add(model)
-        blind, lines = without_pictures(call, BLIND if never else REFUSED)
+        blind, lines = replace_pictures(call, BLIND if never else REFUSED)
         return await self.wire.send(connection, blind, model, emitter, self._under_way), lines
 
     async def sees(self, tier: Tier) -> bool | None:

@@ -18,13 +18,13 @@ from bot.models.strict_schema import enforced_schema
 from bot.models.wire import Reading
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
-from specialists.turns.written_calls import written_call
+from specialists.turns.written_calls import find_written_call
 
 _NO_PART = ("properties", "$defs", "title", "default", "description")
 _PROMPT = Path(__file__).with_name("schema_steps.md")
 
 
-def as_steps(call: ModelCall) -> ModelCall:
+def convert_to_step(call: ModelCall) -> ModelCall:
     """Write a call with tools as one for a single step, see the module."""
     system = f"{call.system}\n\n{_read_prompt().format(tools=_list_tools(call.tools))}".strip()
     # What streams is JSON, which is for nobody's eyes.
@@ -53,7 +53,7 @@ def steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
 
 def read_step(reading: Reading, tools: Sequence[ToolSpec]) -> Reading:
     """Read the call out of a reply. A reply without one stays text: its caller knows what to say to that."""
-    call = written_call(reading.text, tools) if reading.stop in {"end", "tool_use"} else None
+    call = find_written_call(reading.text, tools) if reading.stop in {"end", "tool_use"} else None
     if call is None:
         return reading
     call = call.model_copy(update={"id": f"call_{secrets.token_hex(8)}"})

@@ -49,7 +49,7 @@ async def context_at(base_url: str, model: str, headers: Mapping[str, str]) -> i
     return None
 
 
-async def sees_at(base_url: str, model: str, headers: Mapping[str, str]) -> bool | None:
+async def ask_for_sight(base_url: str, model: str, headers: Mapping[str, str]) -> bool | None:
     """Ask a compatible server whether a model sees pictures; None if it does not say.
 
     llama.cpp says so in `/props`, gateways in `/v1/models`, and Ollama in `/api/show`.

@@ -67,12 +67,12 @@ def has_pictures(call: ModelCall) -> bool:
     return any(message.pictures for message in call.messages)
 
 
-def without_pictures(call: ModelCall, why: str = BLIND) -> tuple[ModelCall, tuple[str, ...]]:
+def replace_pictures(call: ModelCall, why: str = BLIND) -> tuple[ModelCall, tuple[str, ...]]:
     """Put a line in place of each picture, and return those lines."""
     return _replace_pictures(call, {id(picture): why for message in call.messages for picture in message.pictures})
 
 
-def within_limits(call: ModelCall, limits: PictureLimits) -> tuple[ModelCall, tuple[str, ...]]:
+def replace_excess_pictures(call: ModelCall, limits: PictureLimits) -> tuple[ModelCall, tuple[str, ...]]:
     """Put a line in place of each picture that the wire does not take, and return those lines."""
     return _replace_pictures(call, dict(_find_excess_pictures(call, limits)))
 

@@ -249,7 +249,7 @@ def read_calls(calls: Iterable[tuple[str, str, Any]], stop: StopReason, tokens: 
     return tuple(whole)
 
 
-def with_ids(wished: Iterable[dict[str, Any]], field: str = "id") -> list[dict[str, Any]]:
+def fill_call_ids(wished: Iterable[dict[str, Any]], field: str = "id") -> list[dict[str, Any]]:
     """Return tool calls, each with an id of its own in a field: some servers give none, or one to all."""
     named: dict[str, dict[str, Any]] = {}
     for call in wished:
@@ -266,7 +266,7 @@ def unknown_fields(value: Mapping[str, Any], known: frozenset[str]) -> dict[str,
     return more if any(each not in ("", [], {}, False) for each in more.values()) else {}
 
 
-def within_bound(count: int) -> None:
+def check_call_count(count: int) -> None:
     """Raise BadReplyError for a reply of more tool calls than `MOST_CALLS`: nothing more of it is worth reading."""
     if count > MOST_CALLS:
         raise BadReplyError(f"it made more than {MOST_CALLS} tool calls in one turn")

@@ -16,7 +16,7 @@ from bot.store.redis.redis_store import Store
 
 
 @contextlib.contextmanager
-def every(seconds: float, work: Callable[[], Awaitable[None]]) -> Iterator[None]:
+def repeat_every(seconds: float, work: Callable[[], Awaitable[None]]) -> Iterator[None]:
     """Run `work` every so many seconds inside the `with` block, first after `seconds`, and never twice at once.
 
     Runs that were missed while the machine slept are made up for by one. Exceptions are logged.

@@ -19,11 +19,11 @@ from bot.store.script import Arg, Script, Unconfirmed
 from bot.store.server_diagnosis import (
     ServerFault,
     describe,
+    describe_full_memory,
     describe_replicas,
     examine,
     examine_replicas,
     explain,
-    full,
     is_no_primary,
 )
 
@@ -112,8 +112,8 @@ class Server:
             return await self._client.execute_command(*command)
         from bot.store import replicas  # noqa: PLC0415 - only where a write waits for replicas
 
-        commands = [command, *replicas.after(keys[0], wanted, self._patience)]
-        reply, *proof = await replicas.on_one_connection(self._client, commands, keys[0])
+        commands = [command, *replicas.make_wait_commands(keys[0], wanted, self._patience)]
+        reply, *proof = await replicas.send_on_one_connection(self._client, commands, keys[0])
         if isinstance(reply, Exception):
             raise reply
         if not replicas.is_confirmed(proof, wanted):
@@ -324,7 +324,7 @@ class Server:
 
     async def fullness(self) -> str:
         """Say that the memory of the server, or of any primary of a cluster, is nearly full; else empty."""
-        return next((text for text in map(full, await self._read_memory_info()) if text), "")
+        return next((text for text in map(describe_full_memory, await self._read_memory_info()) if text), "")
 
     async def memory(self) -> tuple[int, int]:
         """Tell the bytes used and `maxmemory` (0: none), of the server or of the fullest primary of a cluster."""

@@ -42,19 +42,19 @@ PASSING = (Unreachable, Silence, ClusterDownError, SlotNotCoveredError, RedisClu
 Command = tuple[Any, ...]
 
 
-def after(key: str, wanted: int, within: float) -> list[Command]:
+def make_wait_commands(key: str, wanted: int, within: float) -> list[Command]:
     """Give the mark and the WAIT that follow a write to `key`. `within` is in seconds."""
     mark = key.partition("}")[0] + "}:mark"
     return [("SET", mark, 1, "PX", MARK_MS), ("WAIT", wanted, round(1000 * within))]
 
 
 def is_confirmed(replies: Sequence[Any], wanted: int) -> bool:
-    """True if the replies to `after` prove that enough replicas have the write."""
+    """True if the replies to `make_wait_commands` prove that enough replicas have the write."""
     mark, count = replies
     return not isinstance(mark, Exception) and isinstance(count, int) and count >= wanted
 
 
-async def on_one_connection(client: Redis | RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
+async def send_on_one_connection(client: Redis | RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
     """Send commands in one go to whoever holds `key`. Give the replies in order, errors of the server among them."""
     if isinstance(client, RedisCluster):
         return await _run_in_cluster(client, commands, key)

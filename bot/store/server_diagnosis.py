@@ -140,7 +140,7 @@ def describe(info: Mapping[str, Any], save: str | None) -> str:
     return f"{name} {version}, {kept}, {info.get('maxmemory_policy', 'noeviction')}"
 
 
-def full(info: Mapping[str, Any]) -> str:
+def describe_full_memory(info: Mapping[str, Any]) -> str:
     """Say, from a server's INFO, that its memory is nearly full and what to do; empty while there is enough."""
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
     if not limit or used < FULL_FROM * limit:
@@ -168,7 +168,7 @@ def examine(info: Mapping[str, Any], save: str | None) -> list[ServerFault]:
         )
     if info.get("role") == "slave":
         faults.append(ServerFault("The server is a read-only replica. Point REDIS_URL at the primary."))
-    if text := full(info):
+    if text := describe_full_memory(info):
         faults.append(ServerFault(text, fatal=False))
     if not int(info.get("aof_enabled", 0)) and save == "":
         text = "The server keeps nothing on disk: a restart loses all jobs. Set `appendonly yes`."

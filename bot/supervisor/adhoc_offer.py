@@ -33,7 +33,7 @@ def making_of(crew: Crew, highest: Tier = "deep") -> Making | None:
     return Making(allowed, f"\n\n{words}")
 
 
-def made_of(plan: Plan, making: Making | None) -> tuple[tuple[Member, ...], tuple[str, ...]]:
+def list_made_members(plan: Plan, making: Making | None) -> tuple[tuple[Member, ...], tuple[str, ...]]:
     """Return the specialists made for a plan as members, and what each is for."""
     if making is None or not plan.made:
         return (), ()

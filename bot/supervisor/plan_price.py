@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.supervisor.planning import worker_of
 from bot.supervisor.prompts import prompt
 from handoff.contracts import Estimate, Subtask, Terms
-from handoff.planning.estimates import CHARACTERS, NO_PAST, RESULT_OUT, Price, estimate, in_all
+from handoff.planning.estimates import CHARACTERS, NO_PAST, RESULT_OUT, Price, estimate, sum_estimates
 from specialists.crew import Crew
 
 PARTS = 3
@@ -27,7 +27,7 @@ def price_of_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
         estimate(Subtask(id=name, title=name, intent="", specialist=name), worker_of(one), NO_PAST, price)
         for name, one in people.items()
     ]
-    whole = in_all("", works)
+    whole = sum_estimates("", works)
     share = PARTS / max(1, len(works))
     parts = Estimate(
         subtask="",
@@ -39,7 +39,7 @@ def price_of_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
     planning = _estimate_role_call(
         "planner", len(prompt("planner_examples")) // CHARACTERS + members, PLAN_OUT, terms, price
     )
-    return in_all(
+    return sum_estimates(
         "", [planning, parts, _estimate_role_call("synthesizer", PARTS * RESULT_OUT, ANSWER_OUT, terms, price)]
     )
 

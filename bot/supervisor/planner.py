@@ -17,12 +17,12 @@ from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, 
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
 from handoff.materials.at_hand import LAST_ANSWER
-from handoff.materials.outline import columns, in_short
+from handoff.materials.outline import describe_columns, summarize_outline
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.planning.planner_reply import read_reply
-from handoff.planning.routing import alone
+from handoff.planning.routing import make_single_plan
 from handoff.state.job_state import Ask
 from handoff.state.once import once
 from handoff.text.context_budget import Pack, Piece, pack
@@ -109,7 +109,7 @@ async def ask_planner(
     if not effect.faults:
         return PlanRejected(**of, within=effect.within, faults=faults, **spent)
     why = f"no usable plan in two tries, so {default} gets it as it stands: {' '.join(faults[:3])}"
-    return PlanProposed(**of, within=effect.within, plan=alone(brief.text, default), reasons=(why,), **spent)
+    return PlanProposed(**of, within=effect.within, plan=make_single_plan(brief.text, default), reasons=(why,), **spent)
 
 
 def _make_refusal(effect: MakePlan, text: str, usage: Usage, now: float) -> RequestFailed:
@@ -168,7 +168,11 @@ def _file_line(file: Artifact, material: Material | None, members: Sequence[Memb
     shown = f"- {name} ({file.media_type}, {file.size} bytes{whose})"
     if material is None:
         return shown
-    outline = columns(material, OUTLINE) if material.is_table else in_short(material, _outline_room(material))
+    outline = (
+        describe_columns(material, OUTLINE)
+        if material.is_table
+        else summarize_outline(material, _outline_room(material))
+    )
     return f"{shown} — {outline}" if outline else shown
 
 
@@ -204,7 +208,7 @@ def material_line(one: Material) -> str:
     if one.of_channel:
         about["thread"] = "said in that channel"
     told = ", ".join(filter(None, (about.get(one.kind, ""), f"{one.size:,} characters" if one.size else "")))
-    outline = in_short(one, _outline_room(one))
+    outline = summarize_outline(one, _outline_room(one))
     return f"- {one.name}{f' ({told})' if told else ''}{f' — {outline}' if outline else ''}"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.models.chosen_model import ChosenModel
 from bot.supervisor.roles import fitting
-from bot.supervisor.taken_plan import Taken, taken_up
+from bot.supervisor.taken_plan import Taken, choose_retry_plan
 from bot.supervisor.track_record import TrackRecord
 from handoff.briefs.context import circumstances
 from handoff.contracts import (
@@ -29,10 +29,10 @@ from handoff.engine import replan
 from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
 from handoff.materials.at_hand import material_of, needed_by
-from handoff.planning.estimates import CHARACTERS, Worker, estimates, in_all
-from handoff.planning.pipeline import build_pipeline_plan, takes
+from handoff.planning.estimates import CHARACTERS, Worker, estimates, sum_estimates
+from handoff.planning.pipeline import build_pipeline_plan, takes_request
 from handoff.planning.plan_brief import PlanBrief
-from handoff.planning.routing import FIRST, alone, route, spread
+from handoff.planning.routing import FIRST, make_single_plan, route, spread_load
 from handoff.planning.tier_cap import cap_tier, capped_members, capped_plan
 from handoff.state.job_state import Ask, Job, Run, replace
 from specialists.crew import Crew, NotLent, adhoc_specialist
@@ -132,13 +132,13 @@ class Planning:
         """
         await self._record.look()
         here = ask.setting.here if ask.setting is not None else NO_TERMS
-        taken = Taken() if effect.within or effect.faults else taken_up(ask, self.has_member)
+        taken = Taken() if effect.within or effect.faults else choose_retry_plan(ask, self.has_member)
         fixed = None if effect.faults else taken.fields or self._plan_without_planner(brief, first=first)
         if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
             event = PlanProposed.model_validate({**of, **fixed})
         else:
-            from bot.supervisor.adhoc_offer import made_of, making_of  # noqa: PLC0415 - only where a model plans
+            from bot.supervisor.adhoc_offer import list_made_members, making_of  # noqa: PLC0415 - only where a model plans
             from bot.supervisor.planner import ask_planner  # noqa: PLC0415 - the same
 
             making = making_of(self._crew, here.highest)
@@ -163,8 +163,8 @@ class Planning:
             event = replied
             if not event.plan.subtasks:
                 return _out_of_scope(effect, event) if effect.within else self._nobody_can(event, ask)
-            plan, reasons = spread(event.plan, self._crew.equals, self._record.load)
-            made, why = made_of(plan, making)
+            plan, reasons = spread_load(event.plan, self._crew.equals, self._record.load)
+            made, why = list_made_members(plan, making)
             reasons = (*event.reasons, *why, *reasons)
             event = event.model_copy(update={"plan": plan, "members": made, "reasons": reasons})
         members = (*self._members, *event.members)
@@ -186,14 +186,14 @@ class Planning:
         load, pipeline = self._record.load, self._crew.pipeline
         if routed := route(brief, self._crew.rules, load):
             return {"plan": routed.plan, "rule": routed.rule, "reasons": routed.reasons}
-        if pipeline is not None and takes(pipeline, brief):
-            plan, reasons = spread(build_pipeline_plan(pipeline, brief), self._crew.equals, load)
+        if pipeline is not None and takes_request(pipeline, brief):
+            plan, reasons = spread_load(build_pipeline_plan(pipeline, brief), self._crew.equals, load)
             return {"plan": plan, "pipeline": True, "reasons": (pipeline.reason, *reasons)}
         name = self._crew.first
         if not name or not first or brief.handed_over:
             return None
         reason = f"first responder: {name} gets it as it stands, and may hand it over to the planner"
-        return {"plan": alone(brief.text, name, subtask=FIRST), "is_first": True, "reasons": (reason,)}
+        return {"plan": make_single_plan(brief.text, name, subtask=FIRST), "is_first": True, "reasons": (reason,)}
 
     def has(self, name: str) -> bool:
         """Return True if the crew has a member of that name."""
@@ -234,7 +234,7 @@ class Planning:
             return event
         fresh = {change.subtask for change in event.changes if change.kind == "added"}
         added = tuple(subtask for subtask in event.plan.subtasks if subtask.id in fresh)
-        given, _ = spread(event.plan.model_copy(update={"subtasks": added}), self._crew.equals, self._record.load)
+        given, _ = spread_load(event.plan.model_copy(update={"subtasks": added}), self._crew.equals, self._record.load)
         theirs = {subtask.id: subtask for subtask in given.subtasks}
         plan = event.plan.model_copy(update={"subtasks": tuple(theirs.get(one.id, one) for one in event.plan.subtasks)})
         changed = {change.subtask for change in event.changes}
@@ -254,7 +254,7 @@ class Planning:
         """Return the estimate of a subtask that goes to a crew with a fixed plan, by its steps; None for any other."""
         inner = self._inside.get(subtask.specialist)
         steps = inner.of_steps(subtask.intent) if inner is not None else ()
-        return in_all(subtask.id, steps) if steps else None
+        return sum_estimates(subtask.id, steps) if steps else None
 
     def of_steps(self, text: str) -> tuple[Estimate, ...]:
         """Return the estimates of the crew's fixed plan for a text; empty if it has none."""

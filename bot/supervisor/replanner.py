@@ -11,7 +11,7 @@ from bot.supervisor.planner import MATERIAL, MOST_NAMES, material_line
 from bot.supervisor.prompts import call_of, prompt
 from handoff.contracts import Material, Member
 from handoff.engine.nested import build_run_brief
-from handoff.engine.replan import touchable
+from handoff.engine.replan import list_changeable
 from handoff.events import PlanRevised
 from handoff.planning.revision import MAX_ADDED, RevisionReply, read_revision
 from handoff.state.job_state import SETTLED, Ask, Run, Work
@@ -45,7 +45,7 @@ async def ask_replanner(
     """
     of: dict[str, Any] = {"at": now, "request": ask.id, "within": trigger.within, "subtask": trigger.subtask}
     packed = describe(ask, run, trigger, members, there)
-    free = touchable(ask, trigger)
+    free = list_changeable(ask, trigger)
     call = call_of(
         "replanner",
         packed.text,
@@ -96,7 +96,7 @@ def describe(
 
     Of results that are too long, the summary is cut.
     """
-    free = touchable(ask, trigger)
+    free = list_changeable(ask, trigger)
     fixed = [
         HEADING,
         f"Asked: {demote_headings(build_run_brief(ask, run))}",

@@ -10,7 +10,7 @@ from bot.supervisor.planning import Planning
 from handoff.contracts import Material, Place, Request, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, Event, PlannerAsked, PlanProposed, PlanRejected
-from handoff.planning.plan_brief import of_request
+from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Ask, Job
 from handoff.text.counts import format_count
 from specialists.model import Model
@@ -39,7 +39,7 @@ async def decide_route(
 ) -> Routing:
     """Decide as a job would: by the crew's rules, else by the planner, on the account of `model` if it is given."""
     ask = Ask(Request(id="0", user="", text=text, at=now()), gathered=True, materials=files)
-    brief = of_request(Job(NOWHERE, (ask,)), ask)
+    brief = make_request_brief(Job(NOWHERE, (ask,)), ask)
     event = await planning.plan(MakePlan(ask.id), brief, ask, now=now, model=model)
     first = ""
     if isinstance(event, PlanProposed) and event.is_first:
@@ -88,7 +88,7 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
     }
 
 
-def in_words(found: dict[str, Any]) -> str:
+def describe_decision(found: dict[str, Any]) -> str:
     """Say a decision for people, its reasons last."""
     parts = format_count(len(found["parts"]), "part")
     said = {"answer": "answered at once", "ask": "asked back first", "plan": f"a plan of {parts}"}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from bot.supervisor.roles import OnText
-from handoff.checking.workings import without_workings
+from handoff.checking.workings import remove_workings
 
 _REPORT = ("{", "`")
 """How a reply begins that is a report and no answer."""
@@ -47,7 +47,7 @@ class Streaming:
             if _LOOKED_AT.search(line) and not self._is_clean(self._line + line):
                 self._stopped = True
                 return
-            await self._show_text(f"{without_workings(line)}\n")
+            await self._show_text(f"{remove_workings(line)}\n")
             self._line = ""
         if self._stopped:
             return

@@ -11,13 +11,13 @@ from typing import Any
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from bot.supervisor.streaming import Streaming
-from handoff.answering.copied import tag, without_form
-from handoff.answering.findings import format_findings, gravity, is_graded
+from handoff.answering.copied import strip_brief_headings, tag
+from handoff.answering.findings import format_findings, gravity_key, is_graded
 from handoff.answering.fixed_words import phrase
-from handoff.answering.material import line
+from handoff.answering.material import render_finding
 from handoff.answering.reducing import Stage
 from handoff.checking.figures import workings_of
-from handoff.checking.workings import without_workings
+from handoff.checking.workings import remove_workings
 from handoff.effects import WriteAnswer
 from handoff.engine.answer import (
     contents,
@@ -69,14 +69,14 @@ async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
     try:
         turn = await case.model.reply(call)
     except ModelError as error:
-        text = instead(ask, run, f"{phrase('apart', ask.text)} ({error})")
+        text = render_without_model(ask, run, f"{phrase('apart', ask.text)} ({error})")
         return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()), usage=error.usage)
     of["usage"] = turn.usage
     text = turn.text.strip()
     if turn.stop == "refused" or not text:
-        text = instead(ask, run, phrase("apart", ask.text))
+        text = render_without_model(ask, run, phrase("apart", ask.text))
         return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()))
-    text = without_form(
+    text = strip_brief_headings(
         text,
         titles=_subtask_titles(ask, run).values(),
         sections=_brief_sections(ask, run),
@@ -87,7 +87,7 @@ async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
     unsupported = figures_of_no_source(ask, run, text, case.earlier)
     of["workings"] = workings_of(text, unsupported)
     of["invented"] = figures_of_no_result(ask, run, text, case.earlier) if unsupported else ()
-    text = without_workings(text)
+    text = remove_workings(text)
     if stream is not None and not unsupported:
         await stream.finish(text)
     return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()), unsupported=unsupported)
@@ -112,9 +112,9 @@ def _brief_lists(ask: Ask, run: Run, left_out: Sequence[str] = ()) -> dict[str, 
     }
 
 
-def instead(ask: Ask, run: Run, preface: str) -> str:
+def render_without_model(ask: Ask, run: Run, preface: str) -> str:
     """Return the answer without a model: the draft if there is one, otherwise the results as they are."""
-    return run.draft if run.draft is not None else plainly(ask, run, preface)
+    return run.draft if run.draft is not None else render_results(ask, run, preface)
 
 
 def describe(ask: Ask, run: Run, *, role: str = "synthesizer", below: str = "") -> Pack:
@@ -194,7 +194,7 @@ def _findings_piece(work: Work) -> Piece | None:
     found = [one for one in work.result.findings if not is_graded(one)] if work.result is not None else []
     if not found:
         return None
-    told = [demote_headings(line(one)) for one in sorted(found, key=gravity)]
+    told = [demote_headings(render_finding(one)) for one in sorted(found, key=gravity_key)]
     return _list_of(f"the findings of {work.subtask.title}", f"## Findings: {work.subtask.title}", told)
 
 
@@ -231,7 +231,7 @@ def _small_print(work: Work) -> list[str]:
     return lines
 
 
-def plainly(ask: Ask, run: Run, preface: str) -> str:
+def render_results(ask: Ask, run: Run, preface: str) -> str:
     """Return the results one after the other, without a model."""
     works = [work for work in ask.inside(run.within) if work.result is not None]
     return "\n\n".join([preface, *(f"## {work.subtask.title}\n{text_of(ask, run, work)}" for work in works)])

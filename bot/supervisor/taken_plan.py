@@ -23,7 +23,7 @@ class Taken:
     anew: str = ""
 
 
-def taken_up(ask: Ask, is_member: IsMember) -> Taken:
+def choose_retry_plan(ask: Ask, is_member: IsMember) -> Taken:
     """Return the plan that a second try goes by. One that was never made, or whose specialists are gone, is no plan."""
     before, again = ask.before, ask.again
     if before is None or again is None or before.run.plan is None:

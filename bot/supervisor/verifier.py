@@ -12,7 +12,7 @@ from bot.supervisor.json_replies import closed_object, json_object
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from handoff.answering.figure_names import name_figures
-from handoff.answering.material import whole
+from handoff.answering.material import render_result
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Contradiction, Evidence, Refuted, Result
 from handoff.effects import VerifyAnswer
@@ -23,7 +23,7 @@ from handoff.evidence.binding import Document
 from handoff.evidence.quotations import find_quotation
 from handoff.evidence.statements import statements_of
 from handoff.evidence.work_receipts import receipts_of
-from handoff.materials.outline import place
+from handoff.materials.outline import describe_place
 from handoff.materials.passages import excerpt
 from handoff.state.job_state import Ask, Run
 from handoff.text.context_budget import Pack, Piece, beginnings, fill
@@ -104,7 +104,7 @@ def evidence_of(ask: Ask, run: Run, materials: Sequence[Document]) -> tuple[Docu
         if told := _tool_lines(result):
             found.append(Document(f"what tools gave for “{title}”", told, is_material=False))
         if len(there) > 1:
-            found.append(Document(f"the result of “{title}”", whole(result), is_material=False, is_brief=True))
+            found.append(Document(f"the result of “{title}”", render_result(result), is_material=False, is_brief=True))
     return tuple(found)
 
 
@@ -214,7 +214,7 @@ def _looked_up(quotation: str, evidence: Sequence[Document]) -> Evidence | None:
     for one in sorted(evidence, key=lambda each: not each.is_material) if quotation else ():
         at = one.find(quotation)
         if at is not None:
-            where = place(one.text, one.outline, at) if one.is_material else ""
+            where = describe_place(one.text, one.outline, at) if one.is_material else ""
             return Evidence(quotation=quotation, source=one.name, place=where, is_found=True)
     return None
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.tracing.open_calls import OpenCalls, Place
 from bot.tracing.span import SUPERVISORS_LANE, SpanState
-from bot.tracing.span_book import Draft, SpanBook, less, sum_usages
+from bot.tracing.span_book import Draft, SpanBook, subtract_usage, sum_usages
 from handoff import events as ev
 from handoff.contracts import ToolCall
 from handoff.state.job_state import SETTLED, Ask, Work
@@ -189,7 +189,7 @@ class Attempts:
         if work is not None and work.question is not None and work.question.doubt is not None:
             return  # people are asked what became of a call, and it goes on from there
         usage = event.result.usage if isinstance(event, ev.ResultReturned) else event.usage
-        left = less(usage, sum_usages(self._turns[place])) if usage.model_fields_set else None
+        left = subtract_usage(usage, sum_usages(self._turns[place])) if usage.model_fields_set else None
         state: SpanState = "done" if isinstance(event, ev.ResultReturned) else "failed"
         fields: dict[str, Any] = {}
         match event:

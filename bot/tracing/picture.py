@@ -24,9 +24,9 @@ async def draw_picture(trace: Trace) -> bytes | str:
         return NOT_INSTALLED
     if not trace.requests:
         return NOTHING_TO_DRAW
-    from specialists.tools.charts.charts import given_fonts  # noqa: PLC0415 - only where there is something to draw
+    from specialists.tools.charts.charts import allow_fonts  # noqa: PLC0415 - only where there is something to draw
 
-    given = await given_fonts(Path(__file__).parents[1])  # it reads this package beside what each child may read
+    given = await allow_fonts(Path(__file__).parents[1])  # it reads this package beside what each child may read
     request = picture_of(trace)
     reply = await run_child(
         "bot.tracing.picture_child", request, limits=_LIMITS, deadline=_DEADLINE, largest_reply=_LARGEST, given=given

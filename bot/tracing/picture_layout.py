@@ -13,12 +13,12 @@ from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.time_scale import TimeScale, scale_of
 from bot.tracing.whole_trace import Lane, RequestFigures, Trace, crews_of
 from handoff.contracts import SLASH, Usage
-from handoff.text.dollars import in_dollars
+from handoff.text.dollars import format_dollars
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
 
-def took(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Say how long something took: 80 ms, 2.4 s, 36 s, 1 min 12 s, 2 h 5 min, 2.1 days."""
     if seconds < 0.0995:
         return f"{seconds * 1000:.0f} ms"
@@ -34,7 +34,7 @@ def took(seconds: float) -> str:
     return f"{whole / DAY:.1f} days"
 
 
-def tokens(usage: Usage) -> str:
+def format_tokens(usage: Usage) -> str:
     """Say how many tokens a usage has; empty for none."""
     count = usage.tokens_in + usage.tokens_out
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
@@ -43,9 +43,9 @@ def tokens(usage: Usage) -> str:
     return f"{count} tokens" if count else ""
 
 
-def dollars(usage: Usage) -> str:
+def format_cost(usage: Usage) -> str:
     """Say what a usage cost; empty if that is nothing, or no price is known."""
-    return in_dollars(usage.cost) if usage.cost else ""
+    return format_dollars(usage.cost) if usage.cost else ""
 
 
 MARGIN = 40
@@ -106,8 +106,11 @@ def picture_of(trace: Trace) -> dict[str, Any]:
         "facts": _describe_request(trace, figures, end),
         "gain": figures.gain,
         "compared": _compare_times(figures),
-        "ticks": [[0, "0"], *([place, took(scale.time(place) - figures.start)] for place in _choose_ticks(scale))],
-        "breaks": [[one, other, f"// {took(seconds)}"] for one, other, seconds in scale.breaks],
+        "ticks": [
+            [0, "0"],
+            *([place, format_duration(scale.time(place) - figures.start)] for place in _choose_ticks(scale)),
+        ],
+        "breaks": [[one, other, f"// {format_duration(seconds)}"] for one, other, seconds in scale.breaks],
         "lanes": lanes,
         "legend": _make_legend(lanes),
         "notes": _list_notes(trace),
@@ -133,9 +136,9 @@ def _choose_ticks(scale: TimeScale) -> list[float]:
 
 
 def _describe_request(trace: Trace, figures: RequestFigures, end: float) -> str:
-    took_so = took((figures.written or end) - figures.start)
+    took_so = format_duration((figures.written or end) - figures.start)
     state = STATES.get(figures.state, figures.state)
-    parts = [state, took_so, tokens(figures.usage), dollars(figures.usage), f"job {trace.job}"]
+    parts = [state, took_so, format_tokens(figures.usage), format_cost(figures.usage), f"job {trace.job}"]
     return " · ".join(part for part in parts if part)
 
 
@@ -146,7 +149,7 @@ def _compare_times(figures: RequestFigures) -> list[list[Any]]:
         return []
     most = max(apart, together)
     pairs = (("one by one", apart, "plain"), ("side by side", together, "work"))
-    return [[f"{name}: {took(seconds)}", seconds / most, style] for name, seconds, style in pairs]
+    return [[f"{name}: {format_duration(seconds)}", seconds / most, style] for name, seconds, style in pairs]
 
 
 def _list_notes(trace: Trace) -> list[str]:
@@ -206,9 +209,9 @@ def _lay_out_lane(
 
 
 def _lane_facts(lane: Lane) -> str:
-    parts = [took(lane.busy), dollars(lane.usage) or tokens(lane.usage)]
+    parts = [format_duration(lane.busy), format_cost(lane.usage) or format_tokens(lane.usage)]
     if lane.waited >= 1:
-        parts.append(f"waited {took(lane.waited)}")
+        parts.append(f"waited {format_duration(lane.waited)}")
     if lane.attempts > 1:
         parts.append(f"{lane.attempts} attempts")
     return " · ".join(part for part in parts if part)
@@ -256,5 +259,5 @@ def _merge_lanes(rest: Sequence[Lane], spans: Sequence[Span], scale: TimeScale, 
             row.append(bar)
     usage = sum((lane.usage for lane in rest[1:]), rest[0].usage)
     failed = sum(lane.failed for lane in rest)
-    parts = [dollars(usage) or tokens(usage), f"{failed} failed" if failed else ""]
+    parts = [format_cost(usage) or format_tokens(usage), f"{failed} failed" if failed else ""]
     return {"name": f"and {len(rest)} more", "facts": " · ".join(part for part in parts if part), "rows": [row]}

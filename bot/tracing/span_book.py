@@ -153,7 +153,7 @@ def sum_usages(usages: Iterable[Usage | None]) -> Usage:
     return sum((one for one in usages if one is not None), Usage())
 
 
-def less(usage: Usage, known: Usage) -> Usage | None:
+def subtract_usage(usage: Usage, known: Usage) -> Usage | None:
     """Return what `usage` holds beyond `known`; None if that is nothing."""
     cost = None
     if usage.cost is not None:

@@ -42,7 +42,7 @@ def steps_of(entries: Sequence[Entry]) -> list[Step]:
     return [Step(one.entry, one.decided) for one in walk(entries)]
 
 
-def own_steps(entries: Sequence[Entry], own: frozenset[str], user: str) -> list[Step]:
+def list_own_steps(entries: Sequence[Entry], own: frozenset[str], user: str) -> list[Step]:
     """Return the steps of the `own` requests of `user` alone, and those of the job itself.
 
     Raises ValueError if an entry cannot be read: nobody knows then whose it is.

@@ -9,7 +9,7 @@ from bot.workspace.agent_sessions import Sessions
 from bot.workspace.changes import Change
 from bot.workspace.delivery import Delivery
 from bot.workspace.message_streams import Stream
-from bot.workspace.typed_text import as_rich_text
+from bot.workspace.typed_text import make_rich_text
 from bot.workspace.workspace_state import KIND_OF_EVENT, Channel, Json, Message, State
 
 STREAM_SECONDS = 300.0
@@ -325,7 +325,7 @@ class Messages:
 
 
 def _typed_blocks(text: str) -> list[Json]:
-    return [as_rich_text(text, secrets.token_hex(3))]
+    return [make_rich_text(text, secrets.token_hex(3))]
 
 
 def interactive_elements(blocks: list[Json]) -> Iterator[tuple[Json, Json]]:

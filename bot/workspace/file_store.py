@@ -180,7 +180,7 @@ class Files:
         self._state.record.put("file", file["id"], lambda: file)
 
 
-def for_page(file: Json) -> dict[str, Any]:
+def page_fields(file: Json) -> dict[str, Any]:
     """Return the fields of a file that the page needs."""
     gone = {"name": "This file was deleted.", "mimetype": "", "size": 0, "url": ""}
     return {key: file.get(key, gone.get(key)) for key in ("id", "name", "mimetype", "size", "url")}

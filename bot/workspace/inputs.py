@@ -45,9 +45,9 @@ def value_of(element: Json, value: Any) -> Json:
         given = value if isinstance(value, list) else [value]
         element = {**element, "options": [each for each in given if isinstance(each, dict)]}
     if kind in ONE_OPTION:
-        return {"type": kind, "selected_option": None if value is None else option(element, value)}
+        return {"type": kind, "selected_option": None if value is None else find_option(element, value)}
     if kind in MANY_OPTIONS:
-        return {"type": kind, "selected_options": [option(element, each) for each in value or ()]}
+        return {"type": kind, "selected_options": [find_option(element, each) for each in value or ()]}
     return {"type": kind, VALUE_KEY.get(kind, "value"): value}
 
 
@@ -73,7 +73,7 @@ def is_empty(value: Json) -> bool:
     return all(each in (None, "", []) for key, each in value.items() if key != "type")
 
 
-def option(element: Json, value: Any) -> Json:
+def find_option(element: Json, value: Any) -> Json:
     """Return the element's option that has this value, or is this option.
 
     Raises:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from aiohttp import BodyPartReader, web
 
-from bot.workspace.file_store import for_page
+from bot.workspace.file_store import page_fields
 from bot.workspace.inspector import Inspector
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
@@ -90,7 +90,7 @@ class Local:
         if user not in self._people or content is None:
             return _error_response("The file is missing, or larger than 100 MB.", 400)
         file = await self._world.files.add(name, content, user)
-        return web.json_response({"ok": True, "file": for_page(file)})
+        return web.json_response({"ok": True, "file": page_fields(file)})
 
     async def file(self, request: web.Request) -> web.Response:
         """Serve the bytes of a file; only plain pictures are shown in place."""
@@ -154,7 +154,7 @@ class Local:
 
     async def _write_canvas(self, person: Person, body: Body) -> Body:
         canvas = await person.write_canvas(str(body["title"]).strip() or "Untitled", str(body["markdown"]))
-        return {"file": for_page(canvas)}
+        return {"file": page_fields(canvas)}
 
     async def _edit_message(self, person: Person, body: Body) -> Body:
         await person.edit(body["channel"], body["ts"], str(body["text"]))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 
-from bot.workspace.typed_text import as_rich_text, encode_typed_text
+from bot.workspace.typed_text import encode_typed_text, make_rich_text
 from bot.workspace.workspace_state import Channel, Json, Message, State
 
 Rows = Sequence[Sequence[str]]
@@ -36,7 +36,9 @@ def pasted_table(state: State, rows: Rows, number: int) -> Json:
 def _cell_json(state: State, text: str) -> Json:
     if not text:
         return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": []}]}
-    return {key: value for key, value in as_rich_text(encode_typed_text(state, text), "").items() if key != "block_id"}
+    return {
+        key: value for key, value in make_rich_text(encode_typed_text(state, text), "").items() if key != "block_id"
+    }
 
 
 def build_forward_attachment(state: State, base_url: str, channel: Channel, message: Message, number: int) -> Json:

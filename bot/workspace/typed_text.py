@@ -32,7 +32,7 @@ def encode_typed_text(state: State, text: str) -> str:
     return "".join([*parts, _escape_text(text[at:])])
 
 
-def as_rich_text(text: str, block_id: str) -> Part:
+def make_rich_text(text: str, block_id: str) -> Part:
     """The rich_text block that Slack makes of what a person typed (`text` as `encode_typed_text` returns it)."""
     elements: list[Part] = []
     at = 0

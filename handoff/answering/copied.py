@@ -19,7 +19,7 @@ def tag(name: str, confidence: int) -> str:
     return f'<result id="{name}" sure="{confidence}"/>'
 
 
-def without_form(
+def strip_brief_headings(
     text: str, *, titles: Collection[str], sections: Mapping[str, str], lists: Mapping[str, Sequence[str]]
 ) -> str:
     """Return an answer without our tags, and without our headings above what we put below them.

@@ -66,12 +66,12 @@ def origins(finding: Finding) -> list[str]:
     return list(dict.fromkeys(filter(None, (place_of(finding), finding.source))))
 
 
-def how_sure(result: Result) -> tuple[int, ...]:
+def list_confidences(result: Result) -> tuple[int, ...]:
     """Return how sure a result and its findings are: an answer may say it, and nothing may be worked out from it."""
     return (result.confidence, *(one.confidence for one in result.findings))
 
 
-def gravity(finding: Finding) -> tuple[int, int]:
+def gravity_key(finding: Finding) -> tuple[int, int]:
     """Return the key by which findings are sorted, the gravest first, then the surest."""
     return -_GRAVITY.index(finding.severity), -finding.confidence
 
@@ -90,7 +90,7 @@ def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, st
             else:
                 group.append((title, one))
     merged = [_merge_group(group) for group in groups]
-    return tuple(sorted(merged, key=lambda each: gravity(each.finding)))
+    return tuple(sorted(merged, key=lambda each: gravity_key(each.finding)))
 
 
 def _belongs_to(one: Finding, by: str, others: str, other: Finding) -> bool:
@@ -122,7 +122,7 @@ def format_findings(found: Iterable[Shared]) -> list[str]:
 
 
 def _merge_group(group: list[tuple[str, Finding]]) -> Shared:
-    first = min((one for _, one in group), key=gravity)
+    first = min((one for _, one in group), key=gravity_key)
     rest = (one.message for _, one in group if words(one.message) - words(first.message))
     update = {
         "message": _join_distinct((first.message, *rest), " / "),  # what is worded otherwise may mean something else

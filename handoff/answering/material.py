@@ -19,7 +19,7 @@ SHORT = 100
 """Characters of each of them."""
 
 
-def whole(result: Result, *, listed: bool = False) -> str:
+def render_result(result: Result, *, listed: bool = False) -> str:
     """Return the content as Markdown, with the findings that it does not contain, in any words, listed below it.
 
     A finding whose place or suggestion it lacks is listed, too. With `listed`, those that are `is_graded` are told in a
@@ -27,12 +27,12 @@ def whole(result: Result, *, listed: bool = False) -> str:
     """
     text = result.content or result.summary
     missing = [one for one in result.findings if not (listed and is_graded(one)) and not _states_finding(text, one)]
-    return "\n".join([text.rstrip(), "", *(line(one) for one in missing)]) if missing else text
+    return "\n".join([text.rstrip(), "", *(render_finding(one) for one in missing)]) if missing else text
 
 
 def _states_finding(text: str, finding: Finding) -> bool:
     parts = (finding.message, place_of(finding), finding.suggestion)
-    return all(holds(text, part) for part in parts if part.strip())
+    return all(contains_message(text, part) for part in parts if part.strip())
 
 
 def render_with_unsure_note(result: Result, terms: Terms, request: str, *, listed: bool = False) -> str:
@@ -42,15 +42,15 @@ def render_with_unsure_note(result: Result, terms: Terms, request: str, *, liste
     """
     unsure = [one for one in result.findings if one.confidence < terms.confidence]
     if not unsure:
-        return whole(result, listed=listed)
+        return render_result(result, listed=listed)
     if terms.unsure == "apart":
         sure = tuple(one for one in result.findings if one.confidence >= terms.confidence)
-        text = whole(result.model_copy(update={"findings": sure}), listed=listed)
+        text = render_result(result.model_copy(update={"findings": sure}), listed=listed)
         return f"{text}\n\n_{phrase('below', request, n=len(unsure))}_"
     named = [f"“{_shorten_line(one.message)}”" for one in unsure[:NAMED]]
     if len(unsure) > NAMED:
         named.append(phrase("more", request, n=len(unsure) - NAMED))
-    return f"{whole(result, listed=listed)}\n\n_{phrase('less_sure', request)}: {', '.join(named)}_"
+    return f"{render_result(result, listed=listed)}\n\n_{phrase('less_sure', request)}: {', '.join(named)}_"
 
 
 def _shorten_line(text: str) -> str:
@@ -58,7 +58,7 @@ def _shorten_line(text: str) -> str:
     return flat if len(flat) <= SHORT else f"{flat[: SHORT - 1].rstrip()}…"
 
 
-def line(finding: Finding) -> str:
+def render_finding(finding: Finding) -> str:
     """Return a finding as a Markdown bullet with its severity, place and source, if it has them, and its suggestion."""
     severity = finding.severity if finding.severity != "info" else ""
     about = ", ".join(filter(None, (severity, *origins(finding))))
@@ -67,15 +67,15 @@ def line(finding: Finding) -> str:
 
 
 @lru_cache(maxsize=512)
-def holds(text: str, message: str) -> bool:
+def contains_message(text: str, message: str) -> bool:
     """Return True if a text has a message: word for word, or most of its words and all of its figures."""
     if " ".join(message.split()).casefold() in " ".join(text.split()).casefold():
         return True
     said, there = {word for word in words(message) if not any(sign.isdigit() for sign in word)}, words(text)
     if not said or len(said & there) < HELD * len(said):
         return False
-    from handoff.checking.figures import all_figures  # noqa: PLC0415 - only where words alone do not tell
+    from handoff.checking.figures import list_figures  # noqa: PLC0415 - only where words alone do not tell
     from handoff.checking.known_figures import Known  # noqa: PLC0415
 
     known = Known.of(text)
-    return all(known.says(*figure) for figure in all_figures(message))
+    return all(known.says(*figure) for figure in list_figures(message))

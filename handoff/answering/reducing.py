@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from handoff.checking.figures import all_figures
+from handoff.checking.figures import list_figures
 from handoff.checking.known_figures import Known
 from handoff.contracts import Note
 from handoff.text.context_budget import fits, tokens
@@ -187,7 +187,7 @@ def _lost_figures(request: str, part: Part, reply: str) -> list[tuple[str, str]]
     found: list[tuple[str, str]] = []
     for note in part.notes:
         for sentence in sentences(note.text):
-            figures = all_figures(sentence)
+            figures = list_figures(sentence)
             lost = not all(held.says(*figure) for figure in figures)
             if lost and (words(sentence) & wanted or any(named.says(*figure) for figure in figures)):
                 held.read([sentence])

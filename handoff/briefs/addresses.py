@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from handoff.answering.line_links import line_links
-from handoff.briefs.provenance import people_said
+from handoff.briefs.provenance import list_people_words
 from handoff.contracts import Material, Result
 from handoff.state.job_state import Ask, Job
 from handoff.state.once import once
@@ -37,7 +37,7 @@ def _find_known_addresses(ask: Ask) -> frozenset[str]:
     results = [work.result for work in ask.work.values() if work.result is not None]
     remembered = (part.name for one in ask.materials if one.kind == "memory" for part in one.outline)
     known = set(line_links((one for result in results for one in result.findings), ask.materials))
-    known.update(*(addresses_in(text) for text in (*people_said(ask), *remembered)))
+    known.update(*(addresses_in(text) for text in (*list_people_words(ask), *remembered)))
     deeds = (one for work in ask.work.values() for one in work.own_writes)
     known.update(one.address for one in deeds if one.address)
     return frozenset(known.union(*(result.addresses for result in results)))
@@ -54,7 +54,7 @@ def addresses_cited(result: Result) -> set[str]:
     return addresses_in("\n".join((result.summary, result.content, *findings)))
 
 
-def given_in(material: Material, text: str) -> set[str]:
+def find_given_addresses(material: Material, text: str) -> set[str]:
     """Find the addresses in the text of a material, without what models and apps wrote.
 
     A thread whose messages are no longer told apart gives none.
@@ -78,7 +78,7 @@ def addresses_in(text: str) -> set[str]:
     return found
 
 
-def endings(token: str) -> Iterator[str]:
+def iterate_address_candidates(token: str) -> Iterator[str]:
     """Yield what of a word may be an address that it begins with, the longest first."""
     for part in _split_at_bracket(token):
         yield part

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from handoff.answering.figure_names import without
-from handoff.answering.material import whole
+from handoff.answering.figure_names import remove_figures
+from handoff.answering.material import render_result
 from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Packed, Setting
 from handoff.conversation.working_time import day_of
 from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
 from handoff.engine.nested import writes_before
 from handoff.materials.at_hand import BY, Needed, needed_by, result_material
-from handoff.materials.fitting import of_material, of_result
-from handoff.materials.outline import columns
+from handoff.materials.fitting import make_material_piece, make_result_piece
+from handoff.materials.outline import describe_columns
 from handoff.state.job_state import Ask, Job, Work
 from handoff.text.context_budget import Piece, beginnings, fill
 
@@ -62,8 +62,8 @@ def handoff_for(
     pieces = [
         Piece("the task", beginnings(intent) if _is_request(ask, intent) else (intent,), weight=BEFORE),
         *(_note_piece(note) for note in fixed),
-        *(of_result(other, intent) for other in others),
-        *(of_material(one, texts.get(one.text, ""), intent, place) for place, one in enumerate(material)),
+        *(make_result_piece(other, intent) for other in others),
+        *(make_material_piece(one, texts.get(one.text, ""), intent, place) for place, one in enumerate(material)),
     ]
     packed = fill(pieces, int(ask.run_around(work).terms.context.of(work.tier) * BRIEF))
     ends = (1, 1 + len(fixed), 1 + len(fixed) + len(others))
@@ -206,18 +206,18 @@ def _select_files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artif
 def _describe_file(material: Material) -> Artifact:
     """Return a file with what is known of it: a table's columns, how it was read, or that it cannot be read."""
     file = material.file or Artifact(id="", name=material.name)
-    table = columns(material, COLUMNS) if material.is_table else ""
+    table = describe_columns(material, COLUMNS) if material.is_table else ""
     about = "; ".join(filter(None, (file.about, table, *material.notes, material.fault and "cannot be read")))
     return file.model_copy(update={"name": material.name, "about": about})
 
 
-def said_before(job: Job, ask: Ask) -> str:
+def describe_earlier_requests(job: Job, ask: Ask) -> str:
     """Return what was asked and answered before a request in its thread."""
     texts = [text for one in job.earlier(ask) for text in (one.text, one.run.answer or "")]
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
 
 
-def said_to(ask: Ask, work: Work) -> str:
+def join_words_for_subtask(ask: Ask, work: Work) -> str:
     """Return all that people, the plan and earlier results say to a subtask: figures in it need no other source.
 
     Complaints about its own earlier results are left out, and what they quote with them: being told that a figure is
@@ -229,8 +229,8 @@ def said_to(ask: Ask, work: Work) -> str:
         others = [ask.work[name].result for name in inner.subtask.after]
         texts += [inner.subtask.intent, inner.subtask.done_when, *(note.text for note in inner.answers)]
         texts += [line for result in others if result for line in result.evidence]
-        given = ((result, text) for result in others if result for text in (result.summary, whole(result)))
-        texts += [without(text, result.unsupported) for result, text in given]
+        given = ((result, text) for result in others if result for text in (result.summary, render_result(result)))
+        texts += [remove_figures(text, result.unsupported) for result, text in given]
         inner = ask.work.get(inner.within)
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
 

@@ -17,7 +17,7 @@ from handoff.contracts import Material, PrivateSource, Request
 from handoff.engine.nested import plan_around
 from handoff.materials.at_hand import answer_digest, material_of, needed_by
 from handoff.state.job_state import Ask, Job, Work, replace
-from handoff.state.once import Step, once, step
+from handoff.state.once import Step, once, take_step
 from handoff.state.state_values import Answered, Provenance, source
 from handoff.text.text_words import words_in_order
 
@@ -44,7 +44,7 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
     working = sum(one.run is None for one in ask.work.values()) or 1
     view = _Views(job, _trace_earlier_requests(job, ask)).of(ask, work)
     return Provenance(
-        own_words(job, ask),
+        list_requester_words(job, ask),
         has_derived_content=(job.place_of(ask.id) or 0) > 0 or seen or bool(derived),
         private=tuple(view),
         sources=_merge_view_sources(view),
@@ -56,7 +56,7 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
 
 
 @once
-def own_words(job: Job, ask: Ask) -> tuple[str, ...]:
+def list_requester_words(job: Job, ask: Ask) -> tuple[str, ...]:
     """Return what the requester of a request wrote in the job up to it."""
     user = ask.request.user
     mine = [one for one in job.asks[: (job.place_of(ask.id) or 0) + 1] if one.request.user == user]
@@ -65,7 +65,7 @@ def own_words(job: Job, ask: Ask) -> tuple[str, ...]:
 
 
 @once
-def people_said(ask: Ask) -> tuple[str, ...]:
+def list_people_words(ask: Ask) -> tuple[str, ...]:
     """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
     return (_remove_file_names(ask, ask.text), *(said.text for said in _list_typed_answers(ask)))
 
@@ -150,7 +150,7 @@ def _trace_earlier_requests(job: Job, ask: Ask) -> _Made:
     made: dict[tuple[bool, str], tuple[str, _Sources]] = {}
     last: Step[_Made] | None = None
     for place in range(job.place_of(ask.id) or 0):
-        last = step(_trace_request, last, job.asks[place], job, place, made)
+        last = take_step(_trace_request, last, job.asks[place], job, place, made)
         for key, of in last.found.items():
             made.setdefault(key, of)
     return made
@@ -238,7 +238,7 @@ class _Views:
     def _are_own(self, ask: Ask, texts: Iterable[str]) -> bool:
         """Return True if the requester wrote each of some texts, whole, in the job."""
         said = {words_in_order(text) for text in texts if text.strip()} - {words_in_order(ask.text)}
-        return all(_is_wording(one, own_words(self.job, ask)) for one in said)
+        return all(_is_wording(one, list_requester_words(self.job, ask)) for one in said)
 
     def view_of_planner(self, ask: Ask) -> _View:
         """Tell what is private of all that was shown to who planned the request, and to who revised its plan."""

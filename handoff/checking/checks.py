@@ -64,7 +64,7 @@ class Looked:
     doubts: tuple[str, ...] = ()
 
 
-def look(seen: Seen) -> Looked:
+def run_checks(seen: Seen) -> Looked:
     """Run all checks over a result."""
     checks = (*(check(seen) for check in CHECKS), _check_confidence(seen))
     remarks = [remark for check in checks for remark in islice(check, MOST)]
@@ -187,4 +187,4 @@ def _check_confidence(seen: Seen) -> Iterable[Remark]:
 
 
 CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_check_shape, _check_emptiness, _find_echo, _check_source)
-"""The checks; `look` adds that of its confidence."""
+"""The checks; `run_checks` adds that of its confidence."""

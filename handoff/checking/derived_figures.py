@@ -34,7 +34,7 @@ _ROUND = 0.025
 """The share of itself by which a round number, such as 3,000, may be off."""
 
 
-def distinct(given: Iterable[Numeral], more: Iterable[Quantity] = ()) -> tuple[Quantity, ...]:
+def list_distinct_quantities(given: Iterable[Numeral], more: Iterable[Quantity] = ()) -> tuple[Quantity, ...]:
     """Return the quantities of numbers, each once, in every unit that they may be meant in, and at most `_MOST`."""
     found: dict[Quantity, None] = {}
     for one in given:
@@ -74,7 +74,7 @@ def rounding(value: float, step: float) -> float:
     return step / 2 * 1.001 + 1e-9 * value
 
 
-def follows(one: Numeral, families: Iterable[tuple[str, Sequence[float]]], chance: float) -> bool:
+def follows_from_values(one: Numeral, families: Iterable[tuple[str, Sequence[float]]], chance: float) -> bool:
     """Return True if a figure is among values worked out, which are sorted and of a kind, and that is no coincidence.
 
     Coincidences add up: the more values were tried before, the less does a later one count.

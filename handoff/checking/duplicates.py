@@ -19,7 +19,7 @@ _PARTS = re.compile(r"(\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s))")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
 
-def without_duplicates(
+def remove_duplicates(
     contents: Mapping[str, str], order: Sequence[str], titles: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, int]]:
     """Return the contents by name, with repeated passages replaced by a pointer.

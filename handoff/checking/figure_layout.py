@@ -23,7 +23,7 @@ _SUMMED_ROWS = 60
 SENTENCE_END = re.compile(r"[.!?;] +(?=[^\W\d])|[\u3002\uff01\uff1f]")
 
 
-def as_lines(text: str) -> str:
+def flatten_to_lines(text: str) -> str:
     """Return JSON as lines of cells, and the lines of a CSV with bars for its commas; other text as it is."""
     if text.lstrip()[:1] in {"{", "["}:
         try:
@@ -77,7 +77,7 @@ def lines_and_cells(text: str, found: Sequence[Numeral]) -> tuple[list[list[Nume
     return by_line, cells
 
 
-def as_shares(lines: Sequence[str], by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -> None:
+def mark_shares(lines: Sequence[str], by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -> None:
     """Make the bare figures below a head such as `churn_pct` or `Anteil in %` shares."""
     heads: dict[int, set[int]] = {}
     for place, (count, where) in enumerate(cells):

@@ -12,23 +12,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from handoff.checking.derived_figures import CHANCE, MISQUOTED, WAYS, distinct, follows, worked_out
+from handoff.checking.derived_figures import (
+    CHANCE,
+    MISQUOTED,
+    WAYS,
+    follows_from_values,
+    list_distinct_quantities,
+    worked_out,
+)
 from handoff.checking.known_figures import Known, said, sentence
 from handoff.checking.numerals import (
     SMALL,
     YEARS,
     Numeral,
+    blank_code,
+    blank_dates,
+    blank_labels,
+    normalize_digits,
     numerals,
-    plain,
-    without_code,
-    without_dates,
-    without_labels,
 )
 from handoff.checking.workings import (
     EXAMPLE,
     Working,
     blank_workings,
-    comes_to,
+    equals_figure,
     find_workings,
     is_common,
     values_of,
@@ -59,7 +66,7 @@ def find_unsupported_figures(text: str, known: Iterable[str]) -> tuple[Figure, .
 
     `known` begins with what is nearest: of a long thread all is read only for a figure that nothing nearer says.
     """
-    shown = shown_figures(text)
+    shown = blank_non_figures(text)
     given = left = figures_of(shown)
     ground = Known(shown)
     for texts in _batch_texts(known) if given else ():
@@ -95,7 +102,7 @@ def _faults_of_workings(text: str, shown: str, figures: Sequence[Numeral], groun
 
 def _workings_by_figure(text: str) -> dict[Numeral, Working]:
     workings = find_workings(text)
-    return worked_figures(figures_of(shown_figures(text)), workings, text) if workings else {}
+    return worked_figures(figures_of(blank_non_figures(text)), workings, text) if workings else {}
 
 
 def _fault_of_working(working: Working, figure: Numeral, text: str, ground: Known) -> str:
@@ -105,7 +112,7 @@ def _fault_of_working(working: Working, figure: Numeral, text: str, ground: Know
         number = expression[one.start : one.end].strip()
         if not (ground.has(one) or ground.has_share(one) or (one.readings and is_common(one.readings[0][0]))):
             return f"The working of “{written}” has {number}, which stands nowhere in what you read."
-    if comes_to(working, figure):
+    if equals_figure(working, figure):
         return ""
     value = next(values_of(working), None)
     if value is None:
@@ -139,9 +146,9 @@ def _batch_texts(texts: Iterable[str]) -> Iterator[Sequence[str]]:
         yield batch
 
 
-def shown_figures(text: str) -> str:
+def blank_non_figures(text: str) -> str:
     """Return a text with all blanked out that only looks like a figure, every other character in its place."""
-    return without_dates(without_labels(without_code(plain(blank_workings(text)))))
+    return blank_dates(blank_labels(blank_code(normalize_digits(blank_workings(text)))))
 
 
 def figures_of(shown: str, *, small: bool = False) -> list[Numeral]:
@@ -149,9 +156,9 @@ def figures_of(shown: str, *, small: bool = False) -> list[Numeral]:
     return [one for one in numerals(shown) if small or is_figure(one)]
 
 
-def all_figures(text: str) -> list[tuple[Numeral, str]]:
+def list_figures(text: str) -> list[tuple[Numeral, str]]:
     """Return the figures of a text, small counts too, each with how it is written."""
-    shown = shown_figures(text)
+    shown = blank_non_figures(text)
     return [(one, shown[one.start : one.end]) for one in figures_of(shown, small=True)]
 
 
@@ -169,12 +176,17 @@ def _is_known_figure(one: Numeral, ground: Known, shown: str) -> bool:
 def _follows_from_known(one: Numeral, ground: Known, shown: str, standing: Sequence[Numeral]) -> bool:
     """Return True if a figure follows from what is said, and not by chance."""
     start, end = sentence(shown, one.start, one.end)
-    near = distinct(other for other in standing if start <= other.start < end)
-    around = distinct(standing, ground.totals)
-    groups = [near, *ground.groups(near), around, tuple(dict.fromkeys((*distinct(standing), *ground.everything)))[:100]]
+    near = list_distinct_quantities(other for other in standing if start <= other.start < end)
+    around = list_distinct_quantities(standing, ground.totals)
+    groups = [
+        near,
+        *ground.groups(near),
+        around,
+        tuple(dict.fromkeys((*list_distinct_quantities(standing), *ground.everything)))[:100],
+    ]
     ways = (ground.yield_list_totals(one), *(worked_out(one, groups, way) for way in WAYS))
     chance = MISQUOTED if ground.misquotes(one) else CHANCE
-    return not ground.opposes(one) and any(follows(one, way, chance) for way in ways)
+    return not ground.opposes(one) and any(follows_from_values(one, way, chance) for way in ways)
 
 
 def find_misquoted_figure(figure: str, known: Iterable[str]) -> str:
@@ -193,7 +205,7 @@ def find_misquoted_figure(figure: str, known: Iterable[str]) -> str:
 
 def lines_behind(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield for each figure of a text the lines of the replies that say it, or the figure that it may misquote."""
-    for one in figures_of(shown_figures(text)):
+    for one in figures_of(blank_non_figures(text)):
         written = text[one.start : one.end]
         lines = [line for reply in replies for line in said(reply).lines_of(one)]
         if not lines and (near := find_misquoted_figure(written, replies)):
@@ -201,7 +213,7 @@ def lines_behind(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]
         yield tuple(lines)
 
 
-def behind(result: Result, replies: Sequence[str]) -> tuple[str, ...]:
+def find_source_lines(result: Result, replies: Sequence[str]) -> tuple[str, ...]:
     """Return for each figure of the result the line of a tool's reply that holds it, without repetitions.
 
     Of several lines with the figure, the one with most other figures of the result is taken, then the first. They are

@@ -10,16 +10,16 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, chain, combinations, islice
 from statistics import median
 
-from handoff.checking.derived_figures import Quantity, distinct, forms, rounding
+from handoff.checking.derived_figures import Quantity, forms, list_distinct_quantities, rounding
 from handoff.checking.figure_layout import (
     SENTENCE_END,
-    as_lines,
-    as_shares,
+    flatten_to_lines,
     groups_of,
     lines_and_cells,
     lists_of,
+    mark_shares,
 )
-from handoff.checking.numerals import YEARS, Numeral, numerals, plain, without_dates, without_labels
+from handoff.checking.numerals import YEARS, Numeral, blank_dates, blank_labels, normalize_digits, numerals
 
 _DIGITS = re.compile(r"\d[\d.,'\xa0]*\d")
 _SCALE_WORDS = (
@@ -51,8 +51,8 @@ class Said:
     """What one text says: its figures, at once, and how they stand in lines and lists, when that is asked for."""
 
     def __init__(self, text: str) -> None:
-        self._text = as_lines(text)
-        self._shown = without_dates(plain(self._text))
+        self._text = flatten_to_lines(text)
+        self._shown = blank_dates(normalize_digits(self._text))
         self.numerals = sorted((one for one in numerals(self._shown) if one.readings), key=lambda one: one.start)
         self.digits = frozenset(re.sub(r"\D", "", run) for run in _DIGITS.findall(self._shown))
         self.scales = scales(self._shown)
@@ -68,7 +68,7 @@ class Said:
 
     def near(self, figure: str) -> Iterator[tuple[int, str]]:
         """Yield the figures that one may be a misquotation of, each with how unlike it is."""
-        digits = "".join(sign for sign in plain(figure) if sign in "0123456789")
+        digits = "".join(sign for sign in normalize_digits(figure) if sign in "0123456789")
         for unlike, other in _yield_misquotations(digits):
             if (written := self.by_digits.get(other.rstrip("0"))) is not None:
                 yield unlike, written
@@ -112,10 +112,10 @@ class Said:
 
     @cached_property
     def _figures_by_line(self) -> tuple[list[list[Numeral]], list[tuple[int, list[int]]]]:
-        bare = without_labels(self._shown) if len(self._shown) <= _LABELLED else self._shown
+        bare = blank_labels(self._shown) if len(self._shown) <= _LABELLED else self._shown
         figures = [one for one in self.numerals if bare[one.start] != " " and one.whole not in YEARS]
         by_line, cells = lines_and_cells(self._shown, figures)
-        as_shares(self._shown.split("\n"), by_line, cells)
+        mark_shares(self._shown.split("\n"), by_line, cells)
         return by_line, cells
 
 
@@ -215,7 +215,7 @@ class Known:
     @cached_property
     def everything(self) -> tuple[Quantity, ...]:
         """All figures, if they are few."""
-        return distinct(chain.from_iterable(one.numerals for one in self.said))
+        return list_distinct_quantities(chain.from_iterable(one.numerals for one in self.said))
 
     @cached_property
     def _value_lists(self) -> list[dict[str, list[float]]]:

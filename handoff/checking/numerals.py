@@ -166,22 +166,22 @@ def is_unit(word: str) -> bool:
     return any(unit.fullmatch(word.strip()) for unit in (_compile_scales_and_units(), _COINS, _SPANS)) and bool(word)
 
 
-def plain(text: str) -> str:
+def normalize_digits(text: str) -> str:
     """Return the text with the digits and signs of all scripts as ASCII, every character in its place."""
     return text if text.isascii() else text.translate(_PLAIN)
 
 
-def without_code(text: str) -> str:
+def blank_code(text: str) -> str:
     """Return the text with its code and links blanked out."""
     return _CODE.sub(_blank_match, _blank_links(text))
 
 
-def without_labels(text: str) -> str:
+def blank_labels(text: str) -> str:
     """Return the text with its identifiers, labels, ordinals and list numbers blanked out."""
     return _compile_no_figures().sub(_blank_match, text)
 
 
-def without_dates(text: str) -> str:
+def blank_dates(text: str) -> str:
     """Return the text with its dates, times and links blanked out."""
     return _compile_dates().sub(_blank_match, _blank_links(text))
 
@@ -195,7 +195,7 @@ def _blank_match(match: re.Match[str]) -> str:
 
 
 def numerals(text: str) -> list[Numeral]:
-    """Return the numbers of a text that is `plain` and without its dates, in order."""
+    """Return the numbers of a text that is `normalize_digits` and without its dates, in order."""
     found: list[Numeral] = []
     marks = _decimal_marks(text)
     for match in _NUMBER.finditer(text):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from handoff.checking.derived_figures import forms
-from handoff.checking.numerals import SMALL, YEARS, Numeral, numerals, plain
+from handoff.checking.numerals import SMALL, YEARS, Numeral, normalize_digits, numerals
 
 EXAMPLE = "37 % [[= (1,569 - 1,145) / 1,145]]"
 """How a working is told to models."""
@@ -48,7 +48,7 @@ class Working:
 
     def numbers(self) -> list[Numeral]:
         """Return the numbers of the expression, with their places in it."""
-        return numerals(plain(self.expression))
+        return numerals(normalize_digits(self.expression))
 
 
 def find_workings(text: str) -> list[Working]:
@@ -58,7 +58,7 @@ def find_workings(text: str) -> list[Working]:
     return [Working(one.start(), one.end(), one[1].strip()) for one in _WORKING.finditer(text)]
 
 
-def without_workings(text: str) -> str:
+def remove_workings(text: str) -> str:
     """Return a text as people read it."""
     return _WORKING.sub("", text) if "[[" in text else text
 
@@ -78,7 +78,7 @@ def worked_figures(figures: Sequence[Numeral], workings: Sequence[Working], text
     return found
 
 
-def comes_to(working: Working, figure: Numeral) -> bool:
+def equals_figure(working: Working, figure: Numeral) -> bool:
     """Return True if an expression has the value of a figure, as exactly as that is printed."""
     sign = -1.0 if figure.sign == "-" else 1.0
     wanted = [(value, slack) for value, slack, _ in forms(figure)]
@@ -97,7 +97,7 @@ def values_of(working: Working) -> Iterator[float]:
 
     Numbers in per cent are shares: 30 % is 0.3. Units are not counted with: an expression has bare numbers.
     """
-    numbers, expression = working.numbers(), plain(working.expression)
+    numbers, expression = working.numbers(), normalize_digits(working.expression)
     names, at, written = [], 0, ""
     for place, one in enumerate(numbers):
         names.append(f"n{place}")

@@ -75,11 +75,11 @@ def wish_in(text: str) -> Wish | None:
         if (found := pattern.match(text)) is not None:
             mine = any(part for part in found.groupdict().values())
             said: Literal["remember", "forget"] = "forget" if verb == "forget" else "remember"
-            return Wish(said, own_words(text[found.end() :]), mine)
+            return Wish(said, drop_quoted_lines(text[found.end() :]), mine)
     return None
 
 
-def own_words(text: str) -> str:
+def drop_quoted_lines(text: str) -> str:
     """Return a text on one line, without the lines that quote."""
     lines = (line for line in text.splitlines() if not line.lstrip().startswith(_QUOTE))
     return " ".join(" ".join(lines).split()).strip()

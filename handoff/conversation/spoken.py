@@ -115,7 +115,7 @@ def may_call(text: str) -> bool:
     return _CALLED.match(text) is not None or _CALLED_LAST.search(text) is not None
 
 
-def calls(text: str, names: Iterable[str]) -> bool:
+def is_addressed_to(text: str, names: Iterable[str]) -> bool:
     """Return True if a text is addressed to one of these people, by the first or the whole name.
 
     The name stands at the beginning, or after a comma at the end.
@@ -136,7 +136,7 @@ def _ends_with(text: str, form: str) -> bool:
     return bool(comma) and bool(head.strip()) and " ".join(words_of(tail)) == form
 
 
-def chooses(text: str, options: Iterable[str]) -> bool:
+def names_option(text: str, options: Iterable[str]) -> bool:
     """Return True if a text names one of the options, or gives its number."""
     said = f" {' '.join(words_of(text))} "
     forms = [" ".join(words_of(option)) for option in options]
@@ -150,7 +150,7 @@ def is_short(text: str) -> bool:
     return not is_question(text) and len(words_of(text)) <= SHORT and len(text) <= 40
 
 
-def crew_called(text: str, crews: Iterable[str]) -> tuple[str, str]:
+def split_crew_name(text: str, crews: Iterable[str]) -> tuple[str, str]:
     """Return the crew that a text begins with (“review: ...”) and the rest of it; an empty name and the whole if none.
 
     A word that is no crew's is no word of ours: “Note: ...” stays as it is.

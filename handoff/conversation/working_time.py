@@ -24,7 +24,7 @@ def day_of(at: float, offset: int) -> str:
     return f"{local.day} {MONTHS[local.month - 1]} {local.year}"
 
 
-def after_work(since: float, seconds: float, asking: Asking, offset: int, quiet: Quiet = NO_QUIET) -> float:
+def add_working_seconds(since: float, seconds: float, asking: Asking, offset: int, quiet: Quiet = NO_QUIET) -> float:
     """Return when so many seconds of working time have passed since a moment, for somebody `offset` ahead of UTC.
 
     The moment that is returned lies in working time, so that nobody is reminded in the night. Hours that close no later
@@ -96,7 +96,7 @@ def read_span(text: str) -> float | None:
     return float(found["number"]) * {"m": 60, "h": HOUR, "d": DAY}[found["unit"][0]]
 
 
-def span(seconds: float) -> str:
+def describe_span(seconds: float) -> str:
     """Say a span of time in words: 2 days, 4 hours, 30 minutes."""
     for unit, size in (("day", DAY), ("hour", HOUR), ("minute", 60)):
         if seconds >= size:

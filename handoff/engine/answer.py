@@ -16,13 +16,13 @@ from handoff import events as ev
 from handoff.answering.findings import Shared, merge_graded_findings
 from handoff.answering.fixed_words import phrase
 from handoff.answering.line_links import line_link
-from handoff.answering.material import render_with_unsure_note, whole
-from handoff.checking.duplicates import without_duplicates
+from handoff.answering.material import render_result, render_with_unsure_note
+from handoff.checking.duplicates import remove_duplicates
 from handoff.contracts import Note, Result, Strategy
 from handoff.effects import Effect, ReduceMaterial, SelectAnswer, VerifyAnswer, WriteAnswer
 from handoff.evidence.omissions import add_omissions
 from handoff.evidence.refutations import add_refutations
-from handoff.materials.at_hand import list_unneeded_files, not_needed
+from handoff.materials.at_hand import list_unneeded_files, list_unneeded_materials
 from handoff.state.job_state import Ask, Run, Work, replace
 from handoff.state.state_values import PLEASE_CHECK
 
@@ -87,10 +87,10 @@ def faults_of_draft(ask: Ask, run: Run) -> tuple[str, ...]:
         )
         if len(results(ask, run)) > 1:
             faults += (UNANSWERED.format(words=words) for words in found.unanswered)
-    return (*faults, *(NO_SOURCE.format(figure=one) for one in in_doubt(run, run.invented)))
+    return (*faults, *(NO_SOURCE.format(figure=one) for one in list_doubtful_figures(run, run.invented)))
 
 
-def in_doubt(run: Run, figures: Iterable[str]) -> tuple[str, ...]:
+def list_doubtful_figures(run: Run, figures: Iterable[str]) -> tuple[str, ...]:
     """Return the figures that stay in doubt after the verifier has read the answer, each once."""
     borne_out = run.verified.borne_out if run.verified is not None else ()
     return tuple(one for one in dict.fromkeys(figures) if one not in borne_out)
@@ -179,7 +179,7 @@ def text_of(ask: Ask, run: Run, work: Work, *, listed: bool = False) -> str:
     if work.result is None:
         return ""
     if work.run is not None:
-        return whole(work.result, listed=listed)
+        return render_result(work.result, listed=listed)
     return render_with_unsure_note(work.result, run.terms, ask.text, listed=listed)
 
 
@@ -188,7 +188,7 @@ def _drop_repeated_passages(
     texts: tuple[tuple[str, str], ...], order: tuple[str, ...], titles: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]:
     """Return the contents without repeated passages. Cached: each step of a run asks for the same contents."""
-    kept, lost = without_duplicates(dict(texts), order, dict(titles))
+    kept, lost = remove_duplicates(dict(texts), order, dict(titles))
     return tuple(kept.items()), tuple(lost.items())
 
 
@@ -220,7 +220,7 @@ def missing(ask: Ask, run: Run) -> tuple[Work, ...]:
 
 def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
     """Return in words what no work could bring: files not fetched, and parts that nobody in the crew can do."""
-    passed = {line for one in not_needed(ask) for line in (one.fault, *one.gaps)}
+    passed = {line for one in list_unneeded_materials(ask) for line in (one.fault, *one.gaps)}
     files = () if run.within else tuple(fault for fault in ask.file_faults if fault not in passed)
     parts = run.plan.missing if run.plan is not None else ()
     unread = () if run.within else list_unneeded_files(ask)
@@ -276,7 +276,7 @@ def material_reduced(ask: Ask, run: Run, event: ev.MaterialReduced) -> Ask:
     return ask.with_decision(event.at, run.within, f"condense, round {event.round}, part {event.part}", why)
 
 
-def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
+def apply_answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
     """Keep the text as a draft if the verifier reads it, or if it has invented figures; else it is the answer.
 
     After the deadline nothing is written again: its figures are marked.
@@ -302,7 +302,7 @@ def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
 def conclude_run(ask: Ask, run: Run, text: str, at: float, unsupported: tuple[str, ...] = ()) -> Ask:
     """Return the request with the answer of a run, to which code adds what it may not leave out."""
     inherited = (one for result in results(ask, run).values() for one in result.unsupported if one in text)
-    figures = in_doubt(run, (*unsupported, *inherited))
+    figures = list_doubtful_figures(run, (*unsupported, *inherited))
     answer = text
     if not run.within:
         answer = add_omissions(text, findings(ask, run), _final_parts(ask, run), ask.text)
@@ -340,6 +340,6 @@ def answer_verified(ask: Ask, run: Run, event: ev.AnswerVerified) -> Ask:
 TRANSITIONS: Mapping[str, Callable[[Ask, Run, Any], Ask]] = {
     "MaterialReduced": material_reduced,
     "AnswerVerified": answer_verified,
-    "AnswerWritten": answer_written,
+    "AnswerWritten": apply_answer_written,
 }
 """The function for each event of these steps. It changes the run that the event's `within` names."""

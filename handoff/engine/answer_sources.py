@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from handoff.answering.figure_names import name_figures, without
-from handoff.answering.findings import how_sure
+from handoff.answering.figure_names import name_figures, remove_figures
+from handoff.answering.findings import list_confidences
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Result
 from handoff.engine.answer import gaps, results
@@ -30,7 +30,7 @@ def figures_of_no_result(ask: Ask, run: Run, text: str, earlier: Sequence[str] =
 def _list_unknown_figures(ask: Ask, run: Run, text: str, known: Sequence[str]) -> tuple[str, ...]:
     if not any(sign.isdigit() for sign in text):
         return ()
-    sure = {str(each) for result in results(ask, run).values() for each in how_sure(result)}
+    sure = {str(each) for result in results(ask, run).values() for each in list_confidences(result)}
     found = [one for one in find_unsupported_figures(text, known) if one.text.rstrip(" %") not in sure]
     return name_figures(text, found)
 
@@ -52,6 +52,6 @@ def _yield_sourced_texts(result: Result) -> Iterator[str]:
         result.summary,
         *(f"{one.message} {one.where} {one.suggestion}" for one in result.findings),
     ]
-    yield from (without(text, result.unsupported) for text in texts)
+    yield from (remove_figures(text, result.unsupported) for text in texts)
     yield from result.evidence
     yield from (f"{one.name} {one.about}" for one in result.artifacts)

@@ -22,10 +22,10 @@ from handoff.approval_values import (
 )
 from handoff.contracts import REQUESTER, Estimate, Terms
 from handoff.engine.nested import is_open
-from handoff.engine.subtask import ready, settle
+from handoff.engine.subtask import list_ready, settle
 from handoff.state.job_state import Ask, Job, Run, Work, replace
 from handoff.state.state_values import Answered, Earlier, Question, Ruling, Vote, may_answer
-from handoff.text.dollars import in_dollars
+from handoff.text.dollars import format_dollars
 
 
 def deciders(terms: ApprovalTerms, requester: str) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def earlier(job: Job, ask: Ask, approval: Approval, actors: Mapping[str, Actor |
             return Earlier(ruling)
     new: tuple[str, ...] = ()
     for before, ruling in precedents(job, ask, approval):
-        if unable(approval.terms, ask.request.user, ruling.users, actors):
+        if list_excluded_users(approval.terms, ask.request.user, ruling.users, actors):
             continue
         more = tuple(one for one in approval.in_view if one not in before.in_view)
         if not more:
@@ -91,7 +91,7 @@ def earlier(job: Job, ask: Ask, approval: Approval, actors: Mapping[str, Actor |
     return Earlier(None, new)
 
 
-def unable(
+def list_excluded_users(
     terms: ApprovalTerms, requester: str, users: Iterable[str], actors: Mapping[str, Actor | None]
 ) -> tuple[str, ...]:
     """Return those of some people who may not decide for a requester as they are now."""
@@ -116,7 +116,7 @@ def ask_for(ask: Ask, work: Work, approval: Approval, at: float, votes: tuple[Vo
     return ask.with_work(replace(work, state="input_required", question=question, approvals=work.approvals + 1))
 
 
-def decided(ask: Ask, event: ev.ApprovalDecided) -> Ask:
+def apply_decision(ask: Ask, event: ev.ApprovalDecided) -> Ask:
     """Count a person's decision on an open approval. One that does not fit it, or may not, changes nothing."""
     work = ask.work.get(event.subtask)
     question = work.question if work else None
@@ -254,7 +254,7 @@ def ask_for_costs(ask: Ask, at: float) -> Ask:
     """Ask about each subtask that could begin now, and is likely to cost more than the terms of its run allow."""
     runs = [ask.run, *(work.run for work in ask.all_inside("") if work.run is not None and is_open(work))]
     for run in runs:
-        for work in ready(ask, run) if run.plan is not None else ():
+        for work in list_ready(ask, run) if run.plan is not None else ():
             if work.attempt == 0 and not work.cost_approved and (what := _cost_words(run, work)):
                 ask = ask_for(ask, work, _make_cost_approval(run, work, what), at)
     return ask
@@ -264,7 +264,8 @@ def _cost_words(run: Run, work: Work) -> str:
     """Say what a subtask is likely to cost if that is more than the terms allow; empty if it is not."""
     estimate, terms = work.estimate or Estimate(subtask="", calls=0, tokens=0), run.terms
     if terms.ask_above_cost and estimate.cost is not None and estimate.cost > terms.ask_above_cost:
-        return f"about {in_dollars(estimate.cost)}, and more than {in_dollars(terms.ask_above_cost)} is asked for first"
+        limit = format_dollars(terms.ask_above_cost)
+        return f"about {format_dollars(estimate.cost)}, and more than {limit} is asked for first"
     if terms.ask_above_tokens and estimate.tokens > terms.ask_above_tokens:
         return f"about {estimate.tokens:,} tokens, and more than {terms.ask_above_tokens:,} is asked for first"
     return ""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from handoff import events as ev
 from handoff.contracts import ANYONE, NO_QUIET, REQUESTER, Asking, Escalation, Known
 from handoff.conversation import spoken
-from handoff.conversation.working_time import after_work, span
+from handoff.conversation.working_time import add_working_seconds, describe_span
 from handoff.engine import approvals
 from handoff.engine.subtask import end_subtask
 from handoff.state.job_state import Ask, Job, Work, replace
@@ -38,7 +38,7 @@ def find_mentioned_people(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_MENTIONED.findall(text)))
 
 
-def askable(job: Job, ask: Ask) -> tuple[str, ...]:
+def list_askable(job: Job, ask: Ask) -> tuple[str, ...]:
     """Return whom an asker may name beside the requester: whom they mentioned, and who spoke in the thread."""
     spoke = (*ask.speakers, *sorted(job.people))
     found = dict.fromkeys((*find_mentioned_people(ask.text), *spoke))
@@ -81,7 +81,7 @@ def _spoken_to(message: str, people: Sequence[Known]) -> list[str]:
         return [one.user for one in people if one.user == found[1]]
     if not spoken.may_call(message):
         return []
-    called = [one.user for one in people if spoken.calls(message, one.names)]
+    called = [one.user for one in people if spoken.is_addressed_to(message, one.names)]
     return called if len(called) == 1 else []
 
 
@@ -151,7 +151,7 @@ def next_reminder(ask: Ask, question: Question) -> tuple[float, tuple[str, ...]]
         return None
     since = question.reminders[-1].at if question.reminders else question.asked
     quiet = ask.setting.here.quiet if ask.setting is not None else NO_QUIET
-    return after_work(since, asking.remind_after, asking, _earliest_offset(ask, to), quiet), to
+    return add_working_seconds(since, asking.remind_after, asking, _earliest_offset(ask, to), quiet), to
 
 
 def _choose_next_people(ask: Ask, question: Question) -> tuple[str, ...]:
@@ -172,14 +172,14 @@ def _earliest_offset(ask: Ask, to: Sequence[str]) -> int:
     return next((one.offset for one in setting.people if one.user == to[0]), setting.offset)
 
 
-def expires(question: Question) -> float | None:
+def expiry_time(question: Question) -> float | None:
     """Return when a question is closed unanswered; None: never, as for whether something was carried out."""
     if not question.asking.expire_after or question.doubt is not None:
         return None
     return question.asked + question.asking.expire_after
 
 
-def reminded(ask: Ask, event: ev.QuestionReminded) -> Ask:
+def apply_reminder(ask: Ask, event: ev.QuestionReminded) -> Ask:
     """Remember a reminder. Whom it brings in may answer, too."""
     question = ask.open_questions.get(event.subtask)
     if question is None or question.number != event.number:
@@ -194,7 +194,7 @@ def reminded(ask: Ask, event: ev.QuestionReminded) -> Ask:
     return ask.with_work(replace(ask.work[event.subtask], question=question))
 
 
-def expired(ask: Ask, event: ev.QuestionExpired) -> Ask:
+def apply_expiry(ask: Ask, event: ev.QuestionExpired) -> Ask:
     """Go on with what was to be assumed; without it if nothing was."""
     question = ask.open_questions.get(event.subtask)
     if question is None or question.number != event.number or question.doubt is not None:
@@ -202,7 +202,7 @@ def expired(ask: Ask, event: ev.QuestionExpired) -> Ask:
     if question.approval is not None:
         return approvals.expire_approval(ask, ask.work[event.subtask], question, event.at)
     answered = Answered(question, "", question.assumption, event.at)
-    words = f"nobody answered within {span(question.asking.expire_after)}"
+    words = f"nobody answered within {describe_span(question.asking.expire_after)}"
     ask = ask.with_decision(event.at, event.subtask, "question expired", words + _format_assumption(question))
     if not event.subtask:
         return _planner_goes_on(replace(ask, question=None, answered=(*ask.answered, answered)), question, words, event)
@@ -237,8 +237,8 @@ def assumptions(ask: Ask) -> list[str]:
     """List what was assumed as nobody answered, for the readers of the answer."""
     answered = (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
     return [
-        f"Nobody answered “{' '.join(one.question.message.split())}” within {span(one.question.asking.expire_after)}; "
-        f"I assumed: {one.text}"
+        f"Nobody answered “{' '.join(one.question.message.split())}” "
+        f"within {describe_span(one.question.asking.expire_after)}; I assumed: {one.text}"
         for one in answered
         if not one.user and one.text and one.ruling is None
     ]

@@ -58,15 +58,15 @@ def find_correction(ask: Ask, message: str) -> Correction | None:
 
 def reword_correction(ask: Ask, old: Correction, new: Correction, name: str, at: float) -> tuple[Ask, int, int]:
     """Do the same for a correction whose message was edited. `name` names the edit."""
-    return _apply_correction(ask := with_correction(ask, old, new), name, f"{CHANGED_CORRECTION} {ask.text}", at)
+    return _apply_correction(ask := replace_correction(ask, old, new), name, f"{CHANGED_CORRECTION} {ask.text}", at)
 
 
 def take_back_correction(ask: Ask, old: Correction, name: str, at: float) -> tuple[Ask, int, int]:
     """Do the same for a correction whose message was deleted. `name` names the deletion."""
-    return _apply_correction(ask := with_correction(ask, old, None), name, f"{TAKEN_BACK} {ask.text}", at)
+    return _apply_correction(ask := replace_correction(ask, old, None), name, f"{TAKEN_BACK} {ask.text}", at)
 
 
-def with_correction(ask: Ask, old: Correction, new: Correction | None) -> Ask:
+def replace_correction(ask: Ask, old: Correction, new: Correction | None) -> Ask:
     """Return the request with another wording of a correction, or without it; nothing keeps its former words."""
     text = new.text if new is not None else DELETED
 
@@ -105,7 +105,7 @@ def _apply_correction(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, 
             ask, told = ask.with_work(now), told + (work.state == "in_progress" and not crew)
     waits = 0
     for within in replan.list_followed_plans(ask):
-        if free := len(replan.waiting(ask, within)):
+        if free := len(replan.list_not_started(ask, within)):
             trigger = ReplanTrigger(f"{name}{within}", words[: replan.LONGEST], "correction", within)
-            ask, waits = replan.with_trigger(ask, trigger), waits + free
+            ask, waits = replan.add_trigger(ask, trigger), waits + free
     return ask, told, waits

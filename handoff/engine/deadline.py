@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from handoff import events as ev
 from handoff.engine.ladder import seconds_for
-from handoff.engine.subtask import charged_so_far, cut, settle
+from handoff.engine.subtask import charged_so_far, end_subtasks, settle
 from handoff.state.job_state import SETTLED, Ask, replace
 from handoff.state.state_values import Failure
 
 BEFORE = "an earlier release ended it"
 
 
-def reached(ask: Ask, event: ev.DeadlineReached) -> Ask:
+def apply_deadline(ask: Ask, event: ev.DeadlineReached) -> Ask:
     """End the subtask, or all subtasks that have not ended, with the results there are."""
     if ask.run.concluded or ask.run.plan is None:
         return ask
@@ -28,14 +28,14 @@ def reached(ask: Ask, event: ev.DeadlineReached) -> Ask:
     names = [one.subtask.id for one in late]
     ended = [one for name in names for one in (ask.work[name], *ask.all_inside(name))]
     ask = charged_so_far(ask, (one for one in ended if one.state not in SETTLED))
-    ask = cut(ask, [ask.work[name] for name in names], text, event.at)
+    ask = end_subtasks(ask, [ask.work[name] for name in names], text, event.at)
     return settle(ask, event.at, work.within if work is not None else "") if late else ask
 
 
 def ended_before(ask: Ask, at: float) -> Ask:
     """End a request that an earlier release ended: people have seen its end, even if today's rules would go on."""
     late = [one for one in ask.inside("") if one.state not in SETTLED]
-    ask = settle(cut(ask, late, BEFORE, at), at) if ask.inside("") else ask
+    ask = settle(end_subtasks(ask, late, BEFORE, at), at) if ask.inside("") else ask
     if ask.run.concluded:
         return ask
     return ask.with_run(replace(ask.run, failure=Failure("the job", BEFORE), written=at))

@@ -28,9 +28,9 @@ from handoff.contracts import Request
 from handoff.effects import answer_key, card_end_key
 from handoff.engine import approvals, hearing, replan, second_try
 from handoff.engine.nested import is_open
-from handoff.engine.subtask import ready
-from handoff.engine.transitions import TRANSITIONS, cancel_request, withdrawn
-from handoff.materials.deleted import delete_sources, without_deleted
+from handoff.engine.subtask import list_ready
+from handoff.engine.transitions import TRANSITIONS, cancel_request, end_withdrawn
+from handoff.materials.deleted import delete_sources, mark_deleted_materials
 from handoff.state.job_state import SETTLED, Ask, Job, RequestState, Run, SubtaskState, Work, replace
 from handoff.state.state_values import Failure
 from handoff.text.change_names import names_a_change
@@ -99,9 +99,9 @@ def _apply_thread_event(job: Job, event: SAID | GONE) -> Job:
         case ev.RequestEdited():
             after = hearing.apply_request_edit(job, event)
         case ev.RequestWithdrawn():
-            after, gone = hearing.withdrawn(job, event)
+            after, gone = hearing.withdraw_message(job, event)
             for ask in gone:
-                after = after.with_ask(withdrawn(ask, event))
+                after = after.with_ask(end_withdrawn(ask, event))
             after = delete_sources(after, event.message)
         case ev.FileDeleted():
             return delete_sources(job, event.file)
@@ -123,7 +123,7 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     if not has_to_gather(event.request):
         ask = replace(ask, gathered=True)
     if event.again is not None:
-        ask = second_try.taken_up(job, ask, event.again, event.at)
+        ask = second_try.apply_retry(job, ask, event.again, event.at)
     people = job.people | {event.request.user}
     return hearing.report_queued_request(
         replace(job, asks=(*job.asks, ask), people=people, seq=job.seq + 1), ask.id, job.current
@@ -139,7 +139,7 @@ def has_to_gather(request: Request) -> bool:
 def _apply_request_event(job: Job, event: ev.OfRequest) -> Job:
     seq = job.seq + 1
     if isinstance(event, ev.Posted) and event.ts:
-        job = hearing.spoke(job, event.at)
+        job = hearing.note_bot_message(job, event.at)
     if isinstance(event, ev.QuestionAnswered):
         job = replace(job, people=job.people | {event.user})
     place = job.place_of(event.request)
@@ -152,7 +152,7 @@ def _apply_request_event(job: Job, event: ev.OfRequest) -> Job:
     if not isinstance(event, CHECKPOINTS):
         changed = _update_states(changed, event.at)
     job = replace(job, asks=(*job.asks[:place], changed, *job.asks[place + 1 :]), seq=seq)
-    return without_deleted(job) if isinstance(event, ev.MaterialGathered) else job
+    return mark_deleted_materials(job) if isinstance(event, ev.MaterialGathered) else job
 
 
 def _resume_clocks(job: Job, at: float, away: float = 0.0) -> Job:
@@ -212,7 +212,7 @@ def _state_of(ask: Ask, run: Run, own: tuple[Work, ...]) -> RequestState:
     if states <= SETTLED:
         return "synthesizing"
     waits = "input_required" in states and "in_progress" not in states
-    if waits and not ready(ask, run) and not replan.current_trigger(ask):
+    if waits and not list_ready(ask, run) and not replan.current_trigger(ask):
         return "input_required"
     return "working"
 

@@ -1,9 +1,10 @@
 """What people say in the thread of a job: what it may be for, who may, and what follows from it.
 
 A message without a mention is for us only if it is said to the bot: it may be a request that follows up on the last
-answer, a correction of the request under way, an answer to a question or a thank-you. Free rules (`by_rules`) sort it
-where they are certain; the dispatcher sorts the rest. What is sorted is decided here: only the requester corrects a
-request, and one whose answer is being written is not corrected any more: the message becomes a request of its own.
+answer, a correction of the request under way, an answer to a question or a thank-you. Free rules
+(`classify_by_rules`) sort it where they are certain; the dispatcher sorts the rest. This module decides what a sorted
+message does: only the requester corrects a request, and only until its answer is being written. Later, the message
+becomes a request of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _make_message_effect(job: Job, one: Heard) -> Effect:
     return SortMessage(one.receipt, job.latest.id, one.message.text, one.mentioned, aims, otherwise)
 
 
-def waiting(job: Job, receipt: str) -> Heard | None:
+def find_waiting_message(job: Job, receipt: str) -> Heard | None:
     """Return the message that still waits under that name; None if it waits no more."""
     return next((one for one in job.heard if one.receipt == receipt), None)
 
@@ -63,7 +64,7 @@ def _list_possible_aims(job: Job, one: Heard) -> tuple[tuple[Aim, ...], Aim]:
     What the requester says may read as a correction when it is too late for one, or the last that is applied was
     before it. The dispatcher may call it so: `sorted_out` makes a request of it.
     """
-    asked = asked_of(job, one)
+    asked = list_questions_for(job, one)
     corrects = job.current is not None and job.current.request.user == one.message.user
     unless: Aim = "request" if one.mentioned and not corrects else "unknown"
     aims: list[Aim] = ["answer", "explain"] if asked else []
@@ -78,7 +79,7 @@ def _list_possible_aims(job: Job, one: Heard) -> tuple[tuple[Aim, ...], Aim]:
 # ---------------------------------------------------------------- the free rules
 
 
-def by_rules(job: Job, one: Heard, names: Iterable[str] = ()) -> Aim | None:
+def classify_by_rules(job: Job, one: Heard, names: Iterable[str] = ()) -> Aim | None:
     """Say what a message is for if that is certain without a model; None leaves doubt.
 
     `names` are the other people of the thread. What rules say only decides the purpose: whether the author may is
@@ -87,9 +88,9 @@ def by_rules(job: Job, one: Heard, names: Iterable[str] = ()) -> Aim | None:
     text, user = one.message.text, one.message.user
     if spoken.is_thanks(text) and not one.message.attachments:
         return "thanks"
-    if not one.mentioned and spoken.calls(text, names):
+    if not one.mentioned and spoken.is_addressed_to(text, names):
         return "nothing"
-    asked = asked_of(job, one)
+    asked = list_questions_for(job, one)
     if asked:
         return "answer" if any(answers_plainly(text, question.options) for _, question in asked) else None
     if spoken.is_short(text) and open_approval(job, one):
@@ -112,7 +113,7 @@ def _follow_up(job: Job, one: Heard) -> Aim | None:
         return "nothing"  # somebody else was asked last, and replies
     if not mine and before.speakers:
         return "nothing"  # people talk among themselves
-    if mine and not one.message.attachments and second_try.said_plainly(job, text, user) is not None:
+    if mine and not one.message.attachments and second_try.parse_plain_retry(job, text, user) is not None:
         return "request"
     alone = all(speaker == user for speaker in before.speakers) and not before.others
     if mine and alone and since <= SOON and spoken.is_plain_question(text):
@@ -122,7 +123,7 @@ def _follow_up(job: Job, one: Heard) -> Aim | None:
 
 def answers_plainly(text: str, options: Iterable[str]) -> bool:
     """Return True if a text certainly answers an open question: it names an option, or is a word or two."""
-    return not spoken.is_question(text) and (spoken.chooses(text, options) or spoken.is_short(text))
+    return not spoken.is_question(text) and (spoken.names_option(text, options) or spoken.is_short(text))
 
 
 # ---------------------------------------------------------------- what is heard
@@ -141,7 +142,7 @@ def record_message(job: Job, event: ev.MessageHeard) -> Job:
     return replace(job, heard=(*job.heard, Heard(message.id, message, event.mentioned, event.groups, before)))
 
 
-def spoke(job: Job, at: float) -> Job:
+def note_bot_message(job: Job, at: float) -> Job:
     """Note that the bot has said something: what people say next may be to it."""
     return replace(job, talk=Talk(at))
 
@@ -164,14 +165,14 @@ def drop_acknowledged_message(job: Job, event: ev.MessageAcknowledged) -> Job:
 
 def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
     """Do what a message is for, as far as its author may."""
-    one = waiting(job, event.message)
+    one = find_waiting_message(job, event.message)
     if one is None or one.outcome:
         return job
     job = _charge_usage(job, event.usage)
     if event.aim == "unknown":
         return _retry_sorting(job, one, event.at)
     aim: Aim = "request" if event.aim == "nothing" and one.mentioned else event.aim
-    asked = asked_of(job, one)
+    asked = list_questions_for(job, one)
     if asked and aim in {"answer", "explain"}:
         meant = meant_by(job, one)
         if meant is None:
@@ -292,7 +293,7 @@ def _correction_deleted(job: Job, event: ev.RequestWithdrawn) -> Job:
         if (old := correcting.find_correction(ask, event.message)) is None:
             continue
         if ask.over or not correcting.is_open(ask):
-            job = job.with_ask(correcting.with_correction(ask, old, None))
+            job = job.with_ask(correcting.replace_correction(ask, old, None))
             continue
         receipt = _make_edit_receipt(ask, event.message, "", event.at)
         back = correcting.take_back_correction(ask, old, receipt.receipt, event.at)
@@ -319,7 +320,7 @@ def _report_late_edit(job: Job, ask: Ask, receipt: Heard, at: float) -> Job:
     return replace(job, heard=(*job.heard, dataclasses.replace(receipt, outcome="too_late")))
 
 
-def withdrawn(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[Ask, ...]]:
+def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[Ask, ...]]:
     """Forget a deleted message that nobody has acted on. Returns the requests too that have to be stopped.
 
     They are the message's own, and the second tries at it: its words are theirs.
@@ -334,7 +335,7 @@ def withdrawn(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[Ask, ...
 # ---------------------------------------------------------------- inside
 
 
-def asked_of(job: Job, one: Heard) -> list[tuple[str, Question]]:
+def list_questions_for(job: Job, one: Heard) -> list[tuple[str, Question]]:
     """Return the open questions that the author of a message may answer, with their subtasks (empty: the planner's)."""
     found = job.current.open_questions.items() if job.current is not None else ()
     return [(name, question) for name, question in found if question.may_answer(one.message.user, one.groups)]
@@ -346,14 +347,14 @@ def meant_by(job: Job, one: Heard) -> tuple[str, Question, str] | None:
     Where there are several, it is the one that the message names (“Place: Oslo”), or the only one whose options it
     chooses from. None: it could be more than one.
     """
-    ask, asked, text = job.current, asked_of(job, one), one.message.text.strip()
+    ask, asked, text = job.current, list_questions_for(job, one), one.message.text.strip()
     if ask is None or len(asked) == 1:
         return (*asked[0], text) if asked else None
     head, colon, rest = text.partition(":")
     named = [each for each in asked if colon and rest.strip() and _names_subtask(head, ask, each[0])]
     if len(named) == 1:
         return (*named[0], rest.strip())
-    chosen = [each for each in asked if spoken.chooses(text, each[1].options)]
+    chosen = [each for each in asked if spoken.names_option(text, each[1].options)]
     return (*chosen[0], text) if len(chosen) == 1 and not text.isdecimal() else None
 
 

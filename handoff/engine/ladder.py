@@ -1,7 +1,7 @@
 """The ladder: what follows a failure or an escalation of a subtask. First the tables, then the functions that use them.
 
-`LADDER` lists the rungs for each kind of trouble. `after_trouble` chooses the next rung that can be taken, and `climb`
-takes it.
+`LADDER` lists the rungs for each kind of trouble. `choose_next_rung` chooses the next rung that can be taken, and
+`climb` takes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
 from handoff.engine.asking import WITHOUT, question_of
-from handoff.engine.subtask import cut, end_subtask, unsettled_inside
+from handoff.engine.subtask import end_subtask, end_subtasks, unsettled_inside
 from handoff.state.job_state import Ask, Work, replace
 from handoff.state.state_values import Candidate, ReplanTrigger, Rung, Trouble
 
@@ -117,7 +117,7 @@ class Next:
     delay: float = 0.0
 
 
-def after_trouble(trouble: Trouble, now: Standing) -> Next:
+def choose_next_rung(trouble: Trouble, now: Standing) -> Next:
     """Choose the rung that follows a failure or an escalation of a subtask."""
     rungs = LADDER[trouble]
     for place, rung in enumerate(rungs):
@@ -202,18 +202,18 @@ def climb(
     subtasks inside that have not ended are ended with it.
     """
     if work.run is not None:
-        ask = cut(ask, unsettled_inside(ask, work), f"the crew let go of it: {message}", at)
+        ask = end_subtasks(ask, unsettled_inside(ask, work), f"the crew let go of it: {message}", at)
     asked = trouble == "ambiguous_input"
     work = replace(work, failures=work.failures if asked else (*work.failures, message))
     if partial is not None and work.best is None:
         work = replace(work, best=Candidate(partial.model_copy(update={"usage": Usage()}), partial=True))
-    return step(ask, work, trouble, message, at, pause=pause)
+    return take_next_rung(ask, work, trouble, message, at, pause=pause)
 
 
-def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pause: float = 0.0) -> Ask:
+def take_next_rung(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pause: float = 0.0) -> Ask:
     """Take the next rung after a failure that is counted already, or end the subtask with the best result so far."""
     member = ask.member_of(work)
-    following = after_trouble(
+    following = choose_next_rung(
         trouble,
         Standing(
             specialist=work.specialist,
@@ -240,7 +240,7 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
         return _ask_people(ask, work, trouble, message, at)
     if following.rung == "replan":
         trigger = ReplanTrigger(work.subtask.id, message[: replan.LONGEST], "failure", work.within)
-        return replan.with_trigger(ask.with_work(replace(work, state="pending", trouble=trouble)), trigger)
+        return replan.add_trigger(ask.with_work(replace(work, state="pending", trouble=trouble)), trigger)
     if following.rung == "refine":
         return ask.with_work(replace(work, state="pending", refining=message, trouble=trouble))
     return ask.with_work(_reset_for_attempt(work, following, at))

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from handoff import events as ev
 from handoff.answering.findings import is_graded
-from handoff.answering.material import whole
+from handoff.answering.material import render_result
 from handoff.checking import checks
 from handoff.contracts import SLASH, Finding, Plan, Result, Terms
 from handoff.engine.answer import findings, gaps, text_of
@@ -194,13 +194,13 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
     said_by_people = "\n\n".join([*asked, *(note.text for note in work.answers)])
     done_when, sources = work.subtask.done_when, _merge_sources(results)
     seen = checks.Seen(result, said_by_people, done_when, _list_source_texts(results), sources, asked=asked)
-    found = checks.look(seen) if not is_for_people(ask, run) else checks.Looked()
+    found = checks.run_checks(seen) if not is_for_people(ask, run) else checks.Looked()
     return ev.ResultReturned.model_validate({**of, "result": result, "faults": found.faults, "doubts": found.doubts})
 
 
 def _list_source_texts(results: list[Result]) -> tuple[str, ...]:
     """Return the texts against which an answer's figures are checked: the results, and what tools said for them."""
-    return tuple(text for result in results for text in (*result.evidence, whole(result)))
+    return tuple(text for result in results for text in (*result.evidence, render_result(result)))
 
 
 def _merge_sources(results: list[Result]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from handoff.engine import answer, asking, hearing, replan
 from handoff.engine.ladder import attempt_seconds, seconds_left
 from handoff.engine.nested import is_open
 from handoff.engine.opening import opening
-from handoff.engine.subtask import ready
+from handoff.engine.subtask import list_ready
 from handoff.state.job_state import SETTLED, Ask, Job, Run, Work
 
 BEYOND = 20.0
@@ -94,14 +94,14 @@ def _subtask_effects(ask: Ask, run: Run, now: float) -> tuple[list[Effect], floa
     """Return the effects for the subtasks of a run, and the time to look again."""
     effects: list[Effect] = []
     due: float | None = None
-    free = {work.subtask.id for work in ready(ask, run)}
+    free = {work.subtask.id for work in list_ready(ask, run)}
     for work in ask.inside(run.within):
         name = work.subtask.id
         later: float | None = None
         if work.run is not None and is_open(work):
             found, later = _crew_run_effects(ask, work, work.run, now)
             effects += found
-        elif (work.state == "in_progress" or name in free) and not replan.holds(ask, work):
+        elif (work.state == "in_progress" or name in free) and not replan.is_held_back(ask, work):
             effect, later = _attempt_effect(ask, work, now)
             effects += [effect] if effect is not None else []
         due = _earlier_time(due, later)
@@ -157,7 +157,7 @@ def _question_effects(ask: Ask, now: float) -> tuple[list[Effect], float | None]
         keys = [question_key(ask.id, name, number)]
         keys += [reminder_key(ask.id, name, number, reminder) for reminder in range(1, count + 1)]
         posts = [Post(ask.id, key) for key in keys if key not in ask.posted]
-        closes, reminder = asking.expires(question), asking.next_reminder(ask, question)
+        closes, reminder = asking.expiry_time(question), asking.next_reminder(ask, question)
         if closes is not None and closes <= now:
             effects.append(ExpireQuestion(ask.id, name, number))
         elif posts:

@@ -53,7 +53,7 @@ def record_planner_answer(ask: Ask, event: ev.QuestionAnswered) -> Ask:
 # ---------------------------------------------------------------- a first plan
 
 
-def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
+def apply_plan(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     """Begin to work by the plan: add its subtasks to those of the request."""
     if run.plan is not None or (ask.question is not None and not run.within):
         return ask
@@ -61,7 +61,7 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
         ask = ask.with_decision(event.at, run.within, "plan rejected", fault)
         return _record_rejection(ask, run, (fault,), event.at)
     members = {member.name: member for member in event.members}
-    taken = taken_works.works(ask, event) if not run.within else None
+    taken = taken_works.reuse_subtasks(ask, event) if not run.within else None
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
     work = work_of(event.plan, members, estimates, run.within) if taken is None else taken
     ask = ask.with_pack(event.at, run.within, event.pack)
@@ -107,7 +107,7 @@ def work_of(
     }
 
 
-def rejected(ask: Ask, run: Run, event: ev.PlanRejected) -> Ask:
+def apply_rejection(ask: Ask, run: Run, event: ev.PlanRejected) -> Ask:
     """Let the planner try once more, or end the run if it has no try left."""
     if run.within and run.plan is not None:
         return ask
@@ -130,7 +130,7 @@ def _record_rejection(ask: Ask, run: Run, faults: tuple[str, ...], at: float) ->
 # ---------------------------------------------------------------- a revision
 
 
-def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
+def apply_revised_plan(ask: Ask, event: ev.PlanRevised) -> Ask:
     """Go on by the revised plan.
 
     If a failure led here and the planner changes nothing, take the next rung of the ladder.
@@ -138,8 +138,8 @@ def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
     trigger = next((one for one in ask.replans if (one.within, one.subtask) == (event.within, event.subtask)), None)
     if trigger is None or ask.run.concluded:
         return ask
-    free, matters = replan.touchable(ask, trigger), replan.matters(ask, trigger)
-    ask = replan.without(ask, trigger).charge_around(event.within, event.usage)
+    free, matters = replan.list_changeable(ask, trigger), replan.is_relevant(ask, trigger)
+    ask = replan.remove_trigger(ask, trigger).charge_around(event.within, event.usage)
     ask = ask.with_pack(event.at, _trigger_subtask(trigger), event.pack)
     if not matters:
         why = "all that it was about had started or ended by then"
@@ -255,4 +255,4 @@ def _apply_next_rung(ask: Ask, trigger: ReplanTrigger, event: ev.PlanRevised) ->
     work = ask.work.get(trigger.subtask)
     if trigger.cause != "failure" or work is None or work.state != "pending" or work.trouble is None:
         return ask
-    return ladder.step(ask, replace(work, trouble=None), work.trouble, trigger.words, event.at)
+    return ladder.take_next_rung(ask, replace(work, trouble=None), work.trouble, trigger.words, event.at)

@@ -23,7 +23,7 @@ LONGEST = 600
 """Characters of a finding's or a failure's words that are passed on."""
 
 
-def said_of_the_plan(result: Result) -> str:
+def describe_plan_conflict(result: Result) -> str:
     """Return what a result says against the plan, in its own words; empty if it says nothing."""
     said = (one.message for one in result.findings if one.where.strip(" .:#`'\"").casefold() == WHERE)
     return " ".join(" ".join(said).split())[:LONGEST]
@@ -31,7 +31,7 @@ def said_of_the_plan(result: Result) -> str:
 
 def news_in(ask: Ask, work: Work, result: Result) -> str:
     """Return what a result says that the planner did not foresee, in its own words; empty if it says nothing of it."""
-    if said := said_of_the_plan(result):
+    if said := describe_plan_conflict(result):
         return said
     if ask.run_of(work.within).fixed or not _is_built_on(ask, work):
         return ""
@@ -44,7 +44,7 @@ def _is_built_on(ask: Ask, work: Work) -> bool:
 
     One that is there for certain findings foresees them.
     """
-    free = {one.subtask.id: one.subtask for one in waiting(ask, work.within) if one.subtask.only_for is None}
+    free = {one.subtask.id: one.subtask for one in list_not_started(ask, work.within) if one.subtask.only_for is None}
     reached, new = {work.subtask.id}, {work.subtask.id}
     while new:
         new = {name for name, one in free.items() if name not in reached and reached & {*one.after}}
@@ -52,23 +52,23 @@ def _is_built_on(ask: Ask, work: Work) -> bool:
     return len(reached) > 1
 
 
-def waiting(ask: Ask, within: str) -> tuple[Work, ...]:
+def list_not_started(ask: Ask, within: str) -> tuple[Work, ...]:
     """Return the subtasks of a plan that have not started: those that a revision may change."""
     return tuple(work for work in ask.inside(within) if work.state == "pending" and work.attempt == 0)
 
 
-def touchable(ask: Ask, trigger: ReplanTrigger) -> frozenset[str]:
+def list_changeable(ask: Ask, trigger: ReplanTrigger) -> frozenset[str]:
     """Return the ids that a revision may change: subtasks not started, and the one whose failure led to it."""
-    free = {work.subtask.id for work in waiting(ask, trigger.within)}
+    free = {work.subtask.id for work in list_not_started(ask, trigger.within)}
     failed = ask.work.get(trigger.subtask) if trigger.cause == "failure" else None
     return frozenset(free | {failed.subtask.id} if failed is not None and failed.state == "pending" else free)
 
 
-def why_not(ask: Ask, within: str) -> str:
+def explain_no_replan(ask: Ask, within: str) -> str:
     """Say why the planner is not asked because of a finding; empty if it is asked."""
     if not may_ask(ask):
         return f"the planner is asked {MAX_REVISIONS} times a request at most"
-    return "" if waiting(ask, within) else "everything in it has started"
+    return "" if list_not_started(ask, within) else "everything in it has started"
 
 
 def may_ask(ask: Ask) -> bool:
@@ -76,12 +76,12 @@ def may_ask(ask: Ask) -> bool:
     return ask.revisions + sum(not _counts_not(one) for one in _open(ask)) < MAX_REVISIONS
 
 
-def with_trigger(ask: Ask, trigger: ReplanTrigger) -> Ask:
+def add_trigger(ask: Ask, trigger: ReplanTrigger) -> Ask:
     """Add a trigger to those that the planner is to be asked about. Call it only if `may_ask`."""
     return replace(ask, replans=(*_open(ask), trigger))
 
 
-def without(ask: Ask, trigger: ReplanTrigger) -> Ask:
+def remove_trigger(ask: Ask, trigger: ReplanTrigger) -> Ask:
     """Remove this trigger, and any that no longer matter; count one revision, unless the requester asked for it."""
     left = tuple(one for one in _open(ask) if one != trigger)
     return replace(ask, replans=left, revisions=ask.revisions + (not _counts_not(trigger)))
@@ -96,7 +96,7 @@ def current_trigger(ask: Ask) -> ReplanTrigger | None:
     return next((one for one in _open(ask) if _counts_not(one) or not spent), None)
 
 
-def holds(ask: Ask, work: Work) -> bool:
+def is_held_back(ask: Ask, work: Work) -> bool:
     """Return True if a subtask has to wait for the planner: it has not started, or its own failure is the trigger."""
     if not ask.replans:
         return False
@@ -118,21 +118,21 @@ def list_followed_plans(ask: Ask) -> tuple[str, ...]:
 
 
 def _open(ask: Ask) -> tuple[ReplanTrigger, ...]:
-    return tuple(one for one in ask.replans if matters(ask, one))
+    return tuple(one for one in ask.replans if is_relevant(ask, one))
 
 
-def matters(ask: Ask, trigger: ReplanTrigger) -> bool:
+def is_relevant(ask: Ask, trigger: ReplanTrigger) -> bool:
     """Return True if it still makes sense to ask the planner about a trigger.
 
     It does not if everything has started, if a deadline ended the failed subtask, or if the crew no longer works by
     that plan: the crew's next attempt makes a new one.
     """
     if trigger.cause == "correction":
-        return _is_followed(ask, trigger.within) and bool(waiting(ask, trigger.within))
+        return _is_followed(ask, trigger.within) and bool(list_not_started(ask, trigger.within))
     work = ask.work.get(trigger.subtask)
     if work is None or not _is_followed(ask, trigger.within):
         return False
-    return bool(waiting(ask, trigger.within)) if trigger.cause == "finding" else work.state == "pending"
+    return bool(list_not_started(ask, trigger.within)) if trigger.cause == "finding" else work.state == "pending"
 
 
 def _is_followed(ask: Ask, within: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from handoff import events as ev
 from handoff.engine import ladder
 from handoff.engine.ladder import LEAST_SECONDS, seconds_left
-from handoff.engine.subtask import complete, with_gaps
+from handoff.engine.subtask import add_faults_to_gaps, complete
 from handoff.state.job_state import Ask, Work, replace
 from handoff.state.state_values import Candidate
 
@@ -38,7 +38,7 @@ def review_result(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
     if work.best is not None and (work.rounds >= MAX_ROUNDS or seconds_left(ask, work) < LEAST_SECONDS):
         why += f" (after {work.rounds} rounds; the best of them is taken)"
         ask = ask.with_decision(event.at, event.subtask, "best effort", why)
-        return complete(ask, work, with_gaps(work.best), event.at)
+        return complete(ask, work, add_faults_to_gaps(work.best), event.at)
     ask = ask.with_decision(event.at, event.subtask, "sent back", why)
     return ask.with_work(replace(work, state="pending", wanting=found, not_before=0.0))
 
@@ -50,7 +50,7 @@ def _better_candidate(best: Candidate | None, found: Candidate) -> Candidate:
     return best
 
 
-def refined(ask: Ask, event: ev.BriefRefined) -> Ask:
+def apply_refined_brief(ask: Ask, event: ev.BriefRefined) -> Ask:
     """Try again with the new brief; without one, take the next rung."""
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or not work.refining or work.attempt != event.attempt:
@@ -62,4 +62,4 @@ def refined(ask: Ask, event: ev.BriefRefined) -> Ask:
         ask = ask.with_decision(event.at, event.subtask, "brief rewritten", event.intent)
         return ask.with_work(replace(work, brief=event.intent))
     ask = ask.with_decision(event.at, event.subtask, "brief kept", event.fault or "the refiner gave no other")
-    return ladder.step(ask, work, trouble or "bad_reply", message, event.at)
+    return ladder.take_next_rung(ask, work, trouble or "bad_reply", message, event.at)

@@ -1,8 +1,8 @@
 """Second tries: what a request takes over of an earlier one, what it runs again, and what people decide first.
 
 A second try is a request of its own, so that its card, its budget, a Stop, its trace and its one visible end are those
-of any request; only its plan is given. It begins as `taken_up`. What was written already, and what is run again, is put
-to its requester before work begins (`apply_repeat_answer`). Then the plan is proposed anew: `taken_works` has its
+of any request; only its plan is given. It begins as `apply_retry`. What was written already, and what is run again, is
+put to its requester before work begins (`apply_repeat_answer`). Then the plan is proposed anew: `taken_works` has its
 subtasks. What is kept is fixed in the log (`PlanProposed.kept`), so that no later release counts it otherwise.
 """
 
@@ -28,13 +28,13 @@ LONG = 200
 # ---------------------------------------------------------------- how it begins
 
 
-def taken_up(job: Job, ask: Ask, again: Again, at: float) -> Ask:
+def apply_retry(job: Job, ask: Ask, again: Again, at: float) -> Ask:
     """Return a new request as the second try that it is, or as one that is refused."""
     before = job.ask(again.of)
     why = explain_retry_refusal(job, before, again, rights.Actor(ask.request.user, again.groups, again.admin))
     if before is None or why:
         return replace(ask, refusal=why, run=Run(failure=Failure("the request", why)), gathered=True)
-    before, again = with_a_plan(before, again)
+    before, again = resolve_planned_try(before, again)
     if again.mode == "continue" and not before.cancelled_by:
         again = again.model_copy(update={"mode": "retry"})
     own = ask.request.user == before.request.user
@@ -63,7 +63,7 @@ def explain_retry_refusal(job: Job, before: Ask | None, again: Again, actor: rig
         return "Only the person who asked for that, or an admin, can have it tried again."
     if not before.run.concluded:
         return "That is still under way: I can try it again once it has ended."
-    if under_way(job, before) is not None:
+    if find_open_retry(job, before) is not None:
         return "That is being tried again already."
     if again.step and again.step not in before.work:
         return f"There is no step {again.step!r} in what I did."
@@ -77,10 +77,10 @@ def find_request_to_retry(job: Job, actor: rights.Actor, request: str = "") -> A
     """
     asks = (one for one in job.asks if not one.refusal and not one.withdrawn and request in {"", one.id})
     own = [one for one in asks if one.run.concluded and rights.may_stop(one, actor)]
-    return last_try(job, own[-1]) if own else None
+    return find_last_try(job, own[-1]) if own else None
 
 
-def with_a_plan(before: Ask, again: Again) -> tuple[Ask, Again]:
+def resolve_planned_try(before: Ask, again: Again) -> tuple[Ask, Again]:
     """Return what a try that was stopped before it began took up, and how: it has nothing of its own to take up."""
     while before.run.plan is None and before.before is not None and before.again is not None:
         earlier = before.again
@@ -91,7 +91,7 @@ def with_a_plan(before: Ask, again: Again) -> tuple[Ask, Again]:
     return before, again
 
 
-def said_plainly(job: Job, text: str, user: str) -> Again | None:
+def parse_plain_retry(job: Job, text: str, user: str) -> Again | None:
     """Return what somebody wants tried again by a word without a mention, if there is something to try; else None."""
     wish = wish_of(text)
     before = (
@@ -100,23 +100,23 @@ def said_plainly(job: Job, text: str, user: str) -> Again | None:
     if wish is None or before is None:
         return None
     again = Again(of=before.id, mode=wish.mode)
-    return None if is_done(before, again) or under_way(job, before) is not None else again
+    return None if is_done(before, again) or find_open_retry(job, before) is not None else again
 
 
 def is_done(before: Ask, again: Again) -> bool:
     """Return True if nothing of a request failed, so that there is nothing to run again unless a step is named."""
     if again.step or again.mode == "whole" or before.run.answer is None:
         return False
-    return not lacking(before)
+    return not list_incomplete(before)
 
 
-def under_way(job: Job, before: Ask) -> Ask | None:
+def find_open_retry(job: Job, before: Ask) -> Ask | None:
     """Return the second try at a request, or at a try of it, that has not ended; None if there is none."""
     first = (before, *before.tries)[-1].id
     return next((one for one in job.asks if not one.over and first in {each.id for each in one.tries}), None)
 
 
-def last_try(job: Job, ask: Ask) -> Ask:
+def find_last_try(job: Job, ask: Ask) -> Ask:
     """Return the last try at a request that has ended, or the request itself."""
     tries = [one for one in job.asks if one.run.concluded and ask.id in {each.id for each in one.tries}]
     return next((one for one in reversed(tries) if not one.withdrawn), ask)
@@ -139,17 +139,19 @@ def _list_all_writes(job: Job, before: Ask) -> tuple[Written, ...]:
 # ---------------------------------------------------------------- what is run again, and what is kept
 
 
-def lacks(work: Work) -> bool:
+def is_incomplete(work: Work) -> bool:
     """Return True if a subtask brought nothing, or not all that it was to bring."""
     if work.state != "complete" or work.result is None:
         return True
     return bool(work.result.gaps or work.not_approved or work.unknown)
 
 
-def lacking(ask: Ask) -> tuple[str, ...]:
+def list_incomplete(ask: Ask) -> tuple[str, ...]:
     """Return the subtasks, at any depth, that a plain second try runs again; not those that only build on them."""
     return tuple(
-        name for name, work in _index_needed_subtasks(ask).items() if lacks(work) and not _lacks_inside(ask, work)
+        name
+        for name, work in _index_needed_subtasks(ask).items()
+        if is_incomplete(work) and not _lacks_inside(ask, work)
     )
 
 
@@ -162,7 +164,7 @@ def _lacks_inside(ask: Ask, work: Work) -> bool:
     """Return True if it lacks only what some part inside it lacks: the others inside it are kept then."""
     if work.run is None or work.run.plan is None or work.result is None:
         return False
-    return any(lacks(one) for one in ask.inside(work.subtask.id) if not one.dropped)
+    return any(is_incomplete(one) for one in ask.inside(work.subtask.id) if not one.dropped)
 
 
 def run_again(ask: Ask, again: Again) -> frozenset[str]:
@@ -172,7 +174,7 @@ def run_again(ask: Ask, again: Again) -> frozenset[str]:
         return frozenset(there)
     if again.mode == "continue":
         return frozenset()
-    found = {again.step} & there.keys() if again.step else set(lacking(ask))
+    found = {again.step} & there.keys() if again.step else set(list_incomplete(ask))
     while more := _drawn_in(there, found):
         found |= more
     return frozenset(found)
@@ -262,7 +264,7 @@ def _shorten_line(words: str) -> str:
     return line if len(line) <= LONG else line[: LONG - 1] + "…"
 
 
-def stops(text: str) -> bool:
+def is_stop_answer(text: str) -> bool:
     """Return True if the answer before a second try is that it is not to begin."""
     return _normalize_answer(text) == _normalize_answer(STOP)
 

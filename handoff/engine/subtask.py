@@ -19,7 +19,7 @@ _OTHER_WORDS = "Ask in other words, or for a part of it."
 _AFTER_ALL = "If it is to be done after all, have it tried again, and approve it then."
 
 
-def ready(ask: Ask, run: Run) -> list[Work]:
+def list_ready(ask: Ask, run: Run) -> list[Work]:
     """Return the pending subtasks of a run whose dependencies have all ended.
 
     If all of them ended without a result, the subtask is not pending any more: `settle` has skipped it.
@@ -65,10 +65,10 @@ def _add_trigger(ask: Ask, work: Work, words: str, at: float) -> Ask:
     """Have the planner asked again if the words of a result may upset the plan."""
     if not words:
         return ask
-    if why_not := replan.why_not(ask, work.within):
+    if why_not := replan.explain_no_replan(ask, work.within):
         return ask.with_decision(at, work.subtask.id, "plan kept", f"{quote_on_one_line(words)}: {why_not}")
     ask = ask.with_decision(at, work.subtask.id, "ask the planner again", words)
-    return replan.with_trigger(ask, ReplanTrigger(work.subtask.id, words, "finding", work.within))
+    return replan.add_trigger(ask, ReplanTrigger(work.subtask.id, words, "finding", work.within))
 
 
 def fail_subtask(ask: Ask, work: Work, reason: str, at: float) -> Ask:
@@ -81,17 +81,17 @@ def end_subtask(ask: Ask, work: Work, message: str, at: float) -> Ask:
     """End the subtask with the best result so far and a named gap, or in error if there is no result."""
     if work.best is None:
         return fail_subtask(ask, work, message, at)
-    return complete(ask, work, with_gaps(work.best, message), at)
+    return complete(ask, work, add_faults_to_gaps(work.best, message), at)
 
 
-def with_gaps(candidate: Candidate, *more: str) -> Result:
+def add_faults_to_gaps(candidate: Candidate, *more: str) -> Result:
     """Return the result with its faults added to its gaps."""
     result = candidate.result
     named = (*result.gaps, *(f"not mended: {fault}" for fault in candidate.faults), *more)
     return result.model_copy(update={"gaps": tuple(dict.fromkeys(named))})
 
 
-def cut(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
+def end_subtasks(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
     """End these subtasks at once, before any of them is skipped because of another.
 
     If a crew works on one, the results that the crew has by then become its result.
@@ -99,11 +99,11 @@ def cut(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
     for work in late:
         over, best = work.attempt_over(), work.best
         if is_open(work):
-            ask = cut(ask, unsettled_inside(ask, work), text, at)
+            ask = end_subtasks(ask, unsettled_inside(ask, work), text, at)
             there = combine_results(ask, ask.run_of(work.subtask.id))
             best = best if there is None else Candidate(there, partial=True)
         if best is not None:
-            over = replace(over, state="complete", result=with_gaps(best, text), ended=at)
+            over = replace(over, state="complete", result=add_faults_to_gaps(best, text), ended=at)
         else:
             never = work.attempt == 0
             over = replace(over, state="skipped" if never else "error", reason=text, ended=at)
@@ -167,7 +167,7 @@ def _is_stranded(ask: Ask, work: Work) -> bool:
 def _is_needless(ask: Ask, work: Work) -> bool:
     """Return True if a subtask has nothing to do by its own `only_for`. While its plan is looked at, that is open."""
     only_for, after = work.subtask.only_for, [ask.work[name] for name in work.subtask.after]
-    if only_for is None or not after or work.state != "pending" or work.attempt or replan.holds(ask, work):
+    if only_for is None or not after or work.state != "pending" or work.attempt or replan.is_held_back(ask, work):
         return False
     found = (one for other in after if other.result is not None for one in other.result.findings)
     return all(other.state in SETTLED for other in after) and not any(only_for.fits(one) for one in found)

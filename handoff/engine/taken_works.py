@@ -13,7 +13,7 @@ from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
 from handoff.state.state_values import Checkpoint, Ruling, Written
 
 
-def works(ask: Ask, event: ev.PlanProposed) -> dict[str, Work] | None:
+def reuse_subtasks(ask: Ask, event: ev.PlanProposed) -> dict[str, Work] | None:
     """Return the subtasks of a second try by its earlier plan; None if the plan is a new one."""
     before = ask.before
     if before is None or event.kept is None:

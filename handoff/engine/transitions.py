@@ -52,7 +52,7 @@ def cancel_request(ask: Ask, event: ev.CancelRequested) -> Ask:
     return replace(ask, cancelled_by=event.user, run=run)
 
 
-def withdrawn(ask: Ask, event: ev.RequestWithdrawn) -> Ask:
+def end_withdrawn(ask: Ask, event: ev.RequestWithdrawn) -> Ask:
     """End the request because its message was deleted, even if its answer is written and only to be posted."""
     if answer_key(ask.id) in ask.posted:
         return ask
@@ -188,7 +188,7 @@ def _apply_request_answer(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     after, question = plan.record_planner_answer(ask, event), ask.question
     if after is ask or question is None or not question.second_try:
         return after
-    if second_try.stops(event.text):
+    if second_try.is_stop_answer(event.text):
         return cancel_request(after, ev.CancelRequested(at=event.at, user=event.user))
     return second_try.apply_repeat_answer(after, question, event.text)
 
@@ -242,26 +242,26 @@ TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "MaterialGathered": _material_gathered,
     "SettingKnown": lambda ask, event: replace(ask, setting=ask.setting or event.setting),
     "PlannerAsked": _apply_planner_asked,
-    "PlanProposed": _skip_if_corrected(_apply_to_run(plan.proposed)),
-    "PlanRejected": _skip_if_corrected(_apply_to_run(plan.rejected)),
-    "PlanRevised": plan.revised,
+    "PlanProposed": _skip_if_corrected(_apply_to_run(plan.apply_plan)),
+    "PlanRejected": _skip_if_corrected(_apply_to_run(plan.apply_rejection)),
+    "PlanRevised": plan.apply_revised_plan,
     "AttemptStarted": _attempt_started,
     "TurnTaken": _add_checkpoint,
     "ToolStarted": _add_checkpoint,
     "ToolReturned": _add_checkpoint,
     "ToolInDoubt": _tool_in_doubt,
     "ApprovalAsked": _apply_approval_asked,
-    "ApprovalDecided": approvals.decided,
+    "ApprovalDecided": approvals.apply_decision,
     "ResultReturned": _result_returned,
     "AttemptFailed": _attempt_failed,
     "Escalated": _apply_escalation,
     "QuestionAnswered": question_answered,
-    "QuestionReminded": asking.reminded,
-    "QuestionExpired": asking.expired,
-    "BriefRefined": returning.refined,
-    "DeadlineReached": deadline.reached,
+    "QuestionReminded": asking.apply_reminder,
+    "QuestionExpired": asking.apply_expiry,
+    "BriefRefined": returning.apply_refined_brief,
+    "DeadlineReached": deadline.apply_deadline,
     **{event: _apply_to_run(change) for event, change in answer.TRANSITIONS.items()},
-    "AnswerWritten": _skip_if_corrected(_apply_to_run(answer.answer_written)),
+    "AnswerWritten": _skip_if_corrected(_apply_to_run(answer.apply_answer_written)),
     "RequestFailed": _request_failed,
     "Posted": _apply_posted,
     "ThreadOpened": thread_opened,

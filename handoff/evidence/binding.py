@@ -16,11 +16,11 @@ from typing import get_args
 from handoff.answering.figure_names import name_figures
 from handoff.checking.checks import quote_on_one_line, text_of
 from handoff.checking.figures import find_misquoted_figure, find_unsupported_figures, workings_of
-from handoff.checking.workings import EXAMPLE, without_workings
+from handoff.checking.workings import EXAMPLE, remove_workings
 from handoff.contracts import Evidence, Finding, Result, Section
 from handoff.evidence.figure_cells import CellBinder
 from handoff.evidence.grids import Grid, grid_of_reply, grid_of_text
-from handoff.evidence.place_words import SENTENCE_END, Kind, places_named, spans_of
+from handoff.evidence.place_words import SENTENCE_END, Kind, find_named_places, spans_of
 from handoff.evidence.quotations import Quotation, SearchableText, find_quotation, quotations_in
 from handoff.evidence.text_currencies import currency_faults
 from handoff.evidence.typed_constants import typed_constants
@@ -139,8 +139,8 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
 
 def _strip_workings(result: Result) -> Result:
     """Return a result without its workings, which are kept beside it."""
-    findings = tuple(one.model_copy(update={"message": without_workings(one.message)}) for one in result.findings)
-    texts = {"content": without_workings(result.content), "summary": without_workings(result.summary)}
+    findings = tuple(one.model_copy(update={"message": remove_workings(one.message)}) for one in result.findings)
+    texts = {"content": remove_workings(result.content), "summary": remove_workings(result.summary)}
     return result.model_copy(update={**texts, "findings": findings})
 
 
@@ -212,7 +212,7 @@ def _is_short(words_quoted: str) -> bool:
 
 def _is_attributed(quotation: Quotation, materials: Sequence[Document]) -> bool:
     """Return True if the line of a quotation says whose words it has: it names a material, or a place in one."""
-    if places_named(quotation.line):
+    if find_named_places(quotation.line):
         return True
     line, there = quotation.line.casefold(), words(quotation.line)
     names = [(one.name.casefold(), (one.name.rpartition(".")[0] or one.name).casefold()) for one in materials]
@@ -230,7 +230,7 @@ def _describe_missing_quotation(words_quoted: str, materials: Sequence[Document]
 
 def _find_misplacement(quotation: Quotation, found: Sequence[tuple[Document, int]]) -> str:
     """Say where a quotation stands if its line names another section or page of a text that has such numbers."""
-    places = places_named(quotation.line)
+    places = find_named_places(quotation.line)
     for kind, number in places:
         spans = [one.spans[kind] for one, _ in found]
         if not spans or not all(spans):
@@ -270,7 +270,7 @@ def _misplaced_figures(
     for quotation in quotations:
         text = text[: quotation.start] + "\x00" * (quotation.end - quotation.start) + text[quotation.end :]
     for sentence in SENTENCE_END.split(text):
-        named = places_named(sentence)
+        named = find_named_places(sentence)
         if len(named) != 1:
             continue
         kind, number = named[0]

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from handoff.checking.derived_figures import rounding
-from handoff.checking.figures import figures_of, is_figure, shown_figures
+from handoff.checking.figures import blank_non_figures, figures_of, is_figure
 from handoff.checking.numerals import Numeral
 from handoff.evidence.grids import Cell, Grid
 from handoff.evidence.period_words import Period, periods_in
@@ -84,7 +84,7 @@ class CellBinder:
 
     @cached_property
     def _text_values(self) -> tuple[float, ...]:
-        found = (one for text in self.elsewhere for one in figures_of(shown_figures(text)))
+        found = (one for text in self.elsewhere for one in figures_of(blank_non_figures(text)))
         return tuple(sorted(value for one in found for value, _ in one.readings))
 
     def cells_of(self, figure: Numeral) -> list[tuple[Grid, Cell]]:
@@ -110,14 +110,14 @@ class CellBinder:
     def filters_of(self, text: str) -> tuple[str, ...]:
         """Return the conditions of the rows that figures of a text count, where none other can be their origin."""
         found: dict[str, None] = {}
-        for one in figures_of(shown_figures(text)) if any(grid.filters for grid in self.grids) else ():
+        for one in figures_of(blank_non_figures(text)) if any(grid.filters for grid in self.grids) else ():
             grids = [grid for grid, _ in self.cells_of(one)]
             if grids and all(grid.filters for grid in grids) and not self.stands_elsewhere(one):
                 found.update(dict.fromkeys(grids[0].filters))
         return tuple(found)
 
     def _fault_of(self, sentence: str) -> str:
-        figures = [one for one in figures_of(shown_figures(sentence), small=True) if one.readings]
+        figures = [one for one in figures_of(blank_non_figures(sentence), small=True) if one.readings]
         bound = [_Bound(one, self.cells_of(one)) for one in figures]
         told = [one for one in bound if one.cells and is_figure(one.figure) and not self.stands_elsewhere(one.figure)]
         return next(

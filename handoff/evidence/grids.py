@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from handoff.checking.numerals import numerals, plain
+from handoff.checking.numerals import normalize_digits, numerals
 from handoff.evidence.period_words import Period, period_of
 
 ONLY = "only"
@@ -51,7 +51,7 @@ class Grid:
             if column in self.periods:
                 continue
             for row, cells in enumerate(self.rows):
-                value = number(cells[column])
+                value = parse_number(cells[column])
                 if value is not None:
                     found.append(Cell(row, column, value))
         return tuple(found)
@@ -67,7 +67,11 @@ class Grid:
         found = {}
         for column in range(len(self.columns)):
             words = tuple(row[column].strip() for row in self.rows)
-            if column in self.periods or not any(words) or any(number(word) is not None for word in words if word):
+            if (
+                column in self.periods
+                or not any(words)
+                or any(parse_number(word) is not None for word in words if word)
+            ):
                 continue
             if self.is_reply or len(set(words)) <= _FEW_LABELS:
                 found[column] = words
@@ -85,9 +89,9 @@ class Grid:
         return found
 
 
-def number(cell: str) -> float | None:
+def parse_number(cell: str) -> float | None:
     """Return the value of a cell that is a number in any format, with a sign of money or per cent; else None."""
-    text = plain(cell).strip()
+    text = normalize_digits(cell).strip()
     try:
         return float(text)
     except ValueError:

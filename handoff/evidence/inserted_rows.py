@@ -23,7 +23,7 @@ class Inserted:
     fault: str = ""
 
 
-def with_rows(text: str, grids: Sequence[Grid]) -> Inserted:
+def insert_rows(text: str, grids: Sequence[Grid]) -> Inserted:
     """Put rows in where a text has a place for them. `grids` are those of the queries that brought rows, in order."""
     wrong = [found[0] for found in _PLACE.finditer(text) if _find_grid(found, grids) is None]
     if wrong:

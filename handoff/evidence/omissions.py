@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from handoff.answering.findings import Shared
 from handoff.answering.fixed_words import Phrase, phrase
-from handoff.answering.material import holds, line
+from handoff.answering.material import contains_message, render_finding
 from handoff.contracts import Severity
 from handoff.text.text_words import words
 
@@ -31,7 +31,7 @@ def add_omissions(text: str, findings: Sequence[Shared], parts: Mapping[str, str
     grave = [each for each in findings if each.finding.severity in GRAVE]
     counts = {one: sum(each.finding.severity == one for each in grave) for one in GRAVE}
     count = ", ".join(phrase(GRAVE[one], request, n=number) for one, number in counts.items() if number)
-    omitted = [line(each.finding) for each in grave if not holds(text, each.finding.message)]
+    omitted = [render_finding(each.finding) for each in grave if not contains_message(text, each.finding.message)]
     omitted += [
         f"- **{title}:** {first_lines(part)}" for title, part in find_untold_parts(text, parts, request).items()
     ]

@@ -44,7 +44,7 @@ _NUMBERED = re.compile(
 _PAGE = re.compile(r"(?:page|slide) (\d+)")
 
 
-def places_named(sentence: str) -> list[tuple[Kind, int]]:
+def find_named_places(sentence: str) -> list[tuple[Kind, int]]:
     """Return the sections and pages that a sentence names, by number."""
     text = unicodedata.normalize("NFKC", sentence)
     found: list[tuple[Kind, int]] = []

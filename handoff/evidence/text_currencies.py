@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from handoff.checking.figures import figures_of, is_figure, shown_figures
-from handoff.checking.numerals import Numeral, numerals, plain
+from handoff.checking.figures import blank_non_figures, figures_of, is_figure
+from handoff.checking.numerals import Numeral, normalize_digits, numerals
 from handoff.evidence.figure_cells import currencies_beside
 from handoff.evidence.place_words import SENTENCE_END
 
@@ -20,7 +20,7 @@ def currency_faults(text: str, known: Sequence[str], is_cell: Callable[[Numeral]
     An amount that is in a table, or that some text says without a currency, may be another one.
     """
     for sentence in SENTENCE_END.split(text):
-        for one in figures_of(shown_figures(sentence)):
+        for one in figures_of(blank_non_figures(sentence)):
             beside = currencies_beside(sentence, one)
             if len(beside) != 1 or not is_figure(one) or is_cell(one):
                 continue
@@ -41,7 +41,7 @@ def _currencies_of(text: str, figure: Numeral) -> list[frozenset[str]]:
 
 @lru_cache(maxsize=64)
 def _list_amounts(text: str) -> tuple[tuple[frozenset[float], frozenset[str]], ...]:
-    shown = plain(text)
+    shown = normalize_digits(text)
     return tuple(
         (frozenset(value for value, _ in one.readings), frozenset(currencies_beside(shown, one)))
         for one in numerals(shown)

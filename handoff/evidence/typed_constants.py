@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handoff.checking.numerals import numerals, plain
+from handoff.checking.numerals import normalize_digits, numerals
 from handoff.checking.workings import is_common
 
 _LITERAL = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d+)?)(?:[eE]([+-]?\d+))?(?![\w])")
@@ -34,7 +34,7 @@ def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
     wanted = {written: value for written, value in literals if not is_common(value)}
     if not wanted:
         return ()
-    texts = [plain(each) for each in known]
+    texts = [normalize_digits(each) for each in known]
     there = {round(value, 9) for each in texts for one in numerals(each) for value, _ in one.readings}
     there |= {float(found[0]) for each in texts for found in _BARE.finditer(each)}  # 412.6 billion is 412.6 in code
     return tuple(written for written, value in wanted.items() if not _follows_from(value, there))
@@ -71,7 +71,7 @@ def _iterate_literals(text: str) -> Iterator[tuple[str, float]]:
     for found in _LITERAL.finditer(_STRING.sub(" ", text)):
         yield found[0], float(found[1].replace("_", "")) * 10.0 ** int(found[2] or 0)
     for string in _STRING.finditer(text):
-        shown = plain(string[0][1:-1])
+        shown = normalize_digits(string[0][1:-1])
         yield from ((shown[one.start : one.end], one.readings[0][0]) for one in numerals(shown) if one.readings)
 
 

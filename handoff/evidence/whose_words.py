@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handoff.evidence.place_words import SENTENCE_END, places_named
+from handoff.evidence.place_words import SENTENCE_END, find_named_places
 from handoff.evidence.quotations import Quotation, find_quotation
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -29,7 +29,7 @@ def file_named_for(quotation: Quotation, names: Iterable[str]) -> str:
     if not (found := _only_name(name for name in names if _find_name_places(sentence, name))):
         return ""
     rest = sentence[_find_name_places(sentence, found)[-1] :]
-    return found if len(_WORD.findall(rest)) <= (_WITH_PLACE if places_named(rest) else _VERB) else ""
+    return found if len(_WORD.findall(rest)) <= (_WITH_PLACE if find_named_places(rest) else _VERB) else ""
 
 
 def speaker_fault(quotation: Quotation, text: str) -> str:

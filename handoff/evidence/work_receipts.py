@@ -153,7 +153,7 @@ def statements_of_no_source(ask: Ask) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*ask.run.unsupported, *unbound, *unfound)))
 
 
-def shown_statements(ask: Ask) -> tuple[str, ...]:
+def list_statements(ask: Ask) -> tuple[str, ...]:
     """Return them for people: a figure comes with the words of the answer around it, figures of one sentence as one."""
     together: dict[str, list[str]] = {}
     for one in statements_of_no_source(ask):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from handoff.answering.material import whole
+from handoff.answering.material import render_result
 from handoff.contracts import Artifact, Material
 from handoff.state.job_state import Ask, Job, Work
 from handoff.state.once import once
@@ -166,7 +166,7 @@ def list_unneeded_files(ask: Ask) -> tuple[Material, ...]:
     return tuple(one for one in attached if one.name not in needs)
 
 
-def not_needed(ask: Ask) -> tuple[Material, ...]:
+def list_unneeded_materials(ask: Ask) -> tuple[Material, ...]:
     """Return the files of others in the thread that no subtask names as a need, nor the request in its words.
 
     What is wrong with them lacks nobody anything.
@@ -183,7 +183,7 @@ def not_needed(ask: Ask) -> tuple[Material, ...]:
 def texts_of(job: Job, ask: Ask) -> dict[str, str]:
     """Return the texts that lie in the log itself by digest: of the request, of answers, and of results."""
     before = {answer_digest(one): one.run.answer for one in job.asks if one.run.answer}
-    results = (whole(work.result) for work in ask.work.values() if work.result is not None)
+    results = (render_result(work.result) for work in ask.work.values() if work.result is not None)
     return {**before, **{digest_of(text): text for text in (ask.text.strip(), *results)}}
 
 
@@ -191,7 +191,7 @@ def result_material(work: Work) -> Material | None:
     """Return the result of a subtask as material, under the subtask's id; None if it has none."""
     if work.result is None:
         return None
-    text = whole(work.result)
+    text = render_result(work.result)
     return Material(name=work.subtask.id, kind="result", size=len(text), text=digest_of(text), origin="model")
 
 

@@ -18,10 +18,10 @@ BLANK = "(This message was deleted.)"
 
 def delete_sources(job: Job, *sources: str) -> Job:
     """Return the job without what came from `sources`: ids of files and of messages. Copies wait to be dropped."""
-    return without_deleted(replace(job, deleted=(*job.deleted, *sources)))
+    return mark_deleted_materials(replace(job, deleted=(*job.deleted, *sources)))
 
 
-def without_deleted(job: Job) -> Job:
+def mark_deleted_materials(job: Job) -> Job:
     """Return the job with its materials marked that are deleted by now, and their copies among those to be dropped."""
     if not job.deleted:
         return job

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from handoff.answering.findings import gravity, is_graded
-from handoff.answering.material import line, whole
+from handoff.answering.findings import gravity_key, is_graded
+from handoff.answering.material import render_finding, render_result
 from handoff.contracts import Material, Section
-from handoff.materials.outline import in_short
+from handoff.materials.outline import summarize_outline
 from handoff.materials.passages import excerpt
 from handoff.state.job_state import Work
 from handoff.text.context_budget import Piece
@@ -17,7 +17,7 @@ LINE = 300
 GONE = "(its text is no longer kept)"
 
 
-def of_result(other: Work, wanted: str) -> Piece:
+def make_result_piece(other: Work, wanted: str) -> Piece:
     """Make a piece of a result: its whole content, else its summary with the passages that the brief is about.
 
     If room is short, less sure results are shortened before surer ones. Findings with a severity or a place are listed
@@ -26,8 +26,12 @@ def of_result(other: Work, wanted: str) -> Piece:
     title, result = other.subtask.title, other.result
     if result is None:
         return Piece(title, (f"(not available: {other.reason}. Work without it, and say what is missing.)",), RESULT)
-    graded = [f"{line(one)} (sure: {one.confidence})" for one in sorted(result.findings, key=gravity) if is_graded(one)]
-    text, summary = "\n".join([whole(result, listed=True), *graded]), result.summary
+    graded = [
+        f"{render_finding(one)} (sure: {one.confidence})"
+        for one in sorted(result.findings, key=gravity_key)
+        if is_graded(one)
+    ]
+    text, summary = "\n".join([render_result(result, listed=True), *graded]), result.summary
     forms = [text, *(form for form in (summary, summary[:LINE]) if len(form) < len(text))]
     ordered = tuple(dict.fromkeys(sorted(forms, key=len, reverse=True)))
 
@@ -37,17 +41,17 @@ def of_result(other: Work, wanted: str) -> Piece:
     return Piece(title, ordered, RESULT + result.confidence, part)
 
 
-def of_material(material: Material, text: str, wanted: str, place: int) -> Piece:
+def make_material_piece(material: Material, text: str, wanted: str, place: int) -> Piece:
     """Make a piece of a text: the whole, else its outline and the best passages. `place` counts needs from 0."""
     if not text:
         return Piece(material.name, (GONE,), NEEDED)
-    outline = in_short(material, LINE)
+    outline = summarize_outline(material, LINE)
     least = f"({outline})" if outline else ""
     sections: tuple[Section, ...] = material.outline
     newest = material.kind == "thread"
 
     def part(most: int) -> str:
-        long = in_short(material, max(LINE, most // 5))
+        long = summarize_outline(material, max(LINE, most // 5))
         head = f"({long})\n" if long else ""
         return head + excerpt(text, sections, wanted, most - len(head), newest=newest) if most > len(head) else ""
 

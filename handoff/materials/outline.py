@@ -31,7 +31,7 @@ class Part:
     end: int
 
 
-def place(text: str, outline: Sequence[Section], at: int) -> str:
+def describe_place(text: str, outline: Sequence[Section], at: int) -> str:
     """Say what a place in a text is cited by: its page, heading or other section, else its line.
 
     Where the outline leaves sections out, the text itself shows in which of them the place is.
@@ -46,8 +46,8 @@ def place(text: str, outline: Sequence[Section], at: int) -> str:
 
 
 def exact_place(text: str, outline: Sequence[Section], at: int) -> str:
-    """Say where a quotation stands: as `place`, but where that names a line, by the line of the quotation."""
-    name = place(text, outline, at)
+    """Say where a quotation stands: as `describe_place`, but where that names a line, by the line of the quotation."""
+    name = describe_place(text, outline, at)
     found = bisect_right(outline, at, key=lambda one: one.start)
     return f"line {_line_of(text, outline[found - 1], at):,}" if found and _LINE.match(name) else name
 
@@ -98,7 +98,7 @@ def _sections_in(text: str, *, marked: bool) -> Iterator[tuple[int, str]]:
         start += len(line) + 1
 
 
-def in_short(material: Material, most: int) -> str:
+def summarize_outline(material: Material, most: int) -> str:
     """Give an outline on one line of at most `most` characters, its headings alone; empty if it says nothing.
 
     Of a long diff the names of its files come before the places in them.
@@ -121,9 +121,9 @@ def in_short(material: Material, most: int) -> str:
     return ", ".join(kept)
 
 
-def columns(material: Material, most: int) -> str:
+def describe_columns(material: Material, most: int) -> str:
     """Name the columns of a table, or its sheets with theirs, on one line; empty if they are not known."""
-    short = in_short(material, most)
+    short = summarize_outline(material, most)
     return short if not short or short.startswith("sheet") else f"columns: {short}"
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from handoff.contracts import Section
-from handoff.materials.outline import place, whole_outline
+from handoff.materials.outline import describe_place, whole_outline
 
 LONGEST, SHORTEST = 900, 300
 """Characters of a passage: paragraphs are joined up to the shorter, and cut at the longer."""
@@ -120,7 +120,7 @@ def _join_passages(text: str, outline: Sequence[Section], chosen: Sequence[Passa
     lines: list[str] = []
     before, said = 0, ""
     for one in chosen:
-        where = place(text, outline, one.start)
+        where = describe_place(text, outline, one.start)
         if not lines or one.start != before or (outline and where != said):
             lines.append(f"[{where}]")
         lines.append(text[one.start : one.end].strip("\n"))

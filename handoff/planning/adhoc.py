@@ -47,7 +47,7 @@ class Allowance:
     writing: frozenset[str] = frozenset()
 
 
-def tidy(plan: Plan) -> Plan:
+def clean_made_specialists(plan: Plan) -> Plan:
     """Remove invisible characters from what the plan says of made specialists."""
     if not plan.made:
         return plan
@@ -65,7 +65,7 @@ def tidy(plan: Plan) -> Plan:
     return plan.model_copy(update={"made": made})
 
 
-def made_as(plan: Plan | None, name: str) -> Made | None:
+def find_made_specialist(plan: Plan | None, name: str) -> Made | None:
     """Return the specialist that was made for the plan under that name; None if there is none, or no plan."""
     return next((one for one in plan.made if one.name == name), None) if plan is not None else None
 

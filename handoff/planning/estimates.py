@@ -105,7 +105,7 @@ def estimate(subtask: Subtask, worker: Worker, past: Past, price: Price) -> Esti
     )
 
 
-def in_all(subtask: str, parts: Sequence[Estimate]) -> Estimate:
+def sum_estimates(subtask: str, parts: Sequence[Estimate]) -> Estimate:
     """Return the estimate of a subtask that is done in parts; its cost is known if theirs are."""
     costs = [one.cost for one in parts if one.cost is not None]
     return Estimate(

@@ -59,7 +59,7 @@ class Pipeline:
         return f"pipeline: the crew's own plan of {len(self.steps)} steps, without asking the planner"
 
 
-def takes(pipeline: Pipeline | None, brief: PlanBrief) -> bool:
+def takes_request(pipeline: Pipeline | None, brief: PlanBrief) -> bool:
     """Return True if what is to be planned goes into the pipeline. What was refused before makes no follow-up."""
     follows = any(not one.refusal for one in brief.earlier)
     return pipeline is not None and (pipeline.follow_ups == "pipeline" or not follows)

@@ -62,7 +62,7 @@ class PlanBrief:
         )
 
 
-def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
+def make_request_brief(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
     """Return the brief on a request, with the files of the thread so far and the requests before it.
 
     `texts` are those of `beginnings_of`, by digest.
@@ -125,7 +125,7 @@ def _excerpt_material(material: Material, text: str) -> tuple[str, ...]:
     return (text, f"{first}\n(…)\n{end}")
 
 
-def of_subtask(handoff: Handoff, job: Job, ask: Ask, work: Work) -> PlanBrief:
+def make_subtask_brief(handoff: Handoff, job: Job, ask: Ask, work: Work) -> PlanBrief:
     """Return the brief on a subtask that is given to a crew, from its handoff: what it needs, its parts may need."""
     materials = needed_by(job, ask, work).all
     given = {note.source.partition(BY)[0]: (note.text[:BEGINNING],) for note in handoff.given}

@@ -75,7 +75,7 @@ def parse_plan(text: str) -> tuple[Plan | None, tuple[str, ...]]:
     parts = (" ".join(part.split()).rstrip(".") for part in plan.missing)
     plan = plan.model_copy(update={"missing": tuple(part for part in parts if part.casefold() not in _NOTHING)})
     subtasks = tuple(one.model_copy(update={"only_for": None}) for one in plan.subtasks)
-    return adhoc.tidy(plan.model_copy(update={"subtasks": subtasks})), ()
+    return adhoc.clean_made_specialists(plan.model_copy(update={"subtasks": subtasks})), ()
 
 
 def check(

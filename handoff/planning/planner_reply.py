@@ -13,7 +13,7 @@ from handoff.planning import needs, plan_check
 from handoff.planning.adhoc import Allowance
 from handoff.planning.mending import mend
 from handoff.planning.plan_brief import PlanBrief
-from handoff.planning.routing import alone
+from handoff.planning.routing import make_single_plan
 from handoff.text.reply_text import json_in, replace_surrogates
 
 MAX_OPTIONS = 5
@@ -71,7 +71,7 @@ def read_reply(
     if who == ASK:
         return _parse_question(fields, brief, reasons)
     if who in members and "subtasks" not in fields:
-        return PlannerReply(alone(brief.text, who), reasons=reasons)
+        return PlannerReply(make_single_plan(brief.text, who), reasons=reasons)
     if who == NOBODY:
         fields = {"goal": brief.text, "subtasks": [], **fields}
     elif who != SEVERAL and "subtasks" not in fields:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from handoff.contracts import SLASH, Material, Plan, PlanChange, Subtask
 from handoff.engine.nested import AGAIN, room_left
-from handoff.engine.replan import touchable
+from handoff.engine.replan import list_changeable
 from handoff.planning import needs, plan_check
 from handoff.planning.mending import mend
 from handoff.state.job_state import SETTLED, Ask, Run
@@ -96,7 +96,7 @@ def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger, there: 
         return Revision(faults=(f"The planner gave no usable reply ({place}: {first['msg']}).",))
     if run.plan is None:
         return Revision(faults=("There is no plan to change.",))
-    draft = _Draft(ask, run, run.plan, trigger, touchable(ask, trigger), there)
+    draft = _Draft(ask, run, run.plan, trigger, list_changeable(ask, trigger), there)
     plan = draft.plan(reply)
     if draft.faults:
         return Revision(faults=_cap_faults(draft.faults))

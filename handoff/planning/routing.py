@@ -87,16 +87,16 @@ def route(brief: PlanBrief, rules: Sequence[Rule], loads: Loads) -> Routed | Non
     if not fit or any(set(rule.to) != set(fit[0].to) for rule in fit):
         return None
     rule = fit[0]
-    name, why = lightest(rule.to, loads)
+    name, why = choose_lightest(rule.to, loads)
     reason = f"rule {rule.name}: {name} alone, without asking the planner"
-    return Routed(alone(brief.text, name, rule.done_when), rule.name, (reason, *([why] if why else [])))
+    return Routed(make_single_plan(brief.text, name, rule.done_when), rule.name, (reason, *([why] if why else [])))
 
 
 FIRST = "first_responder"
 """The id of the subtask of a first responder: it stays beside the plan that the planner makes after it."""
 
 
-def alone(text: str, name: str, done_when: str = "", *, subtask: str = "request") -> Plan:
+def make_single_plan(text: str, name: str, done_when: str = "", *, subtask: str = "request") -> Plan:
     """Return a plan of one subtask: one specialist gets the text as it stands, with a title made from it."""
     words = text.split()
     title = " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")
@@ -110,7 +110,7 @@ def alone(text: str, name: str, done_when: str = "", *, subtask: str = "request"
     return Plan(goal=" ".join(words), subtasks=(part,))
 
 
-def spread(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> tuple[Plan, tuple[str, ...]]:
+def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> tuple[Plan, tuple[str, ...]]:
     """Give each subtask of a specialist that has equals to the one with the least load.
 
     Return the plan and the reasons.
@@ -126,7 +126,7 @@ def spread(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> tuple
 
     subtasks, reasons = [], []
     for subtask in plan.subtasks:
-        name, why = lightest(group.get(subtask.specialist, (subtask.specialist,)), load)
+        name, why = choose_lightest(group.get(subtask.specialist, (subtask.specialist,)), load)
         given[name] += 1
         subtasks.append(subtask.model_copy(update={"specialist": name}))
         if why:
@@ -134,7 +134,7 @@ def spread(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> tuple
     return plan.model_copy(update={"subtasks": tuple(subtasks)}), tuple(reasons)
 
 
-def lightest(names: Sequence[str], loads: Loads) -> tuple[str, str]:
+def choose_lightest(names: Sequence[str], loads: Loads) -> tuple[str, str]:
     """Return which of the equals would be done first, and why in a few words (empty if there is no choice).
 
     A specialist whose breaker is open comes last. A tie goes to the one named first.

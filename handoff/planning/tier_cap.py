@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import get_args
 
 from handoff.contracts import Member, Plan, Tier
-from handoff.planning.adhoc import Allowance, made_as
+from handoff.planning.adhoc import Allowance, find_made_specialist
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
 """All tiers, the lowest first."""
@@ -42,7 +42,7 @@ def capped_plan(plan: Plan, highest: Tier) -> Plan:
     subtasks = tuple(
         one
         if one.tier is None or one.tier in tiers_to(highest)
-        else one.model_copy(update={"tier": None if made_as(plan, one.specialist) else highest})
+        else one.model_copy(update={"tier": None if find_made_specialist(plan, one.specialist) else highest})
         for one in plan.subtasks
     )
     return plan.model_copy(update={"subtasks": subtasks})

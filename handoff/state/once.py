@@ -49,7 +49,7 @@ class Step(Generic[R]):
     found: R
 
 
-def step(work: Callable[..., R], before: Step[R] | None, value: Any, *more: Any) -> Step[R]:
+def take_step(work: Callable[..., R], before: Step[R] | None, value: Any, *more: Any) -> Step[R]:
     """Take one step along a row of values. It is kept with the value, and right as long as the same came before it.
 
     `more` must follow from the value and from those before it.
@@ -57,7 +57,7 @@ def step(work: Callable[..., R], before: Step[R] | None, value: Any, *more: Any)
     there = value.__dict__.get(KEPT)
     if there is None:
         there = value.__dict__[KEPT] = {}
-    kept: Step[R] | None = there.get((step, work))
+    kept: Step[R] | None = there.get((take_step, work))
     if kept is None or kept.before is not before:
-        kept = there[step, work] = Step(before, work(value, *more))
+        kept = there[take_step, work] = Step(before, work(value, *more))
     return kept

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from handoff.conversation.spoken import ASKING
 from handoff.state.job_state import Ask, Job
-from handoff.state.once import Step, step
+from handoff.state.once import Step, take_step
 from handoff.text.text_words import words
 
 ENOUGH = 4
@@ -21,7 +21,7 @@ def subject_of(job: Job) -> Ask | None:
     """Return the request that names the job's thread; None if all were withdrawn."""
     last: Step[int | None] | None = None
     for place, ask in enumerate(job.asks):
-        last = step(_find_naming_request, last, ask, job, place, last and last.found)
+        last = take_step(_find_naming_request, last, ask, job, place, last and last.found)
     return None if last is None or last.found is None else job.asks[last.found]
 
 

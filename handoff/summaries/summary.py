@@ -15,7 +15,7 @@ from handoff.engine.asking import assumptions
 from handoff.engine.nested import is_open
 from handoff.engine.plan import PLANNED_ANEW
 from handoff.engine.replan import current_trigger
-from handoff.materials.at_hand import not_needed
+from handoff.materials.at_hand import list_unneeded_materials
 from handoff.state.job_state import SETTLED, Ask, Job, Work
 from handoff.state.state_values import may_answer
 
@@ -35,7 +35,7 @@ SET_ASIDE, TRIED_ALONE = "aside:", "trial:"
 class TrialNotice:
     """The message to the thread that its job is about to be tried by itself, posted once for each `key`.
 
-    `lost` is how many owners it has lost in a row, all at `step`.
+    `lost` is how many owners it has lost in a row, all at `describe_step`.
     """
 
     key: str
@@ -92,7 +92,7 @@ def projection(job: Job) -> dict[str, str]:
     return {
         **build_initial_summary(job.place, ask.request),
         "state": ask.state,
-        "step": step(ask),
+        "step": describe_step(ask),
         "title": (ask.run.plan.goal if ask.run.plan else ask.text)[:TITLE],
         "questions": json.dumps(questions) if questions else "",
         "in_part": "1" if ask.run.answer is not None and answer.gaps(ask, ask.run) else "",
@@ -150,7 +150,7 @@ def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
     )
 
 
-def step(ask: Ask) -> str:
+def describe_step(ask: Ask) -> str:
     """Say in a few words for people what the request is at; empty once it is over."""
     if ask.over:
         return ""
@@ -166,7 +166,7 @@ def step(ask: Ask) -> str:
         return "asking what is kept" if ask.question.second_try else "asking what is meant"
     if ask.run.plan is None:
         return "planning"
-    works = at_hand(ask)
+    works = list_innermost(ask)
     return _describe_answering(ask) if all(work.state in SETTLED for work in works) else _describe_working(ask, works)
 
 
@@ -279,13 +279,13 @@ def notes(ask: Ask) -> list[str]:
     """
     results = [work.result for work in ask.work.values() if work.result is not None]
     anew = [one.why for one in ask.decisions if one.what == PLANNED_ANEW]
-    unneeded = {one.name for one in not_needed(ask)}
+    unneeded = {one.name for one in list_unneeded_materials(ask)}
     read = [note for one in ask.materials if one.name not in unneeded for note in one.notes]
     told = [*anew, *assumptions(ask), *read, *(note for result in results for note in result.notes)]
     return list(dict.fromkeys(told))
 
 
-def at_hand(ask: Ask) -> tuple[Work, ...]:
+def list_innermost(ask: Ask) -> tuple[Work, ...]:
     """Return the subtasks, with each one that a crew works on replaced by those inside it."""
     return tuple(_iterate_innermost(ask, ask.inside("")))
 

@@ -1,12 +1,12 @@
 """Writes sums of money as people read them."""
 
 
-def in_dollars(amount: float) -> str:
+def format_dollars(amount: float) -> str:
     """Return a sum in dollars, to the cent; one below a cent to the hundredth of a cent."""
     return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:.2f}"
 
 
-def short(number: int) -> str:
+def format_short_number(number: int) -> str:
     """Return a number as people write large ones: 950, 1.2k, 3.4M."""
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
         if round(number / size, 1) >= 1:

@@ -41,10 +41,10 @@ _BLANK = 4
 """New lines in a row that are shown as they are."""
 _NAMED = {" ": "space", "\t": "tab", "\n": "line break"}
 _MARK = re.compile(r"\[(?:U\+[0-9A-F]{4,6}|[\d,]+ (?:blank lines|U\+[0-9A-F]{4,6}|(?:space|tab|line break)s?))\]")
-"""All that `spelt` puts in place of characters."""
+"""All that `spell_out` puts in place of characters."""
 
 
-def spelt(text: str) -> str:
+def spell_out(text: str) -> str:
     """Spell out what nobody would see, and count long runs of white space, which push words out of sight."""
     text = _MARK.sub(lambda mark: f"[U+005B]{mark.group()[1:]}", text)
     text = _RUN.sub(lambda run: _render_white_space(run.group(), run.start(), run.end(), len(text)), text)
@@ -69,8 +69,8 @@ def _spelt_out(one: str, count: int) -> str:
     return f"[{count:,} U+{ord(one):04X}]" if count > 1 else _code_mark(one)
 
 
-def unspelt(text: str) -> str:
-    """Read a text that `spelt` wrote."""
+def unspell(text: str) -> str:
+    """Read a text that `spell_out` wrote."""
     lines = re.sub(r"\n\[([\d,]+) blank lines\]\n", lambda mark: "\n" * (_parse_number(mark.group(1)) + 1), text)
     return _MARK.sub(lambda mark: _restore_characters(mark.group()[1:-1]), lines)
 

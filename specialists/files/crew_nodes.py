@@ -113,12 +113,12 @@ def yes(noting: Noting, node: yaml.Node, key: str) -> bool:
     return said in {"true", "yes"}
 
 
-def plain(node: yaml.Node) -> object:
+def read_plain_value(node: yaml.Node) -> object:
     """Read a text, a list of texts, or texts by name; None for anything else."""
     if isinstance(node, yaml.ScalarNode):
         return str(node.value)
     if isinstance(node, yaml.SequenceNode) and all(isinstance(one, yaml.ScalarNode) for one in node.value):
         return [str(one.value) for one in node.value]
     if isinstance(node, yaml.MappingNode):
-        return {str(key.value): plain(value) for key, value in node.value}
+        return {str(key.value): read_plain_value(value) for key, value in node.value}
     return None

@@ -40,7 +40,7 @@ def _strip_quotes(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
-def in_short(text: str, most: int) -> str:
+def shorten_description(text: str, most: int) -> str:
     """Return the first sentences of a description, without its examples, within so many characters.
 
     Where that is less than half of them, the next sentence is cut.

@@ -81,16 +81,16 @@ class Contents:
         A longer one keeps its beginning and its end: a log's last lines matter most. `cut` says that the reader
         stopped early, so there is no end to keep.
         """
-        text = sayable("".join(self.pieces))
+        text = replace_unencodable("".join(self.pieces))
         if len(text) > MOST_CHARACTERS:
             text = self._cut_to_beginning(text) if cut else self._cut_out_middle(text)
         if len(self.outline) > MOST_SECTIONS:
             every = -(-len(self.outline) // MOST_SECTIONS)
             self.note(f"the outline names one in {every} of its {len(self.outline):,} sections")
             self.outline, self.unnamed = self.outline[::every], every - 1
-        self.outline = _number_repeated_names([(sayable(name), start) for name, start in self.outline])
-        self.gaps = [sayable(gap) for gap in self.gaps]
-        self.notes = [sayable(note) for note in self.notes]
+        self.outline = _number_repeated_names([(replace_unencodable(name), start) for name, start in self.outline])
+        self.gaps = [replace_unencodable(gap) for gap in self.gaps]
+        self.notes = [replace_unencodable(note) for note in self.notes]
         return text
 
     def _cut_to_beginning(self, text: str) -> str:
@@ -111,7 +111,7 @@ class Contents:
         return text[:half] + mark + text[half + left_out :]
 
 
-def sayable(text: str) -> str:
+def replace_unencodable(text: str) -> str:
     """Replace, one by one, what is no character in any encoding: zeros, and halves of surrogate pairs."""
     return _NO_TEXT.sub("\ufffd", text)
 

@@ -139,7 +139,7 @@ def _decode_by_guess(data: bytes) -> Decoded:
     return replace(read, doubt="; ".join(filter(None, (f"{told}: some letters may be wrong", also, read.doubt))))
 
 
-def called_in_bytes(data: bytes, usual: str) -> str:
+def decode_name(data: bytes, usual: str) -> str:
     """Decode a short name that does not say its encoding. `usual` is what it should be in; it counts if it fits."""
     try:
         return data.decode()

@@ -184,7 +184,7 @@ def _check_fallback(name: str, page: Page, fallbacks: Mapping[str, object]) -> N
         page.fault(f"the fallbacks go in a circle: {circle}; take one of them out", key="fallback")
 
 
-def asked_fault(words: Sequence[str], *, anyone: bool = True) -> str:
+def find_addressee_fault(words: Sequence[str], *, anyone: bool = True) -> str:
     """Say what is wrong with whom questions are for; empty if it can be used. `anyone`: they may be for anybody."""
     known = (REQUESTER, ANYONE) if anyone else (REQUESTER,)
     odd = [word for word in words if word not in known and not is_person(word) and not is_group(word)]

@@ -30,6 +30,6 @@ def read(noting: Noting, node: yaml.Node) -> str:
     return said
 
 
-def in_prompt(prompt: str, contact: str) -> str:
+def insert_contact(prompt: str, contact: str) -> str:
     """Put the contact into a prompt that has a place for it."""
     return prompt.replace(PLACE, contact or NOBODY)

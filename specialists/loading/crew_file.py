@@ -25,7 +25,7 @@ from specialists.files.frontmatter import CrewFault, Page, did_you_mean
 from specialists.files.yaml_root import yaml_root
 from specialists.loading import approval_keys, crew_contact, crew_making, crew_pipeline, crew_rules, crew_words
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
-from specialists.loading.crew_checks import asked_fault
+from specialists.loading.crew_checks import find_addressee_fault
 from specialists.loading.crew_words import NO_WORDS, CrewWords
 from specialists.tools.tool import Tool
 
@@ -132,7 +132,7 @@ def _file_of(node: yaml.Node) -> Path:
 
 def _read_about(file: CrewFile, top: nodes.Mapped) -> None:
     for key in set(_ABOUT) & set(top):
-        file.about.values[key] = nodes.plain(top[key][1])
+        file.about.values[key] = nodes.read_plain_value(top[key][1])
         file.about.lines[key] = top[key][0].start_mark.line + 1
         file.about.places[key] = _file_of(top[key][0])
 
@@ -140,7 +140,7 @@ def _read_about(file: CrewFile, top: nodes.Mapped) -> None:
 def _read_approvals(file: CrewFile, top: nodes.Mapped, tools: Mapping[str, Tool]) -> None:
     page = Page(file.path)
     for key in set(approval_keys.KEYS) & set(top):
-        page.values[key] = nodes.plain(top[key][1])
+        page.values[key] = nodes.read_plain_value(top[key][1])
         page.lines[key] = top[key][0].start_mark.line + 1
         page.path = page.places[key] = _file_of(top[key][0])
     file.approvals = approval_keys.read(page, tools)
@@ -185,7 +185,7 @@ def _read_contact(file: CrewFile, key: str, node: yaml.Node, named: Named) -> No
 def _read_needs(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     """Read the settings without which another crew does not have this one as a member."""
     del named
-    given = nodes.plain(node)
+    given = nodes.read_plain_value(node)
     file.needs = tuple(str(one) for one in (given if isinstance(given, list) else [given]))
     if not all(map(_SETTING.fullmatch, file.needs)):
         file.fault(node, f"{key} names settings, such as LEADHAND_KNOWLEDGE, one or a list")
@@ -252,7 +252,7 @@ def _read_addressees(file: CrewFile, key: str, node: yaml.Node, named: Named) ->
     """Read whom questions are for, and who is reminded of them after that."""
     del named
     words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else nodes.texts(file, node, key)
-    if fault := asked_fault(words, anyone=key == "asks"):
+    if fault := find_addressee_fault(words, anyone=key == "asks"):
         file.fault(node, f"{key} {fault}")
     file.asking[_WHOM[key]] = tuple(words)
 

@@ -15,14 +15,14 @@ NO_SPECIALISTS = ("AGENTS.md", "CLAUDE.md", "README.md")
 _TAKEN = f"folders called {', '.join(BESIDE)} hold other things than crews; call this one something else"
 
 
-def inside(folder: Path, *, top: bool = True) -> list[Path]:
+def list_inner_crews(folder: Path, *, top: bool = True) -> list[Path]:
     """List the folders inside a crew's that are crews of their own, those with a `crew.yml`, in order.
 
     Their files are their own. Other folders inside a crew are only there for order.
     """
     found: list[Path] = []
     for path in _list_member_folders(folder, top=top):
-        found += [path] if (path / NAME).exists() else inside(path, top=False)
+        found += [path] if (path / NAME).exists() else list_inner_crews(path, top=False)
     return found
 
 

@@ -9,7 +9,7 @@ import yaml
 from handoff.planning.routing import Files, Rule
 from specialists.files import crew_nodes as nodes
 from specialists.files.crew_nodes import Noting
-from specialists.loading.rule_patterns import BadPattern, compile_pattern, ways
+from specialists.loading.rule_patterns import BadPattern, compile_pattern, count_ways
 
 MOST_RULES = 50
 MOST_PATTERNS = 10
@@ -68,7 +68,7 @@ def _read_patterns(noting: Noting, node: yaml.Node, key: str, each_ways: list[in
             continue
         try:
             found.append(compile_pattern(text))
-            each_ways.append(ways(text))
+            each_ways.append(count_ways(text))
         except BadPattern as error:
             noting.fault(one, f"the pattern {text!r} may not be used: {error}")
     return tuple(found)

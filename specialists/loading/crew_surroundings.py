@@ -34,7 +34,9 @@ class Surroundings:
         return replace(self, names=(*self.names, folder.name))
 
 
-def with_own(folder: Path, around: Surroundings, toolkits: tuple[Toolkit, ...]) -> tuple[Surroundings, list[CrewFault]]:
+def add_own_parts(
+    folder: Path, around: Surroundings, toolkits: tuple[Toolkit, ...]
+) -> tuple[Surroundings, list[CrewFault]]:
     """Add what lies in a crew's folder for it and the crews inside it; what is odd about that is a warning."""
     skills, odd_skills = skill_folders.read(folder)
     rules, odd_rules = house_rules.read(folder)

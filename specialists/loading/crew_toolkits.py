@@ -39,7 +39,7 @@ def _read_knowledge(folder: Path, settings: ToolSettings, faults: list[CrewFault
         return ()
     from specialists.tools.knowledge import knowledge_toolkit  # noqa: PLC0415 - only where a crew has such a folder
 
-    return knowledge_toolkit.of_crew(folder, settings, faults)
+    return knowledge_toolkit.make_crew_toolkit(folder, settings, faults)
 
 
 SOURCES: tuple[Source, ...] = (toolkit_files.read, _read_servers, _read_knowledge)
@@ -60,7 +60,7 @@ def read(
     found = [toolkit for source in SOURCES for toolkit in source(folder, settings, faults)]
     if crew:
         found = [replace(toolkit, origin=f"{crew}/{toolkit.origin}") for toolkit in found]
-    return without_clashes(found, tools, folder, faults)
+    return drop_clashes(found, tools, folder, faults)
 
 
 def blame_broken_toolkits(faults: Iterable[CrewFault], toolkits: Iterable[CrewFault]) -> list[CrewFault]:
@@ -74,7 +74,7 @@ def blame_broken_toolkits(faults: Iterable[CrewFault], toolkits: Iterable[CrewFa
     ]
 
 
-def without_clashes(
+def drop_clashes(
     found: list[Toolkit], tools: Mapping[str, Tool], folder: Path, faults: list[CrewFault]
 ) -> tuple[Toolkit, ...]:
     """Return the toolkits with their origin on each tool, without the tools whose names are taken: each a fault."""

@@ -171,7 +171,7 @@ def _read_plan(noting: Noting, node: yaml.Node) -> dict[str, Any]:
     parts = []
     for one in nodes.sequence(noting, given["subtasks"][1], "subtasks"):
         fields = nodes.mapping(noting, one, _PART_KEYS, "a subtask")
-        said = {key: nodes.plain(value) for key, (_, value) in fields.items()}
+        said = {key: nodes.read_plain_value(value) for key, (_, value) in fields.items()}
         said["critical"] = said.get("critical") == "true"
         usual: dict[str, Any] = {
             "id": "",
@@ -183,7 +183,7 @@ def _read_plan(noting: Noting, node: yaml.Node) -> dict[str, Any]:
             "tier": None,
         }
         parts.append({**usual, **said})
-    rest = {key: nodes.plain(value) for key, (_, value) in given.items() if key != "subtasks"}
+    rest = {key: nodes.read_plain_value(value) for key, (_, value) in given.items() if key != "subtasks"}
     return {"goal": rest["goal"], "subtasks": parts, "strategy": "merge", "instruction": "", "missing": [], **rest}
 
 

@@ -77,7 +77,7 @@ class Layers:
         """Add what lies in the folders of all layers for the crew; what is odd about that is a warning."""
         warnings: list[CrewFault] = []
         for layer in self.layers:
-            around, odd = crew_surroundings.with_own(layer.folder, around, toolkits)
+            around, odd = crew_surroundings.add_own_parts(layer.folder, around, toolkits)
             warnings += odd
         return around, warnings
 
@@ -85,7 +85,7 @@ class Layers:
         """Read the files of the crew's specialists; what lies in the wrong place is added to `faults`."""
         found: list[Page] = []
         for layer in self.layers:
-            crews = crew_folders.inside(layer.folder)
+            crews = crew_folders.list_inner_crews(layer.folder)
             own = crew_surroundings.read_pages(layer.folder, crews, around, faults)
             gone = {*layer.without, *(page.name for page in own), *(one.name for one in crews)}
             found = [page for page in found if page.name not in gone] + own
@@ -94,7 +94,7 @@ class Layers:
     def strangers(self) -> list[CrewFault]:
         """Return a fault for each name to be left out that no layer below has."""
         *below, top = self.layers
-        crews = {layer.folder: crew_folders.inside(layer.folder) for layer in below}
+        crews = {layer.folder: crew_folders.list_inner_crews(layer.folder) for layer in below}
         files = (one for folder, inside in crews.items() for one in crew_folders.pages(folder, inside))
         there = sorted({one.stem for inside in crews.values() for one in inside} | {one.stem for one in files})
         known = ", ".join(there)

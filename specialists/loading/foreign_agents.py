@@ -15,7 +15,7 @@ from typing import Any, get_args
 from handoff.contracts import Tier
 from handoff.planning.adhoc import NAME
 from specialists.files.frontmatter import Page, did_you_mean
-from specialists.files.plain_keys import in_short, read_plainly
+from specialists.files.plain_keys import read_plainly, shorten_description
 from specialists.tools.tool import Tool
 
 TIERS: Mapping[str, Tier] = {
@@ -61,7 +61,7 @@ def translate_foreign_agent(page: Page, tools: Mapping[str, Tool], skills: Colle
     mapped = _map_tools(own, values, tools)
     own.values = {
         "name": _make_name(str(values.get("name") or page.path.stem), page.path.stem),
-        "description": in_short(str(values.get("description") or ""), DESCRIPTION_LIMIT),
+        "description": shorten_description(str(values.get("description") or ""), DESCRIPTION_LIMIT),
         "tools": list(dict.fromkeys(mapped.values())),
         "model": tier,
     }

@@ -12,7 +12,7 @@ from specialists.tools.tool import Tool
 KEY = "mcpServers"
 
 
-def give(pages: Sequence[Page], tools: Mapping[str, Tool]) -> None:
+def assign_tools(pages: Sequence[Page], tools: Mapping[str, Tool]) -> None:
     """Put the tools of the servers that a page names under its `tools`. Faults are added to the page.
 
     A tool that writes and that another page names under its own `tools` belongs to that one alone.

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from specialists.files.frontmatter import CrewFault
 from specialists.loading import toolkit_files
-from specialists.loading.crew_toolkits import without_clashes
+from specialists.loading.crew_toolkits import drop_clashes
 from specialists.loading.toolkit_files import Unfit
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
@@ -51,7 +51,7 @@ def read(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, 
     own = _load(ours, settings, faults)
     others = _load([point for point in points if point not in ours], settings, faults)
     taken = {tool.name: tool for toolkit in own for tool in toolkit.tools}
-    return (*own, *without_clashes(others, taken, Path(), faults)), tuple(faults)
+    return (*own, *drop_clashes(others, taken, Path(), faults)), tuple(faults)
 
 
 def _is_own(point: EntryPoint) -> bool:
@@ -71,10 +71,10 @@ def _read(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) ->
 
     try:
         # Only what others wrote may take too long: ours is on disk whole, however slow the machine is.
-        given = point.load() if _is_own(point) else toolkit_files.in_time(point.load, str(path))
+        given = point.load() if _is_own(point) else toolkit_files.import_in_time(point.load, str(path))
         if isinstance(given, ModuleType):
             return replace(toolkit_files.toolkit_of(given, origin, settings, fault), path=path)
-        return replace(toolkit_files.given_by(given, origin, settings, fault), path=path)
+        return replace(toolkit_files.collect_tools(given, origin, settings, fault), path=path)
     except Unfit as error:
         fault(str(error), error.line)
         return None

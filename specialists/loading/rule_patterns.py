@@ -48,7 +48,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     return pattern
 
 
-def ways(text: str) -> int:
+def count_ways(text: str) -> int:
     """Count the ways in which a pattern is tried from one place in a text. Raises BadPattern."""
     return _Reader(text).alternatives(depth=0)[1]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from specialists.files import frontmatter
 from specialists.files.frontmatter import CrewFault, Page, did_you_mean, form_of
-from specialists.files.plain_keys import in_short, read_plainly
+from specialists.files.plain_keys import read_plainly, shorten_description
 
 FILE = "SKILL.md"
 PLACES = ("skills", ".agents/skills", ".claude/skills")
@@ -67,10 +67,10 @@ def _make_skill(page: Page, folder: Path) -> Skill | None:
         return None
     metadata = page.values.get("metadata")
     public = isinstance(metadata, dict) and metadata.get("public") is True
-    return Skill(folder.name, in_short(str(description), LINE_LIMIT), folder, public)
+    return Skill(folder.name, shorten_description(str(description), LINE_LIMIT), folder, public)
 
 
-def named_by(page: Page, skills: Mapping[str, Skill]) -> tuple[Skill, ...]:
+def find_named_skills(page: Page, skills: Mapping[str, Skill]) -> tuple[Skill, ...]:
     """Return the skills that a specialist's page names under `skills`. What is wrong is added to its faults."""
     value = page.values.get("skills", [])
     names = [value] if isinstance(value, str) else value

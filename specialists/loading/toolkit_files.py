@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
 from specialists.files.frontmatter import CrewFault
-from specialists.tools.plain_functions import NoTool, made_of, tool_of
+from specialists.tools.plain_functions import NoTool, find_source_function, tool_of
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
@@ -74,10 +74,14 @@ def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: C
     toolkit its own. Raises Unfit.
     """
     if callable(gives := getattr(module, GIVES, None)):
-        return given_by(gives, origin, settings, fault)
+        return collect_tools(gives, origin, settings, fault)
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     tools = [value for value in values.values() if isinstance(value, Tool)]
-    runs = {each for one in tools for each in (made_of(one), one.run, one.look_up, one.what, one.target, one.sends)}
+    runs = {
+        each
+        for one in tools
+        for each in (find_source_function(one), one.run, one.look_up, one.what, one.target, one.sends)
+    }
     plain = [value for value in values.values() if _is_own_function(value, module) and value not in runs]
     return _collect_tools([*tools, *plain], Toolkit(origin), fault)
 
@@ -88,7 +92,7 @@ def _is_own_function(value: Any, module: ModuleType) -> bool:
     return own and callable(value) and hasattr(value, "__name__") and not isinstance(value, type)
 
 
-def given_by(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
+def collect_tools(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
     """Return the tools that a callable gives: a `Toolkit`, or `Tool` values and functions. Raises Unfit."""
 
     def given() -> Toolkit:
@@ -100,7 +104,7 @@ def given_by(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[s
         )
 
     try:
-        toolkit = in_time(given, deed="gives its tools")
+        toolkit = import_in_time(given, deed="gives its tools")
     except Unfit as error:
         raise Unfit(str(error), _line_of(gives)) from None
     return _collect_tools(toolkit.tools, toolkit, fault)
@@ -161,11 +165,11 @@ def _import_file(path: Path, name: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise Unfit("the file cannot be imported; give it a name of letters, digits and _")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    in_time(lambda: spec.loader.exec_module(module), str(path.absolute()))  # type: ignore[union-attr]  # looked at above
+    import_in_time(lambda: spec.loader.exec_module(module), str(path.absolute()))  # type: ignore[union-attr]  # looked at above
     return module
 
 
-def in_time(imports: Callable[[], _T], file: str = "", deed: str = "is imported") -> _T:
+def import_in_time(imports: Callable[[], _T], file: str = "", deed: str = "is imported") -> _T:
     """Import something in bounded time. Raises Unfit, with the line of `file` at which the error came up."""
     done: list[_T] = []
     raised: list[BaseException] = []

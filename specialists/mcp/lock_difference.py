@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from handoff.text.visible_text import visible
-from specialists.mcp.server_tools import changes, unusable
+from specialists.mcp.server_tools import changes, find_unusable_reason
 from specialists.mcp.tool_lock import LockedTool
 
 MOST_LINES = 200
@@ -26,29 +26,29 @@ def difference(accepted: Sequence[LockedTool] | None, live: Sequence[LockedTool]
     changed, gone, new = changes(tuple(accepted or ()), tuple(live))
     lines: list[str] = []
     for name in new:
-        lines += [f"+ {plain(name)}{_render_hint(now[name])}", *_render_new_tool(now[name])]
+        lines += [f"+ {make_plain_line(name)}{_render_hint(now[name])}", *_render_new_tool(now[name])]
     for name in changed:
-        lines += [f"~ {plain(name)}{_render_hint(now[name])}", *_render_changed_tool(before[name], now[name])]
-    return lines + [f"- {plain(name)} is gone" for name in gone]
+        lines += [f"~ {make_plain_line(name)}{_render_hint(now[name])}", *_render_changed_tool(before[name], now[name])]
+    return lines + [f"- {make_plain_line(name)} is gone" for name in gone]
 
 
-def plain(text: str) -> str:
+def make_plain_line(text: str) -> str:
     """Write a text in one line that does nothing to a terminal and hides nothing."""
     shown = "".join(one if visible(one) == one and one != "\n" else f"\\u{{{ord(one):x}}}" for one in text)
     return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}… ({len(text):,} characters)"
 
 
 def _render_hint(tool: LockedTool) -> str:
-    if fault := unusable(tool):
+    if fault := find_unusable_reason(tool):
         return f"  (cannot be used: {fault})"
     return "  (its server calls it read-only)" if tool.hinted_read_only else ""
 
 
 def _render_new_tool(tool: LockedTool) -> list[str]:
-    lines = [f"    {plain(line)}" for line in tool.description.splitlines() if line.strip()]
+    lines = [f"    {make_plain_line(line)}" for line in tool.description.splitlines() if line.strip()]
     return [
         *lines[:MOST_LINES],
-        f"    takes: {plain(', '.join(map(_render_argument, _list_arguments(tool))) or 'nothing')}",
+        f"    takes: {make_plain_line(', '.join(map(_render_argument, _list_arguments(tool))) or 'nothing')}",
     ]
 
 
@@ -67,7 +67,7 @@ def _render_argument(one: tuple[str, Any, bool]) -> str:
 
 def _render_changed_tool(before: LockedTool, now: LockedTool) -> list[str]:
     found = difflib.unified_diff(_render_lines(before), _render_lines(now), "accepted", "now", lineterm="", n=1)
-    lines = [f"    {plain(line)}" for line in list(found)[2:]]
+    lines = [f"    {make_plain_line(line)}" for line in list(found)[2:]]
     left = len(lines) - MOST_LINES
     return lines if left <= 0 else [*lines[:MOST_LINES], f"    … and {left} more lines"]
 

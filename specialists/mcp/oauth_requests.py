@@ -15,7 +15,7 @@ from specialists.outbound.clients import client_for
 from specialists.outbound.faults import network_fault
 from specialists.outbound.network import is_loopback
 from specialists.tools.blocking import load
-from specialists.tools.extras import missing
+from specialists.tools.extras import describe_missing
 from specialists.tools.signing_in import SignInFailed
 from specialists.tools.web.fetch import FetchSettings, open_guarded_client
 
@@ -66,7 +66,7 @@ async def ask(request: httpx2.Request, server: str) -> httpx2.Response:
     if fault := fault_of(url, server):
         raise SignInFailed(f"The server names an address that cannot be used: {url[:120]} {fault}.")
     at_home = origin(url) == origin(server)
-    if not at_home and (absent := missing("web", "ssrfguard")):
+    if not at_home and (absent := describe_missing("web", "ssrfguard")):
         raise SignInFailed(absent)
     try:
         async with asyncio.timeout(SECONDS):

@@ -264,7 +264,7 @@ class ServerConnection:
                 # What is named twice could be accepted as the one and used as the other: the first counts.
                 if tool.name in found:
                     broken[f"{tool.name} (again)"] = "its name is taken: the first of that name counts"
-                found.setdefault(tool.name, tool_lock.as_told(told))
+                found.setdefault(tool.name, tool_lock.parse_told_tool(told))
             cursor = page.next_cursor
             if not cursor or len(found) > MOST_TOOLS:
                 break

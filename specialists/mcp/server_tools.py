@@ -26,7 +26,7 @@ from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import Changed, NotReached, Refused, ServerConnection
 from specialists.mcp.server_sign_in import ServerSignIn
 from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock
-from specialists.tools.extras import missing
+from specialists.tools.extras import describe_missing
 from specialists.tools.signing_in import SignInFailed
 from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
@@ -90,9 +90,9 @@ def connection_to(config: ServerConfig, settings: ToolSettings, crew: str) -> Se
 
 
 def toolkit_of(config: ServerConfig, tools: tuple[LockedTool, ...], settings: ToolSettings, crew: str) -> Toolkit:
-    """Make the toolkit of a server's accepted tools. Those that cannot be used (see `unusable`) are left out."""
+    """Make the toolkit of a server's accepted tools, without those that `find_unusable_reason` rejects."""
     connection = connection_to(config, settings, crew)
-    out = left_out(config.name, tools)
+    out = explain_left_out(config.name, tools)
     made = [_Served(config, one, connection).tool for one in tools if one.name not in out]
     return Toolkit(
         f"{server_config.NAME}: {config.name}",
@@ -104,13 +104,13 @@ def toolkit_of(config: ServerConfig, tools: tuple[LockedTool, ...], settings: To
     )
 
 
-def left_out(server: str, tools: Iterable[LockedTool]) -> dict[str, str]:
+def explain_left_out(server: str, tools: Iterable[LockedTool]) -> dict[str, str]:
     """Say of each tool of a server that cannot be offered why, by the server's name for it."""
     found: dict[str, str] = {}
     taken: dict[str, str] = {}
     for one in tools:
         ours = name_of(server, one.name)
-        if why := unusable(one):
+        if why := find_unusable_reason(one):
             found[one.name] = why
         elif ours in taken:
             found[one.name] = f"specialists would call it {ours}, which is {visible(taken[ours])[:60]!r}"
@@ -119,7 +119,7 @@ def left_out(server: str, tools: Iterable[LockedTool]) -> dict[str, str]:
     return found
 
 
-def unusable(tool: LockedTool) -> str:
+def find_unusable_reason(tool: LockedTool) -> str:
     """Say why a tool of a server cannot be offered, whatever others there are; empty if it can."""
     if tool.broken:
         return tool.broken
@@ -148,7 +148,7 @@ def changes(accepted: tuple[LockedTool, ...], live: tuple[LockedTool, ...]) -> t
 
 async def _preload_sdk() -> None:
     """Load the SDK before somebody waits for it."""
-    if not missing("mcp", *MODULES):
+    if not describe_missing("mcp", *MODULES):
         await load_sdk()
 
 
@@ -156,7 +156,7 @@ async def _prove_server(
     config: ServerConfig, accepted: tuple[LockedTool, ...], connection: ServerConnection
 ) -> tuple[str, ...]:
     """Find out if a server is there and says what was accepted."""
-    if absent := missing("mcp", *MODULES):
+    if absent := describe_missing("mcp", *MODULES):
         return (absent,)
     if config.oauth:
         return await _signs_in(config)
@@ -213,7 +213,7 @@ class _Served:
 
     async def _run(self, arguments: ServerArguments, workbench: Workbench) -> ToolOutcome:
         name = self._visible_name
-        if absent := missing("mcp", *MODULES):
+        if absent := describe_missing("mcp", *MODULES):
             return ToolOutcome(absent, failed=True)
         try:
             answer = await self.connection.call(self.locked, dict(arguments.root))
@@ -264,7 +264,7 @@ class _Served:
         return Sent(self.config.reaches, f"{self._visible_name} {text}", in_arguments=len(text) <= MOST_ASKED)
 
 
-def weight(tools: Iterable[LockedTool]) -> int:
+def estimate_tokens(tools: Iterable[LockedTool]) -> int:
     """Count about how many tokens these tools take of each call of a specialist that has them."""
     told = (
         f"{one.name} {describe_tool(one)} {json.dumps(shown_schema.schema_for_models(one.schema))}" for one in tools

@@ -78,7 +78,7 @@ class LockedTool:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def as_told(told: Mapping[str, Any]) -> LockedTool:
+def parse_told_tool(told: Mapping[str, Any]) -> LockedTool:
     """Make a tool of what a server said, by the names of the wire, without what no file can hold."""
     plain = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace").decode()
     return LockedTool(json.loads(plain))
@@ -86,7 +86,7 @@ def as_told(told: Mapping[str, Any]) -> LockedTool:
 
 def broken(name: str, why: str) -> LockedTool:
     """Make a tool of whose description nothing but its name can be used."""
-    return as_told({"name": name, BROKEN: why})
+    return parse_told_tool({"name": name, BROKEN: why})
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import aiohttp
 from yarl import URL
 
 from specialists.outbound.network import CA_FILE, network_variables, proxy_for, proxy_resolves, tls_context
-from specialists.tools.blocking import in_thread
+from specialists.tools.blocking import run_in_thread
 
 if TYPE_CHECKING:
     import httpx
@@ -102,7 +102,7 @@ async def guarded_client(
         return list(look_up(target.host, target.port, type=socket.SOCK_STREAM))
 
     try:
-        found = await in_thread(answers, seconds)
+        found = await run_in_thread(answers, seconds)
     except TimeoutError:
         raise
     except OSError as error:

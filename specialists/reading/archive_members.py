@@ -7,7 +7,7 @@ import io
 import zipfile
 
 from specialists.formats.contents import Blob, Contents, Unreadable
-from specialists.formats.encodings import called_in_bytes
+from specialists.formats.encodings import decode_name
 from specialists.formats.file_kind import BROKEN_ZIP
 from specialists.formats.inner_files import LARGEST_FILE, Allowance, media_type_of, safe_name
 
@@ -102,5 +102,5 @@ def _decode_member_name(member: zipfile.ZipInfo) -> str:
     name = member.filename
     if not name.isascii() and not member.flag_bits & 0x800:
         with contextlib.suppress(UnicodeEncodeError):
-            name = called_in_bytes(name.encode("cp437"), "cp437")
+            name = decode_name(name.encode("cp437"), "cp437")
     return safe_name(name)

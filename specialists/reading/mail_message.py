@@ -11,7 +11,7 @@ from email.message import Message
 from email.utils import collapse_rfc2231_value
 
 from specialists.formats.contents import Blob, Contents, Unreadable
-from specialists.formats.encodings import NoText, called_in_bytes, decode_text
+from specialists.formats.encodings import NoText, decode_name, decode_text
 from specialists.formats.inner_files import Allowance, media_type_of
 from specialists.reading.html_text import page_text
 from specialists.reading.plain_text import say_how_decoded
@@ -168,7 +168,7 @@ def _list_raw_headers(message: Message, name: str) -> list[str]:
 def _decode_header(value: str) -> str:
     """Decode the encoded words of a header, and take out what is not there to be read."""
     raw = value[:_LONGEST_HEADER].encode("utf-8", errors="surrogateescape")
-    text = called_in_bytes(raw, "cp1252")
+    text = decode_name(raw, "cp1252")
     with contextlib.suppress(HeaderParseError, LookupError, ValueError):  # else as it was written
         text = "".join(
             piece.decode(charset or "utf-8", errors="replace") if isinstance(piece, bytes) else piece

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 from specialists.formats.contents import Contents, Unreadable
 from specialists.reading.plain_text import step_for
-from specialists.reading.xml_package import XmlPackage, local, value_of
+from specialists.reading.xml_package import XmlPackage, local_name, value_of
 
 _BLOCKS = frozenset({"p", "h"})
 _LEFT_OUT = frozenset({"tracked-changes", "annotation-end", "forms", "sequence-decls", "settings", "bookmark"})
@@ -32,10 +32,10 @@ def read_odp(data: bytes, name: str, contents: Contents) -> None:
 def _read_body(data: bytes, kind: str, contents: Contents) -> list[int]:
     package = XmlPackage(data, f"OpenDocument {kind}")
     manifest, _ = package.optional("META-INF/manifest.xml")
-    if manifest is not None and any(local(part) == "encryption-data" for part in manifest.iter()):
+    if manifest is not None and any(local_name(part) == "encryption-data" for part in manifest.iter()):
         raise Unreadable("is protected by a password; save it without one and attach it again")
     tree = package.tree("content.xml")
-    body = None if tree is None else next((part for part in tree if local(part) == "body"), None)
+    body = None if tree is None else next((part for part in tree if local_name(part) == "body"), None)
     if body is None:
         raise Unreadable(f"is a damaged OpenDocument {kind}; open it, save it again and attach that")
     reader = _Reader(contents)
@@ -58,7 +58,7 @@ class _Reader:
             self.contents.gap("it is too long or nested too deep to be read whole: a part is missing")
             return
         for block in parent:
-            kind = local(block)
+            kind = local_name(block)
             if kind in _BLOCKS:
                 self._add_paragraph(block, mark)
                 mark = " " * len(mark)
@@ -86,22 +86,22 @@ class _Reader:
         notes: list[str] = []
         text = self._collect_text(block, notes, 0).strip()
         if text:
-            level = value_of(block, "outline-level") if local(block) == "h" else ""
-            hashes = "#" * min(int(level) if level.isdigit() else 1, 6) + " " if local(block) == "h" else mark
-            if local(block) == "h":
+            level = value_of(block, "outline-level") if local_name(block) == "h" else ""
+            hashes = "#" * min(int(level) if level.isdigit() else 1, 6) + " " if local_name(block) == "h" else mark
+            if local_name(block) == "h":
                 self.contents.section(text)
             self.starts.append(self.contents.length)
             self.contents.say(f"{hashes}{text}\n")
         for note in notes:
             self.contents.say(f"[note] {note}\n")
         for frame in block:
-            if local(frame) in ("frame", "custom-shape", "g"):
+            if local_name(frame) in ("frame", "custom-shape", "g"):
                 self.blocks(frame, 1)
 
     def _collect_text(self, element: ET.Element, notes: list[str], depth: int) -> str:
         pieces = [element.text or ""]
         for part in element if depth < _DEEPEST else ():
-            kind = local(part)
+            kind = local_name(part)
             if kind in ("note", "annotation"):
                 notes.append(" ".join("".join(part.itertext()).split()))
             elif kind == "s":
@@ -124,7 +124,7 @@ class _Reader:
     def _add_row(self, row: ET.Element) -> None:
         cells = []
         for cell in row:
-            if local(cell) in ("table-cell", "covered-table-cell"):
+            if local_name(cell) in ("table-cell", "covered-table-cell"):
                 text = " ".join(" ".join("".join(part.itertext()) for part in cell).split())
                 repeated = value_of(cell, "number-columns-repeated")
                 cells += [text] * min(int(repeated) if repeated.isdigit() else 1, _MOST_REPEATED)
@@ -138,6 +138,6 @@ def _text_in(element: ET.Element) -> str:
     texts = [
         "".join(part.itertext())
         for part in element.iter()
-        if local(part) in _BLOCKS and not any(local(one) == "page-number" for one in part.iter())
+        if local_name(part) in _BLOCKS and not any(local_name(one) == "page-number" for one in part.iter())
     ]
     return " ".join(" ".join(texts).split())

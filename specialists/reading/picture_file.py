@@ -45,7 +45,7 @@ def read_picture(data: bytes, name: str, contents: Contents) -> None:
         contents.gap(f"only the first of {frames:,} pictures in it is looked at")
 
 
-def shrunk(data: bytes) -> tuple[str, bytes] | None:
+def shrink_picture(data: bytes) -> tuple[str, bytes] | None:
     """Give the media type and bytes of a picture out of a document, small enough. None if it cannot be read."""
     try:
         return compress_picture(_open_picture(data)[0])

@@ -19,7 +19,7 @@ from typing import Any
 from specialists.formats.contents import Blob, Contents, Unreadable
 from specialists.formats.file_kind import kind_of
 from specialists.sandbox.confine import input_path, own_stdout
-from specialists.tools.extras import remedy
+from specialists.tools.extras import describe_remedy
 from specialists.tools.tables.sheet_sources import columns_of
 
 
@@ -116,4 +116,4 @@ def _find_error_place(error: BaseException) -> str:
 
 def _describe_missing_package(module: str) -> str:
     package = module.partition(".")[0]
-    return f"cannot be read here: {package} is missing. {remedy(_EXTRA_OF.get(package, 'files'))}"
+    return f"cannot be read here: {package} is missing. {describe_remedy(_EXTRA_OF.get(package, 'files'))}"

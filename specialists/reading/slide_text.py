@@ -7,7 +7,7 @@ from typing import Any
 
 from specialists.formats.contents import Contents, Unreadable
 from specialists.formats.file_kind import BROKEN_ZIP
-from specialists.reading.picture_file import shrunk
+from specialists.reading.picture_file import shrink_picture
 from specialists.reading.xml_package import XmlPackage
 
 _MOST_SLIDES = 1_000
@@ -55,7 +55,7 @@ def read_pptx(data: bytes, name: str, contents: Contents) -> None:
 def _add_slide_picture(shapes: list[Any], name: str, contents: Contents) -> bool:
     """Pass on the largest picture of a slide that is nothing else. False if it cannot be."""
     largest = max(shapes, key=lambda shape: (shape.width or 0) * (shape.height or 0))
-    found = shrunk(largest.image.blob) if hasattr(largest, "image") else None
+    found = shrink_picture(largest.image.blob) if hasattr(largest, "image") else None
     if found is None or not contents.picture(name, *found):
         return False
     contents.say("[this slide is a picture]\n\n")

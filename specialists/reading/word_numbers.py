@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from specialists.reading.xml_package import local, value_of
+from specialists.reading.xml_package import local_name, value_of
 
 _DEPTHS = 9
 _ROMAN = (
@@ -24,11 +24,13 @@ class Numbers:
         self._restarts: dict[str, dict[int, int]] = {}
         self._counts: dict[str, list[int | None]] = {}
         for part in numbering if numbering is not None else ():
-            if local(part) == "abstractNum":
+            if local_name(part) == "abstractNum":
                 self._rules[value_of(part, "abstractNumId")] = _read_levels(part)
-            elif local(part) == "num":
+            elif local_name(part) == "num":
                 key = value_of(part, "numId")
-                self._list_of[key] = next((value_of(one, "val") for one in part if local(one) == "abstractNumId"), "")
+                self._list_of[key] = next(
+                    (value_of(one, "val") for one in part if local_name(one) == "abstractNumId"), ""
+                )
                 self._restarts[key] = _read_restarts(part)
 
     def next(self, instance: str, depth: int) -> str:
@@ -64,8 +66,8 @@ def _read_levels(listed: ET.Element) -> dict[int, tuple[str, str, int]]:
     rules = {}
     for level in listed:
         depth = value_of(level, "ilvl")
-        if local(level) == "lvl" and depth.isdigit():
-            said = {local(part): value_of(part, "val") for part in level}
+        if local_name(level) == "lvl" and depth.isdigit():
+            said = {local_name(part): value_of(part, "val") for part in level}
             start = said.get("start", "1")
             rules[int(depth)] = (
                 said.get("numFmt", "decimal"),
@@ -80,8 +82,8 @@ def _read_restarts(instance: ET.Element) -> dict[int, int]:
     found = {}
     for part in instance:
         depth = value_of(part, "ilvl")
-        first = next((value_of(one, "val") for one in part if local(one) == "startOverride"), "")
-        if local(part) == "lvlOverride" and depth in tuple("012345678") and first.isdigit() and len(first) < 6:
+        first = next((value_of(one, "val") for one in part if local_name(one) == "startOverride"), "")
+        if local_name(part) == "lvlOverride" and depth in tuple("012345678") and first.isdigit() and len(first) < 6:
             found[int(depth)] = int(first)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
-from specialists.reading.xml_package import local, value_of
+from specialists.reading.xml_package import local_name, value_of
 
 _GONE = frozenset({"del", "moveFrom"})
 _LEFT_OUT = frozenset({"instrText", "delText", "Fallback", "pPr", "rPr", "sdtPr", "tblPr", "trPr", "tcPr"})
@@ -44,7 +44,7 @@ class Runs:
 
     def _collect(self, element: ET.Element, pieces: list[str], boxes: list[ET.Element]) -> None:
         for part in element:
-            kind = local(part)
+            kind = local_name(part)
             if kind in _GONE:
                 self._deleted += 1
             elif kind == "txbxContent":
@@ -73,6 +73,6 @@ class Runs:
 
 def _is_hidden(run: ET.Element) -> bool:
     for part in run:
-        if local(part) == "rPr":
-            return any(local(one) == "vanish" and value_of(one, "val") not in _NO for one in part)
+        if local_name(part) == "rPr":
+            return any(local_name(one) == "vanish" and value_of(one, "val") not in _NO for one in part)
     return False

@@ -9,11 +9,11 @@ import re
 from xml.etree import ElementTree as ET
 
 from specialists.formats.contents import Contents, Unreadable
-from specialists.reading.picture_file import shrunk
+from specialists.reading.picture_file import shrink_picture
 from specialists.reading.plain_text import step_for
 from specialists.reading.word_numbers import Numbers
 from specialists.reading.word_runs import Runs
-from specialists.reading.xml_package import XmlPackage, local, value_of
+from specialists.reading.xml_package import XmlPackage, local_name, value_of
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _HEADERS = {"header": "header", "footer": "footer"}
@@ -35,7 +35,7 @@ class _Word:
     def __init__(self, package: XmlPackage, contents: Contents) -> None:
         main = "word/document.xml"
         document = package.tree(main)
-        body = None if document is None else next((part for part in document if local(part) == "body"), None)
+        body = None if document is None else next((part for part in document if local_name(part) == "body"), None)
         if body is None:
             raise Unreadable("is a damaged Word document; open it, save it again and attach that")
         self._body = body
@@ -73,7 +73,9 @@ class _Word:
         """Pass on the pictures of a document that has nothing else, as one that was scanned. False if there is none."""
         seen = 0
         for kind, target in self._targets.values():
-            found = shrunk(self._package.read(target)) if kind == "image" and self._package.holds(target) else None
+            found = (
+                shrink_picture(self._package.read(target)) if kind == "image" and self._package.holds(target) else None
+            )
             if found and self._contents.picture(f"{name} picture {seen + 1}", *found):
                 seen += 1
                 self._contents.section(f"picture {seen}")
@@ -85,7 +87,7 @@ class _Word:
             if self._contents.full or depth > _DEEPEST:
                 self._contents.gap("it is too long or nested too deep to be read whole: its end is missing")
                 return
-            kind = local(block)
+            kind = local_name(block)
             if kind == "p":
                 self._add_paragraph(block)
             elif kind == "tbl":
@@ -125,7 +127,7 @@ class _Word:
         for row in _list_parts_inside(table, "tr"):
             cells = []
             for cell in _list_parts_inside(row, "tc"):
-                texts = [self._runs.text_of(paragraph)[0] for paragraph in cell.iter() if local(paragraph) == "p"]
+                texts = [self._runs.text_of(paragraph)[0] for paragraph in cell.iter() if local_name(paragraph) == "p"]
                 cells.append(" ".join(" ".join(texts).split()))
             if any(cells):
                 self._paragraphs.append(self._contents.length)
@@ -137,7 +139,7 @@ class _Word:
         if broken:
             self._contents.gap(f"its {word}s are damaged and not read")
         for note in tree if tree is not None else ():
-            texts = [self._runs.text_of(paragraph)[0] for paragraph in note.iter() if local(paragraph) == "p"]
+            texts = [self._runs.text_of(paragraph)[0] for paragraph in note.iter() if local_name(paragraph) == "p"]
             text = " ".join(" ".join(texts).split())
             author = value_of(note, "author")
             if text:
@@ -152,7 +154,7 @@ class _Word:
             tree, _ = self._package.optional(target) if kind in _HEADERS else (None, False)
             if tree is None:
                 continue
-            texts = [self._runs.text_of(paragraph)[0] for paragraph in tree.iter() if local(paragraph) == "p"]
+            texts = [self._runs.text_of(paragraph)[0] for paragraph in tree.iter() if local_name(paragraph) == "p"]
             text = " ".join(" ".join(texts).split())
             if text and text not in seen:
                 seen.add(text)
@@ -177,15 +179,15 @@ def _read_styles(styles: ET.Element | None) -> tuple[dict[str, int], dict[str, t
 
 
 def _find_child(element: ET.Element | None, name: str) -> ET.Element | None:
-    return None if element is None else next((part for part in element if local(part) == name), None)
+    return None if element is None else next((part for part in element if local_name(part) == name), None)
 
 
 def _list_parts_inside(element: ET.Element, name: str) -> list[ET.Element]:
     """List the rows of a table or the cells of a row, those in content controls and tracked ones included."""
     found = []
     for part in element:
-        if local(part) == name:
+        if local_name(part) == name:
             found.append(part)
-        elif local(part) in _WRAPPERS:
+        elif local_name(part) in _WRAPPERS:
             found += _list_parts_inside(part, name)
     return found

@@ -15,7 +15,7 @@ _MOST_BYTES = 400 * 1024 * 1024
 _TOO_LARGE = "is far larger inside than it looks. Attach the part that matters, or save it as PDF and attach that"
 
 
-def local(element: ET.Element) -> str:
+def local_name(element: ET.Element) -> str:
     """Give the name of an element without its namespace: the strict and the usual form of a format differ in those."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""

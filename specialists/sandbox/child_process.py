@@ -110,7 +110,7 @@ def require_walls(*, required: bool) -> None:
     _required[0] = required
 
 
-def at_once() -> int:
+def process_limit() -> int:
     """Return how many children this process runs at once; others wait for a place. It follows from the cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(4, min(2 * cores, 16))
@@ -163,7 +163,7 @@ hide_once = functools.cache(hide_from_children)
 
 def _process_slots() -> asyncio.Semaphore:
     loop = asyncio.get_running_loop()
-    return _PLACES.setdefault(loop, asyncio.Semaphore(at_once()))
+    return _PLACES.setdefault(loop, asyncio.Semaphore(process_limit()))
 
 
 async def _reply(

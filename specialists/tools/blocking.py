@@ -16,7 +16,7 @@ _loaded: set[str] = set()
 _one_at_a_time = Lock()
 
 
-async def in_thread(work: Callable[[], _T], seconds: float) -> _T:
+async def run_in_thread(work: Callable[[], _T], seconds: float) -> _T:
     """Run `work` in a thread of its own and wait at most `seconds` for it.
 
     The thread is a daemon: one that hangs is left behind, and holds up neither the loop nor the exit.
@@ -37,7 +37,7 @@ async def load(*modules: str) -> None:
     thread has not done with.
     """
     if not _loaded.issuperset(modules):
-        await in_thread(lambda: _import(modules), LOADING)
+        await run_in_thread(lambda: _import(modules), LOADING)
 
 
 def _import(modules: Iterable[str]) -> None:

@@ -23,15 +23,15 @@ def missing_packages(extra: str, *modules: str) -> str:
     return f"{', '.join(absent)} is not installed. Add it with: {install_command(extra)}" if absent else ""
 
 
-def missing(extra: str, *modules: str) -> str:
+def describe_missing(extra: str, *modules: str) -> str:
     """Word what the model, and through it people, are told if any of the modules is not there; else nothing."""
     absent = [module for module in modules if find_spec(module) is None]
     if not absent:
         return ""
-    return f"This tool is not installed here ({', '.join(absent)} missing). {remedy(extra)}"
+    return f"This tool is not installed here ({', '.join(absent)} missing). {describe_remedy(extra)}"
 
 
-def remedy(*extras: str) -> str:
+def describe_remedy(*extras: str) -> str:
     """Say who can add extras, and how."""
     return f"Whoever runs the bot can add it with: {install_command(*extras)}"
 

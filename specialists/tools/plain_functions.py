@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, PydanticUserError, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
-from specialists.tools.blocking import in_thread
+from specialists.tools.blocking import run_in_thread
 from specialists.tools.tool import NotKept, Sent, Tool, ToolOutcome, Workbench, WorkbenchLost
-from specialists.tools.toolkit import said_of
+from specialists.tools.toolkit import read_declarations
 
 MOST_AT_ONCE = 32
 """Calls of one function that run side by side in threads; a thread that hangs cannot be ended, and counts."""
@@ -49,7 +49,7 @@ def tool_of(function: Callable[..., Any], **more: Any) -> Tool:
     Raises:
         NoTool: The function has no docstring, a parameter without a type, or the like.
     """
-    said = said_of(function)
+    said = read_declarations(function)
     made = _Made(function, function.__name__, said.get("access", "read") == "write", *_read_parameters(function))
     fields: dict[str, Any] = {"access": said.get("access", "read"), "public": said.get("public", False)}
     if "sends_to" in said:
@@ -76,7 +76,7 @@ def _make_tool_run(made: _Made, function: Callable[..., Any]) -> Callable[..., C
     return run
 
 
-def made_of(tool: Tool) -> Callable[..., Any] | None:
+def find_source_function(tool: Tool) -> Callable[..., Any] | None:
     """Return the function that a tool was made of by `tool_of`."""
     return getattr(tool.run, _MADE_OF, None)
 
@@ -156,7 +156,7 @@ class _Made:
             finally:
                 self.places.release()
 
-        found = await in_thread(work, _NO_CUT)
+        found = await run_in_thread(work, _NO_CUT)
         return found if isinstance(found, ToolOutcome) else self._make_outcome(await found)
 
     def _make_outcome(self, value: Any) -> ToolOutcome:

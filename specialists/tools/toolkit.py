@@ -104,11 +104,11 @@ def sends_to(service: str) -> Callable[[_Function], _Function]:
     return lambda function: _attach_words(function, sends_to=service)
 
 
-def said_of(function: Callable[..., Any]) -> Mapping[str, Any]:
+def read_declarations(function: Callable[..., Any]) -> Mapping[str, Any]:
     """Return what a function says of itself: `access`, `public`, `sends_to`."""
     return dict(getattr(function, _SAID, {}))
 
 
 def _attach_words(function: _Function, **words: Any) -> _Function:
-    setattr(function, _SAID, {**said_of(function), **words})
+    setattr(function, _SAID, {**read_declarations(function), **words})
     return function

@@ -14,10 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from handoff.approval_values import ADMINS, ASK, Approval, ApprovalTerms, digest_of, together
+from handoff.approval_values import ADMINS, ASK, Approval, ApprovalTerms, combine_approvals, digest_of
 from handoff.contracts import REQUESTER, PrivateSource, ToolCall
 from handoff.state.state_values import Earlier, Ruling
-from handoff.text.visible_text import spelt
+from handoff.text.visible_text import spell_out
 from specialists.tools.messenger import Readers
 from specialists.tools.signing_in import SignIn
 from specialists.tools.tool import ToolOutcome
@@ -77,7 +77,7 @@ class Approvals:
         if ruling is not None and not ruling.approved:
             return _report_refusal(ruling)
         if self._refused[call.name] >= MOST_REFUSED:
-            return ToolOutcome(briefing.note("denied_often", tool=call.name), failed=True)
+            return ToolOutcome(briefing.read_note("denied_often", tool=call.name), failed=True)
         return None
 
     async def find_needed(
@@ -92,7 +92,7 @@ class Approvals:
         if ready.readers is not None:
             terms = terms_for(ready.readers, terms or self.terms("") or ASK)
             if terms is None:
-                return ToolOutcome(briefing.note("nobody_reads_both", **_name_places(ready.readers)), failed=True)
+                return ToolOutcome(briefing.read_note("nobody_reads_both", **_name_places(ready.readers)), failed=True)
         if terms is None and leaving is None:
             return None
         asked = _make_approval(ready, terms, leaving, self.terms(""))
@@ -102,7 +102,7 @@ class Approvals:
         ruling = earlier.ruling
         if ruling is None or not _still_allows(ruling, ready.readers):
             if len(asked.arguments) > MOST_ARGUMENTS or _approval_size(asked) > MOST_CHARACTERS:
-                return ToolOutcome(briefing.note("too_long_to_ask", tool=asked.tool), failed=True)
+                return ToolOutcome(briefing.read_note("too_long_to_ask", tool=asked.tool), failed=True)
             new = tuple(dict.fromkeys(seen[one] for one in earlier.new))
             return asked.model_copy(update={"new": new})
         return ruling if ruling.approved else _report_refusal(ruling)
@@ -123,7 +123,7 @@ class Approvals:
             return asked
         if not ruling.approved:
             return _report_refusal(ruling)
-        return ToolOutcome(briefing.note("sign_in_lost", tool=ready.tool.name, server=way.server), failed=True)
+        return ToolOutcome(briefing.read_note("sign_in_lost", tool=ready.tool.name, server=way.server), failed=True)
 
     async def _find_earlier_rulings(self, ready: Ready, asked: Approval) -> Earlier:
         """Return the ruling on exactly this call, or what earlier ones say of it."""
@@ -138,7 +138,7 @@ class Approvals:
         if ruling is None or ruling.outcome != "edited":
             return outcome
         made = json.dumps(dict(ruling.arguments), ensure_ascii=False)
-        text = briefing.note("edited", tool=call.name, arguments=made, reply=outcome.text)
+        text = briefing.read_note("edited", tool=call.name, arguments=made, reply=outcome.text)
         return ToolOutcome(
             text, outcome.artifacts, outcome.gaps, outcome.sources, failed=outcome.failed, notes=outcome.notes
         )
@@ -155,7 +155,7 @@ def digest_of_sign_in(way: SignIn) -> str:
     return digest_of("sign_in", {"server": way.server, "host": way.host})
 
 
-def on_one_card(first: Approval, others: Iterable[Approval]) -> Approval:
+def combine_on_card(first: Approval, others: Iterable[Approval]) -> Approval:
     """Return what to ask: for the first call, together with further calls of its turn that are approved alike.
 
     Calls that their crew wants to be asked for each time stay by themselves.
@@ -170,17 +170,17 @@ def on_one_card(first: Approval, others: Iterable[Approval]) -> Approval:
         if len(parts) == MOST_TOGETHER or size > MOST_SHOWN or named > MOST_ARGUMENTS:
             break
         parts.append(one)
-    return together(tuple(parts))
+    return combine_approvals(tuple(parts))
 
 
 def _approval_size(one: Approval) -> int:
-    return len(spelt(json.dumps(one.arguments, ensure_ascii=False))) + len(spelt(one.leaves))
+    return len(spell_out(json.dumps(one.arguments, ensure_ascii=False))) + len(spell_out(one.leaves))
 
 
 def _report_refusal(ruling: Ruling) -> ToolOutcome:
     note = "not_decided" if ruling.outcome == "expired" else "denied"
     said = f" Their reason: “{ruling.reason}”" if ruling.reason else ""
-    return ToolOutcome(briefing.note(note, tool=ruling.tool, reason=said), failed=True)
+    return ToolOutcome(briefing.read_note(note, tool=ruling.tool, reason=said), failed=True)
 
 
 def terms_for(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | None:
@@ -215,7 +215,7 @@ def _is_own_reply(source: PrivateSource, asked: Approval) -> bool:
     return source.tool == asked.tool and source.target in {"", asked.target}
 
 
-def where_to(ready: Ready) -> str:
+def describe_target(ready: Ready) -> str:
     """Say where a call goes to, as far as its tool says: a place in words, else who it sends to."""
     return (ready.tool.target(ready.arguments) if ready.tool.target is not None else "") or ready.to
 
@@ -238,7 +238,7 @@ def _make_approval(
         what=tool.words(ready.arguments),
         arguments=arguments,
         digest=digest_of(tool.name, arguments),
-        target=where_to(ready),
+        target=describe_target(ready),
         leaves=leaving.leaves if leaving else "",
         why=_explain_approval(ready, leaving, writes=terms is not None),
         terms=terms or usual or ASK,

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from handoff.text.visible_text import spelt, visible
+from handoff.text.visible_text import spell_out, visible
 
 MOST_STEPS = 50_000
 """Values and parts of a schema that one check looks at: references can make many of a small schema."""
@@ -66,7 +66,7 @@ class _Names:
             others += [one for one in _additional_schemas(part) if one is not False]
         for name, each in value.items():
             if visible(name) != name or name != " ".join(name.split()):
-                yield f"a name{_describe_place(place)} has characters that people cannot see: {spelt(name)[:80]!r}"
+                yield f"a name{_describe_place(place)} has characters that people cannot see: {spell_out(name)[:80]!r}"
             elif name not in listed and not others and (listed or not place):
                 names = ", ".join(listed) or "none"
                 yield f"there is no {name[:80]!r}{_describe_place(place)}; the names there are: {names[:600]}"

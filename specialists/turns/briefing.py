@@ -66,7 +66,7 @@ def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
     return lines
 
 
-def system(prompt: str, form: str = "", channel_words: str = "") -> str:
+def build_system_prompt(prompt: str, form: str = "", channel_words: str = "") -> str:
     """Join a specialist's own prompt, the protocol that all share, and what is asked of the answer if anything is."""
     asked = f"\n\n{_read_prompt('answer_form.md').format(form=demote_headings(form))}" if form else ""
     here = (
@@ -75,7 +75,7 @@ def system(prompt: str, form: str = "", channel_words: str = "") -> str:
     return f"{prompt}\n\n{_read_prompt('protocol.md')}{asked}{here}"
 
 
-def with_skills(prompt: str, skills: Iterable[tuple[str, str]]) -> str:
+def add_skills(prompt: str, skills: Iterable[tuple[str, str]]) -> str:
     """Join a prompt and the list of its specialist's skills, each a name and what it is for; as it is without any."""
     lines = "\n".join(f"- {name}: {_flatten_text(about)}" for name, about in skills)
     return f"{prompt}\n\n{_read_prompt('skills.md').format(skills=lines)}" if lines else prompt
@@ -86,7 +86,7 @@ def adhoc_prompt(name: str, brief: str) -> str:
     return _read_prompt("adhoc.md").format(name=name, brief=demote_headings(brief))
 
 
-def note(name: str, **values: str) -> str:
+def read_note(name: str, **values: str) -> str:
     """Write one of the runner's own messages to the model, from `notes/NAME.md` with `{value}` filled in."""
     return _read_prompt(f"notes/{name}.md").format(**values)
 

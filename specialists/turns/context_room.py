@@ -133,7 +133,9 @@ class ContextRoom:
 
     def _leave_out(self, kept: _Kept) -> None:
         length = f"{len(kept.reply.text):,}"
-        text = briefing.note("left_out", number=str(kept.number), tool=self._kept[kept.number - 1].tool, length=length)
+        text = briefing.read_note(
+            "left_out", number=str(kept.number), tool=self._kept[kept.number - 1].tool, length=length
+        )
         message = self.messages[kept.message]
         replies = list(message.replies)
         replies[kept.place] = kept.reply.model_copy(update={"text": text})

@@ -152,7 +152,7 @@ class Conversation:
 
     def add_note(self, note: str, **values: str) -> None:
         """Add one of the runner's own messages, by the name of its file in `notes/`."""
-        self.room.add(ModelMessage(role="user", text=briefing.note(note, **values)))
+        self.room.add(ModelMessage(role="user", text=briefing.read_note(note, **values)))
 
     def add_reply(self, reply: ToolReply, brought: ToolReturned | ToolOutcome | None = None) -> None:
         """Add the reply to a call of the last turn, with the files, gaps, notes and sources that it brought.
@@ -300,7 +300,7 @@ class Conversation:
             parts.append("\n\n".join(("What the tools returned so far:", *self._found[-_FOUND_KEPT:])))
         if self.artifacts:
             parts.append("Files made so far: " + ", ".join(artifact.name for artifact in self.artifacts))
-        draft = finish_tools.from_text("\n\n".join(parts))
+        draft = finish_tools.make_text_result("\n\n".join(parts))
         return self.complete(draft.model_copy(update={"confidence": 0}), gap=gap)
 
     def _add_source(self, finding: Finding) -> Finding:

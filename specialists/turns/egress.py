@@ -31,7 +31,7 @@ from handoff.state.state_values import Provenance, reply_source
 from specialists.tools.tool import Sent, Tool
 from specialists.turns.approving import Leaving
 from specialists.turns.free_words import BITS, Budget, free_words
-from specialists.turns.known_urls import KnownUrls, bare, host_of, named_in, site_of, urls_in, with_ascii_host
+from specialists.turns.known_urls import KnownUrls, comparable_host, encode_host, find_urls, host_of, site_of, urls_in
 
 MOST_A_SITE, MOST_SITES = 10, 30
 """Requests to one site, and to all, for which an attempt may choose among known URLs after it has read something."""
@@ -86,7 +86,7 @@ class EgressGuard:
         self.given: set[str] = set()
         self._words = provenance.words
         self._toolbox = toolbox
-        self._allowed = frozenset(bare(one) for one in allow_out)
+        self._allowed = frozenset(comparable_host(one) for one in allow_out)
         self._private = list(provenance.private)
         self._in_view = tuple(self._private)
         self._sources = dict.fromkeys(provenance.sources)
@@ -99,7 +99,7 @@ class EgressGuard:
     @cached_property
     def _requester_urls(self) -> list[str]:
         """The URLs in the requester's words, https first: read once something is to be sent, as threads may be long."""
-        return sorted({url for text in self._words for url in named_in(text)}, reverse=True)
+        return sorted({url for text in self._words for url in find_urls(text)}, reverse=True)
 
     @cached_property
     def _requester_known_urls(self) -> KnownUrls:
@@ -272,7 +272,7 @@ def _describe_private_view(private: Sequence[str]) -> str:
 
 def wire_of(url: str) -> str:
     """Return the request for a URL as it goes on the wire: in ASCII, without its fragment."""
-    return f"GET {quote(with_ascii_host(url.partition('#')[0]), safe=_WIRE)}"
+    return f"GET {quote(encode_host(url.partition('#')[0]), safe=_WIRE)}"
 
 
 _WIRE = "%/:?#[]@!$&'()*+,;=~-._"

@@ -83,6 +83,8 @@ class Endings:
         if self.conversation.holds_call(text):
             return self.give_up("confidence_too_low", "The specialist wrote a tool call as text, and no result.")
         done = self.conversation.work_done
-        if doubt := done.doubt(text) or (briefing.note("doubt_no_tool", file=done.unopened) if done.unopened else ""):
+        if doubt := done.doubt(text) or (
+            briefing.read_note("doubt_no_tool", file=done.unopened) if done.unopened else ""
+        ):
             return Escalation(reason="confidence_too_low", message=doubt)  # the words are no part of a result
-        return finish_tools.doubt_result(finish_tools.from_text(text), briefing.note("doubt_in_words"))
+        return finish_tools.doubt_result(finish_tools.make_text_result(text), briefing.read_note("doubt_in_words"))

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from handoff.checking.workings import EXAMPLE, without_workings
+from handoff.checking.workings import EXAMPLE, remove_workings
 from handoff.contracts import Escalation, EscalationReason, Evidence, Finding, Result, Severity, ToolCall
 from handoff.evidence.inserted_rows import PLACE
 from handoff.text.reply_text import replace_surrogates
@@ -152,7 +152,7 @@ def read(call: ToolCall) -> Result | Escalation:
         return _handed_over(call)
     if call.name == ESCALATE:
         wish = _Escalate.model_validate(call.arguments)
-        partial = from_text(wish.partial_result) if wish.partial_result.strip() else None
+        partial = make_text_result(wish.partial_result) if wish.partial_result.strip() else None
         return Escalation(
             reason=wish.reason,
             message=wish.message,
@@ -189,7 +189,7 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
             options=tuple(_read_texts(given.get("options"))),
             whom=tuple(_read_texts(given.get("whom"))),
             assumption=_read_text(given.get("assumption")),
-            partial_result=from_text(partial) if partial else None,
+            partial_result=make_text_result(partial) if partial else None,
         )
     summary, content = _read_text(given.get("summary")), _read_text(given.get("content"))
     if not (summary or content):
@@ -211,9 +211,9 @@ def content_of(call: ToolCall) -> str:
     return outcome.content if isinstance(outcome, Result) else ""
 
 
-def from_text(text: str) -> Result:
+def make_text_result(text: str) -> Result:
     """Turn plain text into a result: all of it is the content, its first sentences the summary."""
-    content = without_workings(text.strip())
+    content = remove_workings(text.strip())
     return Result(summary=first_sentences(content), content=content, confidence=DEFAULT_CONFIDENCE)
 
 

@@ -78,7 +78,7 @@ def urls_in(text: str) -> set[str]:
     return found
 
 
-def named_in(text: str) -> set[str]:
+def find_urls(text: str) -> set[str]:
     """Find the URLs that a person wrote: with a scheme, or a domain, or a domain with a path, which has both schemes.
 
     A name that ends like a file (`notes.md`, `setup.py`) is none, and neither is an abbreviation, a version or what
@@ -107,12 +107,12 @@ def site_of(host: str) -> str:
     return ".".join(labels[-3:] if country else labels[-2:])
 
 
-def bare(host: str) -> str:
+def comparable_host(host: str) -> str:
     """Return a host as hosts are compared."""
     return host.lower().removeprefix("www.")
 
 
-def with_ascii_host(url: str) -> str:
+def encode_host(url: str) -> str:
     """Return a URL whose host is written as it is looked up: letters that look like others show."""
     try:
         host = urlsplit(url).hostname or ""
@@ -146,4 +146,4 @@ def _parse_url(url: str) -> _Key | None:
         return None
     name = f"[{ascii_name}]" if ":" in ascii_name else ascii_name
     host = name if port in {None, _PORTS[parts.scheme]} else f"{name}:{port}"
-    return bare(host), unquote(parts.path).rstrip("/"), unquote(parts.query)
+    return comparable_host(host), unquote(parts.path).rstrip("/"), unquote(parts.query)

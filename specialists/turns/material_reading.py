@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact, Material
 from handoff.materials import passages
-from handoff.materials.outline import find_part, in_short, place
+from handoff.materials.outline import describe_place, find_part, summarize_outline
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 PART = 6_000
@@ -66,11 +66,11 @@ class _Readers:
             return ToolOutcome(f"The text of {material.name} is no longer kept.", failed=True)
         part = find_part(text, material.outline, arguments.part, PART)
         if part is None:
-            outline = in_short(material, OUTLINE) or f"{len(text):,} characters"
+            outline = summarize_outline(material, OUTLINE) or f"{len(text):,} characters"
             return ToolOutcome(_NO_PART.format(part=arguments.part, name=material.name, outline=outline), failed=True)
         left = len(text) - part.end
         more = f"\n[{left:,} characters follow, from: at {part.end}]" if left else ""
-        where = place(text, material.outline, part.start)
+        where = describe_place(text, material.outline, part.start)
         return ToolOutcome(f"[{material.name}, {where}]\n{text[part.start : part.end]}{more}", sources=(material.name,))
 
     async def search_material(self, arguments: SearchMaterial, workbench: Workbench) -> ToolOutcome:
@@ -80,7 +80,7 @@ class _Readers:
             text = await read_whole(material, workbench)
             hits = await asyncio.to_thread(passages.search, text, material.outline, arguments.words, HITS)
             for hit in hits:
-                where = place(text, material.outline, hit.start)
+                where = describe_place(text, material.outline, hit.start)
                 found.append((hit.score, material, where, text[hit.start : hit.end].strip()))
         best = sorted(found, key=lambda one: -one[0])[:HITS]
         if not best:
@@ -101,7 +101,9 @@ class _Readers:
         return alike[0] if len(alike) == 1 or (alike and alike[0].name.casefold() == wanted) else None
 
     def _describe_texts(self) -> str:
-        shown = "; ".join(f"{one.name} ({in_short(one, 200) or f'{one.size:,} characters'})" for one in self.texts)
+        shown = "; ".join(
+            f"{one.name} ({summarize_outline(one, 200) or f'{one.size:,} characters'})" for one in self.texts
+        )
         return f"There is: {shown}."
 
 

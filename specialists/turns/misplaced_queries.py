@@ -18,7 +18,7 @@ _QUOTED = re.compile(
 )
 
 
-def as_meant(turn: Turn, toolbox: Mapping[str, Tool]) -> Turn:
+def redirect_queries(turn: Turn, toolbox: Mapping[str, Tool]) -> Turn:
     """Return the turn with each query in SQL as a call of the tool for queries, if there is one such tool.
 
     A turn with thoughts stays as it is, unless these belong to none of its calls: providers check that they come back

@@ -35,6 +35,6 @@ class SignedOut:
         if way is None or ready.call.id not in self._calls:
             return None
         if not self.can_ask or self.workbench.sign_ins is None:
-            text = briefing.note("nobody_to_sign_in", tool=ready.tool.name, server=way.server)
+            text = briefing.read_note("nobody_to_sign_in", tool=ready.tool.name, server=way.server)
             return ToolOutcome(text, failed=True)
         return await approvals.sign_in(ready, way)

@@ -14,7 +14,7 @@ from handoff.events import ToolStarted, TurnTaken
 from handoff.state.state_values import Checked, Checkpoint, Ruling, UnknownWrite
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
-from specialists.turns.approving import Approvals, on_one_card, where_to
+from specialists.turns.approving import Approvals, combine_on_card, describe_target
 from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.egress import Verdict
 from specialists.turns.one_call import Ready, check, perform, prepare_call
@@ -108,7 +108,7 @@ class ToolCalls:
                 rest = await _finish_despite_stop(self._write(call, times))
                 if isinstance(rest, Approval):
                     beside = [await self._check_write(*one) for one in writes[place + 1 :]]
-                    return on_one_card(rest, (one for one in beside if isinstance(one, Approval)))
+                    return combine_on_card(rest, (one for one in beside if isinstance(one, Approval)))
                 if rest is not None:
                     return rest
         for call, _ in due[room:]:  # last, so that after a takeover the same calls are run and refused
@@ -151,7 +151,7 @@ class ToolCalls:
             free = [one for one, approval in zip(calls, asked, strict=True) if approval is None]
             waiting = [one for one in asked if one is not None]
             if not free:
-                return on_one_card(waiting[0], waiting[1:])
+                return combine_on_card(waiting[0], waiting[1:])
             firsts = {key_of(call): index for index, (call, _) in reversed(list(enumerate(free)))}.values()
             await _side_by_side([self._read(*free[index]) for index in sorted(firsts)])
             await _side_by_side([self._read(*each) for index, each in enumerate(free) if index not in firsts])
@@ -170,7 +170,7 @@ class ToolCalls:
         if call.name in finish_tools.NAMES:
             outcome = ToolOutcome(_MIXED.format(name=call.name), failed=True)
         elif (earlier := self.conversation.earlier(call)) is not None:
-            outcome = ToolOutcome(briefing.note("again", reply=earlier.text))
+            outcome = ToolOutcome(briefing.read_note("again", reply=earlier.text))
         elif self._is_out_of_time():
             outcome = ToolOutcome(_LATE, failed=True)
         else:
@@ -183,14 +183,14 @@ class ToolCalls:
     async def _perform(self, ready: Ready) -> ToolOutcome:
         if ready.to:
             await self.log.record_sending(ready.tool.name, ready.to, ruling=ready.ruling)
-        return replace(await perform(ready, self.workbench, until=self.until), target=where_to(ready))
+        return replace(await perform(ready, self.workbench, until=self.until), target=describe_target(ready))
 
     async def _refuse_call(self, call: ToolCall, found: ToolOutcome | Verdict) -> ToolOutcome:
         """Say why a call is not made, and record it if it would have sent something out."""
         if isinstance(found, ToolOutcome):
             return found
         await self.log.record_sending(call.name, found.to, refused=found.refused)
-        return ToolOutcome(briefing.note(found.refused, tool=call.name), failed=True)
+        return ToolOutcome(briefing.read_note(found.refused, tool=call.name), failed=True)
 
     async def _check_call(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
         """See whether a call may be made: not a wrong one, nor one that the guard refuses or people have to approve."""
@@ -239,13 +239,13 @@ class ToolCalls:
         """Return the reply in place of a call that must not be made again; None if it may be."""
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
-        return self.barred.get(write_calls.digest(ready)) if isinstance(ready, Ready) else None
+        return self.barred.get(write_calls.digest_call(ready)) if isinstance(ready, Ready) else None
 
     async def _write_once(self, ready: Ready) -> ToolOutcome | UnknownWrite:
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
         late = (_APPROVED_LATE.format(what=ready.tool.words(ready.arguments)),) if ready.ruling is not None else ()
-        barred = self.barred.get(write_calls.digest(ready))
+        barred = self.barred.get(write_calls.digest_call(ready))
         if barred is not None:
             return ToolOutcome(barred, failed=True)
         if self._is_out_of_time():
@@ -258,7 +258,7 @@ class ToolCalls:
         if self._is_out_of_time():
             return ToolOutcome(_LATE, failed=True, gaps=late)
         outcome = await write_calls.carry_out(ready, intent, self.workbench, until=self.until)
-        return replace(outcome, target=where_to(ready)) if isinstance(outcome, ToolOutcome) else outcome
+        return replace(outcome, target=describe_target(ready)) if isinstance(outcome, ToolOutcome) else outcome
 
     def _is_out_of_time(self) -> bool:
         return asyncio.get_running_loop().time() >= self.until
@@ -270,7 +270,7 @@ class ToolCalls:
             return
         # A person who says "stop" ends the subtask, so that no attempt ever hears it.
         verdict = "words" if said.verdict == "stop" else said.verdict
-        text = briefing.note(f"said_{verdict}", tool=intent.tool, words=said.words)
+        text = briefing.read_note(f"said_{verdict}", tool=intent.tool, words=said.words)
         if said.verdict != "not_happened":
             self.barred[intent.digest] = text
         self.conversation.add_reply(ToolReply(call_id=said.call, text=text, failed=said.verdict != "happened"))
@@ -286,7 +286,7 @@ class ToolCalls:
 
 def _report_nobody_to_ask(approval: Approval) -> ToolOutcome:
     gap = f"{approval.what}: not done, as a person has to approve it and nobody was there to ask"
-    return ToolOutcome(briefing.note("nobody_to_ask", tool=approval.tool), failed=True, gaps=(gap,))
+    return ToolOutcome(briefing.read_note("nobody_to_ask", tool=approval.tool), failed=True, gaps=(gap,))
 
 
 async def _finish_despite_stop(work: Coroutine[Any, Any, _T]) -> _T:

@@ -104,9 +104,9 @@ class WorkDone:
             return text
         readers = " or ".join(self.readers)
         if self._ignores_file(content):
-            return briefing.note("no_work_foreign", tools=readers, given=self.last)
+            return briefing.read_note("no_work_foreign", tools=readers, given=self.last)
         named = self._list_unasked_names()
-        return briefing.note("no_work_unasked", named=named, tools=readers) if named else ""
+        return briefing.read_note("no_work_unasked", named=named, tools=readers) if named else ""
 
     def no_work(self, content: str) -> str:
         """Tell the specialist why no work is behind this, so that more of it is due; nothing if there is some."""
@@ -114,9 +114,9 @@ class WorkDone:
         if text := self._note_last_failure("no_work", content, tools=tools):
             return text
         if self.unopened and not self._handed:
-            return briefing.note("no_work_unread", file=self.unopened, tools=tools)
+            return briefing.read_note("no_work_unread", file=self.unopened, tools=tools)
         if self.only_described:
-            return briefing.note("no_work_preview", tool=self._preview, tools=" or ".join(self.readers))
+            return briefing.read_note("no_work_preview", tool=self._preview, tools=" or ".join(self.readers))
         return ""
 
     def doubt(self, content: str) -> str:
@@ -124,9 +124,9 @@ class WorkDone:
         if text := self._note_last_failure("doubt", content):
             return text
         if self._ignores_file(content):
-            return briefing.note("doubt_foreign", tools=" or ".join(self.readers))
+            return briefing.read_note("doubt_foreign", tools=" or ".join(self.readers))
         named = self._list_unasked_names()
-        return briefing.note("doubt_unasked", named=named) if named else ""
+        return briefing.read_note("doubt_unasked", named=named) if named else ""
 
     def is_failure(self, content: str) -> bool:
         """Return True if a content says nothing but what failed calls said."""
@@ -155,7 +155,7 @@ class WorkDone:
         if not self._toolbox or not self._failed or (self._given and not self._is_foreign(content, self._given)):
             return ""
         name, text = self._failed[-1]
-        return briefing.note(f"{note}_failed", tool=name, fault=" ".join(text.split())[:_FAULT], **values)
+        return briefing.read_note(f"{note}_failed", tool=name, fault=" ".join(text.split())[:_FAULT], **values)
 
     def _is_foreign(self, content: str, given: Iterable[str]) -> bool:
         """Return True if a text says nothing that the tools gave, beyond the brief and what the failures say."""

@@ -45,10 +45,10 @@ def intent_of(ready: Ready, log: AttemptLog) -> ToolStarted:
     """Word the intent of a call that is about to be made for the first time, with the ruling that lets it be made."""
     key = str(uuid.uuid4()) if ready.tool.key != "none" else ""
     what = ready.tool.words(ready.arguments)
-    return log.intent(ready.call, what=what, key=key, digest=digest(ready), ruling=ready.ruling)
+    return log.intent(ready.call, what=what, key=key, digest=digest_call(ready), ruling=ready.ruling)
 
 
-def digest(ready: Ready) -> str:
+def digest_call(ready: Ready) -> str:
     """Digest a call: calls of one tool with the same arguments share it, and no others."""
     return hashlib.sha256(f"{ready.tool.name} {ready.arguments.model_dump_json()}".encode()).hexdigest()[:32]
 
@@ -66,10 +66,10 @@ async def carry_out(
 async def settle(ready: Ready | ToolOutcome, intent: ToolStarted, workbench: Workbench) -> ToolOutcome | UnknownWrite:
     """Find out what became of a call that somebody began, and make it now if it certainly was not carried out."""
     if isinstance(ready, ToolOutcome) or ready.tool.access != "write":
-        return in_doubt(intent, _ELSEWHERE)
+        return make_unknown_write(intent, _ELSEWHERE)
     ready = await prepare_call(ready, workbench)
-    if isinstance(ready, ToolOutcome) or (ready.tool.prepare is not None and digest(ready) != intent.digest):
-        return in_doubt(intent, _OTHERWISE)
+    if isinstance(ready, ToolOutcome) or (ready.tool.prepare is not None and digest_call(ready) != intent.digest):
+        return make_unknown_write(intent, _OTHERWISE)
     return await _find_outcome(ready, intent, workbench, _NoOutcome(RESTARTED), cut=False)
 
 
@@ -84,7 +84,7 @@ async def _find_outcome(
     if isinstance(seen, ToolOutcome):
         return cut_outcome(seen)
     if seen is None and cut:
-        return ToolOutcome(briefing.note("not_carried_out", tool=ready.tool.name), failed=True)
+        return ToolOutcome(briefing.read_note("not_carried_out", tool=ready.tool.name), failed=True)
     if seen is None or (ready.tool.key == "drops_repeats" and intent.key):
         until = asyncio.get_running_loop().time() + SETTLE_SECONDS
         outcome = await _run_tool(ready, intent, workbench, until)
@@ -93,10 +93,10 @@ async def _find_outcome(
             return outcome
         if isinstance(outcome, _NoOutcome) and seen is None:
             return await _find_outcome(ready, intent, workbench, outcome, cut=True)
-    return in_doubt(intent, cause.reason)
+    return make_unknown_write(intent, cause.reason)
 
 
-def in_doubt(intent: ToolStarted, reason: str) -> UnknownWrite:
+def make_unknown_write(intent: ToolStarted, reason: str) -> UnknownWrite:
     """Say that nobody knows whether the call of an intent was carried out. `reason` is for people."""
     return UnknownWrite(intent.call, intent.tool, intent.what, reason)
 

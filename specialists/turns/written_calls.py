@@ -36,7 +36,7 @@ _WORDS_BESIDE = 500
 _DECODER = json.JSONDecoder(strict=False)  # small models put line breaks into their strings as they are
 
 
-def as_turn_with_call(turn: Turn, specs: Sequence[ToolSpec], writing: Collection[str], number: int) -> Turn:
+def parse_turn_call(turn: Turn, specs: Sequence[ToolSpec], writing: Collection[str], number: int) -> Turn:
     """Read a turn in words as the call that is written in it; give back the same turn if there is none.
 
     Args:
@@ -71,9 +71,9 @@ def holds_call(text: str, names: Collection[str]) -> bool:
 def _fitting_call(text: str, specs: Sequence[ToolSpec], without: Collection[str] = ()) -> ToolCall | None:
     """Read a call that fits its schema; else one whose fault the model can be told as with any other call."""
     known = {spec.name: spec for spec in specs}
-    found = written_call(text, [spec for spec in specs if spec.name not in without])
+    found = find_written_call(text, [spec for spec in specs if spec.name not in without])
     if found is None and (named := set(_NAME.findall(text)).difference(without)):
-        found = written_call(text, [_relax_spec(known.get(name), name) for name in sorted(named)])
+        found = find_written_call(text, [_relax_spec(known.get(name), name) for name in sorted(named)])
     if found is None or len(text) > 2 * len(json.dumps(found.arguments, ensure_ascii=False)) + AROUND:
         return None
     return found
@@ -86,7 +86,7 @@ def _relax_spec(spec: ToolSpec | None, name: str) -> ToolSpec:
     return ToolSpec(name, "", {"type": "object", "properties": {}})
 
 
-def written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
+def find_written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
     """Read the first call of one of the tools that stands in a text as JSON; None if there is none.
 
     Tags, fences and words around it are ignored. A call has a name and an object of arguments, under any of the keys

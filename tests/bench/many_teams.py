@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from bot.command_line.app_manifest import made_for
+from bot.command_line.app_manifest import make_manifest
 from bot.slack.installation.records import InstallationRecords, Installed
 from bot.slack.installation.token_cipher import TokenCipher
 from bot.store.redis.redis_store import Store
@@ -51,7 +51,7 @@ async def many_teams(data: Path) -> None:
 async def _install(data: Path, model_url: str, count: int) -> AsyncIterator[Stage]:
     """An instance in HTTP mode, on a store of its own, whose app is installed in so many workspaces."""
     manifest, port = data / f"app-{count}.yml", free_port()
-    manifest.write_text(yaml.safe_dump(made_for("https://bot.example.com")), encoding="utf-8")
+    manifest.write_text(yaml.safe_dump(make_manifest("https://bot.example.com")), encoding="utf-8")
     options = {"request_url": f"http://127.0.0.1:{port}/slack/events", "retry_scale": 0.02, "ack_seconds": ACK}
     async with (
         open_store_server(data) as url,

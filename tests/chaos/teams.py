@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from bot.app import manifest_path
-from bot.command_line.app_manifest import made_for
+from bot.command_line.app_manifest import make_manifest
 from bot.workspace.workspace_server import Workspace
 from tests.chaos.watch import Witness
 
@@ -81,7 +81,7 @@ async def open_one(stack: AsyncExitStack) -> list[Team]:
 
 async def open_several(stack: AsyncExitStack, folder: Path, port: int) -> list[Team]:
     """The several teams, whose app listens on a port. It is installed nowhere yet."""
-    app = made_for("https://bot.example.com")
+    app = make_manifest("https://bot.example.com")
     app["settings"] |= {"token_rotation_enabled": True, "org_deploy_enabled": True}
     manifest = folder / "app.yml"
     manifest.write_text(yaml.safe_dump(app))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from handoff.contracts import Material, Section
-from handoff.materials.outline import in_short
+from handoff.materials.outline import summarize_outline
 from specialists.formats.contents import Contents
 from specialists.reading.diff_hunks import read_diff
-from specialists.tools.code.diff_text import commentable, in_brief, parts
+from specialists.tools.code.diff_text import find_commentable_lines, split_by_file, summarize_diff
 from tests.bench.made_change import FILES, LINES, made_change
 
 DIFF = """\
@@ -70,18 +70,18 @@ def test_what_is_no_diff_is_plain_text() -> None:
 
 
 def test_lines_that_can_be_commented_on_are_those_that_the_diff_shows() -> None:
-    lines = commentable(DIFF.replace("--- gone too\n", "").replace("-9,4 ", "-9,3 "))
+    lines = find_commentable_lines(DIFF.replace("--- gone too\n", "").replace("-9,4 ", "-9,3 "))
     assert not isinstance(lines, str)
     assert lines["a.py"] == {9: 9, 10: 0, 11: 0, 12: 11, 40: 0, 41: 0}
-    assert isinstance(commentable("--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n x\n"), str)
+    assert isinstance(find_commentable_lines("--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n x\n"), str)
 
 
 def test_the_planner_sees_the_files_of_a_large_change(tmp_path: Path) -> None:
     _, diff = made_change(tmp_path / "r")
     assert diff.count("\n") >= LINES
-    assert len(parts(diff)) == len(in_brief(diff)) == FILES
+    assert len(split_by_file(diff)) == len(summarize_diff(diff)) == FILES
     text, outline = read(diff)
     sections = tuple(Section(name=name, start=start) for name, start in outline)
     material = Material(name="change.diff", size=len(text), outline=sections)
-    assert all(name in in_short(material, 2_400) for name in parts(diff))
+    assert all(name in summarize_outline(material, 2_400) for name in split_by_file(diff))
     assert len(text) / len(diff) < 1.2

@@ -17,13 +17,13 @@ from bot.command_line.check import (
     CREW_ALONE,
     CREW_IS_FINE,
     Verdict,
-    _bot,
-    _collector,
-    _models,
-    _redis,
+    _check_bot,
+    _check_collector,
+    _check_models,
+    _check_redis,
     _way_in,
     check,
-    readers,
+    describe_readers,
     verdicts,
 )
 from bot.command_line.new_files import new_files
@@ -53,7 +53,7 @@ TIERS = [f"model, tier {tier}" for tier in ("fast", "balanced", "deep")]
 
 def _model(settings: Settings) -> AsyncIterator[Verdict]:
     """The part of the check that is about models, of no crew."""
-    return _models(settings, ())
+    return _check_models(settings, ())
 
 
 def at_home(server: ProviderServer) -> dict[str, str]:
@@ -116,15 +116,17 @@ async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
 
 def test_what_readers_of_files_reach_is_a_risk_with_what_to_do() -> None:
     whole = WallReport(frozenset(WALLS), 6, ())
-    assert str(readers(whole)).startswith("ok    readers of files and pages: reach no network, no file but their own")
+    assert str(describe_readers(whole)).startswith(
+        "ok    readers of files and pages: reach no network, no file but their own"
+    )
     few = WallReport(frozenset({"landlock", "seccomp"}), 4, ())
-    assert str(readers(few)).startswith("ok    readers of files and pages: reach no network")
-    assert str(readers(few)).endswith("; without namespaces, the rules of Landlock 6 (it is version 4 here)")
-    assert str(readers(few, required=True)).startswith(
+    assert str(describe_readers(few)).startswith("ok    readers of files and pages: reach no network")
+    assert str(describe_readers(few)).endswith("; without namespaces, the rules of Landlock 6 (it is version 4 here)")
+    assert str(describe_readers(few, required=True)).startswith(
         "FAIL  readers of files and pages: without namespaces, the rules"
     )
-    assert not readers(whole, required=True).fault
-    risk = str(readers(WallReport(frozenset({"seccomp"}), 0, ("the network", "other files"))))
+    assert not describe_readers(whole, required=True).fault
+    risk = str(describe_readers(WallReport(frozenset({"seccomp"}), 0, ("the network", "other files"))))
     assert risk.startswith(
         "warn  readers of files and pages: can reach the network, other files; without namespaces, Landlock; allow "
         "user namespaces"
@@ -135,7 +137,7 @@ def test_what_readers_of_files_reach_is_a_risk_with_what_to_do() -> None:
 async def test_a_running_embedded_server_goes_on(checked: Checked, tmp_path: Path) -> None:
     await start_embedded(tmp_path)
     try:
-        assert (await checked(_redis, REDIS_URL=""))["Redis"].fault == ""
+        assert (await checked(_check_redis, REDIS_URL=""))["Redis"].fault == ""
         assert is_running(tmp_path)
     finally:
         await stop_embedded(tmp_path)
@@ -185,13 +187,15 @@ async def test_a_crew_is_checked_alone(tmp_path: Path, capsys: pytest.CaptureFix
 
 async def test_wrong_tokens(workspace: Start, checked: Checked) -> None:
     place = await workspace()
-    found = await checked(_bot, _way_in, **slack(place, SLACK_BOT_TOKEN="xoxb-wrong", SLACK_APP_TOKEN="xapp-wrong"))
+    found = await checked(
+        _check_bot, _way_in, **slack(place, SLACK_BOT_TOKEN="xoxb-wrong", SLACK_APP_TOKEN="xapp-wrong")
+    )
     for what in ("Slack bot token", "Slack app token"):
         assert "invalid_auth" in found[what].fault
         assert "copy it again" in found[what].fault
     assert "Slack scopes" not in found
     found = await checked(
-        _bot, _way_in, **slack(place, SLACK_BOT_TOKEN=place.app_token, SLACK_APP_TOKEN=place.bot_token)
+        _check_bot, _way_in, **slack(place, SLACK_BOT_TOKEN=place.app_token, SLACK_APP_TOKEN=place.bot_token)
     )
     for what in ("Slack bot token", "Slack app token"):
         assert "xoxb-... for the bot, xapp-... for Socket Mode" in found[what].fault
@@ -205,7 +209,7 @@ async def test_scopes_against_the_manifest(workspace: Start, checked: Checked, t
     scopes.append("team:read")
     changed = tmp_path / "manifest.yml"
     changed.write_text(yaml.safe_dump(manifest), encoding="utf-8")
-    verdict = (await checked(_bot, **slack(await workspace(changed))))["Slack scopes"]
+    verdict = (await checked(_check_bot, **slack(await workspace(changed))))["Slack scopes"]
     assert verdict.fault.startswith("missing canvases:write, files:read: update the app from manifest.yml")
     assert "team:read" in verdict.note
 
@@ -234,28 +238,28 @@ async def test_http_mode(workspace: Start, checked: Checked) -> None:
 async def test_something_that_is_not_slack(checked: Checked) -> None:
     tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
     async with ProviderServer(lambda _: Reply("hello")) as server:
-        other = await checked(_bot, _way_in, **tokens, SLACK_API_URL=f"{server.url}/api/")
-    nobody = await checked(_bot, _way_in, **tokens, SLACK_API_URL="http://127.0.0.1:9/api/")
+        other = await checked(_check_bot, _way_in, **tokens, SLACK_API_URL=f"{server.url}/api/")
+    nobody = await checked(_check_bot, _way_in, **tokens, SLACK_API_URL="http://127.0.0.1:9/api/")
     for what in ("Slack bot token", "Slack app token"):
         assert "does not answer as Slack does: look at SLACK_API_URL" in other[what].fault
         assert "http://127.0.0.1:9/api/ cannot be reached" in nobody[what].fault
 
 
 async def test_redis(checked: Checked, redis_url: str, tmp_path: Path) -> None:
-    assert "has no database of that number" in (await checked(_redis, REDIS_URL=f"{redis_url}/99"))["Redis"].fault
+    assert "has no database of that number" in (await checked(_check_redis, REDIS_URL=f"{redis_url}/99"))["Redis"].fault
     (tmp_path / "file").touch()
-    nowhere = await checked(_redis, REDIS_URL="", LEADHAND_DATA=str(tmp_path / "file"))
+    nowhere = await checked(_check_redis, REDIS_URL="", LEADHAND_DATA=str(tmp_path / "file"))
     assert "data folder cannot be used" in nowhere["Redis"].fault
-    nobody = (await checked(_redis, REDIS_URL="redis://:secret@127.0.0.1:9"))["Redis"]
+    nobody = (await checked(_check_redis, REDIS_URL="redis://:secret@127.0.0.1:9"))["Redis"]
     assert "cannot be reached" in nobody.fault
     assert "secret" not in nobody.fault
     with tcp_server(tmp_path / "evicts", "--maxmemory-policy", "allkeys-lru") as port:
         assert (
             "maxmemory-policy noeviction"
-            in (await checked(_redis, REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"].fault
+            in (await checked(_check_redis, REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"].fault
         )
     with tcp_server(tmp_path / "forgets", "--save", "") as port:
-        forgets = (await checked(_redis, REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"]
+        forgets = (await checked(_check_redis, REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"]
     assert forgets.fault == ""
     assert "Set `appendonly yes`" in forgets.risk
     assert str(forgets).startswith("warn  Redis: ")
@@ -270,14 +274,14 @@ async def test_a_rehearsal_that_nobody_asked_for(checked: Checked) -> None:
 
 
 async def test_the_memory_of_redis(checked: Checked, tmp_path: Path) -> None:
-    found = await checked(_redis)
+    found = await checked(_check_redis)
     assert "16 partitions" in found["Redis"].note
     assert "no `maxmemory` is set" in found["Redis memory"].note
     assert found["Redis memory"].risk == ""
     with tcp_server(tmp_path / "full", "--maxmemory", "10mb", "--appendonly", "yes") as port:
         for number in range(74):
             assert ask(port, "SET", f"filler{number}", "x" * 100_000) == b"+OK\r\n"
-        full = await checked(_redis, REDIS_URL=f"redis://127.0.0.1:{port}")
+        full = await checked(_check_redis, REDIS_URL=f"redis://127.0.0.1:{port}")
     assert (full["Redis"].fault, full["Redis"].risk) == ("", "")
     assert "of `maxmemory` used (" in full["Redis memory"].note
     assert "% full, so I start no work. Raise its `maxmemory`" in full["Redis memory"].risk
@@ -402,13 +406,14 @@ async def test_the_settings_of_channels(checked: Checked, tmp_path: Path) -> Non
 
 async def test_a_collector_of_traces(checked: Checked) -> None:
     what = "collector of traces"
-    assert what not in await checked(_collector)
+    assert what not in await checked(_check_collector)
     async with collecting() as collector:
-        found = (await checked(_collector, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
+        found = (await checked(_check_collector, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
         assert found.note.endswith("/v1/traces takes them: names, times, tokens and cost, no contents")
         collector.answers = [401]
-        found = (await checked(_collector, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
+        found = (await checked(_check_collector, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
         assert "answers 401 Unauthorized; is it an OTLP/HTTP collector" in found.fault
     assert (
-        "it takes http://HOST:4318" in (await checked(_collector, OTEL_EXPORTER_OTLP_ENDPOINT="collector"))[what].fault
+        "it takes http://HOST:4318"
+        in (await checked(_check_collector, OTEL_EXPORTER_OTLP_ENDPOINT="collector"))[what].fault
     )

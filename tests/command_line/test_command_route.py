@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.command_line.route import _chosen, in_words
+from bot.command_line.route import _apply_crew_choice, in_words
 from bot.settings import Settings
 from tests.command_line.command import environment, leadhand, processes_in
 from tests.providers.faults import Fault
@@ -100,12 +100,12 @@ SETTINGS = Settings(env={}, crew="general", more_crews=("/srv/crews/review", "la
     ],
 )
 def test_the_crew_is_chosen_as_in_slack(text: str, crew: str, expected: tuple[str, str]) -> None:
-    settings, rest = _chosen(argparse.Namespace(text=text, crew=crew), SETTINGS)
+    settings, rest = _apply_crew_choice(argparse.Namespace(text=text, crew=crew), SETTINGS)
     assert (settings.crew, rest) == expected
 
 
 def test_where_there_is_one_crew_its_name_is_no_word() -> None:
-    settings, rest = _chosen(argparse.Namespace(text="general: hello", crew=""), Settings(env={}))
+    settings, rest = _apply_crew_choice(argparse.Namespace(text="general: hello", crew=""), Settings(env={}))
     assert (settings.crew, rest) == ("general", "general: hello")
 
 

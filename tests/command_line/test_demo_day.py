@@ -96,5 +96,5 @@ async def test_scenes_are_played_over_the_day(
         assert 6900 < times[1] - times[0] < 7300
         head = await read_head(scene.store, JobKey(asked.place.team, asked.place.job_id))
         assert abs(float(head.fields["asked"]) - times[0]) < 30  # the store's clock went with the workspace's
-    demo_day.tell(player.played, 1.0)
+    demo_day.print_summary(player.played, 1.0)
     assert "1 answered, 1 cancelled" in capsys.readouterr().out

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.command_line.local_models import choose_local, found_here
+from bot.command_line.local_models import choose_local, find_local_models
 from bot.command_line.model_proof import prove
 from bot.models.provider_model import ProviderModel
 from handoff.contracts import Context, ToolCall
@@ -43,7 +43,7 @@ async def test_the_one_that_passes_is_used_and_each_is_told_with_what_it_lacks(
 ) -> None:
     async with ProviderServer(able, serves=("qwen",)) as good, ProviderServer(idle, serves=("tiny",)) as bad:
         ports = {"llama.cpp": port_of(good), "vLLM": port_of(bad), "LM Studio": NOTHING_THERE}
-        here = await found_here(ports)
+        here = await find_local_models(ports)
         assert {one.server for one in here} == {"llama.cpp", "vLLM"}
         model = await choose_local({}, lambda: ("writer",), Context(), ports)
         said = capsys.readouterr().out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.access.access_values import ChannelValues
-from bot.command_line.check import kept_words
+from bot.command_line.check import describe_retention
 from bot.settings import Address, SettingsError, read_settings
 from bot.store.retention import AS_EVER, DAY, Retention
 from handoff.contracts import Asking
@@ -138,11 +138,11 @@ def test_it_is_said_for_how_long_what_is_kept(text: str, kept: Retention) -> Non
 
 
 def test_check_says_it_in_days() -> None:
-    assert kept_words(Retention(materials=7 * DAY)) == (
+    assert describe_retention(Retention(materials=7 * DAY)) == (
         "jobs 30 days after their end, questions that nobody answers 180 days, files and their texts 7 days, "
         "the audit 365 days"
     )
-    assert "as long as their job" in kept_words(AS_EVER)
+    assert "as long as their job" in describe_retention(AS_EVER)
 
 
 def test_where_its_endpoints_are() -> None:

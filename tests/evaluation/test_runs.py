@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from bot.evaluation import comparison, run_file, scoreboard
-from bot.evaluation.answer_texts import find_unmarked_figures, leak, says, says_figure, times_said
+from bot.evaluation.answer_texts import (
+    contains_figure,
+    contains_words,
+    count_occurrences,
+    find_leak,
+    find_unmarked_figures,
+)
 from bot.evaluation.harness import NAIVE, PRODUCT, Choice, Record, run_sets
 from bot.evaluation.run_file import RunFile, RunFileError
 from bot.evaluation.significance import mcnemar, paired_bootstrap, wilson
@@ -38,7 +44,7 @@ def test_the_table_adds_up_both_sides_and_says_if_they_differ_beyond_chance() ->
     assert (naive.right, naive.errors, naive.cost, product.p) == (1, 1, None, None)
     assert naive.p == pytest.approx(2 / 2**7)  # seven that only the product got right
     assert (clean.measure, clean.side, clean.n, clean.right) == ("clean", PRODUCT, 10, 4)
-    lines = scoreboard.in_words((product, naive, clean)).splitlines()
+    lines = scoreboard.render_table((product, naive, clean)).splitlines()
     assert " ".join(lines[1].split()) == "routing 10 8 80 % 49 % to 94 % 0 100/10 0.0100 4.5"
     assert " ".join(lines[2].split()) == "naive prompt 10 1 10 % 2 % to 40 % 1 100/10 - 0.0 0.016"
     assert " ".join(lines[3].split()) == "product: clean 10 4 40 % 17 % to 69 %"
@@ -185,7 +191,7 @@ def test_pairs_must_be_pairs() -> None:
     ],
 )
 def test_a_figure_counts_however_it_is_written(text: str, figure: str) -> None:
-    assert says_figure(text, figure)
+    assert contains_figure(text, figure)
 
 
 @pytest.mark.parametrize(
@@ -193,13 +199,13 @@ def test_a_figure_counts_however_it_is_written(text: str, figure: str) -> None:
     [("about 69.4", "69.38"), ("1,583,321", "1583312"), ("15", "1.5"), ("none", "7"), ("48.720", "4872"), ("12", "1")],
 )
 def test_another_figure_does_not(text: str, figure: str) -> None:
-    assert not says_figure(text, figure)
+    assert not contains_figure(text, figure)
 
 
 def test_texts_are_found_in_any_case_and_with_marks() -> None:
-    assert says("The **South**\u00a0region", "south region")
-    assert not says("The South", "North")
-    assert times_said("We move. We *move*. we  move", "we move") == 3
+    assert contains_words("The **South**\u00a0region", "south region")
+    assert not contains_words("The South", "North")
+    assert count_occurrences("We move. We *move*. we  move", "we move") == 3
 
 
 @pytest.mark.parametrize(
@@ -213,11 +219,11 @@ def test_texts_are_found_in_any_case_and_with_marks() -> None:
     ],
 )
 def test_what_never_belongs_into_an_answer(text: str) -> None:
-    assert leak(text)
+    assert find_leak(text)
 
 
 def test_plain_answers_are_clean() -> None:
-    assert not leak("# Churn\nChurn rose (see churn.csv), and we are confident about 70 of the rows.")
+    assert not find_leak("# Churn\nChurn rose (see churn.csv), and we are confident about 70 of the rows.")
 
 
 def test_a_made_up_figure_is_told_unless_it_is_marked() -> None:

@@ -12,7 +12,7 @@ from handoff import events as ev
 from handoff.access.rights import Actor
 from handoff.approval_values import ADMINS, Approval, ApprovalTerms, digest_of
 from handoff.contracts import REQUESTER, Request
-from handoff.engine.approvals import earlier, unable
+from handoff.engine.approvals import earlier, list_excluded_users
 from handoff.engine.engine import apply
 from handoff.state.job_state import Ask, Job
 from handoff.state.state_values import Earlier, Question, Ruling
@@ -146,7 +146,7 @@ class Thread:
                 groups=("S1",) if one.grouped else (),
                 admin=one.admin,
                 decision=decision,
-                lapsed=unable(approval.terms, requester, votes, self.actors()),
+                lapsed=list_excluded_users(approval.terms, requester, votes, self.actors()),
             )
         )
         for ruling in self.ask.work["a"].checkpoints[before:]:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
-from handoff.briefs.provenance import people_said
+from handoff.briefs.provenance import list_people_words
 from handoff.contracts import Asking, ChannelTerms, Known, Made, Member, Plan, Quiet, Request, Setting, Subtask, Terms
-from handoff.conversation.working_time import after_work, read_span, span
+from handoff.conversation.working_time import add_working_seconds, describe_span, read_span
 from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, question_key, reminder_key
-from handoff.engine.asking import MOST_REMINDERS, askable
+from handoff.engine.asking import MOST_REMINDERS, list_askable
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
 from handoff.planning.adhoc import Allowance
@@ -102,7 +102,7 @@ def test_only_who_was_mentioned_or_spoke_may_be_named() -> None:
     state = job(ev.RequestAdded(at=1.0, place=PLACE, request=body))
     state = apply(state, ev.MessageHeard(at=2.0, message=Request(id="2.0", user="U5", text="hm", at=2.0)))
     state = apply(state, ev.MaterialGathered(at=2.0, request=R, speakers=("U8", "U1")))
-    assert askable(state, ask(state)) == ("U2", "U8", "U5")
+    assert list_askable(state, ask(state)) == ("U2", "U8", "U5")
 
 
 def test_the_planners_question_is_for_whom_it_names_too() -> None:
@@ -197,7 +197,7 @@ def test_nobody_answers_and_the_askers_assumption_is_taken_and_told() -> None:
     assert (work.state, work.question) == ("pending", None)
     assert [note.text for note in work.answers] == ["Nobody answered; assume: https://evil.com/?d=secret"]
     assert notes(ask(state)) == ["Nobody answered “Which city?” within 2 days; I assumed: https://evil.com/?d=secret"]
-    assert not any("evil.com" in text for text in people_said(ask(state))), "an assumption is nobody's words"
+    assert not any("evil.com" in text for text in list_people_words(ask(state))), "an assumption is nobody's words"
     state = expired(question(Asking(expire_after=TWO_DAYS)), TWO_DAYS)
     work = ask(state).work["a"]
     assert (work.state, work.reason) == ("error", "nobody answered within 2 days"), "nothing can be assumed"
@@ -282,14 +282,14 @@ def utc(text: str) -> float:
     ],
 )
 def test_hours_of_work_pass_in_the_hours_of_work(since: str, hours: float, offset: int, until: str) -> None:
-    assert after_work(utc(since), hours * HOUR, USUAL, offset * 3600) == utc(until)
+    assert add_working_seconds(utc(since), hours * HOUR, USUAL, offset * 3600) == utc(until)
 
 
 def test_a_weekend_does_not_count() -> None:
     monday = utc("Mon 09:00") + 7 * 86_400
-    assert after_work(utc("Fri 17:00"), 2 * HOUR, USUAL, 0) == monday + HOUR
-    assert after_work(utc("Sat 12:00"), HOUR, USUAL, 0) == monday + HOUR
-    assert after_work(utc("Sat 12:00"), HOUR, Asking(days=6), 0) == utc("Sat 13:00")
+    assert add_working_seconds(utc("Fri 17:00"), 2 * HOUR, USUAL, 0) == monday + HOUR
+    assert add_working_seconds(utc("Sat 12:00"), HOUR, USUAL, 0) == monday + HOUR
+    assert add_working_seconds(utc("Sat 12:00"), HOUR, Asking(days=6), 0) == utc("Sat 13:00")
 
 
 @given(
@@ -299,7 +299,7 @@ def test_a_weekend_does_not_count() -> None:
     st.integers(min_value=1, max_value=7),
 )
 def test_nobody_is_reminded_in_the_night_or_early(since: float, seconds: float, offset: int, days: int) -> None:
-    found = after_work(since, seconds, Asking(days=days), offset * 3600)
+    found = add_working_seconds(since, seconds, Asking(days=days), offset * 3600)
     local = datetime.fromtimestamp(found, UTC) + timedelta(hours=offset)
     assert found >= since + seconds - 0.01
     inexact = timedelta(milliseconds=10)
@@ -322,7 +322,7 @@ def test_what_is_no_span_is_not_taken_for_one(text: str) -> None:
 
 
 def test_spans_are_said() -> None:
-    said = [span(seconds) for seconds in (86_400, 172_800, 5_400, 3_600, 600, 30)]
+    said = [describe_span(seconds) for seconds in (86_400, 172_800, 5_400, 3_600, 600, 30)]
     assert said == ["1 day", "2 days", "1.5 hours", "1 hour", "10 minutes", "30 seconds"]
 
 
@@ -348,7 +348,7 @@ def utc_of(text: str) -> float:
     ],
 )
 def test_no_reminder_comes_in_quiet_hours_nor_out_of_working_hours(quiet: Quiet, asked: str, reminded: str) -> None:
-    assert after_work(utc_of(asked), ASKING.remind_after, ASKING, 0, quiet) == utc_of(reminded)
+    assert add_working_seconds(utc_of(asked), ASKING.remind_after, ASKING, 0, quiet) == utc_of(reminded)
 
 
 def test_members_and_parts_are_lowered_and_nobody_can_be_raised() -> None:

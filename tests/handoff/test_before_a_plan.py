@@ -8,12 +8,12 @@ from handoff import events as ev
 from handoff.briefs.context import circumstances
 from handoff.briefs.provenance import provenance_of
 from handoff.contracts import Request, Setting
-from handoff.conversation.spoken import crew_called
+from handoff.conversation.spoken import split_crew_name
 from handoff.effects import MakePlan, Post, RunSubtask, WriteAnswer, answer_key, card_end_key, card_key, question_key
 from handoff.engine.nested import build_run_brief as to_answer
 from handoff.engine.outstanding import CARD_FIRST, outstanding
 from handoff.engine.replay import open_log
-from handoff.planning.plan_brief import of_request
+from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Job
 from handoff.summaries.summary import OpenQuestion, open_questions, projection, step
 from tests.handoff.kit import PLACE, R, ask, asked, effects, handed, job, planned, running, started, subtask
@@ -46,7 +46,7 @@ def test_the_answer_comes_back_into_planning_and_reaches_who_works() -> None:
     state = job(asked(), CARD, QUESTION, answered())
     assert ask(state).state == "submitted"
     assert effects(state) == [MakePlan(R)]
-    brief = of_request(state, ask(state))
+    brief = make_request_brief(state, ask(state))
     (note,) = brief.notes
     assert (note.source, note.text) == ("Asked: Which churn?", "Answered by a person: ours")
     assert (brief.may_answer, brief.may_ask) == (True, False)
@@ -180,8 +180,8 @@ CREWS = ("general", "review", "Support-2")
     ],
 )
 def test_only_the_name_of_a_crew_is_a_word(text: str, expected: tuple[str, str]) -> None:
-    assert crew_called(text, CREWS) == expected
-    assert crew_called(text, ()) == ("", text), "where there is one crew, there are no words"
+    assert split_crew_name(text, CREWS) == expected
+    assert split_crew_name(text, ()) == ("", text), "where there is one crew, there are no words"
 
 
 def added(name: str, crew: str = "", usual: str = "") -> ev.RequestAdded:

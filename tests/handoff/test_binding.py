@@ -12,9 +12,9 @@ from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Evidence, Finding, Result, Section
 from handoff.evidence.binding import Binding, Document, bind_result
 from handoff.evidence.grids import Grid, grid_of_reply
-from handoff.evidence.inserted_rows import with_rows
+from handoff.evidence.inserted_rows import insert_rows
 from handoff.evidence.period_words import periods_in
-from handoff.evidence.place_words import places_named
+from handoff.evidence.place_words import find_named_places
 from handoff.evidence.quotations import find_quotation, quotations_in
 from handoff.evidence.typed_constants import typed_constants
 from tests.handoff.kit import require
@@ -477,7 +477,7 @@ def test_quotations_of_a_text_are_told_from_its_code() -> None:
     ],
 )
 def test_places_are_read_in_any_of_the_languages(sentence: str, places: list[tuple[str, int]]) -> None:
-    assert sorted(places_named(sentence)) == sorted(places)
+    assert sorted(find_named_places(sentence)) == sorted(places)
 
 
 # ---------------------------------------------------------------- rows that code puts into a text
@@ -491,7 +491,7 @@ def grid(text: str = REPLY) -> Grid:
 
 def test_the_last_rows_are_put_in_with_their_condition() -> None:
     other = grid("n\n8\n(1 row)")
-    shown = with_rows("By country:\n[[rows]]\nIn all [[rows 1]]", [other, grid()])
+    shown = insert_rows("By country:\n[[rows]]\nIn all [[rows 1]]", [other, grid()])
     assert shown.fault == ""
     assert "| country | total |\n| --- | --- |\n| DE | 931.8 |\n| FR | 379.4 |" in shown.text
     assert "_(status = paid: 5 of 8 rows)_" in shown.text
@@ -499,13 +499,13 @@ def test_the_last_rows_are_put_in_with_their_condition() -> None:
 
 
 def test_a_place_without_rows_is_sent_back_in_words() -> None:
-    assert with_rows("[[rows]]", []).fault == "[[rows]] stands for no rows: no query brought rows."
-    assert "there are 1 queries" in with_rows("[[rows 2]]", [grid()]).fault
+    assert insert_rows("[[rows]]", []).fault == "[[rows]] stands for no rows: no query brought rows."
+    assert "there are 1 queries" in insert_rows("[[rows 2]]", [grid()]).fault
 
 
 def test_of_many_rows_the_first_are_shown_and_all_are_counted() -> None:
     text = "n\n" + "".join(f"{one}\n" for one in range(100, 180)) + "(80 rows)"
-    shown = with_rows("[[rows]]", [grid(text)]).text
+    shown = insert_rows("[[rows]]", [grid(text)]).text
     assert shown.count("\n| 1") == 30
     assert "_(80 rows in all)_" in shown
 
@@ -513,4 +513,4 @@ def test_of_many_rows_the_first_are_shown_and_all_are_counted() -> None:
 @given(st.text(max_size=200))
 def test_a_text_without_a_place_stays_as_it_is(text: str) -> None:
     if "rows" not in text.lower():
-        assert with_rows(text, [grid()]).text == text
+        assert insert_rows(text, [grid()]).text == text

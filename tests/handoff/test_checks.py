@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handoff.checking.checks import CHECKS, Looked, Seen, look
-from handoff.checking.duplicates import LONG, without_duplicates
+from handoff.checking.checks import CHECKS, Looked, Seen, run_checks
+from handoff.checking.duplicates import LONG, remove_duplicates
 from handoff.contracts import Artifact, Result
 
 TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 days, measured in 2024."
@@ -81,37 +81,37 @@ FINE = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_is_certain_is_a_fault_that_quotes_it(name: str) -> None:
     given, quote = FAULTS[name]
-    found = look(given)
+    found = run_checks(given)
     assert quote in " ".join(found.faults), found
 
 
 @pytest.mark.parametrize("name", DOUBTS)
 def test_what_may_be_wrong_is_a_doubt_that_quotes_it(name: str) -> None:
     given, quote = DOUBTS[name]
-    found = look(given)
+    found = run_checks(given)
     assert found.faults == ()
     assert quote in " ".join(found.doubts), found
 
 
 @pytest.mark.parametrize("name", FINE)
 def test_what_is_right_is_let_pass(name: str) -> None:
-    assert look(FINE[name]) == Looked()
+    assert run_checks(FINE[name]) == Looked()
 
 
 @pytest.mark.parametrize("text", ["Aushang.docx", "`Aushang Wasser.docx`.", "**notice.pdf**"])
 def test_a_files_name_is_no_result_unless_there_is_such_a_file(text: str) -> None:
-    (fault,) = look(Seen(Result(summary=text, content=text))).faults
+    (fault,) = run_checks(Seen(Result(summary=text, content=text))).faults
     assert "a file's name, and no such file was made or given" in fault
     name = text.strip("`*.")
     made = (Artifact(id="a" * 64, name=name, size=3),)
-    assert look(Seen(Result(summary=text, content=text, artifacts=made))).faults == ()
-    assert look(Seen(Result(summary=text, content=text), intent=f"Which is newer, {name} or b.md?")).faults == ()
+    assert run_checks(Seen(Result(summary=text, content=text, artifacts=made))).faults == ()
+    assert run_checks(Seen(Result(summary=text, content=text), intent=f"Which is newer, {name} or b.md?")).faults == ()
 
 
 @given(text=st.text(max_size=200), tool=st.text(max_size=200))
 @settings(max_examples=60, deadline=None)
 def test_whatever_is_written_is_looked_at(text: str, tool: str) -> None:
-    found = look(seen(text, evidence=tool, done_when=tool))
+    found = run_checks(seen(text, evidence=tool, done_when=tool))
     assert len(found.faults) + len(found.doubts) <= 40 * len(CHECKS)
 
 
@@ -123,7 +123,7 @@ TITLES = {"a": "The file", "b": "The note"}
 
 def test_a_long_passage_goes_in_once_and_the_others_point_to_it() -> None:
     texts = {"a": f"Intro of the file as read.\n\n- {LINE}\n- The price rose on the first of May.", "b": LINE}
-    kept, lost = without_duplicates(texts, ["b", "a"], TITLES)
+    kept, lost = remove_duplicates(texts, ["b", "a"], TITLES)
     assert kept["b"] == LINE
     assert kept["a"] == (
         "Intro of the file as read.\n\n"
@@ -147,12 +147,12 @@ def test_a_long_passage_goes_in_once_and_the_others_point_to_it() -> None:
 )
 def test_other_words_short_lines_and_code_stay_as_they_are(one: str, other: str) -> None:
     texts = {"a": one, "b": other}
-    assert without_duplicates(texts, ["a", "b"], TITLES) == (texts, {})
+    assert remove_duplicates(texts, ["a", "b"], TITLES) == (texts, {})
 
 
 @given(st.lists(st.text(alphabet="ab \n-#|`", max_size=LONG * 3), min_size=1, max_size=4))
 def test_whatever_is_not_pointed_to_comes_back_as_it_was(given_: list[str]) -> None:
     texts = {str(n): text for n, text in enumerate(given_)}
-    kept, lost = without_duplicates(texts, list(texts), {})
+    kept, lost = remove_duplicates(texts, list(texts), {})
     assert all(kept[name] == text for name, text in texts.items() if name not in lost)
     assert all("word for word as in" in kept[name] for name in lost)

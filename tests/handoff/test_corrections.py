@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.briefs.context import handoff_for
-from handoff.briefs.provenance import own_words
+from handoff.briefs.provenance import list_requester_words
 from handoff.contracts import Note, Request
 from handoff.effects import SortMessage
 from handoff.engine.correcting import MOST, SAID
@@ -44,7 +44,7 @@ def test_a_correction_survives_a_later_edit_of_the_request() -> None:
     state = job(*AT_WORK, *correction(1, "only the Sales team"), edit(R, "compare the meals", 1.0))
     assert ask(state).text == f"compare the meals\n\n{LATER} only the Sales team"
     assert ask(state).changes[-1].endswith(ask(state).text), "who works on it is told both"
-    assert own_words(state, ask(state)) == (ask(state).text.replace(f"{LATER} ", ""),)
+    assert list_requester_words(state, ask(state)) == (ask(state).text.replace(f"{LATER} ", ""),)
 
 
 _STEPS = st.lists(

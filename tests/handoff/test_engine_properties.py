@@ -25,7 +25,7 @@ from handoff.effects import (
 from handoff.engine.engine import apply, fold
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
 from handoff.engine.outstanding import outstanding
-from handoff.engine.replan import MAX_REVISIONS, current_trigger, touchable
+from handoff.engine.replan import MAX_REVISIONS, current_trigger, list_changeable
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.engine.writes import OPTIONS
 from handoff.planning.revision import Revision, read_revision
@@ -128,7 +128,7 @@ class World:
         ask = require(job.ask(effect.request))
         trigger = require(current_trigger(ask))
         run = ask.run_of(effect.within)
-        ids = sorted(touchable(ask, trigger)) if self.rng.random() < 0.8 else list(ask.work)
+        ids = sorted(list_changeable(ask, trigger)) if self.rng.random() < 0.8 else list(ask.work)
         made = read_revision(json.dumps(wild_reply(self.rng, ids, list(run.members))), ask, run, trigger)
         if run.plan is not None and self.rng.random() < 0.1:
             made = Revision(acyclic_plan(self.rng), (PlanChange(kind="dropped", subtask="s0", why="w"),))

@@ -12,10 +12,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handoff.answering.material import render_with_unsure_note
-from handoff.checking.checks import Seen, look
-from handoff.checking.figures import MOST_LINES, behind, find_misquoted_figure, find_unsupported_figures, workings_of
+from handoff.checking.checks import Seen, run_checks
+from handoff.checking.figures import (
+    MOST_LINES,
+    find_misquoted_figure,
+    find_source_lines,
+    find_unsupported_figures,
+    workings_of,
+)
 from handoff.checking.numerals import numerals
-from handoff.checking.workings import comes_to, find_workings, values_of, without_workings
+from handoff.checking.workings import equals_figure, find_workings, remove_workings, values_of
 from handoff.contracts import Finding, Result, Terms
 from handoff.evidence.binding import Document, bind_result
 from handoff.evidence.statements import MOST, statements_of, words_around
@@ -148,12 +154,12 @@ def test_each_figure_of_a_result_keeps_its_line() -> None:
     table = "region | total\nNorth | 41207\nSouth | 55120\n" + "\n".join(f"r{n} | {n}" for n in range(90_000, 90_400))
     finding = Finding(message="Together 96,327; East 90,001.")
     result = Result(summary="s", content="South made 55.1 thousand, North 42,107.", findings=(finding,))
-    assert behind(result, [table, "x " * 300 + "41207 units" + " y" * 300])[:1] == ("South | 55120",)
-    assert "North | 41207" in behind(result, [table]), "the figure that may have been misquoted"
-    assert "r90001 | 90001" in behind(result, [table])
+    assert find_source_lines(result, [table, "x " * 300 + "41207 units" + " y" * 300])[:1] == ("South | 55120",)
+    assert "North | 41207" in find_source_lines(result, [table]), "the figure that may have been misquoted"
+    assert "r90001 | 90001" in find_source_lines(result, [table])
     many = Result(summary="s", content=" ".join(str(n) for n in range(90_000, 90_400)))
-    assert len(behind(many, [table])) == MOST_LINES
-    (long,) = behind(Result(summary="s", content="41207"), ["x " * 300 + "41207 units" + " y" * 300])
+    assert len(find_source_lines(many, [table])) == MOST_LINES
+    (long,) = find_source_lines(Result(summary="s", content="41207"), ["x " * 300 + "41207 units" + " y" * 300])
     assert "41207 units" in long
     assert len(long) <= 160
 
@@ -210,7 +216,7 @@ def test_a_right_working_bears_a_figure_out(name: str) -> None:
     text = f"Revenue: {RIGHT_WORKINGS[name]} more."
     assert find_unsupported_figures(text, [SALES]) == ()
     assert len(workings_of(text, ())) == 1
-    assert "[[" not in without_workings(text)
+    assert "[[" not in remove_workings(text)
 
 
 @pytest.mark.parametrize("name", WRONG_WORKINGS)
@@ -260,7 +266,7 @@ def test_any_sum_comes_to_what_python_says(expression: str) -> None:
 def test_any_text_is_read_as_an_expression_or_as_none(text: str) -> None:
     for working in find_workings(f"7 [[= {text}]]"):
         list(values_of(working))
-        assert comes_to(working, numerals("7")[0]) in {True, False}
+        assert equals_figure(working, numerals("7")[0]) in {True, False}
 
 
 # ---------------------------------------------------------------- odd ones
@@ -286,7 +292,7 @@ def test_no_figure_breaks_a_check_or_hangs_it(odd: str) -> None:
     text = f"South sold {odd} units. It was a good year."
     finding = Finding(message="It was a good year", confidence=10)
     result = Result(summary="s", content=text, findings=(finding,), confidence=90)
-    look(Seen(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
+    run_checks(Seen(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
     render_with_unsure_note(result, Terms(confidence=80), text)
     statements_of(text)
 

@@ -10,7 +10,7 @@ from bot.supervisor.synthesizer import FINDINGS, describe
 from handoff.answering.code_places import CodePlace, place_in
 from handoff.answering.findings import is_same, merge_graded_findings
 from handoff.answering.line_links import line_link
-from handoff.answering.material import holds, whole
+from handoff.answering.material import contains_message, render_result
 from handoff.answering.reducing import (
     MAX_PARTS,
     MAX_ROUNDS,
@@ -115,16 +115,16 @@ def test_what_is_worded_otherwise_is_not_lost_where_two_findings_are_one() -> No
 
 def test_a_single_result_tells_place_and_suggestion_that_its_content_lacks() -> None:
     result = Result(summary="s", content="The invoice's total is 40 euros off.", findings=(OFF_TOO,))
-    assert whole(result).endswith(
+    assert render_result(result).endswith(
         "- The invoice's total is 40 euros off. (high, Invoice.pdf p.3, ledger.csv) → Use 1,240."
     )
     told_there = result.model_copy(update={"content": f"{OFF_TOO.where}: {OFF_TOO.message} {OFF_TOO.suggestion}"})
-    assert whole(told_there) == told_there.content
+    assert render_result(told_there) == told_there.content
 
 
 def test_a_file_that_is_both_place_and_source_is_named_once() -> None:
     found = Finding(message="It names no owner.", severity="medium", where="contract.txt", source="contract.txt")
-    text = whole(Result(summary="s", content="No owner is named there.", findings=(found,)))
+    text = render_result(Result(summary="s", content="No owner is named there.", findings=(found,)))
     assert "- It names no owner. (medium, contract.txt)" in text
 
 
@@ -249,8 +249,8 @@ def test_all_of_the_material_is_read_or_named(texts: list[str]) -> None:
     first = stage(material, {}, BUDGET)
     if first.parts:
         read = "".join(note.text for part in first.parts for note in part.notes)
-        whole = "".join(note.text for note in material if note.text.strip())
-        assert "".join(read.split()) == "".join(whole.split()) or first.left_out
+        render_result = "".join(note.text for note in material if note.text.strip())
+        assert "".join(read.split()) == "".join(render_result.split()) or first.left_out
 
 
 def test_a_round_that_was_cut_short_goes_on_with_the_parts_it_lacks() -> None:
@@ -320,4 +320,4 @@ def test_notes_keep_the_headings_of_their_sources() -> None:
     ],
 )
 def test_a_message_is_held_by_its_words_and_all_of_its_figures(text: str, message: str, *, is_held: bool) -> None:
-    assert holds(text, message) is is_held
+    assert contains_message(text, message) is is_held

@@ -14,7 +14,7 @@ from handoff.effects import Acknowledge, MakePlan, RevisePlan, SortMessage, answ
 from handoff.engine import hearing
 from handoff.engine.correcting import MOST, SAID
 from handoff.engine.engine import apply
-from handoff.engine.hearing import LATE, SOON, answers_plainly, by_rules, waiting
+from handoff.engine.hearing import LATE, SOON, answers_plainly, classify_by_rules, find_waiting_message
 from handoff.events import Aim
 from handoff.state.job_state import Job
 from handoff.state.state_values import Heard
@@ -59,7 +59,7 @@ def said(text: str, aim: Aim, name: str = "2.0", user: str = "U1") -> tuple[ev.E
 
 
 def outcome(state: Job, name: str = "2.0") -> str:
-    one = waiting(state, name)
+    one = find_waiting_message(state, name)
     return one.outcome if one is not None else "gone"
 
 
@@ -98,7 +98,7 @@ def test_a_correction_is_part_of_the_request_and_reaches_who_works() -> None:
     now = ask(state)
     assert now.text.endswith("Said since then, by the same person: in euros please")
     assert now.request.text == "why did churn rise"
-    one = require(waiting(state, "2.0"))
+    one = require(find_waiting_message(state, "2.0"))
     assert (one.outcome, one.told, one.waiting) == ("applied", 1, 1)
     assert [note.text for note in now.work["a"].answers if note.source == SAID] == ["in euros please"]
 
@@ -157,7 +157,7 @@ def test_only_the_requester_corrects_and_not_for_ever() -> None:
 def test_rules_while_something_is_under_way() -> None:
     def rule(event: ev.MessageHeard, *log: ev.Event) -> Aim | None:
         state = job(*(log or AT_WORK), event)
-        return by_rules(state, state.heard[-1])
+        return classify_by_rules(state, state.heard[-1])
 
     assert rule(heard("in euros")) is None
     assert rule(heard("in euros", user="U2")) == "nothing"
@@ -295,9 +295,9 @@ def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
     state = sort(replied(open_questions("time"), "food: at nine"))
     assert [one.text for one in ask(state).work["time"].answered] == ["food: at nine"]
     state = replied(open_questions("place"), "Oslo", user="U2")
-    assert hearing.asked_of(state, the_message(state)) == []
+    assert hearing.list_questions_for(state, the_message(state)) == []
     assert hearing.meant_by(state, the_message(state)) is None
-    assert hearing.by_rules(state, the_message(state)) == "nothing"
+    assert hearing.classify_by_rules(state, the_message(state)) == "nothing"
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
 )
 def test_free_rules_know_an_answer_to_any_of_them(text: str, aim: Aim | None) -> None:
     state = replied(open_questions("place", "food"), text)
-    assert hearing.by_rules(state, the_message(state)) == aim
+    assert hearing.classify_by_rules(state, the_message(state)) == aim
 
 
 # ---------------------------------------------------------------- what free rules make of messages
@@ -325,7 +325,7 @@ def sorted_as(who: str, words: str, *before: ev.Event, at: float = 60.0, known: 
     state = job(*ANSWERED, *before, ev.MessageHeard(at=at, message=message))
     assert state.current is None
     names = [name for other, theirs in NAMES.items() if other != who for name in theirs]
-    return by_rules(state, state.heard[-1], names if known else ())
+    return classify_by_rules(state, state.heard[-1], names if known else ())
 
 
 def earlier(who: str, words: str, at: float = 50.0, *, others: bool = False) -> ev.MessageHeard:
@@ -383,10 +383,10 @@ def test_time_makes_the_rules_careful() -> None:
 def test_names_are_called_at_the_beginning_or_the_end() -> None:
     names = ("Ben Okafor",)
     for text in ("Ben, can you?", "ben?", "Ben Okafor can you", "is it so, Ben?", "Benさん、いいですか"):
-        assert spoken.calls(text, names), text
+        assert spoken.is_addressed_to(text, names), text
     for text in ("Benefit or cost?", "ask Ben about it", "the Okafor file, shorter", "", "shorter"):
-        assert not spoken.calls(text, names), text
-    assert not spoken.calls("anything", ("", " "))
+        assert not spoken.is_addressed_to(text, names), text
+    assert not spoken.is_addressed_to("anything", ("", " "))
 
 
 @pytest.mark.parametrize("text", ["", "?", "!!!", "thanks?", "thanks, shorter", ":x:", "🤔", "thanks for nothing"])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.briefs.context import said_to
+from handoff.briefs.context import join_words_for_subtask
 from handoff.contracts import Member, Result, Terms
 from handoff.effects import ReachDeadline, RefineBrief, RunSubtask, VerifyAnswer, WriteAnswer
 from handoff.engine.answer import LATE, gaps, missing, seconds_for_call
@@ -23,7 +23,7 @@ from handoff.engine.ladder import (
     MAX_QUESTIONS,
     RUNGS,
     Standing,
-    after_trouble,
+    choose_next_rung,
 )
 from handoff.engine.outstanding import BEYOND, outstanding
 from handoff.engine.returning import MAX_ROUNDS
@@ -114,7 +114,7 @@ def climbed(trouble: Trouble, at: Standing) -> list[Rung]:
     while not found or found[-1] != "without":
         failures += trouble != "ambiguous_input"
         now = replace(at, failures=failures, questions=questions, taken=tuple(found))
-        found.append(after_trouble(trouble, now).rung)
+        found.append(choose_next_rung(trouble, now).rung)
         questions += found[-1] == "ask"
         at = replace(at, tried=(at.fallback,)) if found[-1] == "fallback" else at  # which has none of its own
         assert len(found) <= MAX_FAILURES + MAX_QUESTIONS + 1
@@ -136,7 +136,7 @@ def climbed(trouble: Trouble, at: Standing) -> list[Rung]:
 def test_a_pause_that_was_asked_for_is_kept_by_whoever_goes_on_within_the_deadline(
     trouble: Trouble, at: dict[str, Any], rung: Rung, delay: float
 ) -> None:
-    following = after_trouble(trouble, Standing("a", "fast", **at))
+    following = choose_next_rung(trouble, Standing("a", "fast", **at))
     assert (following.rung, following.delay) == (rung, delay)
     assert following.specialist == ("b" if rung == "fallback" else "a")
 
@@ -197,7 +197,7 @@ STANDINGS = st.builds(
 @given(trouble=st.sampled_from(TROUBLES), at=STANDINGS)
 @settings(max_examples=120, deadline=None)
 def test_no_rung_is_taken_that_cannot_be(trouble: Trouble, at: Standing) -> None:
-    following = after_trouble(trouble, at)
+    following = choose_next_rung(trouble, at)
     assert following.rung in LADDER[trouble]
     assert following.delay < max(at.left, 0.001)
     if at.failures >= MAX_FAILURES or at.failed_calls >= MAX_FAILURES:
@@ -374,7 +374,7 @@ def test_what_a_complaint_quotes_is_not_known_and_what_people_and_results_say_is
     doubt = "“4,200” is said by no tool, file or person, and follows from nothing that they say."
     log = (asked(), planned(subtask("a"), subtask("b", "a")), started("a"), returned("a", evidence=("North | 17",)))
     state = job(*log, started("b"), returned("b").model_copy(update={"faults": (doubt,)}))
-    known = said_to(ask(state), ask(state).work["b"])
+    known = join_words_for_subtask(ask(state), ask(state).work["b"])
     for text in ("why did churn rise", "Do the whole of it", "all of a", "sum a", "North | 17"):
         assert text in known
     assert not [text for text in ("4,200", "all of b") if text in known]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff.contracts import Made, Member, Plan, Tier
-from handoff.engine.ladder import LADDER, Standing, after_trouble
+from handoff.engine.ladder import LADDER, Standing, choose_next_rung
 from handoff.planning import adhoc
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_check import MAX_FAULT_LENGTH, MAX_FAULTS
@@ -65,8 +65,8 @@ def test_a_sound_wish_passes_and_becomes_a_member() -> None:
     assert faults == ()
     assert plan is not None
     (made,) = plan.made
-    assert adhoc.made_as(plan, "jurist") is made
-    assert adhoc.made_as(plan, "writer") is None
+    assert adhoc.find_made_specialist(plan, "jurist") is made
+    assert adhoc.find_made_specialist(plan, "writer") is None
     (member,) = adhoc.members_of(plan, ALLOWED).values()
     assert (member.made, member.tier, member.fallback, member.tiers) == (True, "fast", "writer", ("fast", "balanced"))
     assert adhoc.reasons_of(plan) == (
@@ -212,7 +212,7 @@ def test_no_history_lifts_a_made_one_above_its_tiers(troubles: list[Any], tiers:
     name = "jurist"
     for count, trouble in enumerate(troubles, start=1):
         standing = Standing(name, tier, count, taken=rungs, fallback="writer", tiers=allowed)
-        following = after_trouble(trouble, standing)
+        following = choose_next_rung(trouble, standing)
         if following.rung in {"without", "fallback"}:
             return  # over, or a member's with a member's tiers
         rungs, tier = (*rungs, following.rung), following.tier

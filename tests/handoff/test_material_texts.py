@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.settings import SettingsError, read_settings
 from handoff.contracts import Artifact, Context, Material, Section
 from handoff.materials import outline
-from handoff.materials.outline import find_part, in_short, place
+from handoff.materials.outline import describe_place, find_part, summarize_outline
 from handoff.materials.passages import excerpt, search, split
 from handoff.text.context_budget import FULL, Piece, beginnings, fill, fits, pack, tokens
 from tests.handoff.kit import require
@@ -78,9 +78,9 @@ def test_of_a_conversation_the_newest_comes_first() -> None:
 
 
 def test_a_place_is_cited_by_its_section_else_its_line() -> None:
-    assert place(PAGES, OUTLINE, 0) == "page 1"
-    assert place(PAGES, OUTLINE, 1_200) == "page 3"
-    assert place("a\nb\nc", (), 4) == "line 3"
+    assert describe_place(PAGES, OUTLINE, 0) == "page 1"
+    assert describe_place(PAGES, OUTLINE, 1_200) == "page 3"
+    assert describe_place("a\nb\nc", (), 4) == "line 3"
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,14 @@ def test_headings_are_found_without_their_lines_and_exactly() -> None:
     outline = (Section(name="line 1: Chapter 73", start=0), Section(name="line 9: Chapter 7", start=300))
     found = require(find_part(PAGES, outline, "chapter 7", 100))
     assert found.start == 300
-    assert in_short(Material(name="m", outline=outline), 100) == "Chapter 73, Chapter 7"
-    assert in_short(Material(name="m", outline=outline), 12) == "Chapter 73, … (2 in all)"
-    assert in_short(Material(name="m", outline=OUTLINE), 12) == "3 pages"
+    assert summarize_outline(Material(name="m", outline=outline), 100) == "Chapter 73, Chapter 7"
+    assert summarize_outline(Material(name="m", outline=outline), 12) == "Chapter 73, … (2 in all)"
+    assert summarize_outline(Material(name="m", outline=OUTLINE), 12) == "3 pages"
     file = Artifact(id="x", name="m.log")
-    assert in_short(Material(name="m", file=file, outline=(Section(name="line 1"), Section(name="line 51"))), 99) == ""
+    assert (
+        summarize_outline(Material(name="m", file=file, outline=(Section(name="line 1"), Section(name="line 51"))), 99)
+        == ""
+    )
 
 
 WORDS = "a fair price for each seat of the house "

@@ -14,7 +14,7 @@ from handoff.contracts import Artifact, Context, Material, Member, Note, Place, 
 from handoff.engine.answer import gaps
 from handoff.materials.at_hand import digest_of, material_of, needed_by, texts_of
 from handoff.planning.needs import settle
-from handoff.planning.plan_brief import BEGINNING, of_request, of_subtask
+from handoff.planning.plan_brief import BEGINNING, make_request_brief, make_subtask_brief
 from handoff.state.job_state import Ask, Job, Run, Work, replace
 from handoff.text.context_budget import FULL
 from tests.handoff.kit import NOW, PLACE, R, ask, asked, job, planned, started, subtask
@@ -187,7 +187,7 @@ def test_the_planner_is_shown_beginnings_and_all_of_a_thread() -> None:
     thread = file("thread", said, kind="thread", file=None)
     both = state(file("a.txt", text), thread, file("b.csv", "x,y\n1,2\n", is_table=True))
     texts = {digest_of(text): text, digest_of(said): said}
-    brief = of_request(both, ask(both), texts)
+    brief = make_request_brief(both, ask(both), texts)
     assert brief.own == {"thread", "a.txt", "b.csv"}
     assert brief.beginnings["a.txt"] == (text[:BEGINNING],)
     whole, short = brief.beginnings["thread"]
@@ -205,7 +205,7 @@ def test_the_planner_of_a_crew_sees_what_its_subtask_needs() -> None:
     work = ask(both).work["a"]
     handoff, _ = handoff_for(both, ask(both), work, NOW, {digest_of("words"): "words"})
     assert handoff.given[0].source == "a.txt (by Ben)"
-    brief = of_subtask(handoff, both, ask(both), work)
+    brief = make_subtask_brief(handoff, both, ask(both), work)
     assert names(*brief.materials) == ["a.txt"]
     assert (brief.own, brief.beginnings) == ({"a.txt"}, {"a.txt": ("words",)})
 

@@ -17,7 +17,7 @@ from bot.slack.receive.thread_reader import read_until
 from bot.slack.show.session import has_new_title
 from handoff import events as ev
 from handoff.briefs.addresses import known_addresses
-from handoff.briefs.context import handoff_for, said_before
+from handoff.briefs.context import describe_earlier_requests, handoff_for
 from handoff.briefs.provenance import provenance_of
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Place, Plan, Request, Result, Subtask, ToolReply, Turn, Usage
@@ -27,7 +27,7 @@ from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import _lines_that_matter, open_log
 from handoff.events import NewerEvent
 from handoff.materials.at_hand import texts_of
-from handoff.planning.plan_brief import of_request
+from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import ENDED, Ask, Job, replace
 from handoff.state.once import once
 from handoff.summaries.deeds import deeds_of
@@ -266,13 +266,13 @@ def looked_at(before: Job | None, event: ev.Event) -> Job:
     if isinstance(event, ev.RequestAdded):
         read_until(after, ask)
     if isinstance(event, ev.MaterialGathered):
-        of_request(after, ask)
+        make_request_brief(after, ask)
     if isinstance(event, ev.AttemptStarted):
         handoff_for(after, ask, ask.work["a"], event.at, texts_of(after, ask))
         provenance_of(after, ask, ask.work["a"])
     if isinstance(event, ev.AnswerWritten):
         known_addresses(after, ask)
-        find_unsupported_figures("Way 7 is 1,407 km.", ("1,407 km", said_before(after, ask)))
+        find_unsupported_figures("Way 7 is 1,407 km.", ("1,407 km", describe_earlier_requests(after, ask)))
     return after
 
 

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
-from handoff.briefs.addresses import addresses_in, endings, filter_cited_addresses, given_in, known_addresses
+from handoff.briefs.addresses import (
+    addresses_in,
+    filter_cited_addresses,
+    find_given_addresses,
+    iterate_address_candidates,
+    known_addresses,
+)
 from handoff.briefs.provenance import provenance_of
 from handoff.contracts import (
     Artifact,
@@ -437,11 +443,11 @@ def test_material_gives_what_people_wrote_and_nothing_of_models_and_apps() -> No
     people, app = f"[..] Ben: {A}\n", f"[..] leadhand (app): {B}\n"
     said = [Section(name="message 1 by Ben"), Section(name="message 2 by leadhand (app)", start=len(people))]
     thread = Material(name="thread", kind="thread", outline=tuple(said))
-    assert given_in(thread, people + app) == {A}
-    assert given_in(thread.model_copy(update={"outline": ()}), people + app) == set()
-    assert given_in(Material(name="a.md"), people) == {A}
-    assert given_in(Material(name="a.md", author="leadhand (app)"), people) == set()
-    assert given_in(Material(name="answer", kind="answer", origin="model"), people) == set()
+    assert find_given_addresses(thread, people + app) == {A}
+    assert find_given_addresses(thread.model_copy(update={"outline": ()}), people + app) == set()
+    assert find_given_addresses(Material(name="a.md"), people) == {A}
+    assert find_given_addresses(Material(name="a.md", author="leadhand (app)"), people) == set()
+    assert find_given_addresses(Material(name="answer", kind="answer", origin="model"), people) == set()
 
 
 def test_a_result_keeps_only_what_it_holds_and_was_given() -> None:
@@ -486,6 +492,6 @@ def test_a_later_request_knows_the_earlier_ones_and_not_the_other_way_round() ->
 
 @given(st.text("ab.)!(,/:htp", min_size=1, max_size=20))
 def test_what_a_word_may_end_as_is_part_of_it_the_longest_first(token: str) -> None:
-    ends = list(endings(token))
+    ends = list(iterate_address_candidates(token))
     assert ends[0] == token
     assert all(token.startswith(one) for one in ends)

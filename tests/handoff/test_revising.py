@@ -16,7 +16,7 @@ from handoff.contracts import Escalation, Finding, Material, Member, OnlyFor, Re
 from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
-from handoff.engine.replan import MAX_REVISIONS, current_trigger, said_of_the_plan, touchable
+from handoff.engine.replan import MAX_REVISIONS, current_trigger, describe_plan_conflict, list_changeable
 from handoff.planning.plan_check import parse_plan
 from handoff.planning.revision import MAX_ADDED, Revision, read_revision
 from handoff.state.job_state import Ask, Job, Work
@@ -106,7 +106,7 @@ def test_the_planner_is_not_asked_where_nothing_builds_on_the_news_or_it_was_for
 
 
 def test_the_planner_is_asked_only_where_a_finding_is_about_the_plan() -> None:
-    assert said_of_the_plan(Result(summary="s", content="c")) == ""
+    assert describe_plan_conflict(Result(summary="s", content="c")) == ""
     state = looked_at()
     assert looks(state) == ["a"]
     assert ("a", "ask the planner again") in decisions(state)
@@ -331,7 +331,7 @@ def untouched(before: Ask, event: ev.PlanRevised) -> dict[str, Work]:
     free: frozenset[str] = frozenset()
     for one in before.replans:
         if (one.within, one.subtask) == (event.within, event.subtask):
-            free = touchable(before, one)
+            free = list_changeable(before, one)
     return {name: work for name, work in before.work.items() if name not in free}
 
 

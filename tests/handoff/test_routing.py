@@ -12,10 +12,10 @@ from handoff.contracts import Artifact, Material, Member, Place, Plan, Request, 
 from handoff.engine.engine import apply
 from handoff.events import RequestAdded
 from handoff.planning.estimates import NO_PAST, Past, Worker, estimate, estimates
-from handoff.planning.pipeline import INLINE, Pipeline, Step, build_pipeline_plan, faults_of, takes
-from handoff.planning.plan_brief import PlanBrief, of_request
+from handoff.planning.pipeline import INLINE, Pipeline, Step, build_pipeline_plan, faults_of, takes_request
+from handoff.planning.plan_brief import PlanBrief, make_request_brief
 from handoff.planning.plan_check import check
-from handoff.planning.routing import LONGEST, Load, Rule, lightest, route, spread
+from handoff.planning.routing import LONGEST, Load, Rule, choose_lightest, route, spread_load
 from handoff.state.job_state import Job, replace
 from tests.handoff.kit import ask, asked, job, require
 
@@ -46,7 +46,7 @@ def request_of(text: str, *files: str) -> Job:
 
 def brief(text: str, *files: str) -> PlanBrief:
     job = request_of(text, *files)
-    return of_request(job, job.asks[0])
+    return make_request_brief(job, job.asks[0])
 
 
 def idle(_: str) -> Load:
@@ -90,20 +90,20 @@ def test_the_plan_of_a_rule_is_sound_and_names_it() -> None:
 def test_a_thread_that_goes_on_and_files_that_failed_are_the_planners() -> None:
     job = request_of("translate this into German")
     (ask,) = job.asks
-    assert route(of_request(job, ask), RULES, idle) is not None
+    assert route(make_request_brief(job, ask), RULES, idle) is not None
     later = replace(ask, request=ask.request.model_copy(update={"id": "2.0", "at": 2.0}))
-    assert route(of_request(replace(job, asks=(ask, later)), later), RULES, idle) is None
-    assert route(of_request(job, replace(ask, file_faults=("a.csv: too large",))), RULES, idle) is None
+    assert route(make_request_brief(replace(job, asks=(ask, later)), later), RULES, idle) is None
+    assert route(make_request_brief(job, replace(ask, file_faults=("a.csv: too large",))), RULES, idle) is None
 
 
 def test_the_lightest_of_equals_is_chosen_and_it_is_said_why() -> None:
     loads = {"a": Load(waiting=2, seconds=1.0), "b": Load(waiting=0, seconds=2.5), "c": Load(out=True)}
-    name, why = lightest(("a", "b", "c"), loads.__getitem__)
+    name, why = choose_lightest(("a", "b", "c"), loads.__getitem__)
     assert name == "b"
     assert why == "b of a (2 under way, 1.0 s each), b (0 under way, 2.5 s each), c (0 under way, breaker open)"
-    assert lightest(("a",), loads.__getitem__) == ("a", "")
-    assert lightest(("c", "a"), loads.__getitem__)[0] == "a", "an open breaker comes last, whatever the load"
-    assert lightest(("x", "y"), idle)[0] == "x", "a tie goes to the first"
+    assert choose_lightest(("a",), loads.__getitem__) == ("a", "")
+    assert choose_lightest(("c", "a"), loads.__getitem__)[0] == "a", "an open breaker comes last, whatever the load"
+    assert choose_lightest(("x", "y"), idle)[0] == "x", "a tie goes to the first"
 
 
 def test_a_rule_chooses_among_its_equals_by_load() -> None:
@@ -116,7 +116,7 @@ def test_a_rule_chooses_among_its_equals_by_load() -> None:
 def test_parts_side_by_side_go_to_different_equals() -> None:
     parts = tuple(Subtask(id=f"s{n}", title="t", intent="i", specialist="a") for n in range(4))
     alone = Subtask(id="own", title="t", intent="i", specialist="z")
-    plan, reasons = spread(Plan(goal="g", subtasks=(*parts, alone)), [("a", "b")], idle)
+    plan, reasons = spread_load(Plan(goal="g", subtasks=(*parts, alone)), [("a", "b")], idle)
     assert [subtask.specialist for subtask in plan.subtasks] == ["a", "b", "a", "b", "z"]
     assert len(reasons) == 4
 
@@ -126,7 +126,7 @@ loads = st.builds(Load, st.integers(0, 50), st.one_of(st.none(), st.floats(0, 10
 
 @given(st.dictionaries(st.sampled_from("abcdef"), loads, min_size=1))
 def test_nobody_who_is_out_is_chosen_while_somebody_is_not(known: dict[str, Load]) -> None:
-    name, _ = lightest(tuple(known), known.__getitem__)
+    name, _ = choose_lightest(tuple(known), known.__getitem__)
     assert name in known
     assert not known[name].out or all(load.out for load in known.values())
 
@@ -168,10 +168,10 @@ def test_a_kind_of_material_or_an_ending_says_what_is_given() -> None:
 def test_a_follow_up_goes_into_it_unless_the_crew_leaves_it_to_the_planner() -> None:
     left = Pipeline(PIPELINE.steps, follow_ups="planner")
     first, later = PlanBrief("again"), PlanBrief("again", earlier=(ask(job(asked())),))
-    assert [takes(left, one) for one in (first, later)] == [True, False]
-    assert [takes(PIPELINE, one) for one in (first, later)] == [True, True]
-    assert not takes(None, first)
-    assert takes(left, PlanBrief("again", earlier=(ask(job(asked(refusal="It was empty."))),)))
+    assert [takes_request(left, one) for one in (first, later)] == [True, False]
+    assert [takes_request(PIPELINE, one) for one in (first, later)] == [True, True]
+    assert not takes_request(None, first)
+    assert takes_request(left, PlanBrief("again", earlier=(ask(job(asked(refusal="It was empty."))),)))
 
 
 def test_a_long_request_is_given_as_material_instead() -> None:

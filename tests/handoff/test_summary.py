@@ -27,9 +27,9 @@ from handoff.effects import MakePlan
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
 from handoff.evidence.work_receipts import receipt_lines, receipts_of
-from handoff.planning.routing import FIRST, alone
+from handoff.planning.routing import FIRST, make_single_plan
 from handoff.state.job_state import Ask, Job, Run
-from handoff.summaries.shown_rows import MOST, ROWS, ShownRow, rows_of, shown_rows
+from handoff.summaries.shown_rows import MOST, ROWS, ShownRow, project_rows, rows_of
 from handoff.summaries.subject import subject_of
 from handoff.summaries.summary import (
     APART,
@@ -150,7 +150,7 @@ def test_what_a_model_replies_is_read_as_leniently_as_can_be() -> None:
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=MOST + 4, unique=True))
 def test_lists_of_jobs_read_the_rows_that_the_card_shows(numbers: list[int]) -> None:
     names = [f"part-{number}" for number in numbers]
-    kept, more = rows_of(shown_rows(job(asked(), planned(*map(subtask, names)), started(names[0]))))
+    kept, more = rows_of(project_rows(job(asked(), planned(*map(subtask, names)), started(names[0]))))
     assert [row.title for row in kept] == [f"Part {name}" for name in names[:MOST]]
     assert more == max(0, len(names) - MOST)
     assert kept[0] == ShownRow("in_progress", f"Part {names[0]}", "analyst")
@@ -158,7 +158,7 @@ def test_lists_of_jobs_read_the_rows_that_the_card_shows(numbers: list[int]) -> 
 
 @pytest.mark.parametrize("written", ["{", '[["a"]]', '[[["x", "y", "z", "and more"]], 0]', "7"])
 def test_rows_of_another_release_are_left_out_and_a_job_without_a_plan_has_none(written: str) -> None:
-    assert rows_of({ROWS: written}) == rows_of({}) == rows_of(shown_rows(job(asked()))) == ((), 0)
+    assert rows_of({ROWS: written}) == rows_of({}) == rows_of(project_rows(job(asked()))) == ((), 0)
 
 
 def test_the_row_of_a_crew_says_how_far_it_is() -> None:
@@ -189,8 +189,8 @@ def test_work_side_by_side_is_told_by_what_it_gained() -> None:
     assert (side_by_side(scripted), gain_words(scripted)) == ((0.0, 0.0), ""), (
         "a script's times say nothing of a crew's"
     )
-    alone = ask(job(*log[:3], returned("a", at=13.0)))
-    assert (side_by_side(alone), gain_words(alone)) == ((0.0, 0.0), "")
+    make_single_plan = ask(job(*log[:3], returned("a", at=13.0)))
+    assert (side_by_side(make_single_plan), gain_words(make_single_plan)) == ((0.0, 0.0), "")
 
 
 # ---------------------------------------------------------------- receipts, and the first responder
@@ -250,7 +250,7 @@ def test_of_a_channel_the_receipt_says_how_many_messages_were_read(messages: int
 
 
 def first(plan: Plan | None = None) -> ev.PlanProposed:
-    plan = plan or alone("why did churn rise", "analyst", subtask=FIRST)
+    plan = plan or make_single_plan("why did churn rise", "analyst", subtask=FIRST)
     return ev.PlanProposed(at=2.0, request=R, plan=plan, members=MEMBERS, is_first=True)
 
 

@@ -259,7 +259,7 @@ def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> No
     gone = ev.RequestWithdrawn(at=12.0, message=AGAIN)
     for event in (*wrote("t1", "post A", request=AGAIN), gone, *ended(AGAIN, text=None)):
         state = apply(state, event)
-    assert second_try.last_try(state, state.asks[0]) is state.asks[0]
+    assert second_try.find_last_try(state, state.asks[0]) is state.asks[0]
     third = apply(state, wants(request="3.0")).asks[-1]
     assert {one.digest for one in third.done} == {"d-post A"}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handoff.answering.copied import tag, without_form
+from handoff.answering.copied import strip_brief_headings, tag
 from handoff.answering.figure_names import name_figures
 from handoff.answering.fixed_words import PHRASES, Language, Phrase, language_of, phrase
 from handoff.answering.material import NAMED, render_with_unsure_note
@@ -19,10 +19,10 @@ from handoff.conversation.memory import Memory, Wish, is_plain, match_memories, 
 from handoff.conversation.pointing import MOST_WORDS, Pointer, find_pointer
 from handoff.materials.remembered import ROOM, render_memories
 from handoff.text.context_budget import tokens
-from handoff.text.dollars import in_dollars, short
+from handoff.text.dollars import format_dollars, format_short_number
 from handoff.text.headings import demote_headings
 from handoff.text.text_words import sentences, words
-from handoff.text.visible_text import spelt, unspelt, visible
+from handoff.text.visible_text import spell_out, unspell, visible
 
 
 @pytest.mark.parametrize("name", get_args(Phrase))
@@ -124,7 +124,7 @@ SECTIONS = {"Request": "What was churn?", "Plan": "Churn in May", "Instruction":
     ],
 )
 def test_our_own_form_is_taken_out_and_nothing_else(text: str, kept: str) -> None:
-    assert without_form(text, titles=["Churn"], sections=SECTIONS, lists=LISTS) == kept
+    assert strip_brief_headings(text, titles=["Churn"], sections=SECTIONS, lists=LISTS) == kept
 
 
 # ---------------------------------------------------------------- words
@@ -179,16 +179,16 @@ TEXTS = st.lists(st.tuples(ODD, st.integers(1, 40)), max_size=8).map(lambda part
 @example("a" + " " * 2_000 + "b")
 @example("a\n[9 blank lines]\nb")
 def test_what_is_spelt_out_is_read_back_exactly(text: str) -> None:
-    assert unspelt(spelt(text)) == text
-    assert visible(spelt(text)) == spelt(text), "and nothing of it is hidden"
+    assert unspell(spell_out(text)) == text
+    assert visible(spell_out(text)) == spell_out(text), "and nothing of it is hidden"
 
 
 def test_long_white_space_is_counted_and_marks_are_no_marks() -> None:
-    assert spelt("a" + "\n" * 58 + "b") == "a\n[57 blank lines]\nb"
-    assert spelt("a" + " " * 2_000 + "b") == "a[2,000 spaces]b"
-    assert spelt("am\u200bount") == "am[U+200B]ount"
-    assert spelt("[U+200B]") == "[U+005B]U+200B]"
-    assert spelt(" x") == "[1 space]x"
+    assert spell_out("a" + "\n" * 58 + "b") == "a\n[57 blank lines]\nb"
+    assert spell_out("a" + " " * 2_000 + "b") == "a[2,000 spaces]b"
+    assert spell_out("am\u200bount") == "am[U+200B]ount"
+    assert spell_out("[U+200B]") == "[U+005B]U+200B]"
+    assert spell_out(" x") == "[1 space]x"
 
 
 def test_words_lose_what_nobody_sees() -> None:
@@ -204,14 +204,14 @@ def test_words_lose_what_nobody_sees() -> None:
     [(0.0, "$0.00"), (0.00004, "$0.0000"), (0.0061, "$0.0061"), (0.01, "$0.01"), (12.345, "$12.35")],
 )
 def test_a_sum_is_told_to_the_cent_and_a_small_one_below_it(amount: float, words: str) -> None:
-    assert in_dollars(amount) == words
+    assert format_dollars(amount) == words
 
 
 @pytest.mark.parametrize(
     ("number", "text"), [(950, "950"), (1_200, "1.2k"), (999_960, "1M"), (3_400_000, "3.4M"), (0, "0")]
 )
 def test_large_numbers_are_short(number: int, text: str) -> None:
-    assert short(number) == text
+    assert format_short_number(number) == text
 
 
 # ---------------------------------------------------------------- requests that point at something

@@ -110,7 +110,7 @@ async def tried(one: Try, settings: ToolSettings, folder: Path) -> list[str]:
     toolkit = server_tools.toolkit_of(one.config, accepted, settings, "tried")
     try:
         must(toolkit.prove is not None and not await toolkit.prove(), "what was accepted is not what is there")
-        left_out = [f"{tool.name} ({why})" for tool in accepted if (why := server_tools.unusable(tool))]
+        left_out = [f"{tool.name} ({why})" for tool in accepted if (why := server_tools.find_unusable_reason(tool))]
         hinted = sum(tool.hinted_read_only for tool in accepted)
         called = await _called(toolkit, one, folder, must)
         offered = f"{len(toolkit.tools)} of {len(live)} tools, {hinted} called read-only"

@@ -11,7 +11,7 @@ from typing import Any
 from specialists.files.frontmatter import CrewFault
 from specialists.mcp import server_config, server_tools, tool_lock
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.tool_lock import ToolLock, as_told
+from specialists.mcp.tool_lock import ToolLock, parse_told_tool
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
@@ -57,7 +57,7 @@ class Harbour:
         file = {"mcpServers": {"port": {**server, "leadhand": ours} if ours else server}}
         (self.folder / server_config.NAME).write_text(json.dumps(file), encoding="utf-8")
         if lock:
-            accepted = ToolLock().with_server("port", [as_told(one) for one in self._told])
+            accepted = ToolLock().with_server("port", [parse_told_tool(one) for one in self._told])
             tool_lock.write(self.folder / tool_lock.NAME, accepted)
 
     def says(self, *tools: str | dict[str, Any]) -> None:

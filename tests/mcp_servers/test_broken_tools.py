@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.mcp.server_tools import connection_to, left_out, toolkit_of
-from specialists.mcp.tool_lock import ToolLock, as_told, read, write
+from specialists.mcp.server_tools import connection_to, explain_left_out, toolkit_of
+from specialists.mcp.tool_lock import ToolLock, parse_told_tool, read, write
 from specialists.mcp.tool_sieve import ToolSieve
 from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import Harbour, told, tool
@@ -68,7 +68,7 @@ async def listed(harbour: Harbour, *tools: Any, pages: int = 1) -> dict[str, str
     finally:
         await kit.close()
     assert outcome.text.endswith("High water at noon."), outcome.text
-    assert not any(name in left_out("port", kept) for name in ("look",))
+    assert not any(name in explain_left_out("port", kept) for name in ("look",))
     return dict(kit.left_out)
 
 
@@ -153,4 +153,4 @@ def test_whatever_stands_beside_it_a_good_tool_is_kept_and_what_is_kept_is_valid
     assert GOOD in kept
     assert len(kept) + len(sieve.broken) == len(odd) + 1
     mcp_types.ListToolsResult.model_validate({"tools": kept}, by_name=False)
-    assert all(as_told(one).name for one in kept if one.get("name"))
+    assert all(parse_told_tool(one).name for one in kept if one.get("name"))

@@ -20,7 +20,7 @@ from specialists.mcp.argument_check import MOST_STEPS, arguments_by
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NoAnswer, NotReached, Refused, ServerConnection
 from specialists.mcp.server_tools import LONGEST_DESCRIPTION, describe_tool
-from specialists.mcp.tool_lock import as_told
+from specialists.mcp.tool_lock import parse_told_tool
 from specialists.tools.tool import ToolSpec
 from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import told
@@ -119,10 +119,10 @@ def test_models_see_a_description_and_a_schema_without_what_hides_and_without_wh
     assert list(shown["properties"]["title"]) == ["type", "description"]
     assert shown["properties"]["title"]["description"].startswith("Say it xxx")
     assert len(shown["properties"]["title"]["description"]) <= shown_schema.LONGEST_TEXT + 1
-    tool = as_told(told("a", description="\u200bDoes it.\x1b[2J " + "y" * 5_000))
+    tool = parse_told_tool(told("a", description="\u200bDoes it.\x1b[2J " + "y" * 5_000))
     assert describe_tool(tool).startswith("Does it.[2J yyy")
     assert len(describe_tool(tool)) == LONGEST_DESCRIPTION + 1
-    assert describe_tool(as_told({"name": "a", "title": "The tide"})) == "The tide"
+    assert describe_tool(parse_told_tool({"name": "a", "title": "The tide"})) == "The tide"
 
 
 CROOKED = {
@@ -266,16 +266,18 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
 
         good = connection("/mcp")
         assert [one.name for one in await good.tools()] == NAMES
-        assert (await good.call(as_told(told("look")), {})).content[0].text == "high"
+        assert (await good.call(parse_told_tool(told("look")), {})).content[0].text == "high"
         with pytest.raises(Refused, match="no such method"):
-            await good.call(as_told(told("lost")), {})
+            await good.call(parse_told_tool(told("lost")), {})
         with pytest.raises(NotReached, match="call it again"):
-            await good.call(as_told(told("restarted")), {})
-        assert (await good.call(as_told(told("look")), {})).content[0].text == "high", "at once, on a new connection"
+            await good.call(parse_told_tool(told("restarted")), {})
+        assert (await good.call(parse_told_tool(told("look")), {})).content[0].text == "high", (
+            "at once, on a new connection"
+        )
         with pytest.raises(NoAnswer, match="2,000 messages"):
-            await good.call(as_told(told("flood")), {})
+            await good.call(parse_told_tool(told("flood")), {})
         with pytest.raises(NotReached, match="2,000 messages in 10 seconds; it is tried again in 1 s"):
-            await good.call(as_told(told("look")), {})
+            await good.call(parse_told_tool(told("look")), {})
         await good.close()
         wrong = {
             ("/mcp", "other"): "wants somebody to sign in",

@@ -12,7 +12,7 @@ from specialists.mcp.oauth_requests import fault_of
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_sign_in import LASTS, ServerSignIn
 from specialists.mcp.server_tools import toolkit_of
-from specialists.mcp.tool_lock import as_told
+from specialists.mcp.tool_lock import parse_told_tool
 from specialists.tools.signing_in import LANDS, SignInFailed
 from specialists.tools.toolkit import ToolSettings
 from tests.mcp_servers.harbour import told
@@ -157,7 +157,7 @@ async def test_a_check_says_if_people_could_sign_in_and_what_to_write_where_they
 ) -> None:
     async def proved(**ours: str) -> str:
         config = ServerConfig("tides", "http", url=server.url, oauth=bool(ours))
-        toolkit = toolkit_of(config, (as_told(told("look")),), ToolSettings({}, tmp_path), "crew")
+        toolkit = toolkit_of(config, (parse_told_tool(told("look")),), ToolSettings({}, tmp_path), "crew")
         assert toolkit.prove is not None
         return " ".join(await toolkit.prove())
 

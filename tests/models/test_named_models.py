@@ -21,7 +21,7 @@ from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Plan, Subtask, Terms
-from handoff.engine.ladder import Standing, after_trouble
+from handoff.engine.ladder import Standing, choose_next_rung
 from handoff.planning.plan_check import check
 from specialists.crew import Crew
 from specialists.model import ModelError, Withheld
@@ -142,7 +142,7 @@ def test_it_stays_on_its_model_the_ladder_goes_on_to_the_fallback(tmp_path: Path
     assert (wish.name, wish.effort, wish.temperature) == (CLAUDE, "low", 0.2)
     members = {one.name: one for one in Planning(there, RehearsalModel(), TrackRecord(), Terms())._members}
     now = Standing("ann", members["ann"].tier, tiers=members["ann"].tiers, fallback="bob", taken=("refine",))
-    assert after_trouble("bad_reply", now).rung == "fallback"
+    assert choose_next_rung("bad_reply", now).rung == "fallback"
     part = Subtask(id="a", title="Sum", intent="Write down what 3 tins cost.", specialist="ann", tier="deep")
     [fault] = check(Plan(goal="x", subtasks=(part,)), members)
     assert "may have: balanced" in fault

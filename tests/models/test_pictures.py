@@ -10,7 +10,7 @@ import pytest
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.prompt_size import prompt_tokens
 from bot.models.provider_model import ProviderModel
-from bot.models.sight import MESSAGES, OPENAI, claude_sees, openai_sees, within_limits
+from bot.models.sight import MESSAGES, OPENAI, claude_sees, openai_sees, replace_excess_pictures
 from handoff.contracts import Tier, ToolCall
 from specialists.model import ModelCall, ModelMessage, Picture
 from tests.models.conftest import CLAUDE, GPT, TOOLS, Pair, ask, paired
@@ -135,7 +135,7 @@ async def test_pictures_stay_in_the_first_message_once_tools_replied(pair: Pair)
 
 
 def left_out(limits: Any, *pictures: Picture) -> tuple[str, ...]:
-    return within_limits(showing(*pictures), limits)[1]
+    return replace_excess_pictures(showing(*pictures), limits)[1]
 
 
 def test_limits_of_the_providers() -> None:

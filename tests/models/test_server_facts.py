@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.models.server_facts import context_at, sees_at
+from bot.models.server_facts import ask_for_sight, context_at
 from tests.models.conftest import connect_to
 
 
@@ -49,7 +49,7 @@ CONTEXTS = [
 
 
 @pytest.mark.parametrize(
-    ("ask", "path", "said", "fact"), [(sees_at, *row) for row in SEES] + [(context_at, *row) for row in CONTEXTS]
+    ("ask", "path", "said", "fact"), [(ask_for_sight, *row) for row in SEES] + [(context_at, *row) for row in CONTEXTS]
 )
 async def test_servers_say_in_their_ways_what_their_models_can(ask: Any, path: str, said: Any, fact: Any) -> None:
     async with telling(path, said) as url:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.operation.periodic import StoreCheck, every
+from bot.operation.periodic import StoreCheck, repeat_every
 from bot.store.redis.redis_store import Store
 from tests.patience import patience
 from tests.store.kit import ask, tcp_server
@@ -48,7 +48,7 @@ async def test_it_goes_on_after_a_failure_never_twice_at_once_and_ends(caplog: p
             under_way -= 1
         raise ValueError("it went wrong")
 
-    with every(OFTEN, work):
+    with repeat_every(OFTEN, work):
         for _ in range(3):
             await asyncio.wait_for(begun.acquire(), patience())
     assert most == 1

@@ -32,7 +32,7 @@ from specialists.mcp.oauth_requests import ask
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NotReached, ServerConnection
 from specialists.mcp.server_sign_in import ServerSignIn
-from specialists.mcp.tool_lock import ToolLock, as_told
+from specialists.mcp.tool_lock import ToolLock, parse_told_tool
 from specialists.registry import load_crew
 from specialists.tools.code.code_tools import code_toolkit
 from specialists.tools.signing_in import SignInFailed
@@ -94,7 +94,7 @@ def crew_in(folder: Path) -> Crew:
     server = {"type": "http", "url": "https://mcp.test/mcp", "headers": {"Authorization": "Bearer tide"}}
     ours = {"readOnly": ["look"], "local": True}
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"port": {**server, "leadhand": ours}}}))
-    accepted = ToolLock().with_server("port", [as_told(told("look")), as_told(told("note"))])
+    accepted = ToolLock().with_server("port", [parse_told_tool(told("look")), parse_told_tool(told("note"))])
     tool_lock.write(folder / tool_lock.NAME, accepted)
     (folder / "keeper.md").write_text(PAGE)
     env = {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bot.access.time_zones import nearest_zone, zone_called, zone_of
+from bot.access.time_zones import find_zone_name, nearest_zone, zone_of
 from bot.features.schedules.commands import match_words
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.form import form
@@ -240,7 +240,7 @@ def test_a_zone_behind_the_time_counts(form: str, named: str, zone: str) -> None
     at = next_time(found.rule, zone or BERLIN, NOW)
     assert at is not None
     assert datetime.fromtimestamp(at, zone_of(zone or BERLIN)).strftime("%a %H:%M") == "Mon 09:00"
-    assert zone_called(zone_words(zone)) == zone, "the read-back names it so that it can be read again"
+    assert find_zone_name(zone_words(zone)) == zone, "the read-back names it so that it can be read again"
 
 
 def test_a_zone_may_follow_the_time_without_a_space() -> None:
@@ -302,10 +302,10 @@ def test_numbers_of_weekdays_are_those_of_cron() -> None:
 
 
 def test_zones_go_by_their_cities() -> None:
-    assert [zone_called(one) for one in ("berlin", "New York", "UTC", "PST", "Lord Howe")] == [
+    assert [find_zone_name(one) for one in ("berlin", "New York", "UTC", "PST", "Lord Howe")] == [
         "Europe/Berlin", "America/New_York", "UTC", "America/Los_Angeles", "Australia/Lord_Howe",
     ]  # fmt: skip
-    assert (zone_called("Atlantis"), nearest_zone("Europe/Berlim")) == ("", "Europe/Berlin")
+    assert (find_zone_name("Atlantis"), nearest_zone("Europe/Berlim")) == ("", "Europe/Berlin")
 
 
 BUSY = [

@@ -32,7 +32,7 @@ from bot.settings import Settings
 from bot.slack.receive.subcommand import Given
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls
-from bot.slack.show.notices import note
+from bot.slack.show.notices import make_note
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import Page, page_of
@@ -111,7 +111,7 @@ class MemoryService:
 
     async def take(self, given: Given) -> Outgoing:
         self.typed.append(given.command.text)
-        return note("Taken as a request.")
+        return make_note("Taken as a request.")
 
     async def knows(self, place: Place) -> bool:
         if self.away:

@@ -14,7 +14,7 @@ from bot.features.approvals.view import arguments_window, edit_window
 from bot.slack.views.argument_blocks import FIELD, argument_blocks, fields, read_back, read_fields
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff.approval_values import digest_of
-from handoff.text.visible_text import spelt, unspelt, visible
+from handoff.text.visible_text import spell_out, unspell, visible
 from tests.slack.test_approval_views import asking, drawn
 from tests.system.scene import buttons, shown
 
@@ -60,7 +60,7 @@ def _told(element: dict[str, Any]) -> tuple[str, str | None]:
 
 
 def _name(label: str) -> str:
-    return str(json.loads(unspelt(label))) if label.startswith('"') else label
+    return str(json.loads(unspell(label))) if label.startswith('"') else label
 
 
 @settings(max_examples=60, deadline=None)
@@ -84,8 +84,8 @@ def test_all_that_is_sent_is_read_back_from_the_card_or_its_window(sent: dict[st
 @settings(max_examples=60, deadline=None)
 @given(texts)
 def test_what_is_spelt_out_is_read_back_and_nothing_is_out_of_sight(text: str) -> None:
-    told = spelt(text)
-    assert unspelt(told) == text
+    told = spell_out(text)
+    assert unspell(told) == text
     assert visible(told) == told
     assert "\n\n\n\n\n" not in told
     assert " " * 17 not in told

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.message_reader import plain_content, read_message
 from bot.slack.receive.payloads import Edited, Incoming, Shortcut, parse_change, parse_message, parse_shortcut
-from bot.slack.receive.thread_text import parse_said
-from bot.workspace.typed_text import as_rich_text
+from bot.slack.receive.thread_text import parse_thread_message
+from bot.workspace.typed_text import make_rich_text
 
 BOT = "U0BOT"
 Json = dict[str, Any]
@@ -78,7 +78,7 @@ def ways(said: Json) -> list[tuple[str, tuple[str, ...]]]:
     change = {"subtype": "message_changed", "channel": "C1", "message": after, "previous_message": message("old")}
     edited = parse_change({**body, "event": change}, BOT)
     shortcut = parse_shortcut({**body, "channel": {"id": "C1"}, "message": said})
-    heard = parse_said(said)
+    heard = parse_thread_message(said)
     assert isinstance(incoming, Incoming)
     assert isinstance(mention, Incoming)
     assert isinstance(edited, Edited)
@@ -238,7 +238,7 @@ _TYPED = st.lists(
 @settings(deadline=None, max_examples=60)
 @given(_TYPED)
 def test_what_people_type_is_read_once_though_slack_sends_it_twice(text: str) -> None:
-    assert read_message(message(text, blocks=[as_rich_text(text, "b")])).own == (text if text.strip() else "")
+    assert read_message(message(text, blocks=[make_rich_text(text, "b")])).own == (text if text.strip() else "")
 
 
 @settings(deadline=None, max_examples=60)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.features.catalogue import SUBCOMMANDS
-from bot.slack.receive.mistyped import distance, guess_subcommand
+from bot.slack.receive.mistyped import edit_distance, guess_subcommand
 
 NAMES = [one.name for one in SUBCOMMANDS]
 
@@ -56,7 +56,7 @@ def test_a_job_behind_the_word_says_that_a_subcommand_was_meant() -> None:
 
 @given(st.text("abc", max_size=6), st.text("abc", max_size=6))
 def test_a_distance_is_one(one: str, other: str) -> None:
-    found = distance(one, other)
-    assert found == distance(other, one)
+    found = edit_distance(one, other)
+    assert found == edit_distance(other, one)
     assert (found == 0) == (one == other)
     assert abs(len(one) - len(other)) <= found <= max(len(one), len(other))

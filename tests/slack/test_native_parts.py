@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.slack.views.native_charts import MOST_CATEGORIES, chart_blocks
-from bot.slack.views.native_tables import with_native_table
+from bot.slack.views.native_tables import split_native_table
 from bot.workspace.blocks import check_message_blocks
 from bot.workspace.refusal import Refusal
 from handoff.contracts import Artifact, ChartSeries, ChartShape
@@ -92,7 +92,7 @@ def table(rows: int, cell: str = "10,200.5") -> str:
 
 
 def test_a_long_table_is_a_block_between_its_texts() -> None:
-    above, block, below = check_message_blocks(with_native_table({"type": "markdown", "text": table(9)}))
+    above, block, below = check_message_blocks(split_native_table({"type": "markdown", "text": table(9)}))
     assert (above["text"], below["text"]) == ("Above", "Below")
     assert block["caption"] == "By town"
     assert block["rows"][0] == [{"type": "raw_text", "text": "Town"}, {"type": "raw_text", "text": "Sales"}]
@@ -103,12 +103,12 @@ def test_a_long_table_is_a_block_between_its_texts() -> None:
 @pytest.mark.parametrize("text", [table(7), table(101), table(9, "**10**"), f"```\n{table(9)}\n```", "no table | here"])
 def test_short_ones_marked_up_ones_and_code_stay_text(text: str) -> None:
     block = {"type": "markdown", "text": text}
-    assert with_native_table(block) == [block]
+    assert split_native_table(block) == [block]
 
 
 def test_a_cell_that_is_missing_leaves_the_table_as_it_is() -> None:
     block = {"type": "markdown", "text": table(9).replace("| Town 3 &amp; more |", "| ")}
-    assert with_native_table(block) == [block]
+    assert split_native_table(block) == [block]
 
 
 SERIES = {"name": "s", "data": [{"label": "a", "value": 1}]}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.features.requests.actions import METADATA_LIMIT, decode_metadata, encode_metadata, quoted_in
-from bot.slack.receive.acting import acting, at_home
+from bot.slack.receive.acting import read_acting, set_own_workspace
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.message_reader import parse_files
 from bot.slack.receive.payload_reader import EVENTS, read_payload
@@ -120,7 +120,7 @@ def test_who_has_something_else_open_stands_in_the_event_or_in_the_envelope() ->
     named = {**told, "authorizations": [bot], "event": {**event, "user": "U2", "channel": "D2", "context": {}}}
     assert parse_view_changed(named) == ViewChanged(place.model_copy(update={"channel": "D2"}), "U2", None)
     assert parse_view_changed({**told, "authorizations": [bot]}) == Malformed("user")
-    who = acting(told, parse_view_changed(told), {})
+    who = read_acting(told, parse_view_changed(told), {})
     assert who is not None
     assert (who.way, who.user) == ("event", "U1"), "the gate asks about them, and refuses in silence"
 
@@ -323,7 +323,7 @@ def test_no_payload_raises(kind: str | None, body: dict[str, Any], event: str) -
     payload = {**body, "type": kind, "trigger_id": "t"}
     if isinstance(said := payload.get("event"), dict):
         payload["event"] = {**said, "type": event}
-    acting(at_home(payload, "T1"), read_payload(at_home(payload, "T1"), BOT), {})
+    read_acting(set_own_workspace(payload, "T1"), read_payload(set_own_workspace(payload, "T1"), BOT), {})
     json.dumps(body)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
-from bot.slack.receive.router import shown_words, usage_lines
+from bot.slack.receive.router import list_help_words, usage_lines
 from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, detail_lines, list_sources
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.carried import read_carried
@@ -17,7 +17,7 @@ from bot.slack.views.ending import render_cancellation, render_failure, render_r
 from bot.slack.views.home import help_message, home_view, note_window, start_job_modal
 from bot.slack.views.home_part import HomePart
 from bot.slack.views.job_rows import JobLine, job_line
-from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, context, moment, seconds, section, sections
+from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, context, render_moment, seconds, section, sections
 from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import Choice, question, question_answered, question_dropped
 from bot.slack.views.status import status_job, status_list, timeline, trace
@@ -568,7 +568,7 @@ def test_home_help_and_window_are_valid() -> None:
     check_view(note_window("closed"))
     check_view(start_job_modal("x" * 9000, "{}"))
     check_view(start_job_modal("", "{}"))
-    taken(help_message(usage_lines(SUBCOMMANDS), shown_words(SPOKEN)))
+    taken(help_message(usage_lines(SUBCOMMANDS), list_help_words(SPOKEN)))
     taken(render_refusal("no"))
 
 
@@ -651,7 +651,7 @@ def test_many_lines_take_as_many_paragraphs_as_they_need() -> None:
 
 
 def test_a_time_can_be_read_where_slack_does_not_show_it() -> None:
-    assert moment(1795294727.9) == "<!date^1795294727^{date_short_pretty} at {time}|2026-11-21 20:58 UTC>"
+    assert render_moment(1795294727.9) == "<!date^1795294727^{date_short_pretty} at {time}|2026-11-21 20:58 UTC>"
 
 
 def test_a_buttons_value_that_slack_would_refuse_is_a_bug() -> None:

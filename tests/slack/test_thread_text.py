@@ -15,7 +15,7 @@ from bot.slack.receive.thread_text import (
     MOST_FILES,
     Said,
     is_withheld,
-    parse_said,
+    parse_thread_message,
     people_in,
     thread_text,
 )
@@ -29,7 +29,7 @@ def message(text: str = "", user: str = "U1", ts: str = "1763822400.000100", **m
 
 
 def said(*messages: dict[str, Any]) -> list[Said]:
-    return [one for one in map(parse_said, messages) if one is not None]
+    return [one for one in map(parse_thread_message, messages) if one is not None]
 
 
 def spread(count: int, length: int) -> list[Said]:
@@ -118,11 +118,11 @@ def test_files_that_slack_no_longer_gives_are_said() -> None:
 
 
 def test_what_says_nothing_is_no_message() -> None:
-    assert parse_said(message(subtype="channel_join", text="joined")) is None
-    assert parse_said(message(text="")) is None
-    assert parse_said({"text": "no ts"}) is None
+    assert parse_thread_message(message(subtype="channel_join", text="joined")) is None
+    assert parse_thread_message(message(text="")) is None
+    assert parse_thread_message({"text": "no ts"}) is None
     gone = message(text="This message was deleted.", subtype="tombstone", user="USLACKBOT")
-    assert parse_said(gone) is None
+    assert parse_thread_message(gone) is None
     assert is_withheld(gone)
     assert is_withheld(message(text="", subtype="ekm_access_denied", user="UREVOKEDU"))
     assert thread_text([], NAMES).text == ""

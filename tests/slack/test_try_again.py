@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from bot.features.retries.service import Tried, Untried, UntriedWhy
-from bot.features.retries.view import begun_words, later_words, untried_words
+from bot.features.retries.view import describe_begun, later_words, untried_words
 from bot.slack.views.answer_message import answer, detail_lines
 from bot.slack.views.ending import render_cancellation, render_failure
 from bot.slack.views.outgoing import Outgoing
@@ -90,7 +90,7 @@ def test_each_reason_why_nothing_is_tried_has_its_words() -> None:
         assert len(untried_words(Untried(why, users=("U1",)))) > 20, why
     hostile = untried_words(Untried("no_step", steps=("1. <!channel> *all*",)))
     assert "<!channel>" not in hostile
-    assert begun_words(Tried(PLACE, "retry", ("Part a", "Part b"))) == (
+    assert describe_begun(Tried(PLACE, "retry", ("Part a", "Part b"))) == (
         "I run “Part a” and “Part b” again, in its thread in <#C1>."
     )
     assert later_words("on Friday", "Do it").endswith("“Do it”")

@@ -14,7 +14,7 @@ from specialists.registry import load_crew
 from specialists.sandbox.child_process import Limits
 from specialists.tools.knowledge import knowledge_files, knowledge_reading, knowledge_tools
 from specialists.tools.knowledge.knowledge import Knowledge
-from specialists.tools.knowledge.knowledge_index import expression, spellings, words_of
+from specialists.tools.knowledge.knowledge_index import match_expression, spellings, words_of
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
@@ -83,8 +83,8 @@ def test_a_word_is_looked_for_in_its_other_spellings(asked: str, kept: str) -> N
 
 def test_no_sign_of_a_question_is_one_of_the_search_language() -> None:
     words = words_of('reset "a-b" OR NOT col:x* (NEAR')
-    assert expression(words, every=False).count('"') == 2 * sum(len(spellings(word)) for word in words)
-    assert expression([], every=True) == ""
+    assert match_expression(words, every=False).count('"') == 2 * sum(len(spellings(word)) for word in words)
+    assert match_expression([], every=True) == ""
 
 
 # ---------------------------------------------------------------- what is found
@@ -270,7 +270,7 @@ async def test_100_000_files_are_looked_at_in_bounds(monkeypatch: pytest.MonkeyP
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a\nb.md").touch()
     os.close(os.open(os.fsencode(tmp_path) + b"/\xff.md", os.O_CREAT))
-    found = knowledge_files.look(tmp_path)
+    found = knowledge_files.scan_folder(tmp_path)
     assert len(found.files) == 20
     assert "'a\\nb.md', '\\udcff.md': the name holds signs that cannot be shown; rename it" in found.faults
     assert found.faults[0].startswith("20.md, 21.md, 22.md and 27 more: only the first 20 documents are indexed")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handoff.checking.checks import Seen, look
+from handoff.checking.checks import Seen, run_checks
 from handoff.contracts import Escalation, Result, ToolCall
 from specialists.runner import End, run
 from specialists.tools.tool import Tool, ToolOutcome, ToolSpec, Workbench
@@ -141,7 +141,7 @@ async def test_words_of_a_specialist_that_used_no_tool_are_sent_back_then_doubte
     assert [call.tool_choice for call in model.calls] == ["auto", "required"]
     assert isinstance(outcome, Result)
     assert outcome.confidence == 50
-    (given,) = look(Seen(outcome)).doubts
+    (given,) = run_checks(Seen(outcome)).doubts
     assert "given in plain words and never handed in" in given
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import SPECS
-from specialists.turns.written_calls import written_call
+from specialists.turns.written_calls import find_written_call
 
 QUERY = ToolSpec(
     "query_table",
@@ -46,7 +46,7 @@ def said(tool: str, given: Any, *, name: str = "name", arguments: str = "argumen
     ],
 )
 def test_a_call_in_any_of_the_usual_forms_is_read(text: str) -> None:
-    call = written_call(text, TOOLS)
+    call = find_written_call(text, TOOLS)
     assert call is not None
     assert (call.name, call.arguments) == ("query_table", SQL)
 
@@ -62,7 +62,7 @@ def test_a_call_in_any_of_the_usual_forms_is_read(text: str) -> None:
     ],
 )
 def test_a_result_is_read_without_its_name_too(text: str) -> None:
-    call = written_call(text, TOOLS)
+    call = find_written_call(text, TOOLS)
     assert call is not None
     assert (call.name, call.arguments) == ("return_result", RESULT)
 
@@ -90,17 +90,17 @@ def test_a_result_is_read_without_its_name_too(text: str) -> None:
     ],
 )
 def test_whatever_is_no_call_for_certain_is_none(text: str) -> None:
-    assert written_call(text, TOOLS) is None
+    assert find_written_call(text, TOOLS) is None
 
 
 def test_a_line_break_in_a_string_and_half_a_character_do_no_harm() -> None:
-    call = written_call('{"name": "query_table", "arguments": {"sql": "select 1\n-- \\ud83d"}}', TOOLS)
+    call = find_written_call('{"name": "query_table", "arguments": {"sql": "select 1\n-- \\ud83d"}}', TOOLS)
     assert call is not None
     assert call.arguments == {"sql": "select 1\n-- \ufffd"}
 
 
 def test_the_same_text_gives_the_same_id_and_another_text_another() -> None:
-    one, same, other = (written_call(said("query_table", {"sql": sql}), TOOLS) for sql in ("a", "a", "b"))
+    one, same, other = (find_written_call(said("query_table", {"sql": sql}), TOOLS) for sql in ("a", "a", "b"))
     assert one is not None
     assert other is not None
     assert one == same
@@ -108,5 +108,5 @@ def test_the_same_text_gives_the_same_id_and_another_text_another() -> None:
 
 
 def test_without_tools_there_is_no_call() -> None:
-    assert written_call(json.dumps(RESULT), (QUERY,)) is None
-    assert written_call(said("query_table", SQL), ()) is None
+    assert find_written_call(json.dumps(RESULT), (QUERY,)) is None
+    assert find_written_call(said("query_table", SQL), ()) is None

@@ -11,7 +11,7 @@ from bot.supervisor.instance_board import CREWS_COUNT, LOAD_COUNTS, Busy, Instan
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.effects import RunSubtask
-from handoff.planning.routing import lightest
+from handoff.planning.routing import choose_lightest
 
 EFFECT = RunSubtask("1.0", "a", 1, "writer", "fast", 60.0)
 
@@ -35,7 +35,7 @@ async def test_the_load_of_equals_is_that_of_all_instances(store: Store) -> None
     await boards[0].put()
     await second.look()
     assert second.load("writer").waiting == 2
-    assert lightest(equals, second.load)[0] == "scribe"
+    assert choose_lightest(equals, second.load)[0] == "scribe"
     assert TrackRecord(crew="other", equals=equals, board=boards[1]).load("writer").waiting == 0
     await boards[0].close()
     boards[1]._looked -= instance_board.LOOK

@@ -16,7 +16,7 @@ import aiohttp
 import yaml
 
 from bot.app import App, running
-from bot.command_line.app_manifest import made_for
+from bot.command_line.app_manifest import make_manifest
 from bot.command_line.serve import open_slack_connection
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Address, Settings
@@ -116,7 +116,7 @@ class Town(Browser):
 @asynccontextmanager
 async def town_at(url: str, folder: Path, *, organisation: str = "", rotates: bool = False) -> AsyncIterator[Town]:
     """A town whose bots listen on a port of this machine."""
-    app = made_for("https://bot.example.com")
+    app = make_manifest("https://bot.example.com")
     app["settings"]["token_rotation_enabled"] = rotates
     manifest = folder / "app.yml"
     manifest.write_text(yaml.safe_dump(app))

@@ -14,7 +14,7 @@ from bot.store.interface import BLOB_LIMIT, EVENT_LIMIT, JobKey
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Attachment
-from handoff.materials.outline import place
+from handoff.materials.outline import describe_place
 
 KEY = JobKey("T1", "J0000000001")
 FILES = Path(__file__).parent.parent / "reading" / "files"
@@ -147,4 +147,4 @@ async def test_a_table_is_outlined_as_queries_name_its_columns(store: Store) -> 
     }
     assert "Ops | 1 | 2" in texts["erp.xls"]
     grouped = next(one for one in found.materials if one.name == "grouped.csv")
-    assert place(texts["grouped.csv"], grouped.outline, texts["grouped.csv"].index("IT,5")) == "line 4"
+    assert describe_place(texts["grouped.csv"], grouped.outline, texts["grouped.csv"].index("IT,5")) == "line 4"

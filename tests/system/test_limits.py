@@ -11,7 +11,7 @@ from bot.limits.rules import Payer, Rules, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from handoff.text.dollars import short
+from handoff.text.dollars import format_short_number
 from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -146,7 +146,7 @@ async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
 
         assert await eventually(settled)
         asked = await scene.command(f"status {job.id}")
-        assert f"Budget of this job: {short(taken)} of 1M tokens used." in shown(asked)
+        assert f"Budget of this job: {format_short_number(taken)} of 1M tokens used." in shown(asked)
         direct = json.dumps(asked)
         assert direct.count(" used.") >= 4
 

@@ -7,7 +7,7 @@ import re
 
 from bot.features.requests.messages import FORWARDED
 from handoff import events as ev
-from handoff.briefs.provenance import own_words
+from handoff.briefs.provenance import list_requester_words
 from handoff.contracts import Material
 from handoff.state.job_state import Job
 from tests.providers.rendering import Reply
@@ -230,7 +230,7 @@ async def test_a_forward_without_words_is_a_request_and_brings_its_files(scene: 
         ("forwarded message", "Ben Okafor"),
         ("terms.txt", "Ben Okafor"),
     }
-    assert not any("4711" in words for words in own_words(job, job.latest)), "it is nobody's order but Ben's"
+    assert not any("4711" in words for words in list_requester_words(job, job.latest)), "it is nobody's order but Ben's"
 
 
 async def test_a_mention_that_an_edit_adds_is_a_request(scene: Scene) -> None:

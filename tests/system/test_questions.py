@@ -210,7 +210,7 @@ async def test_a_question_for_a_colleague_says_so_everywhere_and_is_the_colleagu
 
         await talk.say("Oslo")
         told = await talk.seen(lambda: [one["text"] for one in scene.person().ephemerals(talk.channel)][3:])
-        assert told == [notices.not_asked((ben,))]
+        assert told == [notices.describe_addressees((ben,))]
         await talk.say("Bergen", who="ben")
         await talk.over()
     assert "Chosen: Bergen" in talk.said()

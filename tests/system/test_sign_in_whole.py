@@ -16,7 +16,7 @@ from bot.settings import Address
 from bot.slack.show import admission
 from specialists.crew import Crew
 from specialists.mcp import tool_lock
-from specialists.mcp.tool_lock import ToolLock, as_told
+from specialists.mcp.tool_lock import ToolLock, parse_told_tool
 from specialists.registry import load_crew
 from specialists.tools.signing_in import LANDS
 from specialists.tools.toolkit import ToolSettings
@@ -44,7 +44,7 @@ def crew_of(server: OAuthServer, folder: Path) -> Crew:
     ours = {"readOnly": ["look"], "local": True, "auth": "oauth"}
     file = {"mcpServers": {"tides": {"type": "http", "url": server.url, "leadhand": ours}}}
     (folder / ".mcp.json").write_text(json.dumps(file), encoding="utf-8")
-    accepted = ToolLock().with_server("tides", [as_told(told("look")), as_told(told("note"))])
+    accepted = ToolLock().with_server("tides", [parse_told_tool(told("look")), parse_told_tool(told("note"))])
     tool_lock.write(folder / tool_lock.NAME, accepted)
     (folder / "keeper.md").write_text(PAGE)
     (folder / "crew.yml").write_text("make: {tools: [mcp__tides__look], at_most: 1, fallback: keeper}\n")

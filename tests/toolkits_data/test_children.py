@@ -24,8 +24,8 @@ from specialists.sandbox.child_process import (
     Given,
     Limits,
     _list_python_paths,
-    at_once,
     hide_once,
+    process_limit,
     run_child,
 )
 from specialists.sandbox.kernel_walls import WALLS, Wall
@@ -243,7 +243,7 @@ async def sleeper(request: dict[str, object], *, deadline: float) -> ChildReply:
 
 
 async def test_no_more_than_so_many_run_at_once_and_waiting_counts() -> None:
-    first = [asyncio.create_task(sleeper({}, deadline=30)) for _ in range(at_once())]
+    first = [asyncio.create_task(sleeper({}, deadline=30)) for _ in range(process_limit())]
     await asyncio.sleep(0)
     assert (await sleeper({"look": True}, deadline=0.3)).failure == "busy"
     first[0].cancel()

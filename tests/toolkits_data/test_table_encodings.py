@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.formats.encodings import called_in_bytes, decode_text
+from specialists.formats.encodings import decode_name, decode_text
 from specialists.tools.tables.delimited import delimited_sheets
 
 from .conftest import Bench
@@ -125,4 +125,4 @@ def test_what_a_mail_says_counts_unless_it_cannot_be_true() -> None:
     ],
 )
 def test_names_in_archives(name: str, encoding: str) -> None:
-    assert called_in_bytes(name.encode(encoding), "cp437") == name
+    assert decode_name(name.encode(encoding), "cp437") == name

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.workspace.terminal import plan_rows, render
-from bot.workspace.typed_text import as_rich_text
+from bot.workspace.typed_text import make_rich_text
 
 NAMES = {"U1": "ana"}
 TASK = {"task_id": "t1", "title": "Count", "status": "in_progress", "details": "analyst"}
@@ -31,7 +31,7 @@ def shown(*blocks: dict[str, Any], **message: Any) -> str:
             "@ana hi",
         ),
         (
-            as_rich_text("*See* <https://x.example> :eyes: <!here>\n&gt; one\n&gt; two\n```\ncode\n```", "b"),
+            make_rich_text("*See* <https://x.example> :eyes: <!here>\n&gt; one\n&gt; two\n```\ncode\n```", "b"),
             "See https://x.example :eyes: @here\n> one\n> two\ncode",
         ),
         ({"type": "section", "text": {"text": "<https://x.example|here>"}}, "here (https://x.example)"),

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bot.workspace.typed_text import as_rich_text
+from bot.workspace.typed_text import make_rich_text
 
 
 def text(words: str, **style: bool) -> Any:
@@ -41,9 +41,9 @@ MEANT = [
 @pytest.mark.parametrize("typed", PLAIN)
 def test_what_means_nothing_stays_as_it_is(typed: str) -> None:
     shown = typed.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    assert as_rich_text(typed, "b")["elements"] == [section(text(shown))]
+    assert make_rich_text(typed, "b")["elements"] == [section(text(shown))]
 
 
 @pytest.mark.parametrize(("typed", "elements"), MEANT)
 def test_what_people_type_becomes_what_they_meant(typed: str, elements: Any) -> None:
-    assert as_rich_text(typed, "b") == {"type": "rich_text", "block_id": "b", "elements": elements}
+    assert make_rich_text(typed, "b") == {"type": "rich_text", "block_id": "b", "elements": elements}

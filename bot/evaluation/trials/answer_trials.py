@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.evaluation.answer_texts import find_unmarked_figures, leak, says, times_said
+from bot.evaluation.answer_texts import contains_words, count_occurrences, find_leak, find_unmarked_figures
 from bot.evaluation.cases import AggregationCase, Kept
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively
 from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import Bench
-from bot.evaluation.trials.given_results import with_results
+from bot.evaluation.trials.given_results import stage_results
 
 
 async def aggregate(case: AggregationCase, bench: Bench, model: CountedModel) -> Outcome:
     """Have the product make the answer."""
-    job = with_results(bench, model, case.input, case.results, instruction=case.instruction)
+    job = stage_results(bench, model, case.input, case.results, instruction=case.instruction)
     await job.play(lambda ask: ask.run.concluded)
     run = job.ask.run
     if run.answer is None:
@@ -39,9 +39,9 @@ def _score_answer(case: AggregationCase, text: str) -> Outcome:
         "planted facts kept": list(_find_lost_facts(expected, text)),
         "contradictions shown": list(_find_hidden_sides(expected, text)),
         "gaps told": list(_find_missing_gaps(expected, text)),
-        "duplicates merged": [f"{one!r} is told twice" for one in expected.once if times_said(text, one) > 1],
+        "duplicates merged": [f"{one!r} is told twice" for one in expected.once if count_occurrences(text, one) > 1],
     }
-    wrong = [f"{words!r} is in it" for words in expected.must_not if says(text, words)]
+    wrong = [f"{words!r} is in it" for words in expected.must_not if contains_words(text, words)]
     asked = {
         "planted facts kept": expected.facts,
         "contradictions shown": expected.both,
@@ -53,7 +53,7 @@ def _score_answer(case: AggregationCase, text: str) -> Outcome:
     measures["a figure that follows from no result, unmarked"] = bool(
         find_unmarked_figures(text, [*known, *_list_gaps(case)])
     )
-    measures["a tool call, schema or heading in the answer"] = bool(leak(text))
+    measures["a tool call, schema or heading in the answer"] = bool(find_leak(text))
     said = [fault for listed in faults.values() for fault in listed] + wrong
     return Outcome(not said, text, "; ".join(said), measures)
 
@@ -63,16 +63,16 @@ def _list_gaps(case: AggregationCase) -> list[str]:
 
 
 def _find_lost_facts(expected: Kept, text: str) -> Iterator[str]:
-    yield from (f"{fact!r} is lost" for fact in expected.facts if not says(text, fact))
+    yield from (f"{fact!r} is lost" for fact in expected.facts if not contains_words(text, fact))
 
 
 def _find_hidden_sides(expected: Kept, text: str) -> Iterator[str]:
     for sides in expected.both:
-        if lost := [side for side in sides if not says(text, side)]:
+        if lost := [side for side in sides if not contains_words(text, side)]:
             yield f"of {' and '.join(sides)} it lacks {', '.join(lost)}"
 
 
 def _find_missing_gaps(expected: Kept, text: str) -> Iterator[str]:
     for words in expected.gaps:
-        if not any(says(text, one) for one in words):
+        if not any(contains_words(text, one) for one in words):
             yield f"it says nothing of {' or '.join(words)}"

@@ -7,7 +7,7 @@ from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively, yes_or_no
 from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import Bench
-from bot.evaluation.trials.given_results import with_results
+from bot.evaluation.trials.given_results import stage_results
 
 
 async def contradiction_product(case: ContradictionCase, bench: Bench, model: CountedModel) -> Outcome:
@@ -18,7 +18,7 @@ async def contradiction_product(case: ContradictionCase, bench: Bench, model: Co
         Given(by=one, title=f"{case.question} (first)", content=case.a),
         Given(by=other, title=f"{case.question} (second)", content=case.b),
     )
-    job = with_results(bench, model, case.question, results, verifier=True)
+    job = stage_results(bench, model, case.question, results, verifier=True)
     await job.play(lambda ask: ask.run.verified is not None)
     verified = job.ask.run.verified
     found = verified is not None and bool(verified.contradictions)

@@ -13,7 +13,7 @@ from handoff import events as ev
 from handoff.contracts import Finding, Plan, Result, Strategy, Subtask
 
 
-def with_results(
+def stage_results(
     bench: Bench,
     model: CountedModel,
     request: str,

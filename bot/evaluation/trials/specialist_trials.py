@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot.evaluation.answer_texts import MARK, leak, says, says_figure
+from bot.evaluation.answer_texts import MARK, contains_figure, contains_words, find_leak
 from bot.evaluation.cases import Said, SpecialistCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import naive_call
@@ -94,7 +94,7 @@ def _score_answer(expected: Said, text: str, *, completed: bool) -> Outcome:
     measures = {
         _COMPLETED[0]: completed and bool(faults),
         _COMPLETED[1]: completed and bool(faults) and MARK not in text,
-        "a tool call, schema or heading in the answer": bool(leak(text)),
+        "a tool call, schema or heading in the answer": bool(find_leak(text)),
     }
     return Outcome(not faults, text, "; ".join(faults), measures)
 
@@ -102,7 +102,7 @@ def _score_answer(expected: Said, text: str, *, completed: bool) -> Outcome:
 def faults_of(expected: Said, text: str) -> list[str]:
     """Return what an answer lacks of what it must hold, and what it holds that it must not."""
     return [
-        *(f"{figure} is not in it" for figure in expected.figures if not says_figure(text, figure)),
-        *(f"{words!r} is not in it" for words in expected.texts if not says(text, words)),
-        *(f"{words!r} is in it" for words in expected.must_not if says(text, words)),
+        *(f"{figure} is not in it" for figure in expected.figures if not contains_figure(text, figure)),
+        *(f"{words!r} is not in it" for words in expected.texts if not contains_words(text, words)),
+        *(f"{words!r} is in it" for words in expected.must_not if contains_words(text, words)),
     ]

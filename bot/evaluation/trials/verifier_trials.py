@@ -9,7 +9,7 @@ from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively
 from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import Bench
-from bot.evaluation.trials.given_results import with_results
+from bot.evaluation.trials.given_results import stage_results
 
 REQUEST = "What does the attached text say?"
 SOURCE = "source.txt"
@@ -19,7 +19,7 @@ async def verify_product(case: VerifierCase, bench: Bench, model: CountedModel) 
     """Have the verifier read an answer of one sentence, beside an attached text."""
     by = next(iter(bench.crew.specialists))
     given = Given(by=by, title="The text", content=case.statement, source=SOURCE)
-    job = with_results(bench, model, REQUEST, (given,), verifier=True, texts={SOURCE: case.passage})
+    job = stage_results(bench, model, REQUEST, (given,), verifier=True, texts={SOURCE: case.passage})
     effect = job.due("verifier")
     if effect is None:
         return _score_verdict(case, "no verdict", "the verifier was not asked")

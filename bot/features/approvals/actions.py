@@ -22,15 +22,15 @@ from bot.features.approvals.view import (
     window_about,
 )
 from bot.slack.receive.payloads import Click, Window
-from bot.slack.receive.router import Router, Said, wrong
+from bot.slack.receive.router import Router, Said, field_error
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import note, open_window, tell
+from bot.slack.show.notices import make_note, open_window, tell
 from bot.slack.text.cleaning import mention
 from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, Spot, people
 from bot.slack.views.argument_blocks import FIELD, read_fields
 from bot.slack.views.carried import carry, read_carried
-from bot.slack.views.outgoing import moment
+from bot.slack.views.outgoing import render_moment
 from handoff.approval_values import ApprovalChoice
 from handoff.state.state_values import Ruling
 
@@ -86,7 +86,7 @@ class ApprovalClicks:
         verdict = found if isinstance(found, Refused) else await self._decide_edit(about, sent, given, found)
         if isinstance(verdict, Refused) and verdict.why == "wrong":
             beside = verdict.field if verdict.field in given else next(iter(given), "")
-            return wrong(f"{FIELD}{beside}", verdict.words[:150])
+            return field_error(f"{FIELD}{beside}", verdict.words[:150])
         if isinstance(verdict, Refused):
             self._tell_clicker(client, about, sent.user, refusal(verdict))
         return None
@@ -112,7 +112,7 @@ class ApprovalClicks:
         return None
 
     def _tell_clicker(self, client: AsyncWebClient, about: AboutApproval, user: str, text: str) -> None:
-        self._background.start(tell(client, about.place, user, note(text)), "answer a click")
+        self._background.start(tell(client, about.place, user, make_note(text)), "answer a click")
 
 
 def _read_spot(click: Click) -> Spot | None:
@@ -151,7 +151,7 @@ def refusal(refused: Refused) -> str:
 
 
 def _describe_ruling(ruling: Ruling) -> str:
-    when = moment(ruling.at)
+    when = render_moment(ruling.at)
     if ruling.outcome == "expired":
         return f"This expired {when}: nobody had decided by then, so it was not done. Your click changed nothing."
     who = " and ".join(mention(user) for user in dict.fromkeys(ruling.users))

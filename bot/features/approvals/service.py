@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from bot.jobs.effect_handlers import ApproversIn, as_the_crew_says
+from bot.jobs.effect_handlers import ApproversIn, keep_crew_setting
 from bot.jobs.job_reading import read_job
-from bot.slack.show.people import GroupsOf, StandingOf, no_groups, nobody_stands
+from bot.slack.show.people import GroupsOf, StandingOf, find_no_groups, nobody_stands
 from bot.slack.views.approval import Spot
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
@@ -23,7 +23,7 @@ from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
 from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Place
-from handoff.engine.approvals import deciders, may_decide, unable
+from handoff.engine.approvals import deciders, list_excluded_users, may_decide
 from handoff.state.job_state import Ask, Job, Work
 from handoff.state.state_values import Answered, Question, Ruling
 from specialists.crew import Crew
@@ -111,9 +111,9 @@ class ApprovalDesk:
         crews: Crews,
         *,
         admins: frozenset[str],
-        groups: GroupsOf = no_groups,
+        groups: GroupsOf = find_no_groups,
         standing: StandingOf = nobody_stands,
-        approvers_in: ApproversIn = as_the_crew_says,
+        approvers_in: ApproversIn = keep_crew_setting,
         note: Note = discard_entry,
     ) -> None:
         self._store = store
@@ -191,7 +191,7 @@ class ApprovalDesk:
             return ()
         users = [vote.user for vote in question.votes]
         actors = {user: await self._standing(place, user) for user in users}
-        return unable(question.approval.terms, ask.request.user, users, actors)
+        return list_excluded_users(question.approval.terms, ask.request.user, users, actors)
 
     async def way_in(self, place: Place, spot: Spot, user: str) -> SignIn | Refused:
         """Return how a person signs in to what an approval is about, if they may, and it waits for that."""
@@ -251,7 +251,7 @@ class ApprovalDesk:
             return Refused("own" if own else "not_yours", whom=question.whom)
         named = await self._approvers_in(place.team, place.channel) or ()
         now = question.approval.terms.with_approvers(named)  # the channel's approvers may be others by now
-        if unable(now, ask.request.user, [user], {user: actor}):
+        if list_excluded_users(now, ask.request.user, [user], {user: actor}):
             return Refused("not_yours", whom=deciders(now, ask.request.user))
         if any(vote.user == user for vote in question.votes):
             return Refused("again")

@@ -10,7 +10,7 @@ from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import Router, Said
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import note, redraw, tell, tell_directly
+from bot.slack.show.notices import make_note, redraw, tell, tell_directly
 from bot.slack.views.carried import read_carried
 
 
@@ -51,6 +51,6 @@ class MoreBudget:
         done = redraw(client, click.place.channel, click.message_ts, render_allowed_request(wanted, click.user, now))
         self._background.start(done, "say that more was allowed")
         told_at = place if wanted.thread_ts != wanted.ask else place.model_copy(update={"thread_ts": ""})
-        words = note(f"An admin allowed more: {now} Mention me again with your request.")
+        words = make_note(f"An admin allowed more: {now} Mention me again with your request.")
         self._background.start(tell(client, told_at, wanted.user, words), "tell that more was allowed")
         return None

@@ -13,7 +13,7 @@ from bot.slack.text.cleaning import clean, plain
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
 from handoff.text.counts import format_count
-from handoff.text.dollars import in_dollars, short
+from handoff.text.dollars import format_dollars, format_short_number
 
 
 def spent_words(spent: Spent, now: float, *, everybody: bool = False) -> str:
@@ -22,8 +22,8 @@ def spent_words(spent: Spent, now: float, *, everybody: bool = False) -> str:
     requests = f" on {format_count(spent.requests, 'request')}" if spent.requests else ""
     if not spent.tokens:
         return f"*{month}:* nothing spent{requests or ' yet'}."
-    money = f"{in_dollars(spent.dollars)}, " if spent.dollars else ""
-    return f"*{month}:* {money}{short(spent.tokens)} tokens{requests}."
+    money = f"{format_dollars(spent.dollars)}, " if spent.dollars else ""
+    return f"*{month}:* {money}{format_short_number(spent.tokens)} tokens{requests}."
 
 
 NO_ADMIN = "not an admin"

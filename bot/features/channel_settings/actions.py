@@ -18,17 +18,17 @@ from bot.features.channel_settings.window import (
     SETTINGS,
     Drawn,
     WindowOf,
-    meanwhile,
+    describe_conflicts,
     merge_edits,
     settings_modal,
     window_of,
 )
 from bot.slack.receive.payloads import Click, Command, Window
-from bot.slack.receive.router import Router, Said, all_wrong, drawn_anew, wrong
+from bot.slack.receive.router import Router, Said, drawn_anew, field_error, field_errors
 from bot.slack.receive.subcommand import Given
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import note, open_window, tell
+from bot.slack.show.notices import make_note, open_window, tell
 from bot.slack.show.people import People
 from bot.slack.views.channel_words import SECTIONS, names_in
 from bot.slack.views.outgoing import Outgoing
@@ -134,17 +134,19 @@ class SettingsForm:
         place, user = sent.place, sent.user
         if user not in self._people.admins:
             await self._audit_change(place, user, "refused", "not an admin")
-            self._background.start(tell(client, place, user, note(notices.NO_SETTINGS)), "refuse a change of settings")
+            self._background.start(
+                tell(client, place, user, make_note(notices.NO_SETTINGS)), "refuse a change of settings"
+            )
             return None
         known = (await self._settings.form(place.team, window.channel)).values
         found = settings_of(dict(sent.values), known, window, tuple(self._settings.crews))
         if isinstance(found, Faults):
-            return all_wrong(found.errors)
+            return field_errors(found.errors)
         changed = await self._save(place, user, window, found)
         if isinstance(changed, dict):
             return drawn_anew(changed)
         if isinstance(changed, str):
-            return wrong(sent.first, changed)
+            return field_error(sent.first, changed)
         if changed:
             self._background.start(self._confirm_change(client, place, user, changed), "confirm settings")
         return None
@@ -169,7 +171,7 @@ class SettingsForm:
         """Draw a window again after others saved: with what was typed, and what they changed meanwhile."""
         changed = [name for name in names if form.stamp(name) != window.seen.get(name, form.stamp(name))]
         shown, both = merge_edits(found, window, form, names)
-        told = meanwhile(await self._settings.of(team, window.channel), changed, both)
+        told = describe_conflicts(await self._settings.of(team, window.channel), changed, both)
         next_round = WindowOf(window.channel, window.section, {}, window.round + 1)
         return await self._gather_window_data(team, next_round, form, shown=shown, told=tuple(told))
 

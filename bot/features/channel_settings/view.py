@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot.access.access_values import Access
-from bot.slack.views.channel_words import SECTIONS, line, names_in, where
+from bot.slack.views.channel_words import SECTIONS, describe_channel, describe_value, names_in
 from bot.slack.views.outgoing import Block, Outgoing, button, section, sections
 
 CHANGE = "change_settings_"
@@ -31,10 +31,10 @@ def settings_text(
     `handles` are those of the user groups that are named, by id. `form`: it is an admin who reads, and gets a button
     for each section. `newer`: what holds cannot be read here.
     """
-    title = f"What holds in {where(channel)}"
+    title = f"What holds in {describe_channel(channel)}"
     blocks: list[Block] = [section(NEWER)] if newer else []
     for one in SECTIONS:
-        lines = [line(name, access, handles) for name in names_in(one, channel, crews)]
+        lines = [describe_value(name, access, handles) for name in names_in(one, channel, crews)]
         head = section(f"*{one.title}*")  # alone beside its button, so that the lines have all of a phone's width
         if form and not newer:
             head["accessory"] = button("Change", f"{CHANGE}{one.key}", channel)

@@ -16,12 +16,12 @@ from bot.slack.views.channel_words import (
     LEFT_TO,
     SECTIONS,
     Section,
+    describe_channel,
+    describe_source,
+    describe_value_briefly,
     history,
     names_in,
     option_of,
-    short,
-    source,
-    where,
 )
 from bot.slack.views.outgoing import Block, context, section
 from handoff.contracts import Tier
@@ -111,7 +111,7 @@ def settings_modal(drawn: Drawn) -> Block:
     names = names_in(drawn.section, drawn.channel, drawn.crews)
     shown = drawn.shown or drawn.form.values
     blocks: list[Block] = [section(line) for line in drawn.told]
-    blocks.append(context(f"For {where(drawn.channel)}. {FIRST_CHOICE}"))
+    blocks.append(context(f"For {describe_channel(drawn.channel)}. {FIRST_CHOICE}"))
     for name in names:
         if name in _TYPED:
             blocks.append(_field_block(name, drawn, shown))
@@ -159,13 +159,17 @@ def merge_edits(
     return now.values.model_copy(update={name: getattr(given, name) for name in touched}), both
 
 
-def meanwhile(now: Access, changed: Iterable[str], both: Sequence[str]) -> list[str]:
+def describe_conflicts(now: Access, changed: Iterable[str], both: Sequence[str]) -> list[str]:
     """Say what others changed while a window was open, and what stands there now, in mrkdwn."""
     lines = [MEANWHILE]
     for name in changed:
         by = now.origin(name)
-        said = f"“{clean(plain(short(name, now), 200))}”" if name != "instructions" else clean(short(name, now))
-        who = f"{mention(by.user)} set" if by.user else f"{source(by)}:"
+        said = (
+            f"“{clean(plain(describe_value_briefly(name, now), 200))}”"
+            if name != "instructions"
+            else clean(describe_value_briefly(name, now))
+        )
+        who = f"{mention(by.user)} set" if by.user else f"{describe_source(by)}:"
         end = "yours stands below instead" if name in both else "taken over below"
         lines.append(f"• *{LABELS[name]}:* {who} {said}; {end}.")
     return ["\n".join(lines)]
@@ -211,7 +215,7 @@ def _field_block(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
 
 def _describe_inherited(name: str, drawn: Drawn) -> str:
     """Say what holds where the form sets nothing, and where that comes from."""
-    return f"{LEFT_TO.get(drawn.without.origin(name).source, '')}: {short(name, drawn.without)}"
+    return f"{LEFT_TO.get(drawn.without.origin(name).source, '')}: {describe_value_briefly(name, drawn.without)}"
 
 
 def _input_block(name: str, element: Block, *, optional: bool = False, more: str = "") -> Block:

@@ -7,7 +7,7 @@ import logging
 from bot.features.crews.service import CrewDesk
 from bot.features.crews.view import crew_page
 from bot.slack.receive.subcommand import Given
-from bot.slack.show.notices import note, tell
+from bot.slack.show.notices import make_note, tell
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import StoreError
@@ -27,16 +27,18 @@ async def crew(given: Given) -> Outgoing:
     name = given.rest.strip("`")
     found = await guide.members(given.team, given.channel, name)
     if found is None:
-        return note(f"There is no crew “{clean(plain(name, 40))}”. `/leadhand crew` shows the one of this channel.")
+        return make_note(
+            f"There is no crew “{clean(plain(name, 40))}”. `/leadhand crew` shows the one of this channel."
+        )
     return crew_page(found, given.page, name)
 
 
 async def route(given: Given) -> Outgoing:
     """Say who would get a request. A planner may have to be asked, for which a command does not wait."""
     if not given.rest:
-        return note(NO_TEXT)
+        return make_note(NO_TEXT)
     given.background.start(_route(given, given.find(CrewDesk)), "say who would get a request")
-    return note(LOOKING)
+    return make_note(LOOKING)
 
 
 async def _route(given: Given, guide: CrewDesk) -> None:
@@ -47,4 +49,4 @@ async def _route(given: Given, guide: CrewDesk) -> None:
         words = "My store cannot be reached, so I cannot look that up. Try again in a minute."
     asked = f"_{clean(plain(given.rest, 200))}_"
     place = Place(team=given.team, channel=given.channel, thread_ts="")
-    await tell(given.client, place, given.user, note(f"{asked}\n{clean(words, limit=2500)}"))
+    await tell(given.client, place, given.user, make_note(f"{asked}\n{clean(words, limit=2500)}"))

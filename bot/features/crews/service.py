@@ -11,10 +11,10 @@ from bot.limits.rules import Payer
 from bot.models.chosen_model import ChosenModel
 from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
-from bot.supervisor.route_words import decide_route, export_routing, in_words
+from bot.supervisor.route_words import decide_route, describe_decision, export_routing
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
-from handoff.conversation.spoken import crew_called
+from handoff.conversation.spoken import split_crew_name
 from handoff.events import RequestFailed
 from specialists.crew import Crew
 from specialists.several_crews import Crews
@@ -98,11 +98,11 @@ class CrewDesk:
         payer = Payer(team, channel, user, "")
         if (limit := await self._limits.find_used_up(payer)) is not None:
             return limit.refusal
-        name, words = crew_called(text, self._crews.described)
+        name, words = split_crew_name(text, self._crews.described)
         crew = await self._find_crew(team, channel, name) or self._crews.usual
         planning = Planning(crew, self._model, TrackRecord(), self._terms)
         routing = await decide_route(planning, words, self._store.clock, model=self._limits.bind(payer))
         if isinstance(event := routing.event, RequestFailed):
             return f"{event.step}: {event.reason}. {event.advice}"
         found = export_routing(routing, words, self._model.label)
-        return in_words({"crew": crew.name, **found} if self._crews.names else found)
+        return describe_decision({"crew": crew.name, **found} if self._crews.names else found)

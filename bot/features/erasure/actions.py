@@ -11,13 +11,13 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.features.erasure.service import Forgetting
 from bot.features.erasure.view import FORGET, forget_modal, nothing_to_forget
 from bot.jobs.job_records import Denied
-from bot.slack.receive.job_named import job_named
+from bot.slack.receive.job_named import find_named_job
 from bot.slack.receive.payloads import Window
 from bot.slack.receive.router import Router
 from bot.slack.receive.subcommand import Given
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import note, open_window, tell
+from bot.slack.show.notices import make_note, open_window, tell
 from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.outgoing import Outgoing
 from handoff.text.member_ids import PERSON
@@ -44,22 +44,22 @@ _DENIED: dict[Denied, str] = {
 
 async def ask_to_forget(given: Given) -> Outgoing:
     """Open the window for the job or the person that the command names."""
-    job, words = job_named(given.team, given.rest)
+    job, words = find_named_job(given.team, given.rest)
     person = "" if job else _find_person(given)
     if not given.rest:
-        return note(WHOM)
+        return make_note(WHOM)
     if not job and not person:
-        return note(NO_PERSON)
+        return make_note(NO_PERSON)
     if words and job:
-        return note(ONE_ALONE)
+        return make_note(ONE_ALONE)
     found = await given.find(Forgetting).forgettable(given.team, given.user, job=job, person=person)
     if isinstance(found, str):
-        return note(_DENIED[found])
+        return make_note(_DENIED[found])
     if not (found.jobs or found.remembered or found.schedules):
-        return note(nothing_to_forget(found))
+        return make_note(nothing_to_forget(found))
     metadata = carry(ToForget(given.team, given.channel, job, person))
     opened = await open_window(given.client, given.command.trigger, forget_modal(found, given.user, metadata))
-    return note(ASKED if opened else NO_WINDOW)
+    return make_note(ASKED if opened else NO_WINDOW)
 
 
 def _find_person(given: Given) -> str:
@@ -97,5 +97,5 @@ class ForgetWindow:
             log.warning("a window without its wish was left alone")
             return
         begun = await self._forgetting.forget(wish.team, sent.user, sent.id, job=wish.job, person=wish.person)
-        words = note(BEGUN if begun else NOTHING)
+        words = make_note(BEGUN if begun else NOTHING)
         self._background.start(tell(client, sent.place, sent.user, words), "confirm that it is forgotten")

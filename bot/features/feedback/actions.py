@@ -7,7 +7,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.feedback.service import Feedback
-from bot.features.feedback.view import KEPT, NOTHING, SEND_WHY, WHY_TEXT, ask_why, why_in
+from bot.features.feedback.view import KEPT, NOTHING, SEND_WHY, WHY_TEXT, ask_why, read_reason_fields
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.reactions import Reaction
 from bot.slack.receive.router import Router, Said
@@ -49,7 +49,7 @@ class Thumbs:
 
     async def on_why(self, click: Click, client: AsyncWebClient) -> Said:
         """Keep the reason of a thumb down."""
-        request, why = why_in(click.values)
+        request, why = read_reason_fields(click.values)
         if not request:
             return notices.OLD_BUTTON
         if not why:

@@ -34,7 +34,7 @@ def ask_why(request: str) -> Outgoing:
     return Outgoing(text=ASK, blocks=(section(ASK), line, send))
 
 
-def why_in(values: object) -> tuple[str, str]:
+def read_reason_fields(values: object) -> tuple[str, str]:
     """Read the request and the line from the values of the message's fields; both empty if they are none of ours."""
     for name, fields in values.items() if isinstance(values, dict) else ():
         kind, _, request = str(name).partition("|")

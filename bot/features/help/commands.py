@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.features.crews.service import CrewDesk
 from bot.features.requests.service import Requests
-from bot.slack.receive.router import shown_words, usage_lines
+from bot.slack.receive.router import list_help_words, usage_lines
 from bot.slack.receive.subcommand import Given
 from bot.slack.views.home import help_message
 from bot.slack.views.outgoing import Outgoing
@@ -14,4 +14,4 @@ async def help_me(given: Given) -> Outgoing:
     """Say how to use the bot."""
     examples = await given.find(CrewDesk).examples(given.team, given.channel)
     crews = given.find(Requests).crews
-    return help_message(usage_lines(given.subcommands), shown_words(given.spoken), crews, examples)
+    return help_message(usage_lines(given.subcommands), list_help_words(given.spoken), crews, examples)

@@ -12,7 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.features.home.answer_window import ANSWERED, IN_WORDS, WORDS_ACTION, WORDS_BLOCK, answer_window
 from bot.features.requests.service import Requests
 from bot.slack.receive.payloads import Click, Window
-from bot.slack.receive.router import Router, Said, wrong
+from bot.slack.receive.router import Router, Said, field_error
 from bot.slack.show import notices
 from bot.slack.show.notices import open_window
 from bot.slack.views.carried import carry, read_carried
@@ -58,11 +58,11 @@ class HomeAnswers:
             return None
         words = sent.read_text(WORDS_BLOCK, WORDS_ACTION)
         if not words:
-            return wrong(WORDS_BLOCK, "Write what you want to answer.")
+            return field_error(WORDS_BLOCK, "Write what you want to answer.")
         of: dict[str, Any] = {"user": sent.user, "dedupe": sent.dedupe, "words": words}
         came = await self._requests.answer(about.place, about.choice, **of)
         if came.verdict == "taken":
             return None
         refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
         said = refusals.get(came.verdict) or "That question is for others: nobody else can answer it."
-        return wrong(WORDS_BLOCK, said[:150])
+        return field_error(WORDS_BLOCK, said[:150])

@@ -8,7 +8,7 @@ from typing import Any
 from bot.limits.call_limits import CallLimits
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.home_part import HomePart, Row
-from bot.slack.views.outgoing import at_least, sections
+from bot.slack.views.outgoing import describe_minimum_duration, sections
 from bot.slack.views.paging import Page, page_of, part_of
 from bot.supervisor.instance_board import InstanceBoard, InstanceHeard
 from handoff.text.counts import format_count
@@ -30,7 +30,7 @@ def instance_lines(instances: Sequence[InstanceHeard]) -> list[str]:
 
 
 def _render_instance(one: InstanceHeard) -> str:
-    silent = at_least(one.age)
+    silent = describe_minimum_duration(one.age)
     heard = f"not heard of for {silent}" if silent else "running"
     mark = ":warning:" if silent else ":white_check_mark:"
     crews = ", ".join(clean(plain(crew, 60)) for crew in one.crews)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from bot.jobs.job_runner import Effects, JobRunner, PassedEffects
 from bot.limits.spending import Ended, Spending
 from bot.slack.send.web_calls import WebCalls
-from bot.slack.show.people import GroupsOf, no_groups
+from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.store.interface import EVERYBODY, Claim, JobKey, StoreError
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Place
@@ -73,7 +73,7 @@ class HomeDesk:
         team: str,
         calls: WebCalls,
         admins: frozenset[str] = frozenset(),
-        groups_of: GroupsOf = no_groups,
+        groups_of: GroupsOf = find_no_groups,
     ) -> None:
         self.calls = calls
         self.team = team

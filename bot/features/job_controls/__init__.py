@@ -9,7 +9,7 @@ from bot.features.job_controls.lists import JobLists
 from bot.features.job_controls.open_asks import OpenAsks
 from bot.features.job_controls.service import JobControls
 from bot.features.kit import Kit
-from bot.slack.receive.subcommand import SpokenCommand, Subcommand, alone
+from bot.slack.receive.subcommand import SpokenCommand, Subcommand, match_alone
 from bot.slack.views.card import STOP
 from bot.slack.views.home_part import HomeSection
 
@@ -25,8 +25,8 @@ COMMANDS = (
     Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), release, "job", "released"),
 )
 SPOKEN = (
-    SpokenCommand("status", alone("status"), status, ("status",)),
-    SpokenCommand("cancel", alone("stop", "cancel"), stop_here, ("stop", "cancel"), typed="cancel"),
+    SpokenCommand("status", match_alone("status"), status, ("status",)),
+    SpokenCommand("cancel", match_alone("stop", "cancel"), stop_here, ("stop", "cancel"), typed="cancel"),
 )
 
 

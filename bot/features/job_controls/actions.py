@@ -11,7 +11,7 @@ from bot.slack.receive.router import Router, Said
 from bot.slack.receive.subcommand import Given, Reply
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import OutageNotices, note, tell
+from bot.slack.show.notices import OutageNotices, make_note, tell
 from bot.slack.views.card import STOP
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import StoreError
@@ -61,9 +61,9 @@ async def stop(
     came = await controls.cancel(place.team, None, place, user=stopped.user)
     if came.verdict in {"nothing", "unknown"}:
         background.start(_tell_idle(client, stopped), "end a session")
-        return note(notices.NOTHING_TO_STOP)
+        return make_note(notices.NOTHING_TO_STOP)
     if spoken or came.others or came.verdict != "cancelling":
-        return note(stop_words(came))
+        return make_note(stop_words(came))
     return None
 
 

@@ -11,7 +11,7 @@ from bot.features.job_controls.view import stop_words
 from bot.jobs.job_records import Denied, JobRecords
 from bot.slack.receive.subcommand import Given
 from bot.slack.show import notices
-from bot.slack.show.notices import note
+from bot.slack.show.notices import make_note
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import Outgoing
 from handoff.state.job_state import Job
@@ -37,8 +37,8 @@ async def status(given: Given) -> Outgoing:
         return await _list_jobs(given, "")
     found = await given.find(JobControls).job(given.team, job, given.user)
     if isinstance(found, str):
-        return note(DENIED[found])
-    return status_job(found, records.clock(), given.user, await left_of(given, found))
+        return make_note(DENIED[found])
+    return status_job(found, records.clock(), given.user, await list_budgets_left(given, found))
 
 
 async def jobs(given: Given) -> Outgoing:
@@ -46,11 +46,11 @@ async def jobs(given: Given) -> Outgoing:
     word = given.rest.lower().strip("`")
     if word == "all":
         if given.user not in given.find(JobRecords).admins:
-            return note(notices.NOT_ADMIN_LIST)
+            return make_note(notices.NOT_ADMIN_LIST)
         return await _list_jobs(given, "", everybody=True)
     kind = next((one for one in FILTERS if one == word), None)
     if kind is None:
-        return note(f"“{clean(plain(given.rest, 40))}” is no state of jobs. There are {', '.join(FILTERS[1:])}.")
+        return make_note(f"“{clean(plain(given.rest, 40))}” is no state of jobs. There are {', '.join(FILTERS[1:])}.")
     return await _list_jobs(given, kind)
 
 
@@ -69,7 +69,7 @@ async def _list_jobs(given: Given, kind: Filter, *, everybody: bool = False) -> 
     return status_list(found, given.user, trouble, left, word=word, rest=rest)
 
 
-async def left_of(given: Given, job: Job) -> list[str]:
+async def list_budgets_left(given: Given, job: Job) -> list[str]:
     """Say what is spent and left of the budgets of the latest request of a job, to whom they concern."""
     asker = job.latest.request.user
     if given.user not in {asker, *given.find(JobRecords).admins}:
@@ -80,7 +80,7 @@ async def left_of(given: Given, job: Job) -> list[str]:
 async def cancel(given: Given) -> Outgoing:
     """Stop a job."""
     stop = await given.find(JobControls).cancel(given.team, given.job, None, user=given.user)
-    return note(f"{given.job} is over already." if stop.verdict == "nothing" else stop_words(stop))
+    return make_note(f"{given.job} is over already." if stop.verdict == "nothing" else stop_words(stop))
 
 
 async def release(given: Given) -> Outgoing:
@@ -94,4 +94,4 @@ async def release(given: Given) -> Outgoing:
         "unknown": notices.UNKNOWN,
         "forgotten": notices.IS_FORGOTTEN,
     }
-    return note(words[verdict])
+    return make_note(words[verdict])

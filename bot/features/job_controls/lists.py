@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from bot.slack.show.people import GroupsOf, no_groups
+from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.message_link import message_link
-from bot.slack.views.paging import ROWS, Page, page_of, part_of, within
+from bot.slack.views.paging import ROWS, Page, clamp_page, page_of, part_of
 from bot.store.interface import EVERYBODY, Head, JobKey
 from bot.store.redis.redis_store import Store
 from handoff.approval_values import ADMINS
@@ -38,7 +38,7 @@ class JobLists:
         *,
         url: str = "",
         admins: frozenset[str] = frozenset(),
-        groups_of: GroupsOf = no_groups,
+        groups_of: GroupsOf = find_no_groups,
     ) -> None:
         self._store = store
         self._url = url
@@ -52,7 +52,7 @@ class JobLists:
             glances = await jobs.glance(await jobs.keys_asked_by(team, user, limit=LOOKED_AT))
             return await self._read_page([one.key for one in glances if _KINDS[kind](one.state)], page)
         total = await jobs.number_asked_by(team, user)
-        number = within(total, page)
+        number = clamp_page(total, page)
         heads = await jobs.list_asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
         return part_of([self.line(head) for head in heads], number, total)
 

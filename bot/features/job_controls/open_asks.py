@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from bot.features.home.answer_window import words_button
 from bot.features.job_controls.lists import JobLists
 from bot.jobs.job_reading import read_job
-from bot.slack.show.people import GroupsOf, no_groups
+from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import approval
 from bot.slack.views.home_part import HomePart, Row
@@ -24,7 +24,7 @@ from bot.slack.views.question import question
 from bot.store.interface import Head, JobKey
 from bot.store.redis.redis_store import Store
 from handoff.engine.approvals import may_decide
-from handoff.engine.asking import expires
+from handoff.engine.asking import expiry_time
 from handoff.state.job_state import Ask, Job
 from handoff.state.state_values import Question, may_answer
 from handoff.summaries.summary import open_questions
@@ -64,7 +64,7 @@ class OpenAsks:
         lists: JobLists,
         *,
         admins: frozenset[str],
-        groups_of: GroupsOf = no_groups,
+        groups_of: GroupsOf = find_no_groups,
         url: str = "",
     ) -> None:
         self._store = store
@@ -113,7 +113,7 @@ class OpenAsks:
         ask = job.latest
         for name, one in ask.open_questions.items():
             if one.approval is not None:
-                drawn: Sequence[Block] = approval(job, ask, name, one, expires(one)).blocks
+                drawn: Sequence[Block] = approval(job, ask, name, one, expiry_time(one)).blocks
             else:
                 drawn = _add_own_words_button(question(job, ask, name).blocks, words_button(job, ask, name, one.number))
             yield _Asked(one, ask.request.user, (*map(_reword_for_elsewhere, drawn), self._render_place(head, ask)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.features.job_controls.service import CancelVerdict, Stop
 from bot.slack.show import notices
 from bot.slack.text.cleaning import mention
-from bot.slack.views.waiting import in_row
+from bot.slack.views.waiting import join_in_row
 
 
 def stop_words(stop: Stop) -> str:
@@ -30,4 +30,4 @@ def stop_words(stop: Stop) -> str:
 
 
 def _mention_people(people: Sequence[str], word: str) -> str:
-    return in_row([mention(one) for one in people], word)
+    return join_in_row([mention(one) for one in people], word)

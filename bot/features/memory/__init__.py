@@ -7,7 +7,7 @@ from bot.features.memory.actions import MemoryClicks
 from bot.features.memory.commands import forget_this, forget_words, memory, remember_this, remember_words
 from bot.features.memory.service import MemoryDesk
 from bot.features.memory.view import FORGET_ONE
-from bot.slack.receive.subcommand import SpokenCommand, Subcommand, alone
+from bot.slack.receive.subcommand import SpokenCommand, Subcommand, match_alone
 
 COMMANDS = (
     Subcommand(
@@ -22,7 +22,7 @@ COMMANDS = (
 SPOKEN = (
     SpokenCommand("remember", remember_words, remember_this, ("remember that ...",), typed="memory add"),
     SpokenCommand("forget", forget_words, forget_this, ("forget that ...",)),
-    SpokenCommand("memory", alone("memory", "what do you remember"), memory, ("memory",), typed="memory"),
+    SpokenCommand("memory", match_alone("memory", "what do you remember"), memory, ("memory",), typed="memory"),
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.memory.commands import CHANGED, NOT_YOURS, UNKEPT, draw_memory_window, shown_to
+from bot.features.memory.commands import CHANGED, NOT_YOURS, UNKEPT, draw_memory_window, list_shown
 from bot.features.memory.service import Changed, Kept, MemoryDesk
 from bot.features.memory.view import (
     ADD,
@@ -27,10 +27,10 @@ from bot.features.memory.view import (
     words_window,
 )
 from bot.slack.receive.payloads import Click, Deleted, Edited, Window
-from bot.slack.receive.router import Router, Said, wrong
+from bot.slack.receive.router import Router, Said, field_error
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import note, open_on_top, redraw, redraw_window, tell
+from bot.slack.show.notices import make_note, open_on_top, redraw, redraw_window, tell
 from bot.slack.text.cleaning import clean
 from bot.slack.views.carried import read_carried
 from handoff.contracts import Place
@@ -117,7 +117,7 @@ class MemoryClicks:
 
     async def _open_edit_form(self, seen: InWindow, place: str, name: str, client: AsyncWebClient) -> None:
         kept = [one for one in await self._book.of(seen.team, place) if one.name == name]
-        for one in shown_to(seen.user, kept, self._book):
+        for one in list_shown(seen.user, kept, self._book):
             if one.may_change:
                 await open_on_top(client, seen.trigger, words_window(seen.spot, one))
                 return
@@ -138,7 +138,7 @@ class MemoryClicks:
             return None
         fault = await self._save(sent, about)
         if fault:
-            return wrong(WORDS_BLOCK, fault)
+            return field_error(WORDS_BLOCK, fault)
         if sent.below:
             spot = about.spot if about.name else replace(about.spot, page=1)
             seen = InWindow(sent.team, sent.user, sent.below, spot, "")
@@ -174,7 +174,7 @@ class MemoryClicks:
                 if change.place.thread_ts != change.ts
                 else change.place.model_copy(update={"thread_ts": ""})
             )
-            self._background.start(tell(client, outside, change.user, note(words)), "tell what became of an edit")
+            self._background.start(tell(client, outside, change.user, make_note(words)), "tell what became of an edit")
 
 
 def _read_window_click(click: Click) -> InWindow | None:

@@ -12,15 +12,15 @@ from bot.features.memory.service import Kept, MemoryDesk, Unkept
 from bot.features.memory.view import (
     Shown,
     Spot,
+    ask_which_one,
     forgotten_message,
-    known_already,
     memory_list,
     memory_window,
     remembered_message,
-    which_one,
+    render_known_already,
 )
 from bot.slack.receive.subcommand import Given, Reply
-from bot.slack.show.notices import note, open_window, say
+from bot.slack.show.notices import make_note, open_window, say
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
 from bot.store.interface import MEMORIES_LIMIT
@@ -63,7 +63,7 @@ async def remember_this(given: Given) -> Reply:
         return "no_command"
     kept = await book.remember(said.place, wish.text, user=given.user, mine=wish.mine, mark=given.mark, message=said.ts)
     if not isinstance(kept, Kept):
-        return note(UNKEPT[kept])
+        return make_note(UNKEPT[kept])
     if kept.again:
         return "told"
     message = _render_receipt(kept, given)
@@ -75,7 +75,7 @@ async def remember_this(given: Given) -> Reply:
 
 def _render_receipt(kept: Kept, given: Given) -> Outgoing:
     shown = Shown(kept.place, kept.name, kept.memory, may_change=True)
-    return remembered_message(shown, given.user) if kept.new else known_already(shown)
+    return remembered_message(shown, given.user) if kept.new else render_known_already(shown)
 
 
 async def forget_this(given: Given) -> Reply:
@@ -90,14 +90,14 @@ async def forget_this(given: Given) -> Reply:
     if not found:
         return "told" if book.has_forgotten(given.mark) else "no_command"
     if not is_plain({name: one.memory for name, one in kept.items()}, found, wish.text):
-        return which_one(shown_to(given.user, [kept[name] for name in found], book))
+        return ask_which_one(list_shown(given.user, [kept[name] for name in found], book))
     return await _forget(given, book, kept[found[0]], said.place, alone=place == given.user and not said.direct)
 
 
 async def _forget(given: Given, book: MemoryDesk, kept: Kept, thread: Place, *, alone: bool) -> Reply:
     verdict, memory = await book.forget(given.team, kept.place, kept.name, user=given.user, mark=given.mark)
     if verdict != "done" or memory is None:
-        return note(NOT_YOURS if verdict == "not_yours" else CHANGED)
+        return make_note(NOT_YOURS if verdict == "not_yours" else CHANGED)
     message = forgotten_message(memory, given.user)
     if alone:
         return message
@@ -113,31 +113,31 @@ async def memory(given: Given) -> Outgoing:
     spot = Spot(given.channel, given.channel.startswith("D"), given.page)
     if given.command.trigger and given.page == 1:
         window = await draw_memory_window(book, given.team, given.user, spot)
-        return note(OPENED if await open_window(given.client, given.command.trigger, window) else NOT_OPENED)
+        return make_note(OPENED if await open_window(given.client, given.command.trigger, window) else NOT_OPENED)
     place = place_for(given.channel, given.user)
-    rows = shown_to(given.user, await book.of(given.team, place), book)
+    rows = list_shown(given.user, await book.of(given.team, place), book)
     return memory_list(page_of(rows, given.page), mine=spot.mine)
 
 
 async def _add(given: Given, book: MemoryDesk, rest: str) -> Outgoing:
     wish = wish_in(f"remember {rest}") or Wish("remember", rest)
     if not wish.text.strip():
-        return note(WHAT_TO_ADD)
+        return make_note(WHAT_TO_ADD)
     place = Place(team=given.team, channel=given.channel, thread_ts="")
     kept = await book.remember(place, wish.text, user=given.user, mine=wish.mine, mark=given.mark)
     if not isinstance(kept, Kept):
-        return note(UNKEPT[kept])
+        return make_note(UNKEPT[kept])
     return _render_receipt(kept, given)
 
 
-def shown_to(user: str, kept: Collection[Kept], book: MemoryDesk) -> list[Shown]:
+def list_shown(user: str, kept: Collection[Kept], book: MemoryDesk) -> list[Shown]:
     """Give what is remembered as a person may see it: whether they may change it."""
     return [Shown(one.place, one.name, one.memory, book.may_change(one, user)) for one in kept]
 
 
 async def draw_memory_window(book: MemoryDesk, team: str, user: str, spot: Spot, told: str = "") -> dict[str, object]:
     """Draw the window for a person. What is about them is read by who they are, whatever a window carries."""
-    own = shown_to(user, await book.of(team, user), book)
-    here = [] if spot.channel.startswith("D") else shown_to(user, await book.of(team, spot.channel), book)
+    own = list_shown(user, await book.of(team, user), book)
+    here = [] if spot.channel.startswith("D") else list_shown(user, await book.of(team, spot.channel), book)
     rows = own if spot.mine else here
     return memory_window(spot, page_of(rows, spot.page), (len(here), len(own)), told)

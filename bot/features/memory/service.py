@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bot.jobs.recalling import by_age, memories_of
+from bot.jobs.recalling import memories_of, sort_by_age
 from bot.slack.views.message_link import message_link
 from bot.store.interface import JobKey, PayloadTooLarge
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
 from handoff.contracts import Place
-from handoff.conversation.memory import LONGEST, Memory, may_change, own_words, place_for, wish_in
+from handoff.conversation.memory import LONGEST, Memory, drop_quoted_lines, may_change, place_for, wish_in
 from handoff.conversation.spoken import words_of
 from handoff.materials.remembered import SOURCE
 
@@ -99,7 +99,7 @@ class MemoryDesk:
         self, place: Place, text: str, *, user: str, mine: bool, mark: str, message: str = ""
     ) -> Kept | Unkept:
         """Remember a text that a person said. `mark` names the command; `message` is the ts of what they wrote."""
-        words, where = own_words(text), place_for(place.channel, user, mine=mine)
+        words, where = drop_quoted_lines(text), place_for(place.channel, user, mine=mine)
         if not words:
             return "empty"
         if len(words) > LONGEST:
@@ -126,7 +126,7 @@ class MemoryDesk:
     async def of(self, team: str, place: str) -> list[Kept]:
         """List what is remembered for a place, the newest first."""
         kept = await memories_of(self._store, team, place)
-        return [Kept(place, name, one, new=False) for name, one in by_age(kept)]
+        return [Kept(place, name, one, new=False) for name, one in sort_by_age(kept)]
 
     def may_change(self, kept: Kept, user: str) -> bool:
         """Return True if a person may edit and forget it: who said it, or an admin.
@@ -139,7 +139,7 @@ class MemoryDesk:
 
     async def edit(self, team: str, place: str, name: str, text: str, *, user: str, was: str) -> Changed:
         """Change the words of one, that were `was` when the person saw them."""
-        words = own_words(text)
+        words = drop_quoted_lines(text)
         if not words or len(words) > LONGEST:
             return "too_long" if words else "empty"
         before = await self._find_changeable(team, place, name, user)

@@ -85,11 +85,11 @@ def remembered_message(one: Shown, reader: str) -> Outgoing:
     return Outgoing(text=clean(f"I remember: {one.memory.text}", limit=300), blocks=blocks)
 
 
-def known_already(one: Shown) -> Outgoing:
+def render_known_already(one: Shown) -> Outgoing:
     """Say that the same is remembered."""
     text = f"I already remember that: {clean(one.memory.text)}"
     short = clean(f"I already remember that: {one.memory.text}", limit=300)
-    return Outgoing(text=short, blocks=(section(text), context(said_by(one.memory))))
+    return Outgoing(text=short, blocks=(section(text), context(describe_source(one.memory))))
 
 
 def forgotten_message(memory: Memory, by: str) -> Outgoing:
@@ -99,11 +99,11 @@ def forgotten_message(memory: Memory, by: str) -> Outgoing:
     return Outgoing(text="Forgotten.", blocks=(section(text), context(later)))
 
 
-def which_one(found: Sequence[Shown]) -> Outgoing:
+def ask_which_one(found: Sequence[Shown]) -> Outgoing:
     """Ask which one is to be forgotten, where words leave that open."""
     blocks: list[Block] = [section("Which one shall I forget?")]
     for one in found:
-        row = section(f"{clean(one.memory.text)}\n{said_by(one.memory)}")
+        row = section(f"{clean(one.memory.text)}\n{describe_source(one.memory)}")
         blocks.append({**row, "accessory": _forget_button(one)} if one.may_change else row)
     if not all(one.may_change for one in found):
         blocks.append(context("Where there is no button, only who said it or an admin can."))
@@ -113,7 +113,7 @@ def which_one(found: Sequence[Shown]) -> Outgoing:
 def memory_list(page: Page[Shown], *, mine: bool) -> Outgoing:
     """List what is remembered, for one person: where Slack opens no window, after a mention."""
     title = "What I remember about you" if mine else "What I remember for this channel"
-    rows = [section(f"{clean(one.memory.text)}\n{said_by(one.memory)}") for one in page.rows]
+    rows = [section(f"{clean(one.memory.text)}\n{describe_source(one.memory)}") for one in page.rows]
     blocks = [section(f"*{title}*"), *(rows or [context(EMPTY_OWN if mine else EMPTY_CHANNEL)])]
     end = context(f"{USED_OWN if mine else USED_HERE} `/leadhand memory` opens a window that adds, edits and forgets.")
     return Outgoing(text=title, blocks=(*blocks, *page_buttons(page, "memory"), end))
@@ -171,7 +171,7 @@ def words_window(spot: Spot, one: Shown | None = None) -> Block:
     }
 
 
-def said_by(memory: Memory) -> str:
+def describe_source(memory: Memory) -> str:
     """Say who said it when, with a link to the message where there is one."""
     said = [mention(memory.user), _date_markup(memory.at)]
     if memory.edited_by:
@@ -207,7 +207,7 @@ def _memory_blocks(one: Shown) -> list[Block]:
         options = [("Edit", "edit"), ("Forget", "forget")]
         menu = [{"text": {"type": "plain_text", "text": label}, "value": f"{do} {one.name}"} for label, do in options]
         text = {**text, "accessory": {"type": "overflow", "action_id": ROW_MENU, "options": menu}}
-    return [text, context(said_by(one.memory))]
+    return [text, context(describe_source(one.memory))]
 
 
 def _paging_buttons(spot: Spot, page: Page[Shown]) -> list[Block]:

@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.features.requests.service import Requests
 from bot.features.requests.typed import is_absent
 from bot.slack.receive.payloads import Click, Shortcut, Window
-from bot.slack.receive.router import Router, Said, wrong
+from bot.slack.receive.router import Router, Said, field_error
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, open_window
@@ -86,7 +86,7 @@ class RequestActions:
         if answer.verdict == "taken":
             return None
         refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
-        return refusals.get(answer.verdict) or notices.not_asked(answer.whom)
+        return refusals.get(answer.verdict) or notices.describe_addressees(answer.whom)
 
     async def on_shortcut(self, shortcut: Shortcut, client: AsyncWebClient) -> Said:
         """Open the window in which the request can be edited."""
@@ -101,9 +101,9 @@ class RequestActions:
             return None
         text = sent.read_text(REQUEST_BLOCK, REQUEST_ACTION)
         if not text:
-            return wrong(REQUEST_BLOCK, "Say what should be done.")
+            return field_error(REQUEST_BLOCK, "Say what should be done.")
         if await is_absent(client, shortcut.place.channel):
-            return wrong(REQUEST_BLOCK, notices.NOT_IN)
+            return field_error(REQUEST_BLOCK, notices.NOT_IN)
         request = Request(
             id=f"{shortcut.message_ts}-{sent.id}",
             user=sent.user,

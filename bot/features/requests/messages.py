@@ -24,7 +24,7 @@ from bot.slack.receive.router import Router
 from bot.slack.receive.services import Services
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import OutageNotices, add_receipt_reaction, note, tell
+from bot.slack.show.notices import OutageNotices, add_receipt_reaction, make_note, tell
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Request
@@ -157,10 +157,10 @@ class Messages:
             if reply.verdict in {"taken", "heard", "not_yours"}:
                 self._acknowledge_reply(incoming, reply, client)
                 return
-            told = notices.own_request(reply.whom) if reply.whom else ""
+            told = notices.describe_own_request(reply.whom) if reply.whom else ""
             told = notices.QUARANTINED if reply.verdict == "quarantined" else told
         if addressed and await self._take_as_request(incoming, client) and told:
-            words = tell(client, incoming.place, incoming.user, note(told))
+            words = tell(client, incoming.place, incoming.user, make_note(told))
             self._background.start(words, "tell what became of a mention")
 
     def _acknowledge_reply(self, incoming: Incoming, reply: Answer, client: AsyncWebClient) -> None:
@@ -168,12 +168,12 @@ class Messages:
         place, user = incoming.place, incoming.user
         if reply.verdict == "not_yours":
             if reply.whom:
-                told = tell(client, place, user, note(notices.not_asked(reply.whom)))
+                told = tell(client, place, user, make_note(notices.describe_addressees(reply.whom)))
                 self._background.start(told, "tell whom a question is for")
         elif reply.verdict == "taken" or incoming.mentioned or incoming.direct:
             self._background.start(add_receipt_reaction(client, place.channel, incoming.ts), "react to a reply")
             if reply.verdict == "taken" and incoming.attachments:
-                told = tell(client, place, user, note(notices.WORDS_ONLY))
+                told = tell(client, place, user, make_note(notices.WORDS_ONLY))
                 self._background.start(told, "tell that a file was not taken")
 
     async def _turn_away(self, incoming: Incoming) -> None:

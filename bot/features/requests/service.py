@@ -16,7 +16,7 @@ from bot.store.interface import Head, JobKey
 from handoff import events as ev
 from handoff.access import rights
 from handoff.contracts import Place, Request
-from handoff.conversation.spoken import chooses, crew_called, is_thanks
+from handoff.conversation.spoken import is_thanks, names_option, split_crew_name
 from handoff.engine.hearing import answers_plainly
 from handoff.state.job_state import ENDED
 from handoff.summaries.deeds import CLOSED
@@ -164,7 +164,7 @@ class Requests:
     def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
         """Return whom the questions are for that a text plainly answers; none if it answers none, or is mere talk."""
         asked = [one for one in _open(head) if not one.approval]
-        named = [one for one in asked if chooses(text, one.options)]
+        named = [one for one in asked if names_option(text, one.options)]
         fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]
         return merge_answerers([one.whom for one in fitting]) if not is_thanks(text) else ()
 
@@ -258,7 +258,7 @@ class Requests:
 
     def _split_crew_word(self, text: str) -> tuple[str, str]:
         """Return the crew that a text begins with, and the rest of it."""
-        return crew_called(text, self.crews)
+        return split_crew_name(text, self.crews)
 
 
 def _open(head: Head | None) -> tuple[OpenQuestion, ...]:

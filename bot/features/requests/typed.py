@@ -29,7 +29,7 @@ from bot.slack.send.elsewhere import Elsewhere
 from bot.slack.send.lookup import OutcomeUnknown
 from bot.slack.send.outbox import Outbox, Sent
 from bot.slack.show.direct_message import send_direct
-from bot.slack.show.notices import note, note_with
+from bot.slack.show.notices import make_note, note_with
 from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.outgoing import Outgoing, rich_text, section
 from bot.store.interface import JobKey
@@ -89,7 +89,7 @@ class TypedRequests:
         place = opening_place(command.team, command.channel, OPENER, mark)
         key = JobKey(place.team, place.job_id)
         if await self._records.store.jobs.head(key) is not None:
-            return note(BEGUN)
+            return make_note(BEGUN)
         budgets = given.find(Budgets)
         over = await budgets.over_budget(place, command.user, mark)
         if over is not None:
@@ -100,7 +100,7 @@ class TypedRequests:
         await self._records.store.blobs.put(key, data)
         if await begin_opening(self._records.store, place, command.user, TITLE):
             self._records.nudge(key)
-        return note(BEGUN)
+        return make_note(BEGUN)
 
     async def open(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
         """Post the message that stands for the request, once, and hand the request in as the first of its thread.

@@ -10,13 +10,13 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.features.budgets.service import Budgets, OverBudget
 from bot.features.budgets.view import Wanted, used_up
 from bot.features.retries.service import Asked, RetryDesk, Tried, Untried
-from bot.features.retries.view import begun_words, later_words, untried_words
+from bot.features.retries.view import describe_begun, later_words, untried_words
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import Router, Said
 from bot.slack.receive.services import Services
 from bot.slack.receive.subcommand import Given, Reply
 from bot.slack.show import notices
-from bot.slack.show.notices import add_receipt_reaction, note
+from bot.slack.show.notices import add_receipt_reaction, make_note
 from bot.slack.views.carried import AboutRequest, read_carried
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
@@ -55,7 +55,7 @@ class TryButtons:
         if over is not None:
             return _render_over_budget(over, place, user, click.dedupe[0], admins=budgets.can_be_raised)
         tried = await self._tries.begin(place.team, place.job_id, wish, Asked(user, wish.mode), dedupe=click.dedupe)
-        return note(untried_words(tried)) if isinstance(tried, Untried) else None
+        return make_note(untried_words(tried)) if isinstance(tried, Untried) else None
 
 
 def _render_over_budget(over: OverBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
@@ -93,7 +93,7 @@ async def again(given: Given) -> Reply:
         return "told"
     if tried.why == "asked" or (tried.why == "unknown" and not said.in_thread and wish.mode == "continue"):
         return "no_command"
-    return note(untried_words(tried))
+    return make_note(untried_words(tried))
 
 
 async def _schedule_retry(given: Given, wish: Wish, job: str) -> Reply:
@@ -103,14 +103,14 @@ async def _schedule_retry(given: Given, wish: Wish, job: str) -> Reply:
         return "no_command"
     found = await tries.text_of(given.team, job, given.user)
     if isinstance(found, Untried):
-        return note(untried_words(found))
+        return make_note(untried_words(found))
     text = f"{wish.when}: {found.text}"
     schedule = next((one for one in given.spoken if one.name == SCHEDULE and one.match(text) is not None), None)
     told: Reply = "no_command"
     if schedule is not None:
         again = replace(said, text=text, attachments=said.attachments or found.files)
         told = await schedule.run(replace(given, rest=text, said=again))
-    return note(later_words(wish.when, found.text)) if told == "no_command" else told
+    return make_note(later_words(wish.when, found.text)) if told == "no_command" else told
 
 
 async def retry(given: Given) -> Outgoing:
@@ -126,4 +126,4 @@ async def retry(given: Given) -> Outgoing:
         return _render_over_budget(over, place, given.user, given.mark, admins=given.find(Budgets).can_be_raised)
     asked = Asked(given.user, f"retry {words}".strip())
     tried = await tries.begin(given.team, given.job, replace(wish, when=""), asked, dedupe=(f"retry:{given.mark}",))
-    return note(untried_words(tried) if isinstance(tried, Untried) else begun_words(tried))
+    return make_note(untried_words(tried) if isinstance(tried, Untried) else describe_begun(tried))

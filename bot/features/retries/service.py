@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.jobs.job_reading import read_job
-from bot.slack.show.people import GroupsOf, no_groups
+from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
@@ -21,7 +21,7 @@ from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.contracts import Attachment, Material, Place, Request
 from handoff.conversation.again import Again, AgainMode
 from handoff.conversation.again_words import Wish
-from handoff.conversation.spoken import chooses
+from handoff.conversation.spoken import names_option
 from handoff.engine import second_try
 from handoff.materials.at_hand import needed_by
 from handoff.state.job_state import Ask, Job
@@ -110,7 +110,7 @@ class RetryDesk:
         nudge: Callable[[JobKey], None],
         *,
         admins: frozenset[str],
-        groups: GroupsOf = no_groups,
+        groups: GroupsOf = find_no_groups,
         note: Note = discard_entry,
     ) -> None:
         self._store, self._nudge = store, nudge
@@ -131,7 +131,7 @@ class RetryDesk:
                 await self._audit_refusal(key, found, asked.user)
             return wanted
         before, again = wanted
-        if (other := second_try.under_way(found, before)) is not None:
+        if (other := second_try.find_open_retry(found, before)) is not None:
             mine = asked.message == other.id  # Slack told of it twice
             return _summarize_retry(found, before, again) if mine else Untried("under_way", users=(other.request.user,))
         again = again.model_copy(update={"gone": await self._find_lost_files(key, found, before, again)})
@@ -229,7 +229,7 @@ def _resolve_retry(job: Job, wish: Wish, actor: rights.Actor) -> tuple[Ask, Agai
     if isinstance(before, Untried):
         return before
     again = Again(of=before.id, mode=wish.mode, groups=actor.groups, admin=actor.admin)
-    before, again = second_try.with_a_plan(before, again)
+    before, again = second_try.resolve_planned_try(before, again)
     step = step_meant(before, wish.step) if wish.step else again.step
     if isinstance(step, tuple):
         return Untried("no_step", steps=tuple(step_line(before, one) for one in step))
@@ -256,7 +256,7 @@ def _answers_question(job: Job, actor: rights.Actor, asked: Asked, wish: Wish) -
     """
     questions = job.current.open_questions.values() if job.current is not None and asked.message else ()
     may = (one for one in questions if one.may_answer(actor.user, actor.groups))
-    return any(wish.mode == "continue" or chooses(asked.words, one.options) for one in may)
+    return any(wish.mode == "continue" or names_option(asked.words, one.options) for one in may)
 
 
 def _summarize_retry(job: Job, before: Ask, again: Again) -> Tried:

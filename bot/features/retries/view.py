@@ -6,19 +6,19 @@ from collections.abc import Mapping
 
 from bot.features.retries.service import Tried, Untried, UntriedWhy
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.waiting import in_row
+from bot.slack.views.waiting import join_in_row
 
 NAMED = 4
 _TITLE = 60
 
 
-def begun_words(tried: Tried) -> str:
+def describe_begun(tried: Tried) -> str:
     """Say to who gave a command what is tried again, and where it is to be seen."""
     place = tried.place
     where = f"in its thread in <#{place.channel}>"
     if not tried.steps:
         return f"I take it up again, {where}."
-    named = in_row([f"“{clean(plain(one, _TITLE))}”" for one in tried.steps[:NAMED]], "and")
+    named = join_in_row([f"“{clean(plain(one, _TITLE))}”" for one in tried.steps[:NAMED]], "and")
     more = f" and {len(tried.steps) - NAMED} more" if len(tried.steps) > NAMED else ""
     return f"I run {named}{more} again, {where}."
 
@@ -44,7 +44,7 @@ _UNTRIED: Mapping[UntriedWhy, str] = {
 
 def untried_words(untried: Untried) -> str:
     """Say why nothing is tried again, and what to do instead."""
-    people = in_row([mention(one) for one in untried.users], "or")
+    people = join_in_row([mention(one) for one in untried.users], "or")
     if untried.why == "under_way":
         return f"{people or 'Somebody'} is having that tried again already: see the thread."
     if untried.why == "not_yours":

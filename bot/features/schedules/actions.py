@@ -10,7 +10,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.access.time_zones import unknown_zone, zone_called, zone_of
+from bot.access.time_zones import find_zone_name, unknown_zone, zone_of
 from bot.features.budgets.service import Budgets
 from bot.features.requests.service import Requests
 from bot.features.schedules import form as page
@@ -35,10 +35,10 @@ from bot.features.schedules.view import (
     render_saved,
 )
 from bot.slack.receive.payloads import Click, Window
-from bot.slack.receive.router import CLOSED, Router, Said, all_wrong, push_view
+from bot.slack.receive.router import CLOSED, Router, Said, field_errors, push_view
 from bot.slack.receive.services import Services
 from bot.slack.send.web_calls import Background, replace_message
-from bot.slack.show.notices import add_receipt_reaction, note, open_window, tell
+from bot.slack.show.notices import add_receipt_reaction, make_note, open_window, tell
 from bot.slack.text.cleaning import clean
 from bot.slack.views.carried import read_carried
 from bot.slack.views.outgoing import Outgoing
@@ -83,18 +83,18 @@ class ScheduleClicks:
             else await self._talk.blank(click.place.team, click.place.channel, click.user)
         )
         if one is None:
-            return note(GONE)
+            return make_note(GONE)
         if click.action in {CHANGE, EDIT, NEW}:
             opened = await open_window(client, click.trigger, form(one, metadata_of(one)))
-            return None if opened else note(NO_WINDOW)
+            return None if opened else make_note(NO_WINDOW)
         if click.action == SAVE:
             on = {"state": "on", "said": "", "said_ts": "", "said_thread": ""}
             done = await desk.edit(one, click.user, lambda now: now.model_copy(update=on), "made")
-            return render_saved(done) if isinstance(done, Schedule) else note(clean(done.words))
+            return render_saved(done) if isinstance(done, Schedule) else make_note(clean(done.words))
         if click.action == DISCARD:
             if one.state == "draft":
                 await desk.remove(one, click.user)
-            return note(DISCARDED)
+            return make_note(DISCARDED)
         if click.action == NOW:
             return await self._take_as_request(one, click, client)
         said = await apply_deed(self._talk, one, click.user, DEEDS[click.action])
@@ -103,11 +103,11 @@ class ScheduleClicks:
     async def _take_as_request(self, one: Schedule, click: Click, client: AsyncWebClient) -> Outgoing:
         """Take the message that a draft was read from for a request after all."""
         if one.state != "draft" or not one.said_ts or one.owner != click.user:
-            return note(GONE)
+            return make_note(GONE)
         place = Place(team=one.team, channel=one.channel, thread_ts=one.said_thread or one.said_ts)
         over = await self._services.find(Budgets).over_budget(place, click.user, one.said_ts)
         if over is not None:
-            return note(clean(over.words or f"{over.named} is used up."))
+            return make_note(clean(over.words or f"{over.named} is used up."))
         in_thread = one.said_thread not in {"", one.said_ts}
         request = Request(
             id=one.said_ts,
@@ -120,14 +120,14 @@ class ScheduleClicks:
         await self._requests.request(place, request, dedupe=(f"message:{one.channel}:{one.said_ts}",))
         await self._talk.desk.remove(one, click.user)
         self._background.start(add_receipt_reaction(client, one.channel, one.said_ts), "react to a request")
-        return note(NOW_INSTEAD)
+        return make_note(NOW_INSTEAD)
 
     async def on_form(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any]:
         """Take the first page: show back what it says, or what is wrong with it, field by field."""
         del client
         found = await self._read_form(sent)
         if isinstance(found, dict):
-            return all_wrong(found)
+            return field_errors(found)
         return push_view(confirm(found, self._talk.desk.clock(), metadata_of(found, whole=True)))
 
     async def _read_form(self, sent: Window) -> Schedule | dict[str, str]:
@@ -137,7 +137,7 @@ class ScheduleClicks:
             return {page.WHEN: GONE}
         base = await self._talk.desk.find(sent.team, known.id, sent.user) if known.id else None
         base = base or known.model_copy(update={"id": "", "owner": sent.user})
-        zone = zone_called(sent.read_text(page.ZONE, page.ZONE), base.zone)
+        zone = find_zone_name(sent.read_text(page.ZONE, page.ZONE), base.zone)
         if not zone:
             return {page.ZONE: unknown_zone(sent.read_text(page.ZONE, page.ZONE))}
         parsed = read_when(sent.read_text(page.WHEN, page.WHEN), base, zone, self._talk.desk.clock())
@@ -163,7 +163,7 @@ class ScheduleClicks:
             log.warning("a window of a schedule without it was left alone")
             return None
         done = await self._save_schedule(one.model_copy(update={"team": sent.team}), sent)
-        message = render_saved(done) if isinstance(done, Schedule) else note(clean(done.words))
+        message = render_saved(done) if isinstance(done, Schedule) else make_note(clean(done.words))
         self._background.start(tell(client, sent.place, sent.user, message), "confirm a schedule")
         return CLOSED
 

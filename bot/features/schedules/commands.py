@@ -17,7 +17,7 @@ from bot.features.schedules.view import render_list, render_pending, render_prop
 from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.payloads import Incoming
 from bot.slack.receive.subcommand import Given, Reply
-from bot.slack.show.notices import note, note_with, open_window, tell
+from bot.slack.show.notices import make_note, note_with, open_window, tell
 from bot.slack.text.cleaning import clean
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
@@ -92,7 +92,7 @@ async def _propose(given: Given, talk: ScheduleTalk) -> Outgoing | None:
     zone = await talk.zone(given.user)
     parsed = parse_schedule(given.rest, now=talk.desk.clock(), zone=zone)
     if isinstance(parsed, ScheduleRefusal):
-        return note(clean(parsed.words))
+        return make_note(clean(parsed.words))
     if parsed is None and given.said is not None:
         return None
     of = {"team": given.team, "channel": given.channel, "user": given.user}
@@ -101,7 +101,7 @@ async def _propose(given: Given, talk: ScheduleTalk) -> Outgoing | None:
         wanted = wanted.model_copy(update={"files": await _files_of(given.said, given.client)})
     draft = await talk.keep_draft(wanted, parsed if isinstance(parsed, ParsedSchedule) else None, given.mark)
     if isinstance(draft, ScheduleRefusal):
-        return note(clean(draft.words))
+        return make_note(clean(draft.words))
     if isinstance(parsed, ParsedSchedule):
         return render_proposal(draft, talk.desk.clock())
     given.background.start(_read_with_model(given, talk, draft), "work out when a schedule runs")
@@ -128,7 +128,7 @@ async def _read_with_model(given: Given, talk: ScheduleTalk, one: Schedule) -> N
     if isinstance(found, Schedule):
         message = render_proposal(found, talk.desk.clock())
     else:
-        message = note(clean(found.words) if found is not None else NO_SCHEDULE)
+        message = make_note(clean(found.words) if found is not None else NO_SCHEDULE)
     await tell(given.client, place, given.user, message)
 
 
@@ -136,11 +136,11 @@ async def _change_schedule(given: Given, talk: ScheduleTalk, deed: str, named: s
     """Pause, resume, run, remove or edit the schedule of that id."""
     one = await talk.desk.find(given.team, named, given.user)
     if one is None or one.state == "draft":
-        return note(f"You have no schedule `{named}`. `/leadhand schedule` lists yours.")
+        return make_note(f"You have no schedule `{named}`. `/leadhand schedule` lists yours.")
     if deed == "edit":
         opened = await open_window(given.client, given.command.trigger, form(one, metadata_of(one)))
-        return note("The form shows it as it is." if opened else NO_WINDOW)
-    return note(await apply_deed(talk, one, given.user, deed))
+        return make_note("The form shows it as it is." if opened else NO_WINDOW)
+    return make_note(await apply_deed(talk, one, given.user, deed))
 
 
 async def apply_deed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) -> str:
@@ -166,4 +166,6 @@ async def apply_deed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) ->
 async def _open_form(given: Given, talk: ScheduleTalk) -> Outgoing:
     blank = await talk.blank(given.team, given.channel, given.user)
     opened = await open_window(given.client, given.command.trigger, form(blank, metadata_of(blank)))
-    return note("The form asks when and what; it shows it back to you before it is saved." if opened else NO_WINDOW)
+    return make_note(
+        "The form asks when and what; it shows it back to you before it is saved." if opened else NO_WINDOW
+    )

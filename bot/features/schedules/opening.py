@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.access.channel_settings import ChannelSettings
-from bot.access.ruling import Why, ruling
+from bot.access.ruling import Why, find_access_refusal
 from bot.features.schedules.loop import GRACE
 from bot.features.schedules.rights import MOST_FAILED, Halt, find_halt
 from bot.features.schedules.rule_times import next_time
@@ -27,7 +27,7 @@ from bot.slack.send.outbox import Outbox, Sent
 from bot.slack.show.direct_message import send_direct
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
-from bot.slack.show.readable import channel_words, unreadable
+from bot.slack.show.readable import channel_words, find_unreadable_reason
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from handoff.contracts import ChannelSpan, Place, Request
@@ -187,7 +187,7 @@ class RunOpener:
         if groups is None:
             return "unknown"
         admin = one.owner in self._people.admins
-        return ruling(access, one.owner, facts, groups=groups, direct=direct, admin=admin)
+        return find_access_refusal(access, one.owner, facts, groups=groups, direct=direct, admin=admin)
 
     async def _find_owner_trouble(self, channel: str, owner: str) -> str:
         found = await self._directory.find(channel, owner)
@@ -200,7 +200,7 @@ class RunOpener:
     async def _find_unreadable_channel(self, one: Schedule) -> str:
         """Say which channel that it reads its owner may not read, or may not be told of where it runs."""
         for channel in one.reads:
-            if words := await unreadable(self._directory, channel, one.owner, one.channel):
+            if words := await find_unreadable_reason(self._directory, channel, one.owner, one.channel):
                 return words
         return ""
 

@@ -27,7 +27,7 @@ def rule_words(rule: Rule, zone: str) -> str:
     return f"once, on {day_words(at)} at {at:%-H:%M}"
 
 
-def when_words(one: Schedule) -> str:
+def describe_schedule_time(one: Schedule) -> str:
     """Say when a schedule runs, with its zone and its end, such as "every Monday at 9:00 (Berlin time)"."""
     ends = ""
     if one.until is not None:

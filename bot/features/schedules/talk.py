@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
-from bot.access.time_zones import unknown_zone, zone_called, zone_of
+from bot.access.time_zones import find_zone_name, unknown_zone, zone_of
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.phrases import FORMS
 from bot.features.schedules.rights import find_fault
@@ -17,7 +17,7 @@ from bot.slack.receive.markup import plain_text
 from bot.slack.receive.payloads import Incoming
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
-from bot.slack.show.readable import channel_words, unreadable
+from bot.slack.show.readable import channel_words, find_unreadable_reason
 from handoff.contracts import Place
 from specialists.tools.messenger import Addressee
 
@@ -129,7 +129,7 @@ class ScheduleTalk:
                     channel_words(name, channel) if not name.startswith("#") else f"I find no {shown} that you can read"
                 )
                 return ScheduleRefusal(words=f"I cannot read {shown} for you: {why}. Invite me there, or leave it out.")
-            if words := await unreadable(self._directory, channel.id, one.owner, one.channel):
+            if words := await find_unreadable_reason(self._directory, channel.id, one.owner, one.channel):
                 return ScheduleRefusal(words=f"I cannot tell here what is said in {channel.name}: {words}.")
             found[channel.id] = channel.name.removeprefix("#")
         if len(found) > MOST_READ:
@@ -167,7 +167,7 @@ def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule 
         return None
     if field["cannot"]:
         return ScheduleRefusal(words=f"I cannot follow that rule: {field['cannot'][:200]} {FORMS}")
-    named = zone_called(field["zone"], zone) if field["zone"] else ""
+    named = find_zone_name(field["zone"], zone) if field["zone"] else ""
     if field["zone"] and not named:
         return ScheduleRefusal(words=unknown_zone(field["zone"][:60]))
     tz = zone_of(named or zone)

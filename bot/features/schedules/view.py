@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.features.schedules.rule_times import next_times
-from bot.features.schedules.rule_words import capitalize, time_words, when_words, zone_words
+from bot.features.schedules.rule_words import capitalize, describe_schedule_time, time_words, zone_words
 from bot.features.schedules.schedule import Missed, Schedule
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.home_part import HomePart
@@ -38,14 +38,14 @@ def render_proposal(one: Schedule, now: float) -> Outgoing:
     buttons = [button("Save", SAVE, one.id, style="primary"), button("Change", CHANGE, one.id)]
     buttons += [button("Do it now instead, once", NOW, one.id)] if one.said else []
     blocks = [*render_details(one, now), actions([*buttons, button("Discard", DISCARD, one.id, style="danger")])]
-    text = f"Shall I do this {when_words(one)}? {clean(plain(one.asks, 200))}"
+    text = f"Shall I do this {describe_schedule_time(one)}? {clean(plain(one.asks, 200))}"
     return Outgoing(text=text, blocks=tuple(blocks))
 
 
 def render_details(one: Schedule, now: float) -> list[Block]:
     """Say what a schedule does, when it runs next, and by which rules."""
     asks = clean(plain(one.asks, SHOWN)).replace("\n", "\n>")
-    lines = [f"*{capitalize(when_words(one))}*", f">{asks}"]
+    lines = [f"*{capitalize(describe_schedule_time(one))}*", f">{asks}"]
     times = next_times(one, now)
     number = {1: "", 2: "two ", 3: "three "}[max(1, len(times))]
     head = f"*The next {number}{'times' if len(times) > 1 else 'time'}, by your clock:*"
@@ -64,7 +64,9 @@ def render_details(one: Schedule, now: float) -> list[Block]:
 def render_saved(one: Schedule) -> Outgoing:
     """Say that a schedule was saved."""
     nxt = f" Its next run is {show_time(one.next_at, one.zone)}." if one.next_at is not None else ""
-    text = f":white_check_mark: Saved as `{one.id}`: {when_words(one)}.{nxt} `/leadhand schedule` lists yours."
+    text = (
+        f":white_check_mark: Saved as `{one.id}`: {describe_schedule_time(one)}.{nxt} `/leadhand schedule` lists yours."
+    )
     return Outgoing(text=text, blocks=(section(text),))
 
 
@@ -100,7 +102,7 @@ def render_list(page: Page[Schedule], user: str, said: str = "") -> Outgoing:
 def render_line(one: Schedule, user: str) -> str:
     """Tell of one schedule in a few lines: when, what, where, its next and its last run."""
     whose = "" if one.owner == user else f", for {mention(one.owner)}"
-    words = [f"*{capitalize(when_words(one))}* in <#{one.channel}>{whose}", clean(plain(one.asks, 200))]
+    words = [f"*{capitalize(describe_schedule_time(one))}* in <#{one.channel}>{whose}", clean(plain(one.asks, 200))]
     if one.state == "paused":
         state = f":double_vertical_bar: Paused{': ' + clean(one.why) if one.why else ''}"
     else:
@@ -119,7 +121,7 @@ def render_home_part(schedules: Sequence[Schedule], user: str, page: int) -> Hom
 def render_run_line(one: Schedule, due: float, *, late: bool, asked_for: bool) -> Outgoing:
     """Make the line: when it runs, what is asked, and by whom; and if it comes late, for which time."""
     asks = clean(plain(one.asks, LINE_SHOWN))
-    text = f"*{capitalize(when_words(one))}*: {asks}, asked by {mention(one.owner)}"
+    text = f"*{capitalize(describe_schedule_time(one))}*: {asks}, asked by {mention(one.owner)}"
     small = ""
     if asked_for:
         small = "Run now, beside its times."
@@ -130,7 +132,7 @@ def render_run_line(one: Schedule, due: float, *, late: bool, asked_for: bool) -
 
 def render_not_run(one: Schedule, why: str, *, paused: bool) -> Outgoing:
     """Tell the owner that a schedule did not run, and what to do."""
-    asks, when = clean(plain(one.asks, 200)), when_words(one)
+    asks, when = clean(plain(one.asks, 200)), describe_schedule_time(one)
     if paused:
         end = f"I have paused it. `/leadhand schedule resume {one.id}` lets it go on, `remove {one.id}` ends it."
     else:

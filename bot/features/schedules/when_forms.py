@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from bot.access.time_zones import AMBIGUOUS, USUAL, nearest_zone, unknown_zone, zone_called
+from bot.access.time_zones import AMBIGUOUS, USUAL, find_zone_name, nearest_zone, unknown_zone
 from bot.features.schedules.cron_text import MONTHS, SHORT, WEEKDAYS, normalize_cron
 from bot.features.schedules.schedule import ScheduleRefusal
 from bot.features.schedules.task_start import ORDER, is_order
@@ -74,7 +74,7 @@ def match_zone(text: str, start: int, own: str) -> tuple[str | ScheduleRefusal, 
             continue
         name = found["zone"]
         is_named = bool(found["open"] or found["exact"]) or _is_abbreviation(name)
-        zone = zone_called(name, own)
+        zone = find_zone_name(name, own)
         if zone and (is_named or _ZONE_ENDS.match(text, found.end())):
             return zone, found.end()
         if is_named and not zone and (not name[0].islower() or nearest_zone(name) or name.lower() in AMBIGUOUS):

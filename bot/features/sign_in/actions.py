@@ -15,11 +15,11 @@ from bot.features.approvals.view import AboutApproval, window_about
 from bot.features.sign_in.service import Begun, SignInDesk, Wrong
 from bot.features.sign_in.view import ADDRESS_ACTION, ADDRESS_BLOCK, PAGE, PASTE, PASTED, link_message, paste_window
 from bot.slack.receive.payloads import Click, Window
-from bot.slack.receive.router import Router, Said, wrong
+from bot.slack.receive.router import Router, Said, field_error
 from bot.slack.send import web_calls
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import note, open_window, tell, tell_directly
+from bot.slack.show.notices import make_note, open_window, tell, tell_directly
 from bot.slack.views.approval import SIGN_IN, Spot
 from bot.slack.views.carried import carry, read_carried
 from bot.store.interface import StoreError
@@ -71,7 +71,7 @@ class SignInClicks:
                 await tell(client, place, user, message)
                 return
         await tell(
-            client, place, user, note(SENT if isinstance(begun, Begun) else _explain_failure(begun) or IN_ALREADY)
+            client, place, user, make_note(SENT if isinstance(begun, Begun) else _explain_failure(begun) or IN_ALREADY)
         )
 
     async def on_page(self, click: Click, client: AsyncWebClient) -> Said:
@@ -98,9 +98,9 @@ class SignInClicks:
             return None
         said = work.result()
         if isinstance(said, Wrong):
-            return wrong(ADDRESS_BLOCK, said.words[:150])
+            return field_error(ADDRESS_BLOCK, said.words[:150])
         if words := _explain_failure(said):  # who decided, and when: a window would not show it as people read it
-            self._background.start(tell(client, about.place, sent.user, note(words)), "answer a window")
+            self._background.start(tell(client, about.place, sent.user, make_note(words)), "answer a window")
         return None
 
     async def _finish(self, about: AboutApproval, sent: Window) -> Wrong | Verdict:
@@ -113,9 +113,9 @@ class SignInClicks:
     async def _tell_later(
         self, client: AsyncWebClient, place: Place, user: str, work: asyncio.Task[Wrong | Verdict]
     ) -> None:
-        await tell(client, place, user, note(SLOW))
+        await tell(client, place, user, make_note(SLOW))
         if words := _explain_failure(await work):
-            await tell(client, place, user, note(words))
+            await tell(client, place, user, make_note(words))
 
 
 def _explain_failure(said: Wrong | Verdict | Begun) -> str:

@@ -6,11 +6,11 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bot.features.job_controls.commands import DENIED, left_of
+from bot.features.job_controls.commands import DENIED, list_budgets_left
 from bot.features.traces.service import Traces
 from bot.slack.receive.subcommand import Given
 from bot.slack.show import notices
-from bot.slack.show.notices import note, tell
+from bot.slack.show.notices import make_note, tell
 from bot.slack.views.outgoing import Outgoing
 from handoff.contracts import Place
 from specialists.tools.blocking import load
@@ -35,11 +35,11 @@ async def trace(given: Given) -> Outgoing:
     traces = given.find(Traces)
     found = await traces.trace(given.team, given.job, given.user)
     if isinstance(found, str):
-        return note(notices.NOT_TRACED if found == "not_yours" else DENIED[found])
-    left = [] if found.job is None else await left_of(given, found.job)
+        return make_note(notices.NOT_TRACED if found == "not_yours" else DENIED[found])
+    left = [] if found.job is None else await list_budgets_left(given, found.job)
     given.background.start(_send(given, replace(found.trace, budgets=tuple(left))), "send a trace")
     if found.job is None:  # what can be read of it can be told all the same
-        return note(f"{DENIED[found.why]} {IN_MESSAGES}")
+        return make_note(f"{DENIED[found.why]} {IN_MESSAGES}")
     shared = not found.whole and len({ask.request.user for ask in found.job.asks}) > 1
     told = await traces.put_names(timeline(found.job.id, found.trace.steps))
     return trace_message(found.job.id, told, OWN_IN_MESSAGES if shared else IN_MESSAGES, left)
@@ -56,7 +56,7 @@ async def _send(given: Given, trace: Trace) -> None:
     except Exception:
         place = Place(team=given.team, channel=given.channel, thread_ts="")
         words = f"The trace of {given.job} could not be sent. Try again in a minute."
-        await tell(client, place, given.user, note(words))
+        await tell(client, place, given.user, make_note(words))
         raise
 
 

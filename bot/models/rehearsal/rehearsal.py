@@ -20,7 +20,7 @@ from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up
 from bot.models.rehearsal.rehearsed_brief import read_brief, read_history
 from bot.models.rehearsal.rehearsed_demo import DemoScript, find_script
 from bot.models.rehearsal.rehearsed_planner import decide
-from bot.models.sight import without_pictures
+from bot.models.sight import replace_pictures
 from handoff.contracts import SCRIPTED_REPLIES, Tier, ToolCall, Turn, Usage
 from handoff.engine.correcting import SAID
 from specialists.model import ModelCall, ModelError
@@ -111,7 +111,7 @@ class RehearsalModel:
             raise ModelError("timeout", message, transient=False) from None
         name = SCRIPTED_REPLIES if script.ask and script.replies else NAME
         usage = Usage(model=name, calls=1, duration=time.perf_counter() - began)
-        return turn.model_copy(update={"usage": usage, "unseen": without_pictures(call)[1]})
+        return turn.model_copy(update={"usage": usage, "unseen": replace_pictures(call)[1]})
 
     async def _stream(self, text: str, on_text: Callable[[str], Awaitable[None]]) -> None:
         pieces = _PIECE.findall(text)

@@ -25,7 +25,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.installation.records import InstallationRecords
 from bot.slack.receive.http import REDIRECT
-from bot.slack.receive.own_page import HEADERS, OwnPage, as_html
+from bot.slack.receive.own_page import HEADERS, OwnPage, render_html
 from bot.store.interface import StoreError
 from bot.store.redis.redis_installations import Installations
 
@@ -167,4 +167,4 @@ async def _show_failure(args: AsyncFailureArgs) -> BoltResponse:
 
 def _render_page(title: str, text: str, status: int = 200, *, again: bool = False) -> BoltResponse:
     page = OwnPage(title, (text,), status, (INSTALL, "Begin again") if again else None)
-    return BoltResponse(status=status, body=as_html(page), headers={**HEADERS, "Content-Type": HTML})
+    return BoltResponse(status=status, body=render_html(page), headers={**HEADERS, "Content-Type": HTML})

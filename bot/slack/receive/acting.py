@@ -78,7 +78,7 @@ def is_wide(body: Json) -> bool:
     return bool(rows) and all(row.get("is_enterprise_install") is True for row in rows)
 
 
-def at_home(body: Mapping[str, Any], team: str) -> dict[str, Any]:
+def set_own_workspace(body: Mapping[str, Any], team: str) -> dict[str, Any]:
     """Give the payload with our workspace as the one that everything is kept by.
 
     In a channel that is shared with another workspace Slack may name that one, as whose the person is.
@@ -92,8 +92,8 @@ def at_home(body: Mapping[str, Any], team: str) -> dict[str, Any]:
     return kept
 
 
-def acting(body: Json, read: Read, deeds: Deeds) -> Acting | None:
-    """Say who acts where by a payload that is `at_home`, and what was read in it; None if nobody does.
+def read_acting(body: Json, read: Read, deeds: Deeds) -> Acting | None:
+    """Say who acts where by a payload that is `set_own_workspace`, and what was read in it; None if nobody does.
 
     `deeds` say what clicks and commands would do.
     """
@@ -178,7 +178,7 @@ def _make_acting(body: Json, way: Way, user: str, place: Place, thread: Place, m
 
 
 def read_claimed_teams(body: Json) -> frozenset[str]:
-    """Collect the workspaces that an interactive payload or a command names: to be read before `at_home`."""
+    """Collect the workspaces that an interactive payload or a command names: to be read before `set_own_workspace`."""
     team = body.get("team")
     return _keep_team_ids(
         team.get("id") if isinstance(team, Mapping) else None, body.get("team_id") if "command" in body else None

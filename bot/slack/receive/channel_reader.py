@@ -19,7 +19,7 @@ from bot.slack.receive.thread_text import (
     THREAD_TOKENS,
     Said,
     ThreadText,
-    parse_said,
+    parse_thread_message,
     people_in,
     thread_text,
 )
@@ -104,7 +104,7 @@ class ChannelReader:
             one for one in found if one.get("user") != self._bot_user or (span.thread_ts and not _is_card(one))
         ]
         oldest_first = sorted(counted_in, key=lambda one: float(one["ts"]))
-        return [one for one in map(parse_said, oldest_first) if one is not None]
+        return [one for one in map(parse_thread_message, oldest_first) if one is not None]
 
     async def _collect_pages(self, span: ChannelSpan, found: list[dict[str, Any]], *, enough: int = 0) -> bool:
         """Collect the messages: of a channel the newest first, of a thread the oldest. False if some were left."""

@@ -18,13 +18,21 @@ from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import Facts
 from bot.access.ruling import Why
-from bot.slack.receive.acting import Acting, Way, acting, at_home, installed_in, is_wide, read_claimed_teams
+from bot.slack.receive.acting import (
+    Acting,
+    Way,
+    installed_in,
+    is_wide,
+    read_acting,
+    read_claimed_teams,
+    set_own_workspace,
+)
 from bot.slack.receive.payload_reader import READ, read_payload
 from bot.slack.receive.payloads import Click, Command
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.admission import Admission
-from bot.slack.show.notices import note, note_with, tell
+from bot.slack.show.notices import make_note, note_with, tell
 from bot.slack.show.people import People
 from bot.slack.views.home import closed_home
 from bot.slack.views.outgoing import Outgoing
@@ -73,7 +81,7 @@ class Gate:
         self._record = note
         self.background = Background()
         self.deeds: dict[str, Deed] = {}
-        """What clicks and commands would do, see `acting`."""
+        """The deeds that clicks and commands carry out, as `read_acting` takes them."""
         self.locate: Locate | None = None
         """Asked of each click in a home: who may not act where a job is may not do so from their home either."""
         self._concerned: dict[Way, list[Knows]] = {}
@@ -101,7 +109,7 @@ class Gate:
             named = ", ".join(installed) or "of an organisation"
             log.warning("a payload for another installation (%s) was left alone", named)
             return _acknowledge_payload()
-        request.body = at_home(body, home)
+        request.body = set_own_workspace(body, home)
         read = read_payload(request.body, context.bot_user_id or "")
         if isinstance(read, Click) and read.in_home and self.locate is not None:
             located = await self.locate(read, client)
@@ -109,7 +117,7 @@ class Gate:
                 return _acknowledge_payload()
             read = located
         context[READ] = read
-        who = acting(request.body, read, self.deeds)
+        who = read_acting(request.body, read, self.deeds)
         if who is None or (who.way == "message" and not who.in_thread):
             return await next_()  # nobody acts, or nothing would come of it
         typed = read.text if isinstance(read, Command) else ""
@@ -177,7 +185,7 @@ class Gate:
             log.warning("a refusal (%s) was not told: %s", mark, error)
             return
         if told:
-            self.background.start(tell(client, who.place, who.user, note(words)), "refuse somebody")
+            self.background.start(tell(client, who.place, who.user, make_note(words)), "refuse somebody")
 
     async def _audit_refusal(self, who: Acting, why: Why) -> None:
         """Record a deed that was refused: all of it but its words."""
@@ -207,7 +215,7 @@ class Gate:
         if who.way == "command":
             return _answer_command(note_with(notices.NOT_RECORDED, typed))
         if who.way in {"click", "shortcut", "view"}:
-            self.background.start(tell(client, who.place, who.user, note(notices.NOT_RECORDED)), "answer a click")
+            self.background.start(tell(client, who.place, who.user, make_note(notices.NOT_RECORDED)), "answer a click")
             return _acknowledge_payload()
         raise error
 

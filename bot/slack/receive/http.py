@@ -23,7 +23,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.slack.receive.bolt_dispatch import dispatch
-from bot.slack.receive.own_page import HEADERS, ShowPage, as_html
+from bot.slack.receive.own_page import HEADERS, ShowPage, render_html
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def page_route(path: str, show: ShowPage) -> web.RouteDef:
 
     async def handle(request: web.Request) -> web.Response:
         page = await show(request.rel_url.raw_query_string)
-        return web.Response(status=page.status, text=as_html(page), content_type="text/html", headers=HEADERS)
+        return web.Response(status=page.status, text=render_html(page), content_type="text/html", headers=HEADERS)
 
     return web.get(path, handle, allow_head=False)
 

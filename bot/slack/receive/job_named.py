@@ -14,7 +14,7 @@ _BARE = re.compile(r"([CDG][A-Z0-9]{2,30})/(\d{1,12}\.\d{1,9})")
 _TS = re.compile(r"\d{1,12}\.\d{1,9}")
 
 
-def job_named(team: str, words: str) -> tuple[str, str]:
+def find_named_job(team: str, words: str) -> tuple[str, str]:
     """Read the job that the first of the words names, and give its id and the words behind it.
 
     It may be an id, Slack's link to a message (`https://x.slack.com/archives/C1/p1700000000000100?thread_ts=...`), or

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from handoff.text.member_ids import PERSON
 from handoff.text.visible_text import visible
-from specialists.turns.known_urls import named_in
+from specialists.turns.known_urls import find_urls
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 PERSON_MENTION = re.compile(rf"<@({PERSON.pattern})(?:\|[^<>]*)?>")
@@ -36,7 +36,7 @@ def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) ->
         if target.startswith("!"):
             return label or "@" + target[1:].partition("^")[0]
         address = target.removeprefix("mailto:")
-        if address == f"http://{label}" and not named_in(label):  # Slack's own making: of notes.md, say
+        if address == f"http://{label}" and not find_urls(label):  # Slack's own making: of notes.md, say
             return label
         return f"{label} ({address})" if label and label not in address else address
 

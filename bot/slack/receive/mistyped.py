@@ -15,12 +15,12 @@ def guess_subcommand(text: str, names: Iterable[str], *, names_job: bool = False
     words = text.lower().split()
     if not words or (len(words) > 1 + FEW and not names_job):
         return ""
-    near = ((distance(words[0].strip(".,:;!?"), name), name) for name in names)
+    near = ((edit_distance(words[0].strip(".,:;!?"), name), name) for name in names)
     wrong, name = min(near, default=(len(words[0]), ""))
     return name if wrong <= (1 if len(name) <= SHORT else 2) else ""
 
 
-def distance(one: str, other: str) -> int:
+def edit_distance(one: str, other: str) -> int:
     """Count the letters to add, leave out, replace or swap with their neighbour that make one word of the other."""
     before: list[int] = []
     row = list(range(len(other) + 1))

@@ -36,7 +36,7 @@ HEADERS: Mapping[str, str] = {
 }
 
 
-def as_html(page: OwnPage) -> str:
+def render_html(page: OwnPage) -> str:
     """Write a page down."""
     title = html.escape(page.title)
     paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in page.words)

@@ -82,7 +82,7 @@ _OTHERS: Mapping[object, Callable[[Json], Read]] = {
 
 
 def read_payload(body: Json, bot_user: str) -> Read:
-    """Read a payload that is `at_home`. `bot_user` is the id of the bot's own user."""
+    """Read a payload that `set_own_workspace` returned. `bot_user` is the id of the bot's own user."""
     kind, event = body.get("type"), body.get("event")
     if kind == "event_callback":
         name = event.get("type") if isinstance(event, Mapping) else None

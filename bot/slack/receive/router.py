@@ -19,7 +19,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.bolt_dispatch import answer_unhandled
-from bot.slack.receive.job_named import is_like_job, job_named
+from bot.slack.receive.job_named import find_named_job, is_like_job
 from bot.slack.receive.mistyped import FEW, guess_subcommand
 from bot.slack.receive.payload_reader import READ, Read
 from bot.slack.receive.payloads import (
@@ -41,7 +41,7 @@ from bot.slack.receive.services import Services
 from bot.slack.receive.subcommand import Given, SpokenCommand, Subcommand
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, answer_click, note, note_with, soon, tell
+from bot.slack.show.notices import Unrecorded, answer_click, limit_to_ack_time, make_note, note_with, tell
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import TURN, read_turn
@@ -60,7 +60,7 @@ Said = str | Outgoing | None
 OnClick = Callable[[Click, AsyncWebClient], Awaitable[Said]]
 """Takes a click. What takes longer than Slack waits is begun in the background."""
 OnWindow = Callable[[Window, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
-"""Takes a window that was sent. Returns how it is answered, see `wrong`, `push_view`, `drawn_anew`; None: it closes."""
+"""Takes a submitted window. Returns the answer (`field_error`, `push_view`, `drawn_anew`), or None to close it."""
 OnShortcut = Callable[[Shortcut, AsyncWebClient], Awaitable[Said]]
 Event = Incoming | Edited | Deleted | Stopped | Reaction | Opened | ViewChanged | FileDeleted
 E = TypeVar("E", bound=Event)
@@ -73,12 +73,12 @@ CLOSED = {"response_action": "clear"}
 """Closes a window, and all that it lies on."""
 
 
-def wrong(block: str, words: str) -> dict[str, Any]:
+def field_error(block: str, words: str) -> dict[str, Any]:
     """Answer a window with what is wrong with a field."""
-    return all_wrong({block: words})
+    return field_errors({block: words})
 
 
-def all_wrong(errors: Mapping[str, str]) -> dict[str, Any]:
+def field_errors(errors: Mapping[str, str]) -> dict[str, Any]:
     """Answer a window with what is wrong with its fields, by the ids of their blocks."""
     return {"response_action": "errors", "errors": dict(errors)}
 
@@ -158,13 +158,13 @@ class Router:
             return await self._take_as_request(given)
         if subcommand.takes != "job":
             return await subcommand.run(given)
-        job, rest = job_named(given.team, given.rest)
+        job, rest = find_named_job(given.team, given.rest)
         if job:
             return await subcommand.run(given.about(job, rest))
         if given.rest:
             return _render_no_job(given)
         if subcommand.usages[0][0]:
-            return note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {word} JOB`.")
+            return make_note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {word} JOB`.")
         return await subcommand.run(given)
 
     def _apply_subcommand(self, given: Given) -> Given:
@@ -181,11 +181,11 @@ class Router:
     async def _take_as_request(self, given: Given) -> Outgoing:
         """Take the words for a request, unless they look like a mistyped subcommand."""
         text, names = given.command.text, [one.name for one in self.subcommands]
-        names_job = bool(job_named(given.team, given.command.rest)[0])
+        names_job = bool(find_named_job(given.team, given.command.rest)[0])
         if given.command.word not in names and (meant := guess_subcommand(text, names, names_job=names_job)):
             return _suggest_subcommand(next(one for one in self.subcommands if one.name == meant), text)
         if self.on_request is None or not text:  # nobody typed it: a page of a command that is no more
-            return note(notices.OLD_BUTTON)
+            return make_note(notices.OLD_BUTTON)
         return await self.on_request(given)
 
     # -- listening ---------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ class Router:
             if isinstance(used, Shortcut):
                 said = await self._wait_in_time(take(used, client), notices.NO_WINDOW)
                 if said:
-                    message = note(said) if isinstance(said, str) else said
+                    message = make_note(said) if isinstance(said, str) else said
                     self._background.start(tell(client, used.private_place, used.user, message), "answer a shortcut")
             else:
                 _log_unread("a shortcut", used)
@@ -245,7 +245,7 @@ class Router:
 
     async def _wait_in_time(self, work: Awaitable[Said], fault: str) -> Said:
         try:
-            async with soon():
+            async with limit_to_ack_time():
                 return await work
         except Unrecorded as error:
             return _explain_unrecorded(error, fault)
@@ -258,7 +258,7 @@ class Router:
                 await ack()
                 return
             try:
-                async with soon():
+                async with limit_to_ack_time():
                     answer = await take(sent, client)
             except Unrecorded as error:
                 answer = self._report_not_recorded(sent, client, _explain_unrecorded(error, notices.NOT_RECORDED))
@@ -269,8 +269,8 @@ class Router:
     def _report_not_recorded(self, sent: Window, client: AsyncWebClient, words: str) -> Mapping[str, Any]:
         """Say it beside the first field, and keep what was typed; without a field, to the person alone."""
         if sent.first:
-            return wrong(sent.first, words)
-        self._background.start(tell(client, sent.place, sent.user, note(words)), "answer a window")
+            return field_error(sent.first, words)
+        self._background.start(tell(client, sent.place, sent.user, make_note(words)), "answer a window")
         return CLOSED
 
     async def _handle_command(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
@@ -281,7 +281,7 @@ class Router:
             await ack()
             return
         try:
-            async with soon():
+            async with limit_to_ack_time():
                 message = await self.answer(self.make_given(command, client, mark=command.trigger))
         except Unrecorded:
             message = note_with(notices.NOT_RECORDED, command.text)
@@ -303,10 +303,10 @@ class Router:
         team, channel = click.place.team, click.place.channel
         command = Command(team, channel, click.user, wanted.word, wanted.rest, click.trigger)
         try:
-            async with soon():
+            async with limit_to_ack_time():
                 message = await self.answer(self.make_given(command, client, page=wanted.page))
         except Unrecorded:
-            message = note(notices.NOT_READ)
+            message = make_note(notices.NOT_READ)
         await ack()
         await replace_message(client, click.response_url, text=message.text, blocks=message.blocks)
 
@@ -320,7 +320,7 @@ def spoken_in(
             yield one, about
 
 
-def shown_words(commands: Sequence[SpokenCommand]) -> list[str]:
+def list_help_words(commands: Sequence[SpokenCommand]) -> list[str]:
     """List the words after a mention that the help names."""
     return [word for one in commands for word in one.shown]
 
@@ -345,7 +345,7 @@ def _is_sentence(given: Given, subcommand: Subcommand) -> bool:
     words = given.rest.split()
     if not given.command.text or len(words) <= FEW or subcommand.takes_text(words[0]):
         return False
-    return subcommand.takes != "job" or not (job_named(given.team, given.rest)[0] or is_like_job(words[0]))
+    return subcommand.takes != "job" or not (find_named_job(given.team, given.rest)[0] or is_like_job(words[0]))
 
 
 def _render_no_job(given: Given) -> Outgoing:

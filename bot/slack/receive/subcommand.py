@@ -120,7 +120,7 @@ class SpokenCommand:
     typed: str = ""
 
 
-def alone(*words: str) -> Callable[[str], str | None]:
+def match_alone(*words: str) -> Callable[[str], str | None]:
     """Match a message that is one of these words and nothing else; case and a mark at its end do not count."""
 
     def match(text: str) -> str | None:

@@ -25,7 +25,7 @@ from bot.slack.receive.thread_text import (
     Said,
     ThreadText,
     is_withheld,
-    parse_said,
+    parse_thread_message,
     people_in,
     thread_text,
 )
@@ -159,7 +159,7 @@ class ThreadReader:
         """Return what was said that is neither a request nor a post of the job, and what of it is withheld."""
         asked = {message_of(one.request) for one in job.asks} | {message_of(ask.request)}
         before = [one for one in found if one["ts"] not in asked and not self._is_own(one, job)]
-        said = [one for one in map(parse_said, before) if one is not None]
+        said = [one for one in map(parse_thread_message, before) if one is not None]
         withheld = sum(is_withheld(one) for one in before)
         lines = [format_count(withheld, "deleted message")] if withheld else []
         return said, lines
@@ -232,7 +232,7 @@ def _is_new(ts: str, since: str, request: Request) -> bool:
 
 def _find_source_message(request: Request, own: list[Json]) -> list[Said]:
     """Return the message that a request was made from in a window, unless the requester's words are those already."""
-    said = [one for one in map(parse_said, own if _is_from_window(request) else ()) if one is not None]
+    said = [one for one in map(parse_thread_message, own if _is_from_window(request) else ()) if one is not None]
     text = _flatten_text(request.text)
     return [one for one in said if one.files or _flatten_text(plain_text(one.words, "")) not in text]
 

@@ -80,7 +80,7 @@ class ThreadText:
     gaps: tuple[str, ...] = ()
 
 
-def parse_said(message: Json) -> Said | None:
+def parse_thread_message(message: Json) -> Said | None:
     """Read one message of a thread; None if it says nothing: a join, a deleted message, one that is kept from us."""
     ts = message.get("ts")
     if not isinstance(ts, str) or str(message.get("subtype") or "") not in _SAID or message.get("is_ephemeral"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import Facts
-from bot.access.ruling import Why, ruling
+from bot.access.ruling import Why, find_access_refusal
 from bot.slack.show.people import FACTS_KEPT, GROUPS_KEPT, People
 from handoff.access.rights import Actor
 from handoff.contracts import Place
@@ -35,7 +35,7 @@ class Admission:
         direct = place.channel.startswith("D")
 
         def rule(facts: Facts | None, groups: tuple[str, ...] = ()) -> Why | None:
-            return ruling(access, user, facts, groups=groups, direct=direct, admin=admin)
+            return find_access_refusal(access, user, facts, groups=groups, direct=direct, admin=admin)
 
         known = rule(hint or Facts("ours"))
         if known not in {None, "not_named"}:

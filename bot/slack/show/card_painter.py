@@ -38,7 +38,7 @@ MOVING: frozenset[RequestState] = frozenset({"submitted", "working", "synthesizi
 """The states of a request in which its card changes again soon."""
 
 
-def stays(ask: Ask) -> bool:
+def is_lasting(ask: Ask) -> bool:
     """Return True if a card will show this for a while: its request has ended, or what it waits for has been asked."""
     if ask.state != "input_required":
         return ask.state not in MOVING
@@ -85,7 +85,7 @@ class CardPainter:
         """Have the card show this state. Returns at once; the latest state wins."""
         self._wanted = (job, ask, ts)
         self._wake.set()
-        if self._waits_as is not None and stays(ask) != (self._waits_as == "settled"):
+        if self._waits_as is not None and is_lasting(ask) != (self._waits_as == "settled"):
             self._overtaken.set()
         if self._task is None and not self._closing.is_set():
             self._task = asyncio.create_task(self._paint_on())
@@ -146,7 +146,7 @@ class CardPainter:
             return card
 
         self._overtaken = asyncio.Event()
-        self._waits_as = "settled" if stays(ask) else "card"
+        self._waits_as = "settled" if is_lasting(ask) else "card"
         try:
             if await self._outbox.update(
                 *(job.place, ts, newest), allowed=self._allowed, priority=self._waits_as, needless=self._overtaken

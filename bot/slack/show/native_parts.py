@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from bot.slack.send.outbox import Sent
 from bot.slack.views.native_charts import native_charts
-from bot.slack.views.native_tables import with_native_table
+from bot.slack.views.native_tables import split_native_table
 from bot.slack.views.outgoing import Block, Outgoing
 from handoff.contracts import Artifact
 from handoff.effects import file_key
@@ -47,7 +47,7 @@ class NativeParts:
         if not self._taken:
             return part
         text, *end = part.blocks
-        return replace(part, blocks=(*with_native_table(text), *charts, *end))
+        return replace(part, blocks=(*split_native_table(text), *charts, *end))
 
     async def render_refused(self, part: Outgoing, ask: Ask, post: PostFile) -> Outgoing:
         """Return the part as it is without such blocks, which Slack did not take; the charts are posted as pictures."""

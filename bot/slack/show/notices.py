@@ -75,19 +75,19 @@ NOT_READ = "My store cannot be reached, so I cannot look that up. Try again in a
 NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
 
 
-def not_asked(whom: Sequence[str]) -> str:
+def describe_addressees(whom: Sequence[str]) -> str:
     """Say whom a question is for: ids of people and user groups."""
     return f"That question is for {whom_words(whom)}: nobody else can answer it."
 
 
-def own_request(whom: Sequence[str]) -> str:
+def describe_own_request(whom: Sequence[str]) -> str:
     """Say that what somebody wrote while others are asked something is a request of theirs, and no answer."""
     return (
         f"I took that as a request of your own. The open question is for {whom_words(whom)}: nobody else can answer it."
     )
 
 
-def note(text: str) -> Outgoing:
+def make_note(text: str) -> Outgoing:
     """Make a message of a sentence of our own."""
     return Outgoing(text=text, blocks=(section(text),))
 
@@ -132,7 +132,7 @@ async def answer_click(client: AsyncWebClient, click: Click, said: str | Outgoin
     if isinstance(said, str):
         if click.in_home and await open_window(client, click.trigger, note_window(said)):
             return
-        said = note(said)
+        said = make_note(said)
     place = click.place if click.in_home else click.private_place
     if place.channel:
         await tell(client, place, click.user, said)
@@ -239,7 +239,7 @@ class OutageNotices:
             return
         _remember(self._told, (place.channel, ts))
         words = str(error) if isinstance(error, PayloadTooLarge) else AWAY
-        self._background.start(tell(client, place, user, note(words)), "tell that the store is away")
+        self._background.start(tell(client, place, user, make_note(words)), "tell that the store is away")
 
 
 def _remember(known: OrderedDict[tuple[str, str], None], one: tuple[str, str]) -> None:
@@ -250,7 +250,7 @@ def _remember(known: OrderedDict[tuple[str, str], None], one: tuple[str, str]) -
 
 
 @asynccontextmanager
-async def soon() -> AsyncIterator[None]:
+async def limit_to_ack_time() -> AsyncIterator[None]:
     """Raise Unrecorded if the work within is not done in time for Slack: clicks and commands never come again."""
     try:
         async with asyncio.timeout(SOON):

@@ -59,7 +59,7 @@ async def nobody_stands(_place: Place, _user: str) -> Actor | None:
     return None
 
 
-async def no_groups(_user: str) -> tuple[str, ...]:
+async def find_no_groups(_user: str) -> tuple[str, ...]:
     """Know of no user groups."""
     return ()
 

@@ -10,7 +10,7 @@ from specialists.tools.messenger import Addressee
 INVITE = "Invite me there with `/invite`, or forward the message to me."
 
 
-async def unreadable(directory: Directory, channel: str, user: str, goes: str) -> str:
+async def find_unreadable_reason(directory: Directory, channel: str, user: str, goes: str) -> str:
     """Say why what was said in a channel may not be read for a person and told in another; empty if it may."""
     if channel.startswith("D"):
         return "" if channel == goes else "what was said in direct messages stays there"

@@ -9,7 +9,7 @@ from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import NoReply, Refused
 from bot.slack.show.notices import RECEIVED, tell
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.receipt import asks, is_beyond_rules, receipt
+from bot.slack.views.receipt import is_beyond_rules, is_question, receipt
 from bot.store.interface import Claim
 from handoff.contracts import Place
 from handoff.effects import receipt_key
@@ -42,7 +42,7 @@ async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: Heard, *, by
     line, key = receipt(job, one, by_rules=by_rules), receipt_key(one.message.id, one.receipt)
     if line is None:
         return
-    if not asks(line):
+    if not is_question(line):
         await _tell_author(outbox, claim, job, one, key, line)
         return
     sent = await outbox.post(claim, job.place, key, line)

@@ -40,7 +40,7 @@ from bot.store.redis.redis_store import Store
 from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Artifact, Attachment, Audience, ChannelSpan, Place
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key
-from handoff.engine.asking import askable, expires
+from handoff.engine.asking import expiry_time, list_askable
 from handoff.engine.replay import open_log
 from handoff.events import NewerEvent, SettingKnown
 from handoff.state.job_state import Ask, Job
@@ -160,7 +160,7 @@ class Thread:
         Also what people call the crew's `contact`.
         """
         setting = await self._people.setting(job.place, ask.request.user)
-        others = [one for one in (*askable(job, ask), *named) if one != ask.request.user]
+        others = [one for one in (*list_askable(job, ask), *named) if one != ask.request.user]
         if others:
             known = await self._people.look_up(tuple(dict.fromkeys(others)))
             setting = setting.model_copy(update={"people": known})
@@ -503,7 +503,7 @@ def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:
     for name, asked in ask.open_questions.items():
         if key == question_key(ask.id, name, asked.number):
             if asked.approval is not None:
-                return approval(job, ask, name, asked, expires(asked))
+                return approval(job, ask, name, asked, expiry_time(asked))
             return question(job, ask, name)
         for count in range(1, len(asked.reminders) + 1):
             if key == reminder_key(ask.id, name, asked.number, count):

@@ -34,7 +34,7 @@ def unescape_address(address: str) -> str:
     return _ESCAPED.sub(r"\1", address)
 
 
-def linkable(address: str, known: Collection[str]) -> bool:
+def is_linkable(address: str, known: Collection[str]) -> bool:
     """Return True if an address is known word for word, and any browser would go to the host that it shows.
 
     No credentials, backslashes, letters beyond ASCII or `xn--` are taken: they are how a host is disguised. Nor is what
@@ -67,13 +67,13 @@ def read_angled_address(text: str, at: int) -> tuple[str, int, bool] | None:
     return None if found is None else (found[1], found.end(), bool(found[2]))
 
 
-def in_mrkdwn(address: str, words: str) -> str:
+def render_mrkdwn_link(address: str, words: str) -> str:
     """Write a link, both parts escaped already; without words the address itself is what people read."""
     label = words.replace("|", "/")
     return f"<{address}|{label}>" if label else f"<{address}>"
 
 
-def in_markdown(address: str, words: str, before: str) -> str:
+def render_markdown_link(address: str, words: str, before: str) -> str:
     """Write a link after the character `before`: no image, and no escaped mark."""
     gap = " " if before in {"!", "\\"} else ""
     target = address.replace("(", "%28").replace(")", "%29")

@@ -12,7 +12,7 @@ from typing import Literal
 
 from bot.slack.text import known_links, safe_text
 from bot.slack.text.safe_text import BROADCAST
-from handoff.briefs.addresses import endings
+from handoff.briefs.addresses import iterate_address_candidates
 from handoff.text.visible_text import visible
 
 Target = Literal["markdown", "mrkdwn"]
@@ -237,7 +237,7 @@ class StreamCleaner:
         inner = StreamCleaner(target=self._target)  # no link stands inside another
         inner._line_start = False
         words = inner.whole(label)
-        if known_links.linkable(plainly := known_links.unescape_address(address), self._known):
+        if known_links.is_linkable(plainly := known_links.unescape_address(address), self._known):
             address = plainly
             if not label.strip() or known_links.names_it(label, address):
                 self._put_link(address, _escape(label.strip()) if label.strip() != address else "")
@@ -284,7 +284,7 @@ class StreamCleaner:
         """Handle what may be a known address between angle brackets, or a line break in HTML."""
         if self._known and (found := known_links.read_angled_address(text, at)):
             address, end, whole = found
-            if whole and known_links.linkable(address, self._known):
+            if whole and known_links.is_linkable(address, self._known):
                 self._put_link(address)
                 return end
             if not whole and not final and len(address) < known_links.LONGEST:
@@ -329,9 +329,9 @@ class StreamCleaner:
         """Put the known address that a word begins with as a link."""
         if following.lower() != following.upper():  # a letter beyond ASCII goes on with it
             return None
-        for raw in endings(token):
+        for raw in iterate_address_candidates(token):
             address = known_links.unescape_address(raw)
-            if known_links.linkable(address, self._known):
+            if known_links.is_linkable(address, self._known):
                 self._put_link(address)
                 return at + len(raw)
         return None
@@ -343,9 +343,9 @@ class StreamCleaner:
     def _put_link(self, address: str, words: str = "") -> None:
         """Put a link; without words the address itself is what people read."""
         if self._target == "mrkdwn":
-            self._put(known_links.in_mrkdwn(_escape(address), words))
+            self._put(known_links.render_mrkdwn_link(_escape(address), words))
         else:
-            self._put(known_links.in_markdown(address, words, self._last))
+            self._put(known_links.render_markdown_link(address, words, self._last))
 
     def _clean_word(self, raw: str) -> None:
         raw = self._break_tildes(raw)

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, mention_channels, plain, split_answer
 from bot.slack.text.safe_text import find
 from bot.slack.views.carried import AboutRequest, carry
-from bot.slack.views.contact_line import for_the_rest
-from bot.slack.views.kept_in_mind import kept_in_mind
+from bot.slack.views.contact_line import name_contact_for_gaps
+from bot.slack.views.kept_in_mind import render_remembered_line
 from bot.slack.views.outgoing import CONTEXT_LIMIT, SECTION_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
 from bot.slack.views.try_again import spent_before, try_again
-from handoff.answering.findings import gravity, origins
+from handoff.answering.findings import gravity_key, origins
 from handoff.answering.fixed_words import phrase
 from handoff.briefs.addresses import known_addresses
 from handoff.contracts import SCRIPTED_REPLIES, Finding, Result, Usage
 from handoff.engine.answer import gaps
-from handoff.evidence.work_receipts import Receipts, receipt_lines, receipts_of, shown_statements
+from handoff.evidence.work_receipts import Receipts, list_statements, receipt_lines, receipts_of
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.summary import gain_words, notes
-from handoff.text.dollars import in_dollars, short
+from handoff.text.dollars import format_dollars, format_short_number
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
@@ -84,15 +84,15 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     if lacks := gaps(ask, ask.run):
         lines = "\n".join(f"• {clean(gap, known=known, limit=400)}" for gap in lacks[:6])
         more = f"\n• {phrase('more', ask.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
-        rest = f"\n{who}" if (who := for_the_rest(ask)) else ""
+        rest = f"\n{who}" if (who := name_contact_for_gaps(ask)) else ""
         blocks.append(section(f":warning: {phrase('partly', ask.text)}\n{lines}{more}{rest}"))
     if sources := list_sources(ask):
         blocks.append(_source_block(job, ask, sources, known))
     if known_besides := notes(ask):
         blocks.append(context(" · ".join(clean(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES])))
-    if recalled := kept_in_mind(ask):
+    if recalled := render_remembered_line(ask):
         blocks.append(context(recalled))
-    if unfound := shown_statements(ask):
+    if unfound := list_statements(ask):
         blocks.append(context(clean(_unfound_line(unfound, ask.text), known=known, limit=CONTEXT_LIMIT)))
     receipts = receipt_lines(ask)
     blocks += [_receipt_line(line, known) for line in receipts]
@@ -126,7 +126,7 @@ def evidence_modal(job: Job, ask: Ask) -> Block:
     blocks: list[Block] = []
     for title, lines in (
         ("Findings", _finding_lines(ask)),
-        ("Not from your files", shown_statements(ask)),
+        ("Not from your files", list_statements(ask)),
         *_receipt_lists(receipts),
     ):
         if lines:
@@ -172,7 +172,7 @@ def _receipt_lists(receipts: Receipts) -> list[tuple[str, Sequence[str]]]:
 def _finding_lines(ask: Ask) -> list[str]:
     """Word the findings of all results, the gravest first, each with its quotations and their places."""
     results = [work.result for work in ask.all_inside("") if work.result is not None and work.run is None]
-    found = sorted((one for result in results for one in result.findings), key=gravity)
+    found = sorted((one for result in results for one in result.findings), key=gravity_key)
     return list(dict.fromkeys(_finding_line(one) for one in found))
 
 
@@ -271,9 +271,9 @@ def usage_words(usage: Usage) -> list[str]:
     tokens = usage.tokens_in + usage.tokens_out
     words = []
     if tokens:
-        words.append(f"{short(tokens)} {'token' if tokens == 1 else 'tokens'}")
+        words.append(f"{format_short_number(tokens)} {'token' if tokens == 1 else 'tokens'}")
     if usage.cost is not None and tokens:
-        words.append(in_dollars(usage.cost))
+        words.append(format_dollars(usage.cost))
     return words
 
 

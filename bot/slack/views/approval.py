@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from bot.slack.text.cleaning import clean, mention, mention_channels
 from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quote_text
 from bot.slack.views.carried import carry
-from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, moment, section
-from bot.slack.views.waiting import in_row, name_member
+from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, render_moment, section
+from bot.slack.views.waiting import join_in_row, name_member
 from handoff.approval_values import Approval
 from handoff.state.job_state import Ask, Job
 from handoff.state.state_values import Answered, Question, Ruling
 from handoff.summaries.summary import title_of
 from handoff.text.counts import format_count
-from handoff.text.visible_text import spelt
+from handoff.text.visible_text import spell_out
 
 APPROVE, ALIKE, EDIT, APART, DENY, SHOW, SIGN_IN = (
     f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show", "sign_in")
@@ -49,7 +49,7 @@ class Spot:
 
 def people(whom: Sequence[str]) -> str:
     """Name who may decide: people, user groups, and an admin."""
-    return in_row([name_member(one) for one in whom], "or")
+    return join_in_row([name_member(one) for one in whom], "or")
 
 
 def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float | None = None) -> Outgoing:
@@ -102,7 +102,7 @@ def _describe_new_sources(asked: Approval) -> str:
         return ""
     shown = [clean(name, limit=100) for name in names[:NAMED]]
     more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
-    return f" Similar calls were approved before these could be seen: *{in_row([*shown, *more], 'and')}*."
+    return f" Similar calls were approved before these could be seen: *{join_in_row([*shown, *more], 'and')}*."
 
 
 def _draw_call(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
@@ -161,12 +161,12 @@ def _small_print(question: Question, requester: str, until: float | None) -> lis
         )
     if asked.terms.mode == "ask":
         lines.append(_describe_similar(asked, requester))
-    if any(is_spelt_out(one.arguments) or spelt(one.leaves) != one.leaves for one in asked.calls):
+    if any(is_spelt_out(one.arguments) or spell_out(one.leaves) != one.leaves for one in asked.calls):
         lines.append(SPELT_OUT)
     if asked.terms.quorum > 1:
         lines.append(_render_votes(question))
     if until is not None:
-        lines.append(f"It expires {moment(until)}. Then it is not done, which does not count as a denial.")
+        lines.append(f"It expires {render_moment(until)}. Then it is not done, which does not count as a denial.")
     return lines
 
 
@@ -179,7 +179,7 @@ def _describe_similar(asked: Approval, requester: str) -> str:
     )
     everyone = f"all {asked.terms.quorum} of you choose it, " if asked.terms.quorum > 1 else ""
     return (
-        f"“Approve similar” also covers later calls of {in_row([*scopes], 'or')}, with any other arguments, for "
+        f"“Approve similar” also covers later calls of {join_in_row([*scopes], 'or')}, with any other arguments, for "
         f"{mention(requester)} in this thread. It holds while {everyone}whoever chose it may still approve, and "
         "nothing more that is private is in view."
     )
@@ -188,7 +188,7 @@ def _describe_similar(asked: Approval, requester: str) -> str:
 def _render_votes(question: Question) -> str:
     needed, votes = _require_approval(question).terms.quorum, question.votes
     words = f"{len(votes)} of {needed} have approved"
-    told = (f"{_vote_emoji(vote.choice)} {mention(vote.user)} {moment(vote.at)}" for vote in votes)
+    told = (f"{_vote_emoji(vote.choice)} {mention(vote.user)} {render_moment(vote.at)}" for vote in votes)
     return f"{words}: {'; '.join(told)}" if votes else f"{words}: it takes {format_count(needed, 'person', 'people')}."
 
 
@@ -203,7 +203,7 @@ def approval_decided(title: str, answered: Answered) -> Outgoing:
     """Redraw an approval that ended: no buttons, and who decided what, when."""
     asked, ruling = _require_approval(answered.question), answered.ruling
     if ruling is None:
-        who = f"{mention(answered.user)} chose to decide on these one by one {moment(answered.at)}"
+        who = f"{mention(answered.user)} chose to decide on these one by one {render_moment(answered.at)}"
         return _render_closed_card(title, asked, f":arrow_down: {who}: see below.")
     decided = _render_ruling(answered.question, ruling)
     return _render_closed_card(title, _apply_edit(asked, ruling) if ruling.outcome == "edited" else asked, decided)
@@ -231,7 +231,7 @@ def _render_closed_card(title: str, asked: Approval, decided: str) -> Outgoing:
 
 def _render_ruling(question: Question, ruling: Ruling) -> str:
     who = " and ".join(mention(user) for user in dict.fromkeys(ruling.users))
-    when = moment(ruling.at)
+    when = render_moment(ruling.at)
     if ruling.outcome == "expired":
         return f":hourglass: Expired {when}: nobody decided in time, so it was not done. That is not a denial."
     if ruling.outcome == "denied":

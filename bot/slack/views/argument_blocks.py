@@ -10,7 +10,7 @@ from typing import Any
 from bot.slack.text.cleaning import channel_of
 from bot.slack.views.outgoing import Block
 from bot.slack.views.waiting import element
-from handoff.text.visible_text import spelt, unspelt, visible
+from handoff.text.visible_text import spell_out, unspell, visible
 
 SHORT, BRIEF, WHOLE = (600, 12), (240, 4), (2_900, 60)
 """Characters and lines that a card shows: of an argument, of anything once it is decided, of what would leave.
@@ -37,14 +37,14 @@ def format_value(value: Any) -> str:
     A text is itself, in quotes where it could be read as something else (`"5"`, `"true"`, `""`); all else is JSON.
     """
     if isinstance(value, str):
-        return spelt(json.dumps(value, ensure_ascii=False) if _reads_as_json(value) else value)
+        return spell_out(json.dumps(value, ensure_ascii=False) if _reads_as_json(value) else value)
     short = json.dumps(value, ensure_ascii=False)
-    return spelt(short if len(short) <= _INLINE else json.dumps(value, ensure_ascii=False, indent=1))
+    return spell_out(short if len(short) <= _INLINE else json.dumps(value, ensure_ascii=False, indent=1))
 
 
 def read_back(text: str) -> Any:
     """Read what `format_value` wrote."""
-    text = unspelt(text)
+    text = unspell(text)
     return json.loads(text, strict=False) if _reads_as_json(text) else text
 
 
@@ -64,14 +64,16 @@ def _reads_as_json(text: str) -> bool:
 def is_spelt_out(arguments: Mapping[str, Any]) -> bool:
     """Return True if something in the arguments is not shown as it is sent, but spelt out or counted."""
     return any(
-        unspelt(text) != text for name, value in arguments.items() for text in (label(name), format_value(value))
+        unspell(text) != text for name, value in arguments.items() for text in (label(name), format_value(value))
     )
 
 
 def label(name: str) -> str:
     """Write the name of an argument, in quotes if it is more than a word."""
     return (
-        name if _PLAIN_NAME.fullmatch(name) and visible(name) == name else spelt(json.dumps(name, ensure_ascii=False))
+        name
+        if _PLAIN_NAME.fullmatch(name) and visible(name) == name
+        else spell_out(json.dumps(name, ensure_ascii=False))
     )
 
 
@@ -120,7 +122,7 @@ def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
 
 def quote_text(text: str, *, brief: bool = False) -> tuple[Block, bool]:
     """Draw a text as it is, apart from ours. Returns True beside it if not all of it is shown."""
-    whole = spelt(text)
+    whole = spell_out(text)
     shown = _shorten_text(whole, BRIEF if brief else WHOLE)
     return {"type": "rich_text", "elements": [_preformat_text(shown)]}, shown != whole
 
@@ -218,7 +220,7 @@ def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema:
 def _field_text(value: Any, kind: str) -> str:
     """Write a value as its field has it before anybody changes it."""
     if kind == "lines":
-        return "\n".join(map(spelt, value or ()))
+        return "\n".join(map(spell_out, value or ()))
     return "" if value is None else _initial_text(value)
 
 
@@ -229,8 +231,8 @@ def _parse_field(name: str, text: str, kind: str) -> Any:
         if kind == "number":
             return float(text.strip().replace(",", ""))
         if kind == "lines":
-            return [unspelt(line.strip()) for line in text.splitlines() if line.strip()]
-        return text == "true" if kind == "boolean" else unspelt(text) if kind == "string" else json.loads(unspelt(text))
+            return [unspell(line.strip()) for line in text.splitlines() if line.strip()]
+        return text == "true" if kind == "boolean" else unspell(text) if kind == "string" else json.loads(unspell(text))
     except ValueError:
         wanted = {"integer": "a whole number", "number": "a number"}.get(kind, "JSON")
         raise ValueError(name, f"This takes {wanted}.") from None
@@ -262,7 +264,9 @@ _HINTS = {"json": "JSON", "lines": "One a line"}
 
 
 def _initial_text(value: Any) -> str:
-    return "" if value is None else spelt(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return (
+        "" if value is None else spell_out(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    )
 
 
 def _input_kind(about: Mapping[str, Any], value: Any) -> str:

@@ -8,16 +8,25 @@ from typing import Literal
 
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.argument_blocks import people_line
-from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
+from bot.slack.views.outgoing import (
+    Block,
+    Outgoing,
+    actions,
+    button,
+    context,
+    describe_minimum_duration,
+    rich_text,
+    seconds,
+)
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
 from bot.slack.views.try_again import try_line
 from bot.slack.views.waiting import waits_for
 from handoff.approval_values import Approval
 from handoff.engine.answer import gaps
 from handoff.engine.nested import plan_around
-from handoff.engine.replan import current_trigger, holds
+from handoff.engine.replan import current_trigger, is_held_back
 from handoff.engine.returning import MAX_ROUNDS
-from handoff.planning.adhoc import made_as
+from handoff.planning.adhoc import find_made_specialist
 from handoff.state.job_state import SETTLED, Ask, Job, Work
 from handoff.state.state_values import Question, Rung
 from handoff.summaries import summary
@@ -228,13 +237,13 @@ def _is_over(ask: Ask) -> bool:
 
 
 def _iterate_details(ask: Ask, work: Work, now: float) -> Iterable[str]:
-    yield who(ask, work)
+    yield describe_worker(ask, work)
     if parts := summary.parts_words(ask, work):
         yield parts
     open_ended = not _is_over(ask)
     if work.state == "in_progress" and open_ended:
         yield from _describe_attempt(work)
-        yield from [words] if (words := at_least(now - (work.started or now))) else []
+        yield from [words] if (words := describe_minimum_duration(now - (work.started or now))) else []
     elif work.state == "input_required" and open_ended:
         return  # the row says whom it waits for
     elif work.state == "pending" and open_ended:
@@ -251,15 +260,15 @@ def _iterate_details(ask: Ask, work: Work, now: float) -> Iterable[str]:
         yield "stopped" if work.state != "pending" else "not started"
 
 
-def who(ask: Ask, work: Work) -> str:
+def describe_worker(ask: Ask, work: Work) -> str:
     """Name the specialist, and say if it was made for this job."""
-    made = made_as(plan_around(ask, work), work.specialist)
+    made = find_made_specialist(plan_around(ask, work), work.specialist)
     return f"{work.specialist} (made for this job)" if made else work.specialist
 
 
 def _describe_waits(ask: Ask, work: Work) -> Iterable[str]:
     waits = [ask.work[name].subtask.title for name in work.subtask.after if ask.work[name].state not in SETTLED]
-    if holds(ask, work):
+    if is_held_back(ask, work):
         yield f"waits for {LOOKING}"
     elif waits:
         yield "waits for " + ", ".join(waits)

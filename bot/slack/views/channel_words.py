@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.access.access_values import Access, Origin
 from bot.access.quiet_hours import OFF
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.outgoing import moment
+from bot.slack.views.outgoing import render_moment
 from handoff.contracts import NO_QUIET, ChannelTerms
 from handoff.text.member_ids import PERSON
 
@@ -70,21 +70,22 @@ def names_in(section: Section, channel: str, crews: Sequence[str]) -> tuple[str,
     return tuple(name for name in section.values if name not in without)
 
 
-def where(channel: str) -> str:
+def describe_channel(channel: str) -> str:
     """Name the channel in a sentence's words, in mrkdwn."""
     return "your direct messages with me" if channel.startswith("D") else f"<#{channel}>"
 
 
-def line(name: str, access: Access, handles: Mapping[str, str]) -> str:
+def describe_value(name: str, access: Access, handles: Mapping[str, str]) -> str:
     """Say a value, with everybody who is named, and where it comes from, in mrkdwn."""
     value = getattr(access, name)
-    said = short(name, access)
+    said = describe_value_briefly(name, access)
     if isinstance(value, tuple) and value:
         said = ", ".join(_mention_entity(one, handles) for one in value)
-    return f"• *{LABELS[name]}:* {said if value and isinstance(value, tuple) else clean(said)} ({origin(access, name)})"
+    shown = said if value and isinstance(value, tuple) else clean(said)
+    return f"• *{LABELS[name]}:* {shown} ({describe_origin(access, name)})"
 
 
-def short(name: str, access: Access) -> str:
+def describe_value_briefly(name: str, access: Access) -> str:
     """Say a value in a few words, in plain text."""
     value = getattr(access, name)
     if name in _NOTHING and value in {"", OFF}:
@@ -108,22 +109,22 @@ def option_of(value: object) -> str:
     return YES if value else NO
 
 
-def origin(access: Access, name: str) -> str:
+def describe_origin(access: Access, name: str) -> str:
     """Say where a value comes from, in mrkdwn; of the form who set it, and when."""
-    return source(access.origin(name))
+    return describe_source(access.origin(name))
 
 
-def source(found: Origin) -> str:
-    """Say where a value comes from, see `origin`."""
+def describe_source(found: Origin) -> str:
+    """Say where a value comes from, see `describe_origin`."""
     if found.source != "form":
         return _SOURCES[found.source]
-    return f"set by {mention(found.user)} {moment(found.at)}" if found.user else "set with the form"
+    return f"set by {mention(found.user)} {render_moment(found.at)}" if found.user else "set with the form"
 
 
 def history(access: Access, names: Iterable[str]) -> str:
     """Say who set what with the form, and when, in mrkdwn."""
     kept = [(name, access.origin(name)) for name in names]
-    lines = [f"{LABELS[name]}: {source(found)}" for name, found in kept if found.source == "form"]
+    lines = [f"{LABELS[name]}: {describe_source(found)}" for name, found in kept if found.source == "form"]
     return "\n".join(lines) or "Nothing was set here yet."
 
 

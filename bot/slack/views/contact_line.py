@@ -9,7 +9,7 @@ from handoff.engine.answer import missing
 from handoff.state.job_state import Ask
 
 
-def after_failure(ask: Ask) -> str:
+def name_contact_after_failure(ask: Ask) -> str:
     """Say who can go on where a request failed; a person or user group hears of it. Empty: the crew names nobody."""
     contact = _other_contact(ask)
     if not contact:
@@ -22,7 +22,7 @@ def after_failure(ask: Ask) -> str:
     return f"Somebody at {mention(contact) if kind == 'group' else _clean_contact(contact)} can take it from here."
 
 
-def for_the_rest(ask: Ask) -> str:
+def name_contact_for_gaps(ask: Ask) -> str:
     """Say whom to turn to for what an answer lacks, if whole parts of the request fell through. Nobody is notified."""
     contact = _other_contact(ask)
     plan = ask.run.plan

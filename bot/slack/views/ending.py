@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.card import has_content, missing_from
-from bot.slack.views.contact_line import after_failure
+from bot.slack.views.contact_line import name_contact_after_failure
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from bot.slack.views.try_again import try_again
 from handoff.engine.answer import out_of_reach
 from handoff.state.job_state import SETTLED, Ask, Job, Work
 from handoff.state.state_values import PLEASE_CHECK
-from handoff.summaries.summary import at_hand, title_of
+from handoff.summaries.summary import list_innermost, title_of
 
 _LISTED = 12
 _QUOTED = 120
@@ -26,14 +26,14 @@ def render_failure(job: Job, ask: Ask) -> Outgoing:
     if ask.refusal:
         return render_refusal(ask.refusal)
     step, reason = clean(ask.run.failure.step, limit=200), clean(ask.run.failure.reason, limit=1200)
-    parts = [work for work in at_hand(ask) if not work.handed_over]
+    parts = [work for work in list_innermost(ask) if not work.handed_over]
     lines = [
         ":x: *I could not answer this.*",
         reason if len(parts) == 1 else f"*{step[:1].upper()}{step[1:]}:* {reason}",
     ]
     if ask.run.failure.advice:
         lines.append(clean(ask.run.failure.advice, limit=900))
-    if who := after_failure(ask):
+    if who := name_contact_after_failure(ask):
         lines.append(f"*Who can help:* {who}")
     progress = _progress_blocks(ask) if len(parts) > 1 else []
     blocks = [
@@ -62,7 +62,7 @@ def render_cancellation(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
     blocks = [section(stopped), *_progress_blocks(ask), *_name_unknown_writes(ask)]
     if not ask.work:
         blocks.append(section("No plan was made yet, so no work was done."))
-    elif all(work.state in SETTLED for work in at_hand(ask)):
+    elif all(work.state in SETTLED for work in list_innermost(ask)):
         blocks.append(section("All parts had ended; the answer was being written."))
     text = "Withdrawn: the request was deleted." if ask.withdrawn else f"Stopped by {who}."
     buttons = [] if alone else try_again(job, ask)
@@ -117,7 +117,7 @@ def render_quarantine(job: str, step: str, reason: str, *, user: str, readable: 
 
 
 def _progress_blocks(ask: Ask) -> list[Block]:
-    works = [work for work in at_hand(ask) if not work.dropped and not work.handed_over]
+    works = [work for work in list_innermost(ask) if not work.dropped and not work.handed_over]
     groups = [
         ("Done", [work for work in works if work.state == "complete" and not missing_from(ask, work)]),
         ("Done in part", [work for work in works if work.state == "complete" and _lacks_some(ask, work)]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.outgoing import moment
+from bot.slack.views.outgoing import render_moment
 from bot.slack.views.waiting import whom_words
 from handoff.state.job_state import SubtaskState
 from handoff.summaries.shown_rows import ShownRow
@@ -71,7 +71,7 @@ def job_line(line: JobLine, reader: str, *, asker: bool = False, name: bool = Tr
         words = waiting_words(line.waits_for, reader)
     by = f" · {mention(line.user)}" if asker and line.user else ""
     called = f"`{plain(line.job, 20)}` " if name else ""
-    return f"{mark} {called}{link_title(line)}{by} · {words} · {moment(line.updated)}"
+    return f"{mark} {called}{link_title(line)}{by} · {words} · {render_moment(line.updated)}"
 
 
 def link_title(line: JobLine) -> str:

@@ -10,7 +10,7 @@ from handoff.state.job_state import Ask
 SHOWN = 3
 
 
-def kept_in_mind(ask: Ask) -> str:
+def render_remembered_line(ask: Ask) -> str:
     """Return the line (mrkdwn), the newest words first; empty if nothing is remembered. It holds none of the words."""
     sections = [one for each in ask.materials if each.kind == "memory" for one in each.outline if one.message]
     told = [_link_title(one.name) for one in sections[::-1][:SHOWN]]

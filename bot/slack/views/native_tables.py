@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"[-\u2212+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 _HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t]*#*")
 
 
-def with_native_table(block: Block) -> list[Block]:
+def split_native_table(block: Block) -> list[Block]:
     """Return the blocks of a `markdown` block whose first long table is a block of its own, where that fits."""
     lines = str(block.get("text", "")).split("\n")
     for first, last in _find_tables(lines):

@@ -97,7 +97,7 @@ def seconds(duration: float) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
-def at_least(duration: float) -> str:
+def describe_minimum_duration(duration: float) -> str:
     """Say how long something has gone on, so that it stays true as time goes by: over 30 s, over 1 min.
 
     Empty for less than `STEP` seconds.
@@ -106,7 +106,7 @@ def at_least(duration: float) -> str:
     return f"over {seconds(steps * STEP)}" if steps > 0 else ""
 
 
-def moment(at: float) -> str:
+def render_moment(at: float) -> str:
     """Show a time (seconds since the epoch) in the reader's own zone, or in UTC if Slack cannot."""
     fallback = datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"<!date^{int(at)}^{{date_short_pretty}} at {{time}}|{fallback}>"

@@ -40,15 +40,15 @@ class Turned:
 
 def page_of(rows: Sequence[T], number: int) -> Page[T]:
     """Take the rows of a page from the whole list; beyond its end the last page, before its beginning the first."""
-    return part_of(rows[ROWS * (turned := within(len(rows), number)) - ROWS : ROWS * turned], number, len(rows))
+    return part_of(rows[ROWS * (turned := clamp_page(len(rows), number)) - ROWS : ROWS * turned], number, len(rows))
 
 
 def part_of(rows: Sequence[T], number: int, total: int) -> Page[T]:
     """Make a page of rows that were read as such, of so many in all."""
-    return Page(tuple(rows), within(total, number), max(1, -(-total // ROWS)), total)
+    return Page(tuple(rows), clamp_page(total, number), max(1, -(-total // ROWS)), total)
 
 
-def within(total: int, number: int) -> int:
+def clamp_page(total: int, number: int) -> int:
     """Return the page, from 1, that is shown for a number that anybody may have sent."""
     return max(1, min(number, -(-total // ROWS)))
 

@@ -12,14 +12,14 @@ from bot.slack.views.outgoing import (
     actions,
     button,
     context,
-    moment,
+    render_moment,
     section,
 )
-from bot.slack.views.try_again import ordinal
+from bot.slack.views.try_again import name_try
 from bot.slack.views.waiting import ANYBODY, whom_words
 from handoff.briefs.addresses import known_addresses
-from handoff.conversation.working_time import span
-from handoff.engine.asking import expires
+from handoff.conversation.working_time import describe_span
+from handoff.engine.asking import expiry_time
 from handoff.engine.second_try import DO_AGAIN
 from handoff.engine.writes import OPTIONS
 from handoff.state.job_state import Ask, Job
@@ -100,8 +100,8 @@ def reminder(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing:
     message = clean(asked.message, known=known_addresses(job, ask), limit=300)
     late = [one for one in to if one not in _first_addressees(asked)]
     may = " You may answer it, too." if late and not asked.only else ""
-    closes = expires(asked)
-    until = f" It is closed {moment(closes)}; {_describe_default(asked)}" if closes is not None else ""
+    closes = expiry_time(asked)
+    until = f" It is closed {render_moment(closes)}; {_describe_default(asked)}" if closes is not None else ""
     what = "an approval still waits for a decision" if asked.approval else "a question still waits for an answer"
     who = whom_words(to)
     text = f"{who[0].upper()}{who[1:]}: {what}: {message}{may}{until}"
@@ -123,7 +123,7 @@ def _describe_default(asked: Question) -> str:
 
 def asker(ask: Ask, subtask: str) -> str:
     """Name who asks: the title of a subtask; an empty id: the planner, or who begins a second try, before that."""
-    return title_of(ask, ask.work[subtask]) if subtask else PLANNING if ask.before is None else ordinal(ask)
+    return title_of(ask, ask.work[subtask]) if subtask else PLANNING if ask.before is None else name_try(ask)
 
 
 def _render_doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
@@ -171,12 +171,12 @@ def question_dropped(title: str, asked_last: Question, known: Collection[str] = 
 
 def decision(answer: Answered) -> str:
     """Say who decided what, when; Slack shows the time in the reader's own zone."""
-    return f":white_check_mark: {mention(answer.user)} answered “{clean(plain(answer.text, 300))}” {moment(answer.at)}"
+    words = clean(plain(answer.text, 300))
+    return f":white_check_mark: {mention(answer.user)} answered “{words}” {render_moment(answer.at)}"
 
 
 def describe_no_answer(answer: Answered) -> str:
     """Say that nobody answered in time, and what came of that."""
     taken = f"I assumed: “{clean(plain(answer.text, 300))}”" if answer.text else "I went on without an answer"
-    return (
-        f":hourglass: Nobody answered within {span(answer.question.asking.expire_after)}; {taken} {moment(answer.at)}"
-    )
+    span = describe_span(answer.question.asking.expire_after)
+    return f":hourglass: Nobody answered within {span}; {taken} {render_moment(answer.at)}"

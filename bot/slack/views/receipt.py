@@ -50,7 +50,7 @@ def is_beyond_rules(one: Heard, *, by_rules: bool) -> bool:
     return by_rules and one.outcome == "applied" and bool(one.told or one.waiting)
 
 
-def asks(line: Outgoing) -> bool:
+def is_question(line: Outgoing) -> bool:
     """Return True for a line that asks something, which all of the thread may answer."""
     return line.priority == "question"
 
@@ -58,7 +58,11 @@ def asks(line: Outgoing) -> bool:
 def _render_choice_of_question(job: Job, one: Heard) -> Outgoing | None:
     """Ask which of several questions a message answers; None if they are closed by now."""
     ask = job.current
-    asked = [(asker(ask, name), question) for name, question in hearing.asked_of(job, one)] if ask is not None else []
+    asked = (
+        [(asker(ask, name), question) for name, question in hearing.list_questions_for(job, one)]
+        if ask is not None
+        else []
+    )
     if not asked:
         return None
     lines = [f"{mention(one.message.user)} Your reply could answer more than one question, so I have not used it:"]

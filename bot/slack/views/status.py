@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.answer_message import usage_words
 from bot.slack.views.approval import people
-from bot.slack.views.card import card_title, has_content, missing_from, who
+from bot.slack.views.card import card_title, describe_worker, has_content, missing_from
 from bot.slack.views.channel_words import terms_words
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.job_rows import STATES, JobLine, job_line, waiting_words
@@ -102,7 +102,7 @@ def _subtask_lines(ask: Ask, now: float, reader: str) -> Iterable[str]:
         why = f" · {clean(work.reason, limit=100)}" if work.reason else ""
         cost = f" · {words}" if work.estimate is not None and (words := work_words(work)) else ""
         state = _subtask_words(ask, work, now, reader)
-        yield f"• {clean(plain(title_of(ask, work), 110))} · {who(ask, work)} · {state}{cost}{why}"
+        yield f"• {clean(plain(title_of(ask, work), 110))} · {describe_worker(ask, work)} · {state}{cost}{why}"
 
 
 def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:

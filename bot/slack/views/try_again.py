@@ -5,12 +5,12 @@ from __future__ import annotations
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.carried import AboutRequest, carry
 from bot.slack.views.outgoing import Block, actions, button, context
-from bot.slack.views.waiting import in_row
-from handoff.engine.second_try import lacking
+from bot.slack.views.waiting import join_in_row
+from handoff.engine.second_try import list_incomplete
 from handoff.engine.subtask import is_beyond
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.summary import title_of
-from handoff.text.dollars import in_dollars
+from handoff.text.dollars import format_dollars
 
 TRY_AGAIN, GO_ON = "try_again", "go_on"
 """The action_ids of the buttons."""
@@ -25,16 +25,16 @@ def try_again(job: Job, ask: Ask) -> list[Block]:
         return []
     value = carry(AboutRequest(job.id, ask.id))
     if ask.cancelled_by:
-        anew = [button("Restart the open parts", TRY_AGAIN, value)] if lacking(ask) else []
+        anew = [button("Restart the open parts", TRY_AGAIN, value)] if list_incomplete(ask) else []
         return [actions([button("Continue", GO_ON, value), *anew])]
     if is_beyond(ask.work.values()):
         return []
     if ask.run.answer is None:
         return [actions([button("Try again", TRY_AGAIN, value)])]
-    return [actions([button("Try what is missing again", TRY_AGAIN, value)])] if lacking(ask) else []
+    return [actions([button("Try what is missing again", TRY_AGAIN, value)])] if list_incomplete(ask) else []
 
 
-def ordinal(ask: Ask) -> str:
+def name_try(ask: Ask) -> str:
     """Name which try it is: “Second try”."""
     number = len(ask.tries)
     return f"{_ORDINALS[number]} try" if number < len(_ORDINALS) else f"Try {number + 1}"
@@ -45,7 +45,7 @@ def try_line(ask: Ask) -> list[Block]:
     if ask.again is None or ask.before is None:
         return []
     who = "" if ask.request.user == ask.before.request.user else f", asked for by {mention(ask.request.user)}"
-    line = f"{ordinal(ask)}{who}"
+    line = f"{name_try(ask)}{who}"
     if ask.run.plan is not None:
         works = [work for work in ask.all_inside("") if work.run is None or work.kept]
         kept = [work for work in works if work.kept and work.result is not None]
@@ -53,7 +53,7 @@ def try_line(ask: Ask) -> list[Block]:
         named = [f"“{clean(plain(title_of(ask, work), _TITLE))}”" for work in again[:NAMED]]
         more = [f"{len(again) - NAMED} more"] if len(again) > NAMED else []
         does = "goes on with" if ask.again.mode == "continue" else "runs again"
-        line += f": {does} {in_row([*named, *more], 'and')}" if again else ": writes the answer again"
+        line += f": {does} {join_in_row([*named, *more], 'and')}" if again else ": writes the answer again"
         line += f", keeps {len(kept)} of {len(works)} parts" if kept else ""
     return [context(line)]
 
@@ -63,4 +63,4 @@ def spent_before(ask: Ask) -> str:
     costs = [one.usage.cost for one in ask.tries if one.usage.cost]
     if not costs:
         return ""
-    return f"on top of {in_dollars(sum(costs))} before"
+    return f"on top of {format_dollars(sum(costs))} before"

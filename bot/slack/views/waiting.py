@@ -17,7 +17,7 @@ def whom_words(whom: Sequence[str], *, reader: str = "", anybody: str = ANYBODY)
     if not whom:
         return anybody
     others = [_name_answerer(one) for one in whom if one != reader]
-    return in_row(["you", *others] if reader in whom else others, "or")
+    return join_in_row(["you", *others] if reader in whom else others, "or")
 
 
 def _name_answerer(one: str) -> str:
@@ -36,7 +36,7 @@ def element(one: str) -> Block:
     return {"type": "text", "text": "an admin"} if one == ADMINS else {"type": "user", "user_id": one}
 
 
-def in_row(words: Sequence[str], last: str) -> str:
+def join_in_row(words: Sequence[str], last: str) -> str:
     """Put words in a row, with the word `last` before the last of them."""
     *first, end = words or [""]
     return f"{', '.join(first)} {last} {end}" if first else end

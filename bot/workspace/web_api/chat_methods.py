@@ -34,7 +34,7 @@ async def update(call: Call) -> Answer:
     """Edit a message of the app's own."""
     call.need_scope("chat:write")
     channel = call.channel()
-    message = own_message(call, "cant_update_message")
+    message = find_own_message(call, "cant_update_message")
     if message.stream and message.stream.live:
         raise Refusal("streaming_state_conflict")
     content = _read_content(call, MOST_UPDATED_TEXT)
@@ -50,7 +50,7 @@ async def delete(call: Call) -> Answer:
     """Delete a message of the app's own."""
     call.need_scope("chat:write")
     channel = call.channel()
-    message = own_message(call, "cant_delete_message")
+    message = find_own_message(call, "cant_delete_message")
     call.world.messages.delete(channel, message)
     return {"channel": channel.id, "ts": message.ts}
 
@@ -113,7 +113,7 @@ async def get_permalink(call: Call) -> Answer:
     return {"channel": channel.id, "permalink": link}
 
 
-def own_message(call: Call, refusal: str) -> Message:
+def find_own_message(call: Call, refusal: str) -> Message:
     """Return the message the call names, if the app wrote it.
 
     Raises:

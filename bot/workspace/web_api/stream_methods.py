@@ -8,7 +8,7 @@ from bot.workspace.message_streams import TASK_STATES, Stream
 from bot.workspace.refusal import Refusal
 from bot.workspace.schema import Check, Complaints, anything, by_type, items, string, typed_fields
 from bot.workspace.web_api.api_call import Answer, Call
-from bot.workspace.web_api.chat_methods import MOST_TEXT, check_markdown, check_metadata, own_message
+from bot.workspace.web_api.chat_methods import MOST_TEXT, check_markdown, check_metadata, find_own_message
 from bot.workspace.workspace_state import Channel, Message
 
 MOST_CHUNKS = 100
@@ -79,7 +79,7 @@ async def stop_stream(call: Call) -> Answer:
 
 def _find_live_stream(call: Call) -> tuple[Channel, Message, Stream]:
     channel = call.channel()
-    message = own_message(call, "message_not_owned_by_app")
+    message = find_own_message(call, "message_not_owned_by_app")
     if message.stream is None or not message.stream.live:
         raise Refusal("message_not_in_streaming_state")
     return channel, message, message.stream

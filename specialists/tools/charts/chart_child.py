@@ -14,8 +14,8 @@ from typing import Any
 from specialists.sandbox.confine import own_stdout
 from specialists.tools.charts.chart_data import ChartData, Series
 from specialists.tools.charts.font_list import drawing_fonts
-from specialists.tools.charts.wording import printable
-from specialists.tools.extras import remedy
+from specialists.tools.charts.wording import drop_unprintable
+from specialists.tools.extras import describe_remedy
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def _draw_chart(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     try:
         from specialists.tools.charts.figure import png  # noqa: PLC0415 - after the limits
     except ModuleNotFoundError as error:
-        return {"error": f"Charts cannot be drawn here: {error.name} is missing. {remedy('charts')}"}, b""
+        return {"error": f"Charts cannot be drawn here: {error.name} is missing. {describe_remedy('charts')}"}, b""
     fonts = drawing_fonts()
     data, words, unseen = _make_drawable(request, fonts)
     return {"unseen": unseen}, png(data, fonts=[name for name, _ in fonts], **words)
@@ -47,7 +47,7 @@ def _make_drawable(request: dict[str, Any], fonts: list[tuple[str, str]]) -> tup
 
     def clean(text: str) -> str:
         nonlocal missing
-        plain, lacks = printable(text, lambda letter: any(face.get_char_index(ord(letter)) for face in faces))
+        plain, lacks = drop_unprintable(text, lambda letter: any(face.get_char_index(ord(letter)) for face in faces))
         missing = missing or lacks
         return plain
 

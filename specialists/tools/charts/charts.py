@@ -112,7 +112,7 @@ async def _draw_png(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]
         limits=_LIMITS,
         deadline=_DEADLINE,
         largest_reply=_LARGEST_PNG,
-        given=await given_fonts(),
+        given=await allow_fonts(),
     )
     if reply.failure:
         raise NoChart(_FAILURES[reply.failure])
@@ -123,7 +123,7 @@ async def _draw_png(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]
     return picture, bool(answer["unseen"])
 
 
-async def given_fonts(*reads: Path) -> Given:
+async def allow_fonts(*reads: Path) -> Given:
     """Return what a process that draws with matplotlib may read: its list of fonts, and `reads` beside it."""
     fonts = await _font_list()
     return Given(reads=[fonts, *reads], environment=_fonts_at(fonts)) if fonts else Given(reads=list(reads))

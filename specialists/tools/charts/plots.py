@@ -55,7 +55,7 @@ def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
             else axes.bar(places, values, size, color=colour, label=name)
         )
         if every:
-            texts = ["" if math.isnan(value) else wording.label(value, largest, unit) for value in values]
+            texts = ["" if math.isnan(value) else wording.format_label(value, largest, unit) for value in values]
             small = len(data.x) * count > _MOST_LABELLED
             axes.bar_label(bars, texts, padding=2.5, fontsize=6 if small and count > 1 else 7 if small else 8)
     labels: Any = _category_labels(data, flat=flat)
@@ -170,7 +170,7 @@ def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
         colours[-1] = "#b5b5b8"
     names = [
         f"{wording.wrap_text(str(name), 26, 1)}\n"
-        f"{wording.label(value, max(values), '')} ({wording.share(value, whole)})"
+        f"{wording.format_label(value, max(values), '')} ({wording.share(value, whole)})"
         for name, value in zip(data.x, values, strict=True)
     ]
     axes.pie(
@@ -181,7 +181,7 @@ def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
         wedgeprops={"width": 0.42, "edgecolor": "white", "linewidth": 1.5},
     )
     _name_slices(axes, values, names)
-    centre = wording.label(whole, whole, unit) + (f" {unit}" if unit and unit != "%" else "")
+    centre = wording.format_label(whole, whole, unit) + (f" {unit}" if unit and unit != "%" else "")
     axes.text(0, 0, f"{centre}\nin all", ha="center", va="center", fontsize=10, fontweight="bold")
     axes.set_aspect("equal")
 
@@ -222,7 +222,7 @@ def _place_points(axes: Axes, data: ChartData) -> list[float]:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=whole, steps=[1, 2, 2.5, 5, 10]))
         largest = max((abs(x) for x in data.x), default=1.0)
         axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value:.0f}" if years else wording.tick(value, largest))
+            FuncFormatter(lambda value, _: f"{value:.0f}" if years else wording.format_tick(value, largest))
         )
         return [float(x) for x in data.x]
     labels = _category_labels(data, flat=False)
@@ -261,7 +261,7 @@ def _category_labels(data: ChartData, *, flat: bool) -> list[str]:
     labels = [wording.wrap_text(x, width, lines) for x in data.x]
     if len(set(labels)) == len(set(data.x)):
         return labels
-    return [wording.wrap_text(wording.without_middle(x, lines * (width - 2)), width, lines) for x in data.x]
+    return [wording.wrap_text(wording.shorten_middle(x, lines * (width - 2)), width, lines) for x in data.x]
 
 
 def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:
@@ -269,7 +269,7 @@ def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:
     # Of what is counted there are no halves.
     whole = all(value is None or value.is_integer() for series in data.series for value in series.values)
     axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], integer=whole))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: wording.tick(value, largest)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: wording.format_tick(value, largest)))
 
 
 def _find_largest(data: ChartData) -> float:

@@ -11,7 +11,7 @@ _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 
-def tick(value: float, largest: float) -> str:
+def format_tick(value: float, largest: float) -> str:
     """Word a number on an axis whose largest is `largest`: 12,000 or 1.2M, never 1.2e6."""
     if largest >= 1000 * _STEPS[0][0] or largest < 1e-4:
         return f"{value:.3g}"
@@ -23,12 +23,16 @@ def tick(value: float, largest: float) -> str:
     return "0" if text == "-0" else text.replace("-", "\N{MINUS SIGN}")
 
 
-def label(value: float, largest: float, unit: str) -> str:
+def format_label(value: float, largest: float, unit: str) -> str:
     """Word a number beside a bar or point: three or four digits that matter, with a percent sign if it is one."""
     ending = "%" if unit == "%" else ""
     if largest >= _STEPS[-1][0]:
         near = next(size for size, _ in _STEPS if largest >= size) / 100
-        return tick(value, largest) + ending if not value or abs(value) >= near else label(value, abs(value), unit)
+        return (
+            format_tick(value, largest) + ending
+            if not value or abs(value) >= near
+            else format_label(value, abs(value), unit)
+        )
     digits = 0 if largest >= 1000 or float(value).is_integer() else 1 if largest >= 10 else 2
     if largest < 0.1:
         return f"{value:.3g}" + ending
@@ -67,7 +71,7 @@ def wrap_text(text: str, width: int, most_lines: int) -> str:
     return "\n".join(lines)
 
 
-def without_middle(text: str, length: int) -> str:
+def shorten_middle(text: str, length: int) -> str:
     """Shorten a text to `length` characters, begin and end: what tells names apart may stand at either."""
     text = " ".join(text.split())
     return text if len(text) <= length else f"{text[: length // 2].rstrip()}…{text[-(length // 2 - 1) :].lstrip()}"
@@ -79,7 +83,7 @@ def column_label(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def printable(text: str, drawable: Callable[[str], bool]) -> tuple[str, bool]:
+def drop_unprintable(text: str, drawable: Callable[[str], bool]) -> tuple[str, bool]:
     """Take out of a text what no font can draw and nobody misses (emoji, control characters).
 
     The second value says whether letters remain that no font can draw.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specialists.tools.code.code_arguments import CodeDiffArguments, CodeLogArguments, LinesArguments
-from specialists.tools.code.diff_text import in_brief
+from specialists.tools.code.diff_text import summarize_diff
 from specialists.tools.code.named_repositories import Repository
 from specialists.tools.code.repository_reader import MOST_SHOWN, Refused, RepositoryReader, outcome, plain_path
 from specialists.tools.tool import ToolOutcome
@@ -65,7 +65,7 @@ async def code_diff(arguments: CodeDiffArguments, reader: RepositoryReader) -> T
         return ToolOutcome(f"{about}: nothing differs.")
     if len(text) <= MOST_SHOWN - 300 or path:
         return outcome(f"{about}.", text.splitlines(), more="read the file itself with read_code")
-    return outcome(f"{about}, in brief: name a path to see its diff.", in_brief(text))
+    return outcome(f"{about}, in brief: name a path to see its diff.", summarize_diff(text))
 
 
 async def diff_of(reader: RepositoryReader, repository: Repository, revisions: str, path: str = "") -> tuple[str, str]:

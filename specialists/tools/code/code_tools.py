@@ -128,14 +128,14 @@ class CodeTools:
 
     async def forge_of(self, link: str) -> tuple[Forge, int]:
         """Find the forge and the number of a request. Raises Refused."""
-        repository, number = pull_requests.named_in(link, self.named)
+        repository, number = pull_requests.find_named_request(link, self.named)
         http = ForgeHttp(repository, self._tokens[cast("str", repository.forge)])
         forge: Forge = GithubForge(http) if repository.forge == "github" else GitlabForge(http)
         return forge, number if isinstance(number, int) else await forge.number_of(number)
 
     async def fetch_named(self, text: str) -> Found:
         """Fetch the diffs of the requests and of the two revisions that a text names."""
-        return await named_changes.found_in(text, self.reader, self.forge_of)
+        return await named_changes.fetch_named_changes(text, self.reader, self.forge_of)
 
     async def faults(self) -> tuple[str, ...]:
         """Copy each repository, or renew its copy, and say what is wrong, in a line each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from specialists.tools.extras import missing
+from specialists.tools.extras import describe_missing
 
 _FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _NEW = re.compile(r'^\+\+\+ "?(?:b/)?(.+?)"?\t?$', re.MULTILINE)
@@ -13,10 +13,10 @@ _GIT = re.compile(r'diff --git "?a/.*? "?b/(.+?)"?$', re.MULTILINE)
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@ ?(.*)$", re.MULTILINE)
 
 
-def in_brief(text: str) -> list[str]:
+def summarize_diff(text: str) -> list[str]:
     """Return a line for each file of a diff, with how many lines were added and removed, and where its hunks begin."""
     lines = []
-    for path, part in parts(text).items():
+    for path, part in split_by_file(text).items():
         body = part.partition("\n@@ ")[2]
         added = sum(line.startswith("+") for line in body.splitlines())
         removed = sum(line.startswith("-") for line in body.splitlines())
@@ -25,7 +25,7 @@ def in_brief(text: str) -> list[str]:
     return lines
 
 
-def parts(text: str) -> dict[str, str]:
+def split_by_file(text: str) -> dict[str, str]:
     """Return the diff of each file, by its path in the new version (in the old one, if it is gone)."""
     found: dict[str, str] = {}
     for part in _FILE.split(text):
@@ -36,12 +36,12 @@ def parts(text: str) -> dict[str, str]:
     return found
 
 
-def commentable(text: str) -> Mapping[str, Mapping[int, int]] | str:
+def find_commentable_lines(text: str) -> Mapping[str, Mapping[int, int]] | str:
     """Return the lines of the new files that a diff shows, by path, each with its number in the old file (0: none).
 
     Where unidiff is missing, or the diff is damaged, a sentence says so.
     """
-    if absent := missing("code", "unidiff"):
+    if absent := describe_missing("code", "unidiff"):
         return absent
     from unidiff import PatchSet, UnidiffParseError  # noqa: PLC0415  # only before a review is posted
 

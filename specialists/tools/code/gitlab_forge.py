@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from specialists.tools.code.code_arguments import LineComment
-from specialists.tools.code.diff_text import commentable
+from specialists.tools.code.diff_text import find_commentable_lines
 from specialists.tools.code.forge_http import ForgeHttp, NoAnswer
 from specialists.tools.code.pull_requests import PullRequest, Said
 from specialists.tools.code.repository_reader import Refused
@@ -65,7 +65,7 @@ class GitlabForge:
 
     async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
         """Post the comments, each at its line, and the summary last: who finds that finds a whole review."""
-        lines = commentable(diff)
+        lines = find_commentable_lines(diff)
         old = {} if isinstance(lines, str) else lines
         done = 0
         try:

@@ -30,7 +30,7 @@ _WORD = re.compile(r"[\w.-]+")
 ForgeOf = Callable[[str], Awaitable[tuple[Forge, int]]]
 
 
-async def found_in(text: str, reader: RepositoryReader, forge_of: ForgeOf) -> Found:
+async def fetch_named_changes(text: str, reader: RepositoryReader, forge_of: ForgeOf) -> Found:
     """Fetch what a text names. What cannot be fetched is a fault; other words with dots are none."""
     named = requests_in(text, reader.named)[:MOST]
     ranges = [] if named else list(dict.fromkeys(each.groups() for each in _RANGE.finditer(text)))[:MOST]

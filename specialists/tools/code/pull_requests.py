@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from specialists.tools.code.code_arguments import LineComment, ReadRequestArguments
-from specialists.tools.code.diff_text import in_brief, parts
+from specialists.tools.code.diff_text import split_by_file, summarize_diff
 from specialists.tools.code.named_repositories import Named, Repository
 from specialists.tools.code.repository_reader import MOST_SHOWN, Refused, outcome, plain_path
 from specialists.tools.tool import ToolOutcome
@@ -80,7 +80,7 @@ class Forge(Protocol):
         """Give the address of the review with that mark; None if there is none."""
 
 
-def named_in(link: str, named: Named) -> tuple[Repository, int | str]:
+def find_named_request(link: str, named: Named) -> tuple[Repository, int | str]:
     """Find the repository and the number of a request, or the commit that it came with. Raises Refused."""
     text = link.strip().strip("<>").partition("|")[0]
     by_address = {one.address.casefold(): one for one in named.repositories.values() if one.forge is not None}
@@ -100,7 +100,7 @@ def requests_in(text: str, named: Named) -> list[tuple[Repository, int]]:
     found: dict[tuple[str, int], tuple[Repository, int]] = {}
     for each in (*_ADDRESS.finditer(text), *_SHORT.finditer(text)):
         try:
-            repository, number = named_in(each[0].split("#")[0] if "://" in each[0] else each[0], named)
+            repository, number = find_named_request(each[0].split("#")[0] if "://" in each[0] else each[0], named)
         except Refused:
             continue
         if isinstance(number, int):
@@ -127,10 +127,10 @@ async def show_pull_request(arguments: ReadRequestArguments, forge: Forge, numbe
 
 def _diff_lines(text: str, path: str, request: PullRequest) -> list[str]:
     if path:
-        of_path = parts(text).get(path)
+        of_path = split_by_file(text).get(path)
         if of_path is None:
             raise Refused(f"{request.repository.name}#{request.number} does not change {path!r}.")
         return of_path.splitlines()
     if len(text) < MOST_SHOWN // 2:
         return ["## Diff", *text.splitlines()]
-    return ["## Diff, in brief: name a path to see its part", *in_brief(text)]
+    return ["## Diff, in brief: name a path to see its part", *summarize_diff(text)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from specialists.tools.code.code_arguments import LineComment, PostReviewArguments
-from specialists.tools.code.diff_text import commentable
+from specialists.tools.code.diff_text import find_commentable_lines
 from specialists.tools.code.pull_requests import Forge
 from specialists.tools.code.repository_reader import Refused
 from specialists.tools.tool import ToolOutcome
@@ -20,7 +20,7 @@ async def post(arguments: PostReviewArguments, forge: Forge, number: int, key: s
     """Post a review. Raises Refused if nothing was posted, and NoAnswer if nobody knows."""
     request = await forge.request(number)
     diff = await forge.diff(number)
-    lines = await asyncio.to_thread(commentable, diff)
+    lines = await asyncio.to_thread(find_commentable_lines, diff)
     if isinstance(lines, str):
         raise Refused(lines)
     at_lines = [one for one in arguments.comments if one.line in lines.get(one.path, {})]

@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool
 from specialists.sandbox.confine import own_stdout
 from specialists.tools.databases.database_session import authorize_sqlite, find_excess_rights, read_alone
 from specialists.tools.databases.read_only import NotReadOnly, read_only_statement
-from specialists.tools.tables.cells import plain
+from specialists.tools.tables.cells import make_json_value
 
 _CONNECT_SECONDS = 5
 _OWN_SCHEMAS = frozenset({"information_schema", "pg_catalog", "pg_toast", "mysql", "performance_schema", "sys"})
@@ -97,7 +97,7 @@ def _run_query(connection: Connection, request: dict[str, Any]) -> dict[str, Any
         if len(rows) == request["most"] or length > _MOST_CHARACTERS:
             more = True
             break
-        rows.append([plain(cell) for cell in row])
+        rows.append([make_json_value(cell) for cell in row])
         length += sum(len(str(cell)) for cell in rows[-1])
     return {"columns": [str(key) for key in result.keys()], "rows": rows, "more": more}  # noqa: SIM118 - it is no dict
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.tools.databases.named_databases import ANY_USER, SETTING, Database, read
-from specialists.tools.extras import missing
+from specialists.tools.extras import describe_missing
 from specialists.tools.tables.cells import format_cell
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
@@ -137,7 +137,11 @@ class _Desk:
         await asyncio.gather(*self._stopping, return_exceptions=True)
 
     def _find_missing_package(self) -> str:
-        return missing("databases", "sqlalchemy", "sqlglot", "psycopg", "pymysql") if self._databases else NOT_SET_UP
+        return (
+            describe_missing("databases", "sqlalchemy", "sqlglot", "psycopg", "pymysql")
+            if self._databases
+            else NOT_SET_UP
+        )
 
     def _refuse_database(self, name: str) -> ToolOutcome:
         if not self._databases:

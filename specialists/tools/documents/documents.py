@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from handoff.contracts import Artifact
 from handoff.text.visible_text import visible
 from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildReply, Given, Limits, run_child
-from specialists.tools.extras import missing
+from specialists.tools.extras import describe_missing
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -60,7 +60,7 @@ async def publish_document(arguments: PublishArguments, workbench: Workbench) ->
         return _failed_outcome("The text is empty; give the whole of it as Markdown.")
     if arguments.format == "canvas":
         return await _publish_canvas(arguments, workbench)
-    absent = missing("documents", "docx", "markdown_it")
+    absent = describe_missing("documents", "docx", "markdown_it")
     if absent:
         return _failed_outcome(absent)
     return await _publish_docx(arguments, workbench)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-from specialists.tools.knowledge.knowledge_files import ABOUT, FoundFile, look, shorten_name_list
+from specialists.tools.knowledge.knowledge_files import ABOUT, FoundFile, scan_folder, shorten_name_list
 from specialists.tools.knowledge.knowledge_index import NO_FTS5, VERSION, Hit, Kept, KnowledgeIndex, has_fts5
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
 from specialists.tools.knowledge.knowledge_reading import TooBusy, batches, read_documents
@@ -146,7 +146,7 @@ class Knowledge:
         if self._pages is not None and not self.folder.exists():
             return ()  # the first start fetches them
         await asyncio.wait({self._renewal_task()}, timeout=PROVING)
-        found = await asyncio.to_thread(look, self.folder)
+        found = await asyncio.to_thread(scan_folder, self.folder)
         if not found.files and not found.faults:
             return (f"{self.folder} holds no documents; put some in (Markdown, text, HTML, PDF, Word)",)
         broken: dict[str, list[str]] = {}
@@ -207,7 +207,7 @@ class Knowledge:
 
     def _compare(self) -> list[FoundFile]:
         """Look at the folder, drop what is gone from the index, and list what is new or changed."""
-        found = look(self.folder)
+        found = scan_folder(self.folder)
         self._documents = len(found.files)
         known = self._index.states()
         changed = [one for path, one in found.files.items() if known.get(path) != one.state]

@@ -17,7 +17,7 @@ import yaml
 from specialists.formats.contents import Contents, Unreadable
 from specialists.reading.reading_child import read
 from specialists.sandbox.confine import input_path, own_stdout
-from specialists.tools.extras import remedy
+from specialists.tools.extras import describe_remedy
 
 _FENCE = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.{0,8000}?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _ADDRESS = re.compile(r"https?://[^\s<>\"'|\[\]`\\]{1,2000}", re.IGNORECASE)
@@ -54,7 +54,9 @@ def _read_document(one: dict[str, str]) -> dict[str, Any]:
     except MemoryError:
         return told | {"fault": "is far larger inside than it looks; split it, or take it out"}
     except ModuleNotFoundError as error:
-        return told | {"fault": f"cannot be read here: {error.name} is missing. {remedy('files', 'documents')}"}
+        return told | {
+            "fault": f"cannot be read here: {error.name} is missing. {describe_remedy('files', 'documents')}"
+        }
     except Exception:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for such
         return told | {"fault": "is damaged; save it again with the program that made it"}
     link = one["link"] and Path(input_path(one["link"])).read_bytes()[:4000].decode("utf-8", "replace")

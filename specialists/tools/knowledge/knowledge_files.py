@@ -63,7 +63,7 @@ def shorten_name_list(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def look(folder: Path) -> Look:
+def scan_folder(folder: Path) -> Look:
     """Look through the folder. A folder that is not there, or cannot be read, is a line among the faults."""
     found = Look()
     root = folder.resolve()

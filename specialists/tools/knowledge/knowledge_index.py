@@ -17,7 +17,7 @@ from pathlib import Path
 
 from handoff.contracts import Section
 from handoff.materials import passages
-from handoff.materials.outline import place
+from handoff.materials.outline import describe_place
 from specialists.tools.knowledge.knowledge_reading import Document
 
 MOST_WORDS = 12
@@ -34,7 +34,7 @@ def words_of(question: str) -> list[str]:
     return sorted(found, key=lambda word: -len(word))[:MOST_WORDS]
 
 
-def expression(words: list[str], *, every: bool) -> str:
+def match_expression(words: list[str], *, every: bool) -> str:
     """Word what FTS5 is to find: passages with each of the words, or with any of them; empty if there are no words."""
     groups = [" OR ".join(_quote_word(one) for one in sorted(spellings(word))) for word in words]
     return (" AND " if every else " OR ").join(f"({group})" for group in groups)
@@ -133,11 +133,11 @@ class KnowledgeIndex:
         if not words:
             return []
         with self._open() as database:
-            rows = database.execute(_SEARCH, (expression(words, every=True), _RANKED, most)).fetchall()
+            rows = database.execute(_SEARCH, (match_expression(words, every=True), _RANKED, most)).fetchall()
             rare = _choose_rare_words(database, words) if len(rows) < most and len(words) > 1 else []
             if rare:
                 seen = {row[-1] for row in rows}
-                more = database.execute(_SEARCH, (expression(rare, every=False), _RANKED, most)).fetchall()
+                more = database.execute(_SEARCH, (match_expression(rare, every=False), _RANKED, most)).fetchall()
                 rows += [row for row in more if row[-1] not in seen]
         return [Hit(*row[:-1]) for row in rows[:most]]
 
@@ -247,7 +247,9 @@ class KnowledgeIndex:
 
 def _choose_rare_words(database: sqlite3.Connection, words: list[str]) -> list[str]:
     """Choose the words that the fewest passages hold: a common one says little, and ranking its passages takes long."""
-    holding = {one: database.execute(_HOLDING, (expression([one], every=True), _RANKED)).fetchone()[0] for one in words}
+    holding = {
+        one: database.execute(_HOLDING, (match_expression([one], every=True), _RANKED)).fetchone()[0] for one in words
+    }
     chosen, left = [], _RANKED
     for word in sorted((one for one in words if holding[one]), key=lambda one: int(holding[one])):
         left -= holding[word]
@@ -269,7 +271,7 @@ def _forget(database: sqlite3.Connection, path: str) -> None:
 def _iterate_passages(one: Document) -> Iterator[tuple[str, str, str]]:
     """Yield title, section and text of each passage of a document."""
     for start, end in passages.split(one.text, one.outline)[: 1 << _SHIFT]:
-        yield one.title, section(place(one.text, one.outline, start)), one.text[start:end].strip()
+        yield one.title, section(describe_place(one.text, one.outline, start)), one.text[start:end].strip()
 
 
 def section(name: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from specialists.tools.extras import missing
+from specialists.tools.extras import describe_missing
 from specialists.tools.knowledge.knowledge_files import SIDECAR
 from specialists.tools.web import pagetext
 from specialists.tools.web.fetch import Download, FetchFailed, FetchSettings, download
@@ -41,7 +41,7 @@ class FetchedPages:
 
     async def renew(self) -> None:
         """Fetch the pages that are a day old or not there, and remove those that nobody names any more."""
-        absent = missing("web", "ssrfguard", "httpx", "trafilatura")
+        absent = describe_missing("web", "ssrfguard", "httpx", "trafilatura")
         if absent:
             self.faults = (absent,)
             return

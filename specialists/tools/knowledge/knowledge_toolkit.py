@@ -15,7 +15,7 @@ from specialists.tools.toolkit import Toolkit, ToolSettings
 SETTING = "LEADHAND_KNOWLEDGE"
 
 
-def of_crew(folder: Path, settings: ToolSettings, _faults: list[CrewFault]) -> tuple[Toolkit, ...]:
+def make_crew_toolkit(folder: Path, settings: ToolSettings, _faults: list[CrewFault]) -> tuple[Toolkit, ...]:
     """Make the toolkit of a crew's own folder; none if it is missing or empty. It takes the place of any other."""
     own = folder / FOLDER
     if not own.is_dir() or not any(own.iterdir()):

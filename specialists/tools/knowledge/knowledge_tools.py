@@ -7,7 +7,7 @@ import sqlite3
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from handoff.materials.outline import find_part, place
+from handoff.materials.outline import describe_place, find_part
 from specialists.tools.knowledge.knowledge import Knowledge, Progress
 from specialists.tools.knowledge.knowledge_index import NO_FTS5, Kept, has_fts5, section
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
@@ -137,7 +137,7 @@ def _read_document_part(document: Kept, wanted: str, link: str) -> ToolOutcome:
         return ToolOutcome(f"{document.path} has no {wanted!r}. {there}", failed=True)
     left = len(text) - part.end
     more = f"\n[{left:,} characters follow, from: at {part.end}]" if left else ""
-    where = section(place(text, document.outline, part.start))
+    where = section(describe_place(text, document.outline, part.start))
     cited = f"{document.path}, {where}" if where else document.path
     head = f"[{cited}] {document.title}{f' {link}' if link else ''}"
     body = pagetext.clean(text[part.start : part.end])

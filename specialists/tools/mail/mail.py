@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
 from handoff.text.visible_text import visible
-from specialists.tools.extras import missing
+from specialists.tools.extras import describe_missing
 from specialists.tools.mail.smtp_server import (
     SERVER,
     NotSent,
@@ -50,7 +50,7 @@ def toolkit(settings: ToolSettings) -> Toolkit:
 
     async def prove() -> tuple[str, ...]:
         server = server_of(env)
-        fault = server.fault or missing("mail", "aiosmtplib") or await would_take_mail(server)
+        fault = server.fault or describe_missing("mail", "aiosmtplib") or await would_take_mail(server)
         return (fault,) if fault else ()
 
     return Toolkit(SERVER, tools(settings), prove=prove if env.get(SERVER) else None)
@@ -85,7 +85,7 @@ class _Post:
 
     async def prepare(self, arguments: SendMailArguments, workbench: Workbench) -> Prepared | ToolOutcome:
         """Check addresses and files, and say where the mail goes."""
-        fault = self.server.fault or missing("mail", "aiosmtplib")
+        fault = self.server.fault or describe_missing("mail", "aiosmtplib")
         if fault:
             return ToolOutcome(fault, failed=True)
         to = tuple(dict.fromkeys(one.strip() for one in arguments.to))

@@ -62,10 +62,10 @@ async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> Prep
     if arguments.draft:
         return Prepared(ready, why=f"It is a draft for {goes.name}: only the person who made the request gets it.")
     readers = await messenger.crossing(goes)
-    return Prepared(ready, why=about(goes, readers), readers=readers)
+    return Prepared(ready, why=describe_message_target(goes, readers), readers=readers)
 
 
-def about(goes: Addressee, readers: Readers | None) -> str:
+def describe_message_target(goes: Addressee, readers: Readers | None) -> str:
     """Tell people where a message goes, and what they decide on if it crosses from one place into another."""
     told = f"{goes.name} is {goes.about}." if goes.about else ""
     if readers is None:

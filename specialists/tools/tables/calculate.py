@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
-from specialists.tools.extras import missing, remedy
+from specialists.tools.extras import describe_missing, describe_remedy
 from specialists.tools.tables.calculate_child import MEMORY, SECONDS
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
@@ -59,7 +59,7 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
     """
     program = _find_sandbox()
     if program is None:
-        return ToolOutcome(f"Calculating is not installed here. {remedy('calculate')}", failed=True)
+        return ToolOutcome(f"Calculating is not installed here. {describe_remedy('calculate')}", failed=True)
     reply = await run_child(
         "specialists.tools.tables.calculate_child",
         {"code": arguments.code, "program": str(program)},
@@ -84,7 +84,7 @@ def _find_sandbox() -> Path | None:
     """Find the program of the sandbox, which its package puts beside Python; None if it is not installed."""
     beside = Path(sysconfig.get_path("scripts"), "monty")
     found = str(beside) if beside.is_file() else shutil.which("monty")
-    return Path(found) if found and not missing("calculate", "pydantic_monty") else None
+    return Path(found) if found and not describe_missing("calculate", "pydantic_monty") else None
 
 
 def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:

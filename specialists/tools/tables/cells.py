@@ -10,12 +10,12 @@ from typing import Any
 LONGEST_CELL = 500
 
 
-def plain(value: Any) -> str | int | float | bool | None:
+def make_json_value(value: Any) -> str | int | float | bool | None:
     """Make a value such that JSON can carry it, long texts cut. Dates, decimals and all else become text."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return tidy(value)
+        return round_off(value)
     if isinstance(value, bytes | bytearray):
         return f"<{len(value):,} bytes>"
     if isinstance(value, dt.datetime):
@@ -28,7 +28,7 @@ def plain(value: Any) -> str | int | float | bool | None:
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
 
 
-def tidy(value: float) -> float:
+def round_off(value: float) -> float:
     """Round off the dust of binary fractions: 0.30000000000000004 is 0.3."""
     return float(f"{value:.14g}") if math.isfinite(value) else value
 
@@ -69,5 +69,5 @@ def format_cell(value: Any) -> str:
         return "NULL"
     if isinstance(value, float):
         return _round_number(value)
-    text = str(plain(value))
+    text = str(make_json_value(value))
     return " ".join(text.split()) if "\n" in text or "\t" in text else text

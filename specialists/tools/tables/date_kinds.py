@@ -167,7 +167,7 @@ def _combine_kinds(name: str, kinds: Sequence[Kind], order: str) -> Kind:
     return Kind(name, words, "|".join(f"(?:{kind.pattern})" for kind in kinds), f"CASE {whens} END", fact)
 
 
-def in_either_order(sample: Sequence[str]) -> str:
+def find_ambiguous_date(sample: Sequence[str]) -> str:
     """Give a value of which day and month may be swapped, or ""."""
     names = [name for name in (*TWINS, *TWINS.values()) if name in COMPILED]
     return next((value for value in sample if any(COMPILED[name].fullmatch(value) for name in names)), "")

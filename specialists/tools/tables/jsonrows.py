@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from specialists.tools.tables.decoding import say_how_decoded, text_of
-from specialists.tools.tables.naming import unlike
+from specialists.tools.tables.naming import make_names_unique
 from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import MOST_COLUMNS, Sheet, sheet_of
 
@@ -139,7 +139,7 @@ def _make_sheets(items: list[Any], title: str) -> list[Sheet]:
     keys = list(dict.fromkeys(key for row in flat for key in row))
     kept = keys[:MOST_COLUMNS]
     rows = [[_cell_text(row.get(key)) for key in kept] for row in flat]
-    sheet = Sheet(names=unlike([" ".join(key.split()) or "column" for key in kept]), rows=rows, title=title)
+    sheet = Sheet(names=make_names_unique([" ".join(key.split()) or "column" for key in kept]), rows=rows, title=title)
     if (odd := len(items) - len(objects)) > 0:
         sheet.faults.append(f"{odd} of {len(items)} entries are no objects and were left out")
     if len(keys) > len(kept):

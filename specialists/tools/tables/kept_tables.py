@@ -62,7 +62,7 @@ def read_list(folder: Path, name: str) -> list[LoadedTable]:
     return tables
 
 
-def open_kept(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: str) -> list[str]:
+def open_kept_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: str) -> list[str]:
     """Make a view of each table, which has its name by now; gives the files that queries then read.
 
     Raises `EntryBroken`.

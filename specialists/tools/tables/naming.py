@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def unlike(wanted: list[str], taken: set[str] | None = None) -> list[str]:
+def make_names_unique(wanted: list[str], taken: set[str] | None = None) -> list[str]:
     """Put a number behind names that occur again (in any case). `taken` is in lower case."""
     seen = set(taken or ())
     names = []

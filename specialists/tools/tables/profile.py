@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from handoff.checking.numerals import is_unit
-from specialists.tools.tables.cells import format_cell, plain
+from specialists.tools.tables.cells import format_cell, make_json_value
 from specialists.tools.tables.database import LoadedTable
 from specialists.tools.tables.naming import quote_name
 
@@ -45,7 +45,7 @@ def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
     return "\n".join(lines)
 
 
-def named_in(text: str) -> tuple[str, ...]:
+def find_named_values(text: str) -> tuple[str, ...]:
     """Return what a profile names that a question may mean: its columns, and the values that it lists with counts.
 
     A column with another value in each row is left out: who asks for its name asks for rows, by whatever query. So is a
@@ -109,5 +109,5 @@ def _format_mean(value: Any) -> str:
 
 
 def _format_short(value: Any) -> str:
-    text = format_cell(plain(value))
+    text = format_cell(make_json_value(value))
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

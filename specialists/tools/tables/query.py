@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from specialists.tools.tables.cells import plain
+from specialists.tools.tables.cells import make_json_value
 from specialists.tools.tables.library_words import words_of
 from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.row_filters import row_filters
@@ -55,7 +55,7 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
     return {
         "columns": [name for name, _ in columns],
         "types": [kind for _, kind in columns],
-        "rows": [[plain(cell) for cell in row] for row in rows],
+        "rows": [[make_json_value(cell) for cell in row] for row in rows],
         "total": total if total < _COUNTED else None,
         "cut_from": _cut_from(connection, tree, total) if quick and "limit" in sql.casefold() else None,
         "used": sorted(set(_tables_in(tree))) if tree else None,

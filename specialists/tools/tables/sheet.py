@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from specialists.tools.tables.naming import unlike
+from specialists.tools.tables.naming import make_names_unique
 from specialists.tools.tables.total_rows import set_apart
 
 Row = list[str]
@@ -211,7 +211,7 @@ def _name_columns(header: Row, width: int, body: list[Row], faults: list[str]) -
     if header and nameless:
         faults.append(f"no header for column {_shorten_list(nameless)}: named column{nameless[0]} and so on")
     wanted = [name or f"column{index + 1}" for index, name in enumerate(plain)]
-    names = unlike(wanted)
+    names = make_names_unique(wanted)
     doubles = [name for name, want in zip(names, wanted, strict=True) if name != want]
     if doubles:
         faults.append(f"header names occur twice: renamed to {_shorten_list(doubles)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from specialists.tools.tables.naming import unlike
+from specialists.tools.tables.naming import make_names_unique
 from specialists.tools.tables.sheet import Sheet
 
 HIDDEN = "hidden_row"
@@ -32,7 +32,7 @@ def hidden_noted(sheet: Sheet, hidden: Collection[int], *, by_filter: bool = Fal
     number = sum(line in hidden for line in sheet.lines)
     if not number:
         return
-    column = unlike([HIDDEN], {name.casefold() for name in sheet.names})[0]
+    column = make_names_unique([HIDDEN], {name.casefold() for name in sheet.names})[0]
     how = "by a filter " if by_filter else ""
     sheet.apart.append(
         f"{number:,} of {len(sheet.lines):,} rows {'is' if number == 1 else 'are'} hidden {how}in the workbook; "

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specialists.sandbox.confine import input_path, limit_processor_from_now, own_stdout, write_no_more_files
-from specialists.tools.extras import remedy
+from specialists.tools.extras import describe_remedy
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -42,7 +42,7 @@ def main() -> None:
     except MemoryError:
         answer = {"error": MEMORY}
     except ModuleNotFoundError as error:
-        answer = {"error": f"Tables cannot be read here: {error.name} is missing. {remedy('tables')}"}
+        answer = {"error": f"Tables cannot be read here: {error.name} is missing. {describe_remedy('tables')}"}
     with reply:
         reply.write(json.dumps(answer).encode())
 
@@ -83,8 +83,8 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
 
 def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str], list[str]]:
     """Give the tables, what could not be read, and the files that the tables read when they are asked."""
-    from specialists.tools.tables.kept_tables import open_kept, read_list, write_tables  # noqa: PLC0415
-    from specialists.tools.tables.naming import unlike  # noqa: PLC0415
+    from specialists.tools.tables.kept_tables import open_kept_tables, read_list, write_tables  # noqa: PLC0415
+    from specialists.tools.tables.naming import make_names_unique  # noqa: PLC0415
     from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
 
     tables: list[LoadedTable] = []
@@ -93,7 +93,7 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
         others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
 
         def name(found: list[LoadedTable], file: dict[str, Any] = file, others: set[str] = others) -> None:
-            names = unlike([file["table"] + table.ending for table in found], others)
+            names = make_names_unique([file["table"] + table.ending for table in found], others)
             for table, name in zip(found, names, strict=True):
                 table.name = name
 
@@ -101,7 +101,7 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
             if file["kept"]:
                 found = read_list(Path(input_path(file["file"])), file["name"])
                 name(found)
-                files += open_kept(connection, found, input_path(file["file"]))
+                files += open_kept_tables(connection, found, input_path(file["file"]))
             else:
                 found = _read(connection, file, name)
                 if file["keep"]:

@@ -18,7 +18,7 @@ from handoff.evidence.grids import ONLY
 from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.tools.tables.cells import format_cell, restore_cell
-from specialists.tools.tables.profile import named_in
+from specialists.tools.tables.profile import find_named_values
 from specialists.tools.tables.table_cache import TableCache, cache_folder, key_of
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
@@ -91,7 +91,7 @@ class QueryFailed(Exception):
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
     return (
-        Tool("profile_table", "read", ProfileTable, profile_table, endings=TABLE_ENDINGS, previews=named_in),
+        Tool("profile_table", "read", ProfileTable, profile_table, endings=TABLE_ENDINGS, previews=find_named_values),
         Tool("query_table", "read", QueryTable, query_table, endings=TABLE_ENDINGS, query="sql"),
     )
 

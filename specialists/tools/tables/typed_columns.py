@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from specialists.tools.tables import column_types
-from specialists.tools.tables.date_kinds import TWINS, in_either_order
+from specialists.tools.tables.date_kinds import TWINS, find_ambiguous_date
 from specialists.tools.tables.kind import Kind
 from specialists.tools.tables.number_dress import (
     SHARES,
@@ -160,7 +160,7 @@ def _note_reading_of(connection: DuckDBPyConnection, column: Column, said: Said)
 def _explain_text(connection: DuckDBPyConnection, column: Column) -> str:
     """Say why a column that could be dates or numbers stays text; "" for one that is words."""
     if column.fitting:
-        example = in_either_order(column.sample)
+        example = find_ambiguous_date(column.sample)
         return (
             f"day and month cannot be told apart ('{example}'), so it was kept as text; "
             "ask which comes first, then use strptime"

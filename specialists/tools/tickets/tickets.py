@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from handoff.text.visible_text import visible
-from specialists.tools.messages.messages import NO_MESSENGER, about
+from specialists.tools.messages.messages import NO_MESSENGER, describe_message_target
 from specialists.tools.messenger import Addressee, DeliveryUnknown, Messenger
 from specialists.tools.tickets.issue_text import defuse_body
 from specialists.tools.tickets.issue_tracker import IssueTracker, NotOpened
@@ -88,7 +88,7 @@ class _Desk:
         readers = await messenger.crossing(goes)
         how = "becomes a row of the list of tickets there" if self.place.kind == "list" else "goes out as a message"
         ready = arguments.model_copy(update={"to": goes.written, **texts})
-        return Prepared(ready, why=f"It {how}. {about(goes, readers)}", readers=readers)
+        return Prepared(ready, why=f"It {how}. {describe_message_target(goes, readers)}", readers=readers)
 
     async def open(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Open it. Raises CannotTell and DeliveryUnknown."""

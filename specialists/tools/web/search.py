@@ -10,8 +10,8 @@ from html import unescape
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
-from specialists.tools.blocking import in_thread
-from specialists.tools.extras import missing
+from specialists.tools.blocking import run_in_thread
+from specialists.tools.extras import describe_missing
 from specialists.tools.tool import Sent
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class SearchFailed(Exception):
     """No search took place, or its answer cannot be read. The text says what to do."""
 
 
-def on_the_wire(query: str, count: int, settings: SearchSettings) -> Sent:
+def list_sent_texts(query: str, count: int, settings: SearchSettings) -> Sent:
     """Say what a search sends out, and to whom. ddgs asks several engines, each in its own way."""
     if settings.provider == "ddgs":
         return Sent(_ENGINES, f"q={quote(query)}", query)
@@ -91,7 +91,7 @@ async def search(query: str, count: int, settings: SearchSettings) -> list[Hit]:
 
 
 async def _search_ddgs(query: str, count: int, settings: SearchSettings) -> list[Any]:
-    absent = missing("web", "ddgs")
+    absent = describe_missing("web", "ddgs")
     if absent:
         raise SearchFailed(absent)
 
@@ -109,7 +109,7 @@ async def _search_ddgs(query: str, count: int, settings: SearchSettings) -> list
             raise SearchFailed("The search engines did not answer. Try again or use other words.") from error
 
     try:
-        return await in_thread(ask, settings.timeout)
+        return await run_in_thread(ask, settings.timeout)
     except TimeoutError as error:
         raise SearchFailed(f"The search engines did not answer within {settings.timeout:g} s.") from error
 

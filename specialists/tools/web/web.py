@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
-from specialists.tools.extras import missing
+from specialists.tools.extras import describe_missing
 from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def _search_tool(settings: SearchSettings | None) -> Tool:
         return ToolOutcome(pagetext.clean("\n".join((UNTRUSTED, *lines))))
 
     def sends(arguments: SearchArguments) -> Sent:
-        from specialists.tools.web.search import SearchSettings, on_the_wire  # noqa: PLC0415  # only for a call
+        from specialists.tools.web.search import SearchSettings, list_sent_texts  # noqa: PLC0415  # only for a call
 
-        return on_the_wire(arguments.query, arguments.count, settings or SearchSettings())
+        return list_sent_texts(arguments.query, arguments.count, settings or SearchSettings())
 
     return Tool("web_search", "read", SearchArguments, web_search, sends=sends, sent_words="query", finds_urls=True)
 
@@ -93,7 +93,7 @@ def _fetch_tool(settings: FetchSettings | None) -> Tool:
 
 def missing_packages() -> str:
     """Say what is not installed that reading a page takes; empty: nothing."""
-    return missing("web", "ssrfguard", "httpx", "trafilatura")
+    return describe_missing("web", "ssrfguard", "httpx", "trafilatura")
 
 
 async def read_page(page: Download, start: int) -> ToolOutcome:

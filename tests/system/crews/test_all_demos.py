@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 
 from bot.app import open_crew
 from bot.command_line import crew_demo
-from bot.command_line.one_job import IN_PART, do_one_job, verdict
+from bot.command_line.one_job import IN_PART, do_one_job, judge_request
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.slack.views.answer_message import SCRIPTED_LABEL
@@ -116,7 +116,7 @@ async def say_yes(talk: Talk, press: Press) -> None:
 async def ended_well(talk: Talk, demo: crew_demo.Staged) -> None:
     """All of it went as the demo's file foresees."""
     job = await talk.over(patience=PATIENCE)
-    assert verdict(job.latest) == (0, ""), talk.said()
+    assert judge_request(job.latest) == (0, ""), talk.said()
     shown = "\n".join([*map(str, talk.cards()), talk.said()])
     assert not RAW_ID.search(shown)
     assert SCRIPTED_LABEL in shown

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from specialists.tools.extras import missing
+from specialists.tools.extras import describe_missing
 from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web import recorded_web
@@ -104,7 +104,7 @@ def _make_recorded_getter(pages: recorded_web.RecordedWeb) -> Get:
 
 
 async def _fetch_bank_text(url: str, workbench: Workbench) -> str:
-    if absent := missing("web", "ssrfguard", "httpx"):
+    if absent := describe_missing("web", "ssrfguard", "httpx"):
         raise NoRates(absent)
     from specialists.tools.web.fetch import FetchFailed, FetchSettings, download  # noqa: PLC0415  # only for a call
 
