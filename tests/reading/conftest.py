@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from specialists.reading.reader import CPU_SECONDS, read_file
+from specialists.reading import reader
 from specialists.reading.reading import Reading
+from tests.child_in_process import run_children_here
 
 FILES = Path(__file__).parent / "files"
 Given = Callable[..., Awaitable[Reading]]
@@ -17,17 +18,19 @@ _numbers = itertools.count()
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Given:
-    """Reads bytes under a name, or one of the files."""
+def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Given:
+    """Reads bytes under a name, or one of the files: in this process, or in its own where that gets `cpu_seconds`."""
 
-    async def read(
-        name: str, data: bytes | None = None, media_type: str = "", *, cpu_seconds: int = CPU_SECONDS
-    ) -> Reading:
-        if data is None:
-            return await read_file(FILES / name, name, media_type)
-        path = tmp_path / f"F{next(_numbers)}"  # as in the bot: where it lies says nothing of what it is
-        path.write_bytes(data)
-        return await read_file(path, name, media_type, cpu_seconds=cpu_seconds)
+    async def read(name: str, data: bytes | None = None, media_type: str = "", *, cpu_seconds: int = 0) -> Reading:
+        path = FILES / name
+        if data is not None:
+            path = tmp_path / f"F{next(_numbers)}"  # as in the bot: where it lies says nothing of what it is
+            path.write_bytes(data)
+        if cpu_seconds:
+            return await reader.read_file(path, name, media_type, cpu_seconds=cpu_seconds)
+        with monkeypatch.context() as patch:
+            run_children_here(patch, reader)
+            return await reader.read_file(path, name, media_type)
 
     return read
 

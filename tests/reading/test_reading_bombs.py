@@ -131,7 +131,3 @@ async def test_a_bomb_or_a_broken_file_is_bounded(
         assert "\n" not in reading.fault
     else:
         assert reading.text or reading.pictures
-
-
-def test_there_are_forty_and_more() -> None:
-    assert len({name for name, _, _ in REFUSED}) >= 40
