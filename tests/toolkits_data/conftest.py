@@ -11,7 +11,9 @@ from xml.sax.saxutils import escape
 import pytest
 
 from handoff.contracts import Artifact
+from specialists.tools.tables import tables
 from specialists.tools.tool import FolderWorkbench
+from tests.child_in_process import run_children_here
 
 Bench = Callable[[dict[str, bytes | str]], FolderWorkbench]
 Cell = str | float | bool | None
@@ -40,6 +42,12 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
+def children_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are read in this process."""
+    run_children_here(monkeypatch, tables)
+
+
+@pytest.fixture
 def blobs() -> Blobs:
     return Blobs()
 
@@ -60,13 +68,8 @@ def bench(tmp_path: Path, blobs: Blobs) -> Bench:
     return make
 
 
-@pytest.fixture
-def xlsx() -> Callable[[dict[str, list[list[Cell]]]], bytes]:
-    """The bytes of a workbook with these sheets: just enough XML for a reader."""
-    return workbook_bytes
-
-
 def workbook_bytes(sheets: dict[str, list[list[Cell]]]) -> bytes:
+    """The bytes of a workbook with these sheets: just enough XML for a reader."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     link = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006"

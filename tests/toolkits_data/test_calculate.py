@@ -19,16 +19,13 @@ async def run(bench: Bench, code: str) -> ToolOutcome:
 @pytest.mark.parametrize(
     ("code", "text"),
     [
-        ("(483081 - 415821) / 415821 * 100", "16.175229245276213"),
         ("x = [3, 1, 2]\nprint(sorted(x))\nsum(x)", "[1, 2, 3]\n6"),
         ("from datetime import date\n(date(2026, 3, 1) - date(2025, 7, 1)).days", "243"),
         ("from decimal import Decimal\nDecimal('0.1') + Decimal('0.2')", "0.3"),
-        ("0.1 + 0.2, 100 * 1.1, 4.35 * 100", "(0.3, 110.0, 435.0)"),
+        ("0.1 + 0.2, 100 * 1.1, 4.35 * 100, sum([0.01] * 10000)", "(0.3, 110.0, 435.0, 100.0)"),
         ("print(1234567.89 * 1.19)\nsum([0.1] * 10)", "1469135.7891\n1.0"),
-        ("sum([0.01] * 10000)", "100.0"),
         ("1 / 3, 1e22 / 3, -2 ** 0.5", "(0.3333333333333333, 3.3333333333333335e+21, -1.4142135623730951)"),
         ("import datetime\ndatetime.date(2026, 3, 1)", "2026-03-01"),
-        ("'a' + 'b'", "ab"),
         ("2 ** 20000", "an integer of about 6,021 digits"),
     ],
 )
@@ -49,14 +46,12 @@ async def test_values_and_prints_come_back(bench: Bench, code: str, text: str) -
         ("import os\nos.listdir('/')", "PermissionError"),
         ("import os\nos.environ['HOME']", "Error"),
         ("open('/etc/passwd').read()", "PermissionError"),
-        ("import socket", "ModuleNotFoundError"),
         ("import subprocess", "ModuleNotFoundError"),
         ("__import__('os').system('id')", "Error"),
         ("().__class__.__base__.__subclasses__()", "Error"),
         ("while True: pass", "Stopped at the limit"),
         ("10 ** 10 ** 10", "Stopped at the limit"),
         ("'x' * 10 ** 10", "Stopped at the limit"),
-        ("[0] * 10 ** 9", "Stopped at the limit"),
         ("x = []\nwhile True: x.append(x[:])", "Stopped at the limit"),
         ("def f(n): return f(n + 1)\nf(0)", "RecursionError"),
         ("for i in range(10 ** 7): print('x' * 100)", "Stopped at the limit"),
@@ -68,10 +63,6 @@ async def test_faults_and_attacks_end_as_text_within_the_limit(bench: Bench, cod
     assert said in told.text
     assert "root:" not in told.text
     assert len(told.text) < 9000
-
-
-async def test_sleeping_does_not_hold_anything_up(bench: Bench) -> None:
-    await run(bench, "import time\ntime.sleep(3600)")
 
 
 async def test_long_values_are_cut(bench: Bench) -> None:

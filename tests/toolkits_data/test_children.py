@@ -242,6 +242,26 @@ async def sleeper(request: dict[str, object], *, deadline: float) -> ChildReply:
     )
 
 
+async def test_a_child_ends_at_its_deadline_when_it_says_too_much_and_when_it_dies(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert await sleeper({}, deadline=1.0) == ChildReply(b"", "time")
+    assert (await sleeper({"say": 100_000}, deadline=20)).failure == "too_much"
+    assert (await sleeper({"die": "secret cell"}, deadline=20)).failure == "crash"
+    assert "ValueError" in caplog.text
+    assert "secret cell" not in caplog.text
+
+
+async def test_a_child_sees_neither_our_environment_nor_our_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-not-for-children")
+    reply = await sleeper({"look": True}, deadline=20)
+    folder, _, environment = reply.output.decode().partition("\n")
+    assert reply.failure == ""
+    assert "SLACK_BOT_TOKEN" not in environment
+    assert str(Path.cwd()) not in folder
+    assert "leadhand-" in folder
+
+
 async def test_no_more_than_so_many_run_at_once_and_waiting_counts() -> None:
     first = [asyncio.create_task(sleeper({}, deadline=30)) for _ in range(process_limit())]
     await asyncio.sleep(0)

@@ -15,6 +15,8 @@ from specialists.tools.tables.delimited import delimited_sheets
 from .conftest import Bench
 from .test_table_files import ask, profile
 
+pytestmark = pytest.mark.usefixtures("children_here")
+
 PEOPLE = {
     "cp1250": "Łukasz Wiśniewski;Kraków|Małgorzata Wójcik;Łódź|Paweł Żółć;Gdańsk|"
     "Jiří Dvořák;Plzeň|Tomáš Růžička;Děčín|Ágnes Kőszegi;Győr",
@@ -59,7 +61,7 @@ def test_names_and_cities_are_read_right_and_nothing_is_in_doubt(encoding: str) 
         assert note.startswith("it does not name its encoding, so it was read as ")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=70)
 @given(st.sampled_from([one for one in PEOPLE if not one.startswith("utf")]), st.randoms(use_true_random=False))
 def test_a_table_of_few_names_is_right_or_the_doubt_is_said(encoding: str, rng: random.Random) -> None:
     people = rows_of(encoding)

@@ -9,10 +9,8 @@ import json
 import random
 import re
 import zipfile
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -23,6 +21,8 @@ from specialists.tools.tables.tables import ProfileTable, QueryFailed, QueryTabl
 from specialists.tools.tool import ToolOutcome, Workbench
 
 from .conftest import Bench, workbook_bytes
+
+pytestmark = pytest.mark.usefixtures("children_here")
 
 SALES = Path(specialists.__file__).parent / "samples" / "sales.csv"
 
@@ -63,9 +63,7 @@ async def test_the_sample_is_profiled_whole_and_holds_its_story(bench: Bench) ->
     assert all(rates[region, True] < 1.3 * rates[region, False] for region in ("North", "East", "West"))
 
 
-async def test_every_kind_of_file_gives_the_same_table(
-    bench: Bench, tmp_path: Path, xlsx: Callable[[dict[str, list[list[Any]]]], bytes]
-) -> None:
+async def test_every_kind_of_file_gives_the_same_table(bench: Bench, tmp_path: Path) -> None:
     people = [("Ada", 36, 1.5), ("Grace", 45, 2.25)]
     records = [dict(zip(("name", "age", "score"), person, strict=True)) for person in people]
     lines = ["name,age,score", *(f"{name},{age},{score}" for name, age, score in people)]
@@ -77,7 +75,7 @@ async def test_every_kind_of_file_gives_the_same_table(
         "e.json": json.dumps(records),
         "f.ndjson": "\n".join(json.dumps(record) for record in records),
         "g.json": json.dumps({"count": 2, "people": records}),
-        "h.xlsx": xlsx({"People": [["name", "age", "score"], *map(list, people)]}),
+        "h.xlsx": workbook_bytes({"People": [["name", "age", "score"], *map(list, people)]}),
         "i.parquet": parquet(
             tmp_path, "SELECT * FROM (VALUES ('Ada', 36, 1.5::DOUBLE), ('Grace', 45, 2.25)) t(name, age, score)"
         ),
@@ -105,10 +103,8 @@ async def test_values_arrive_as_python_values(bench: Bench) -> None:
     )
 
 
-async def test_each_sheet_of_a_workbook_is_a_table(
-    bench: Bench, xlsx: Callable[[dict[str, list[list[Any]]]], bytes]
-) -> None:
-    book = xlsx(
+async def test_each_sheet_of_a_workbook_is_a_table(bench: Bench) -> None:
+    book = workbook_bytes(
         {
             "Q1 2026": [["Quarterly report"], [], ["team", "cost"], ["Sales", 10], ["Ops", 20.5]],
             "Notes": [["text"], ["n"]],
@@ -157,68 +153,42 @@ def zipped() -> bytes:
     return target.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("empty.csv", b"", "empty.csv is empty (0 bytes)"),
-        ("blank.csv", b" \n\n", "blank.csv is empty"),
-        ("photo.csv", b"\x89PNG\r\n\x1a\n" + bytes(50), "photo.csv is really a picture"),
-        ("packed.csv", zipped(), "packed.csv is really a zip archive"),
-        ("page.xlsx", b"<!DOCTYPE html><html></html>", "page.xlsx is an HTML page without a table"),
-        ("note.txt", b"Dear all,\nwe meet, as agreed, on Monday.\nBest,\nAnn\n", "note.txt is a text, not a table"),
-        ("torn.xlsx", zipped().replace(b"data", b"xl/d"), "torn.xlsx is a broken workbook"),
-        (
-            "sealed.xlsx",
-            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"),
-            "sealed.xlsx is protected by a password",
-        ),
-        ("half.parquet", b"PAR1" + bytes(40), "half.parquet is a broken Parquet file"),
-        ("noise.csv", bytes(range(256)) * 40, "noise.csv is a binary file"),
-        ("broken.json", b'{"a": 1, ', "broken.json is not valid JSON"),
-        ("deep.json", b"[" * 200_000 + b"]" * 200_000, "deep.json is nested too deep"),
-        ("nothing.json", b"[]", "nothing.json holds an empty list"),
-    ],
-)
-async def test_a_file_that_is_no_table_is_refused_in_one_line(
-    bench: Bench, name: str, content: bytes, said: str
-) -> None:
-    told = await profile(bench({name: content}), name)
+NO_TABLES: list[tuple[str, bytes, str]] = [
+    ("empty.csv", b"", "empty.csv is empty (0 bytes)"),
+    ("blank.csv", b" \n\n", "blank.csv is empty"),
+    ("photo.csv", b"\x89PNG\r\n\x1a\n" + bytes(50), "photo.csv is really a picture"),
+    ("packed.csv", zipped(), "packed.csv is really a zip archive"),
+    ("page.xlsx", b"<!DOCTYPE html><html></html>", "page.xlsx is an HTML page without a table"),
+    ("note.txt", b"Dear all,\nwe meet, as agreed, on Monday.\nBest,\nAnn\n", "note.txt is a text, not a table"),
+    ("torn.xlsx", zipped().replace(b"data", b"xl/d"), "torn.xlsx is a broken workbook"),
+    (
+        "sealed.xlsx",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"),
+        "sealed.xlsx is protected by a password",
+    ),
+    ("half.parquet", b"PAR1" + bytes(40), "half.parquet is a broken Parquet file"),
+    ("noise.csv", bytes(range(256)) * 40, "noise.csv is a binary file"),
+    ("broken.json", b'{"a": 1, ', "broken.json is not valid JSON"),
+    ("deep.json", b"[" * 200_000 + b"]" * 200_000, "deep.json is nested too deep"),
+    ("nothing.json", b"[]", "nothing.json holds an empty list"),
+]
+
+
+async def test_files_that_are_no_tables_are_refused_in_one_line_each(bench: Bench) -> None:
+    told = await ask(bench({name: content for name, content, _ in NO_TABLES}), "SELECT 1 FROM elsewhere")
     assert told.failed
-    assert told.text.startswith(said)
+    assert [said for _, _, said in NO_TABLES if said not in told.text] == []
     assert "\n" not in told.text
     assert "Traceback" not in told.text
-    assert told.gaps == (f"Not read: {told.text}",)
+    one = await profile(bench({"blank.csv": b" \n\n"}), "blank.csv")
+    assert one.failed
+    assert one.gaps == (f"Not read: {one.text}",)
 
 
 async def test_huge_files_are_refused_before_they_are_read(bench: Bench) -> None:
     told = await profile(bench({"huge.csv": b"a,b\n" + b"1,2\n" * 9_000_000}), "huge.csv")
     assert told.failed
     assert told.text.startswith("huge.csv has 34 MB; the limit is 32 MB.")
-
-
-async def test_a_workbook_that_unpacks_to_far_more_than_memory_is_bounded(bench: Bench) -> None:
-    told = await profile(bench({"bomb.xlsx": _bomb(workbook_bytes({"S": [["a"]]}))}), "bomb.xlsx")
-    assert told.failed
-    assert any(words in told.text for words in ("memory", "processor time", "longer than 20 s", "broken workbook"))
-
-
-def _bomb(source: bytes) -> bytes:
-    """A workbook of a few MB whose one sheet holds 20 million cells."""
-    target = io.BytesIO()
-    row = "<row>{}</row>".format('<c t="inlineStr"><is><t>x</t></is></c>' * 200)
-    with (
-        zipfile.ZipFile(io.BytesIO(source)) as old,
-        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new,
-    ):
-        for item in old.namelist():
-            if not item.endswith("sheet1.xml"):
-                new.writestr(item, old.read(item))
-        with new.open("xl/worksheets/sheet1.xml", "w") as sheet:
-            sheet.write(b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>')
-            for _ in range(1000):
-                sheet.write(row.encode() * 100)
-            sheet.write(b"</sheetData></worksheet>")
-    return target.getvalue()
 
 
 async def test_names_in_sql_are_unique_and_never_reserved(bench: Bench) -> None:
@@ -253,17 +223,16 @@ async def test_no_message_of_a_reader_says_where_a_file_lies(bench: Bench, tmp_p
         "a.parquet": parquet(tmp_path, "SELECT range AS n FROM range(500)"),
         "a.xlsx": workbook_bytes({"One": [["n"], *[[number] for number in range(50)]]}),
     }
-    told = []
+    files: dict[str, bytes | str] = {}
     for name, data in whole.items():
-        for _ in range(6):
+        for number in range(6):
             broken = bytearray(data)
             for place in dice.sample(range(4, len(data) - 4), 20):
                 broken[place] ^= 0x55
-            outcome = await tables.profile_table(ProfileTable(file=name), bench({name: bytes(broken)}))
-            told += [outcome.text] if outcome.failed else []
-    assert len(told) > 6
-    for text in told:
-        assert not re.search(r"\.\./|/in/|leadhand-|/tmp/|/work", text), text
+            files[f"{number}{name}"] = bytes(broken)
+    told = await ask(bench(files), "SELECT 1 FROM elsewhere")
+    assert sum(name in told.text for name in files) > 6
+    assert not re.search(r"\.\./|/in/|leadhand-|/tmp/|/work", told.text), told.text
 
 
 async def test_one_bad_file_does_not_spoil_the_others(bench: Bench) -> None:

@@ -1,6 +1,4 @@
-"""Tables as people really write them: dressed-up numbers, headers in two rows, totals, merged cells, lost formulas."""
-
-# ruff: noqa: RUF001 - signs of other scripts look like Latin ones
+"""Tables as people really write them: separators, quotes, headers, JSON of any shape, merged cells, lost formulas."""
 
 from __future__ import annotations
 
@@ -17,110 +15,9 @@ from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.tables import run_query
 from specialists.tools.tables.workbook import workbook_sheets
 from tests.toolkits_data.conftest import Bench, workbook_bytes
-from tests.toolkits_data.test_table_reading import column, loaded
+from tests.toolkits_data.test_column_kinds import loaded
 
-
-@pytest.mark.parametrize(
-    ("cells", "kind", "values", "fact"),
-    [
-        (("(1,200)", "3,400", "(50)"), "DOUBLE", [-1200, 3400, -50], "x: (5) or 5- read as -5"),
-        (("($12.50)", "$3.00", "$1,000.00"), "DOUBLE", [-12.5, 3, 1000], "x: $ removed"),
-        (("5-", "7", "\N{MINUS SIGN}8"), "BIGINT", [-5, 7, -8], "x: (5) or 5- read as -5"),
-        (("–5", "3", "\N{FIGURE DASH}4"), "BIGINT", [-5, 3, -4], "x: (5) or 5- read as -5"),
-        (("5\u200b", "\u200e6", "\ufeff7"), "BIGINT", [5, 6, 7], "x: invisible characters left out"),
-        (("\u200f٥", "\u200f٦"), "BIGINT", [5, 6], "x: invisible characters left out"),
-        (("5–7", "8–9"), "VARCHAR", ["5–7", "8–9"], ""),
-        (("1 234,50 €", "12 345,60 €"), "DOUBLE", [1234.5, 12345.6], "x: gaps between thousands"),
-        (("1\u202f234", "-12\u00a0345\u00a0678"), "BIGINT", [1234, -12345678], "x: gaps between thousands"),
-        (("1'234.50", "1\u2019000\u2019000.75"), "DOUBLE", [1234.5, 1000000.75], "x: gaps between thousands"),
-        (("+49 30 123", "+49 89 22"), "VARCHAR", ["+49 30 123", "+49 89 22"], ""),
-        (("030 123", "12 345"), "VARCHAR", ["030 123", "12 345"], ""),
-        (("123456789012345678901234567890", "12"), "VARCHAR", ["123456789012345678901234567890", "12"], ""),
-        (("a (1)", "b (2)"), "VARCHAR", ["a (1)", "b (2)"], ""),
-    ],
-)
-def test_what_stands_around_a_number_comes_off(
-    tmp_path: Path, cells: tuple[str, ...], kind: str, values: list[object], fact: str
-) -> None:
-    got, rows, table = column(tmp_path, *cells)
-    assert (got, rows) == (kind, values)
-    assert fact in table.facts or not fact
-
-
-@pytest.mark.parametrize(
-    ("cells", "what"),
-    [
-        (("½", "1½"), "numbers"),
-        (("1万", "3万"), "numbers"),
-        (("三千", "五"), "numbers"),
-        (("2 marca 2026", "3 kwietnia 2026"), "dates"),
-        (("1 марта 2026 г.", "2 апреля 2026 г."), "dates"),
-        (("1er mars 2026", "1er avril 2026"), "dates"),
-        (("3 Main Street", "5 Main Street"), ""),
-        (("Ana", "Ben"), ""),
-    ],
-)
-def test_numbers_and_dates_that_are_not_read_are_told(tmp_path: Path, cells: tuple[str, ...], what: str) -> None:
-    got, rows, table = column(tmp_path, *cells)
-    assert (got, rows) == ("VARCHAR", list(cells))
-    told = f"column x: looks like {what} ('{cells[0]}') in a form that is not read, so it was kept as text"
-    assert table.faults == ([told] if what else [])
-
-
-def test_whole_numbers_stay_whole_beside_decimal_commas(tmp_path: Path) -> None:
-    (sheet,) = delimited_sheets(b"amount;id\n1,50;100000000000000001\n2,25;100000000000000003\n", ".csv")
-    types, rows, _ = loaded(tmp_path, sheet)
-    assert types == {"amount": "DOUBLE", "id": "BIGINT"}
-    assert rows[0] == (1.5, 100000000000000001)
-
-
-@pytest.mark.parametrize(
-    ("text", "faults"),
-    [
-        ("a;b\n1.500;x\n2.250;y\n", ["column a: '1.500' may be 1.500 or 1500; read as 1.500"]),
-        ("a;b\n1,500;x\n2,250;y\n", ["column a: '1,500' may be 1.500 or 1500; read as 1500"]),
-        ("a;b\n1.5;x\n2.250;y\n", []),
-        ("a;b\n1.500;3,25\n2.250;4,75\n", []),  # the other column says what a comma is here
-        ('a,b\n"1,500",x\n"2,250",y\n', []),
-    ],
-)
-def test_a_number_that_may_be_a_thousand_times_as_much_is_told(tmp_path: Path, text: str, faults: list[str]) -> None:
-    (sheet,) = delimited_sheets(text.encode(), ".csv")
-    assert loaded(tmp_path, sheet)[2].faults == faults
-
-
-@pytest.mark.parametrize(
-    ("cells", "first"),
-    [
-        (("March 1, 2026", "May 2, 2026"), "2026-03-01"),
-        (("03 January 2026", "14 May 2026"), "2026-01-03"),
-        (("3-Jan-2026", "14-Feb-2026"), "2026-01-03"),
-        (("3-Jan-26", "14-Feb-26"), "2026-01-03"),
-        (("3/1/2026 2:05 PM", "2/14/2026 12:05 AM"), "2026-03-01 14:05:00"),
-        (("01-13-2026", "02-14-2026"), "2026-01-13"),
-        (("13/01/26", "14/02/26"), "2026-01-13"),
-    ],
-)
-def test_more_ways_to_write_a_date(tmp_path: Path, cells: tuple[str, ...], first: str) -> None:
-    kind, values, table = column(tmp_path, *cells)
-    assert kind in {"DATE", "TIMESTAMP"}
-    assert str(values[0]) == first
-    assert not table.faults
-
-
-def test_short_dates_that_may_be_read_two_ways_are_told(tmp_path: Path) -> None:
-    assert "day and month cannot be told apart" in column(tmp_path, "3/1/26", "4/2/26")[2].faults[0]
-    assert "day and month cannot be told apart" in column(tmp_path, "3-1-2026", "4-2-2026")[2].faults[0]
-
-
-def test_totals_in_the_middle_and_notes_at_the_end_are_set_apart() -> None:
-    (sheet,) = delimited_sheets(b"a,b,c\nN,1,2\nSubtotal,1,2\nS,3,4\nTotal:,4,6\nSource: SAP,,\n", ".csv")
-    assert sheet.rows == [["N", "1", "2"], ["S", "3", "4"]]
-    assert not sheet.faults
-    assert sheet.apart == [
-        "2 total rows set apart, not counted: line 3 ('Subtotal'), line 5 ('Total:')",
-        "1 note below the table not counted: Source: SAP",
-    ]
+pytestmark = pytest.mark.usefixtures("children_here")
 
 
 def test_lines_of_key_and_value_above_a_table_are_no_header() -> None:
@@ -129,28 +26,6 @@ def test_lines_of_key_and_value_above_a_table_are_no_header() -> None:
     assert sheet.names == ["region", "product", "amount", "pieces"]
     assert "2 lines above the header skipped: Report Q1 / Exported 2026-01-02" in sheet.facts
     assert not sheet.faults
-
-
-def test_a_header_of_two_rows_becomes_one() -> None:
-    (sheet,) = delimited_sheets(b"Region,Q1,,Q2,\n,Rev,Cost,Rev,Cost\nN,1,2,3,4\nS,5,6,7,8\n", ".csv")
-    assert sheet.names == ["Region", "Q1 / Rev", "Q1 / Cost", "Q2 / Rev", "Q2 / Cost"]
-    assert len(sheet.rows) == 2
-    assert not sheet.faults
-
-
-def test_years_below_groups_are_names_and_years_in_rows_are_not() -> None:
-    (sheet,) = delimited_sheets(b"Region,Sales,,Cost,\n,2025,2026,2025,2026\nN,1,2,3,4\nS,5,6,7,8\n", ".csv")
-    assert sheet.names == ["Region", "Sales / 2025", "Sales / 2026", "Cost / 2025", "Cost / 2026"]
-    assert (len(sheet.rows), sheet.faults) == (2, [])
-    for row in (b"2025,1,2,3,4\n2026,1,2,3,4", b"N,2025,2026,2025,2026\nS,2001,2002,2003,2004"):
-        (sheet,) = delimited_sheets(b"Group,A,,B,\n" + row + b"\n", ".csv")
-        assert len(sheet.rows) == 2
-
-
-def test_a_first_row_of_words_below_a_header_with_gaps_is_no_header() -> None:
-    (sheet,) = delimited_sheets(b"id,name,,\n1,a,b,c\nx,n/a,b,c\n2,d,e,f\n3,g,h,i\n4,g,h,i\n5,g,h,i\n", ".csv")
-    assert sheet.names == ["id", "name", "column3", "column4"]
-    assert len(sheet.rows) == 6
 
 
 def test_a_cell_beyond_all_measure_is_refused_in_words() -> None:
@@ -229,3 +104,79 @@ def test_objects_by_name_are_rows_unless_they_are_parts_of_one_thing(text: objec
     (sheet,) = json_sheets(json.dumps(text).encode())
     assert " ".join(sheet.names) == names
     assert [" ".join(row) for row in sheet.rows] == rows
+
+
+def test_quotes_commas_and_lines_inside_of_cells_survive(tmp_path: Path) -> None:
+    text = 'name,text\n"O\'Neil, ""Bo""","line one\nline two"\nx,"y ; z"\n'
+    _, rows, table = loaded(tmp_path, delimited_sheets(text.encode(), ".csv")[0])
+    assert rows == [('O\'Neil, "Bo"', "line one\nline two"), ("x", "y ; z")]
+    assert table.faults == []
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_separators_and_line_ends(separator: str, end: str) -> None:
+    text = end.join(separator.join(cells) for cells in (("a", "b", "c"), ("1", "x y", "3"), ("4", "5", "6"))) + end
+    sheet = delimited_sheets(text.encode(), ".csv")[0]
+    assert sheet.names == ["a", "b", "c"]
+    assert sheet.rows == [["1", "x y", "3"], ["4", "5", "6"]]
+    assert sheet.faults == []
+
+
+def test_a_quotation_mark_left_open_loses_no_rows() -> None:
+    text = 'id,text\n1,fine\n2,"never closed\n' + "".join(f"{number},ok\n" for number in range(3, 103))
+    sheet = delimited_sheets(text.encode(), ".csv")[0]
+    assert len(sheet.rows) == 102
+    assert sheet.faults == [
+        "a quotation mark is opened and never closed: quotation marks were read as plain characters"
+    ]
+
+
+def test_rows_swallowed_by_a_pair_of_stray_quotation_marks_are_told() -> None:
+    text = 'id,text,n\n1,a,1\n2,"b,2\n3,c,3\n4,d",4\n5,e,5\n'
+    sheet = delimited_sheets(text.encode(), ".csv")[0]
+    assert any("6 lines gave 4 rows" in fault and "from line 3" in fault for fault in sheet.faults)
+
+
+def test_headers_that_are_missing_doubled_or_repeated() -> None:
+    none = delimited_sheets(b"1,2.5,2026-01-01\n2,3.5,2026-01-02\n", ".csv")[0]
+    assert none.names == ["column1", "column2", "column3"]
+    assert len(none.rows) == 2
+    assert none.faults == ["no header row seen: columns are named column1, column2 ..."]
+    years = delimited_sheets(b"region,2024,2025\nNorth,1,2\n", ".csv")[0]
+    assert (years.names, years.faults) == (["region", "2024", "2025"], [])
+    doubled = delimited_sheets(b"a,A,,b\n1,2,3,4\n", ".csv")[0]
+    assert doubled.names == ["a", "A_2", "column3", "b"]
+    assert len(doubled.faults) == 2
+    again = delimited_sheets(b"a,b\n1,2\na,b\n3,4\n", ".csv")[0]
+    assert again.rows == [["1", "2"], ["3", "4"]]
+    assert again.faults == ["the header occurs again (line 3): 1 row left out"]
+    assert delimited_sheets(b"a,b\n", ".csv")[0].faults == ["header only: there are no rows"]
+
+
+def test_a_separator_at_each_end_of_line_makes_no_column() -> None:
+    sheet = delimited_sheets(b"a,b,\n1,2,\n3,4,\n", ".csv")[0]
+    assert (sheet.names, sheet.rows, sheet.faults) == (["a", "b"], [["1", "2"], ["3", "4"]], [])
+
+
+def test_too_many_columns_are_cut_and_told() -> None:
+    text = ",".join(f"c{number}" for number in range(700)) + "\n" + ",".join("1" * 700) + "\n"
+    sheet = delimited_sheets(text.encode(), ".csv")[0]
+    assert (len(sheet.names), len(sheet.rows[0])) == (500, 500)
+    assert sheet.faults == ["700 columns: only the first 500 were read"]
+
+
+def test_json_rows_of_different_shape() -> None:
+    sheet = json_sheets(b'[{"a": 1, "b": {"c": 2}}, {"A": "x", "a": null}, 5]')[0]
+    assert sheet.names == ["a", "b.c", "A_2"]
+    assert sheet.rows == [["1", "2", ""], ["", "", "x"]]
+    assert sheet.faults == ["1 of 3 entries are no objects and were left out"]
+    alike = json_sheets(b'[{"a.b": 1, "a": {"b": 2}}, {"a": {"b": 3}, "a.b": 4}]')[0]
+    assert (alike.names, alike.rows) == (["a.b", "a.b_2"], [["1", "2"], ["3", "4"]])
+    lines = json_sheets(b'{"a": 1}\n{"a": 2}\n{"a": \n{"a": 4}\n')[0]
+    assert lines.rows == [["1"], ["2"], ["4"]]
+    assert lines.faults == ["1 of 4 lines are no JSON and were left out (line 3)"]
+    assert json_sheets(b'[["x", "y"], [1, 2]]')[0].names == ["x", "y"]
+    assert json_sheets(b"[1, 2]")[0].rows == [["1"], ["2"]]
+    with pytest.raises(TableRefused, match="single JSON value"):
+        json_sheets(b'"hello"')

@@ -18,7 +18,9 @@ from specialists.tools.tables.workbook import workbook_sheets
 
 from .conftest import Bench, Cell, workbook_bytes
 
-SEEDS = range(400)
+pytestmark = pytest.mark.usefixtures("children_here")
+
+SEEDS = range(200)
 
 
 def read(text: str) -> Sheet:
