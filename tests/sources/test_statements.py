@@ -44,7 +44,7 @@ def those(word: str) -> list[Any]:
     ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def prepared() -> set[str]:
     """The servers that have got the further columns."""
     return set()
@@ -66,11 +66,6 @@ def database(request: pytest.FixtureRequest, server: str, prepared: set[str]) ->
 def ask(one: named_databases.Database, sql: str) -> dict[str, Any]:
     request = {"task": "query", "sql": sql, "url": one.url, "kind": one.kind, "any_user": True}
     return database_child._answer_request({**request, "tag": "leadhand test", "seconds": 20, "most": 50})
-
-
-def test_there_are_enough_of_both() -> None:
-    assert len(those("runs")) >= 150
-    assert len(those("refused")) >= 150
 
 
 @pytest.mark.parametrize(("server", "statement"), those("runs"))

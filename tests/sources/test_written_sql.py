@@ -79,7 +79,7 @@ def words(tree: exp.Expr) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tree=trees)
 def test_what_is_written_is_read_back_as_the_same_tree(kind: Kind, tree: exp.Select) -> None:
     for node in tree.find_all(exp.Column):  # to PostgreSQL a name behind a dot may be a call
@@ -97,7 +97,7 @@ def test_what_is_written_is_read_back_as_the_same_tree(kind: Kind, tree: exp.Sel
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(sql=st.text(st.sampled_from(AWKWARD + "selct1,=") | st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_whatever_is_sent_is_refused_or_written_plainly(kind: Kind, sql: str) -> None:
     for text in (sql, f"select {sql}", f"select 1 from t where {sql}"):  # noqa: S608 - which it is to hold
@@ -129,7 +129,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[tuple[Kind, Connection]]
     engine.dispose()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=st.lists(texts, min_size=1, max_size=4))
 def test_a_server_reads_the_texts_that_were_written(session: tuple[Kind, Connection], values: list[str]) -> None:
     kind, connection = session
