@@ -12,9 +12,10 @@ from pydantic import BaseModel, Field
 
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
-from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
+from handoff.contracts import Artifact, Constraints, Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.state.state_values import Checkpoint, Earlier, Provenance, Ruling
 from specialists.model import ModelCall, ModelError
+from specialists.runner import End, run
 from specialists.specialist import Specialist
 from specialists.tools.messenger import Messenger
 from specialists.tools.signing_in import KeptSignIns
@@ -184,3 +185,35 @@ def specialist(*tools: Tool, max_turns: int = 5, asks: ApprovalTerms | None = No
 def handoff(seconds: float = 30.0, max_tokens: int = 500) -> Handoff:
     limits = Constraints(timeout=seconds, max_tokens=max_tokens, tier="deep")
     return Handoff(to_agent="scout", intent="Look at the sea.", constraints=limits)
+
+
+async def play(
+    moves: Sequence[Move],
+    *tools: Tool,
+    log: KeptLog | None = None,
+    task: Handoff | None = None,
+    bench: Workbench | None = None,
+    max_turns: int = 5,
+    seconds: float = 30.0,
+    asks: ApprovalTerms | None = None,
+    **more: Any,
+) -> tuple[End, ScriptedModel, KeptLog]:
+    """Run an attempt of a specialist with these tools, to its end."""
+    model, log = ScriptedModel(list(moves)), log or KeptLog()
+    who = specialist(*tools, max_turns=max_turns, asks=asks)
+    end = await run(who, task or handoff(seconds), model=model, workbench=bench or EmptyBench(), log=log, **more)
+    return end, model, log
+
+
+async def finish(moves: Sequence[Move], *tools: Tool, **more: Any) -> tuple[Result, ScriptedModel, KeptLog]:
+    """Run an attempt that ends with a result."""
+    end, model, log = await play(moves, *tools, **more)
+    assert isinstance(end, Result), end
+    return end, model, log
+
+
+async def give_up(moves: Sequence[Move], *tools: Tool, **more: Any) -> tuple[Escalation, ScriptedModel, KeptLog]:
+    """Run an attempt that ends with an escalation."""
+    end, model, log = await play(moves, *tools, **more)
+    assert isinstance(end, Escalation), end
+    return end, model, log

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from handoff.contracts import Terms
+from bot.supervisor.planning import Planning
+from bot.supervisor.track_record import TrackRecord
+from handoff.contracts import Context, Escalation, OnlyFor, Terms, ToolCall
+from handoff.planning.pipeline import Pipeline
 from specialists.crew import Crew
+from specialists.crew_size import FLAT, suggest_inner_crews
 from specialists.loading.crew_file import _TERMS
-from specialists.registry import CREWS, CrewError, available_crews, load_crew
+from specialists.registry import CREWS, available_crews, load_crew
+from specialists.several_crews import Crews
+from specialists.turns import finish_tools
 from tests.own_tools import all_tools
 from tests.specialists.crew_of_two import faults, load
+from tests.specialists.scripted_model import Looker, ScriptedModel
 
+TOOLS = all_tools() | {name: Looker().tool(name) for name in ("look", "listen")}
+TOOLS["post"] = replace(Looker().tool("post"), access="write")
 RULE = "- {name: r, to: a, when: [x]}"
 
 
@@ -46,58 +56,20 @@ rules:
 
 
 def test_a_crew_may_say_where_something_private_may_go(tmp_path: Path) -> None:
-    crew = load_with_web(tmp_path, "allow_out: [web_search, Docs.Python.org, 'localhost.example:8080']")
+    crew = load(tmp_path, "allow_out: [web_search, Docs.Python.org, 'localhost.example:8080']", TOOLS)
     allowed = {"web_search", "docs.python.org", "localhost.example:8080"}
     assert crew.allow_out == allowed
     assert {one.allow_out for one in crew.specialists.values()} == {frozenset(allowed)}
     assert load(tmp_path, "").allow_out == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("allow_out: [fetch_page]", "it reaches any host, so name the hosts"),
-        ("allow_out: [calculate]", "the tool calculate has no one place to allow"),
-        ("allow_out: [web_serch]", "neither a tool that sends something out nor a host"),
-        ("allow_out: [web_serch]", "did you mean web_search"),
-        ("allow_out: ['https://docs.python.org/3']", "neither a tool that sends something out nor a host"),
-        ("allow_out: ['*.python.org']", "neither a tool that sends something out nor a host"),
-        ("allow_out: web_search", "allow_out must be a list"),
-    ],
-)
-def test_what_is_wrong_with_where_it_may_go_is_named(tmp_path: Path, text: str, fault: str) -> None:
-    with pytest.raises(CrewError, match=fault):
-        load_with_web(tmp_path, text)
-
-
-def load_with_web(folder: Path, text: str) -> Crew:
-    load(folder, "")
-    (folder / "crew.yml").write_text(text, encoding="utf-8")
-    return load_crew(folder, all_tools())
-
-
-def test_a_crew_may_say_who_gets_what_no_plan_could_be_made_for(tmp_path: Path) -> None:
-    assert load(tmp_path, "default: b").default == "b"
-    assert load(tmp_path, "").default == ""
-    for text, fault in (
-        ("default: zz", "there is no specialist zz"),
-        ("default: [a, b]", "default names one specialist"),
-    ):
-        with pytest.raises(CrewError, match=fault):
-            load(tmp_path, text)
-
-
-def test_a_crew_may_say_which_requests_it_is_for(tmp_path: Path) -> None:
-    assert load(tmp_path, "requests: [Translate nda.docx, 'Is this\n  German?']").requests == (
-        "Translate nda.docx",
-        "Is this German?",
-    )
-    for text, fault in (
-        ("requests: Translate", "requests must be a list"),
-        ("requests: [a, b, c, d]", "requests has 4 items; at most 3 are allowed"),
-    ):
-        with pytest.raises(CrewError, match=fault):
-            load(tmp_path, text)
+def test_small_keys_are_read(tmp_path: Path) -> None:
+    crew = load(tmp_path, "default: b\nrequests: [Translate nda.docx, 'Is this\n  German?']\ncontact: S034CD")
+    assert (crew.default, crew.requests) == ("b", ("Translate nda.docx", "Is this German?"))
+    assert crew.contact == "S034CD"
+    assert load(tmp_path, "contact: it-help@acme.org").contact == "it-help@acme.org"
+    crew = load(tmp_path, "roles: {planner: deep, verifier: fast}")
+    assert (crew.roles, crew.terms) == ({"planner": "deep", "verifier": "fast"}, {})
 
 
 @pytest.mark.parametrize("name", available_crews())
@@ -109,6 +81,7 @@ def test_a_crew_that_comes_with_leadhand_says_three(name: str) -> None:
 def test_a_file_that_says_nothing_is_fine(tmp_path: Path, text: str) -> None:
     crew = load(tmp_path, text)
     assert (crew.rules, crew.equals, crew.terms) == ((), (), {})
+    assert (crew.default, crew.contact, crew.allow_out, crew.requests) == ("", "", frozenset(), ())
 
 
 def test_its_terms_are_those_of_every_job() -> None:
@@ -120,38 +93,22 @@ def test_its_terms_are_those_of_every_job() -> None:
     assert said == set(known) - of_the_models - of_a_call, "a crew says the rest"
 
 
-def test_the_tiers_of_roles_are_read(tmp_path: Path) -> None:
-    crew = load(tmp_path, "roles: {planner: deep, verifier: fast}")
-    assert crew.roles == {"planner": "deep", "verifier": "fast"}
-    assert crew.terms == {}
-
-
 FAULTS = {
-    "no mapping": ("- a", "1: the file is not a list of `key: value` lines; the keys are rules, equals"),
-    "unknown key": ("rule: []", "1: unknown key rule (did you mean rules?)"),
+    "near key": ("rule: []", "1: unknown key rule (did you mean rules?)"),
     "key twice": ("verifier: no\nverifier: no", "2: the key verifier is there twice"),
-    "bad yaml": ("rules: [", "1: the file is not valid YAML"),
     "nested": ("rules: " + "[" * 600 + "]" * 600, "1: the file is nested too deep"),
     "a tab": (
         "rules:\n\t- x",
         "2: the file is not valid YAML: found character '\\t' that cannot start any token; write",
     ),
-    "no list": ("rules: x", "1: rules must be a list"),
-    "no rule": ("rules:\n- x", "2: a rule is not a list of `key: value` lines"),
-    "no name": ("rules:\n- {to: a, when: [x]}", "2: the rule has no name"),
     "no when": ("rules:\n- {name: r, to: a}", "2: the rule has no when"),
     "empty when": ("rules:\n- name: r\n  to: a\n  when: []", "4: when must be a list with something in it"),
-    "unknown rule key": (f"rules:\n{RULE[:-1]}, wen: x}}", "2: unknown key wen (did you mean when?)"),
     "two rules": (f"rules:\n{RULE}\n{RULE}", "3: two rules are called r"),
     "unknown to": (
         "rules:\n- {name: r, to: aa, when: [x]}",
         "2: there is no specialist aa (did you mean a?); there are a, b",
     ),
     "to twice": ("rules:\n- {name: r, to: [a, a], when: [x]}", "2: to names a twice"),
-    "bad pattern": (
-        "rules:\n- name: r\n  to: a\n  when:\n  - x\n  - '(a+)+'",
-        "6: the pattern '(a+)+' may not be used: a group",
-    ),
     "bad unless": (
         "rules:\n- name: r\n  to: a\n  when: [x]\n  unless: ['(?=a)b']",
         "5: the pattern '(?=a)b' may not be",
@@ -166,25 +123,91 @@ FAULTS = {
     "bad files": (f"rules:\n{RULE[:-1]}, files: maybe}}", "2: files must be any, none, some, or a list of endings"),
     "alone": ("equals:\n- [a]", "2: a stands alone in a group of equals"),
     "in two groups": ("equals:\n- [a, b]\n- [b, a]", "3: b stands in two groups of equals"),
-    "bad number": ("confidence: high", "1: confidence takes a whole number from 0 to 100"),
     "big number": ("job_seconds: 9999999", "1: job_seconds takes a whole number from 1 to 604,800"),
     "bad unsure": ("unsure: dropped", "1: unsure takes mark or apart"),
     "bad verifier": ("verifier: maybe", "1: verifier takes true or false"),
-    "unknown role": (
-        "roles:\n  planer: deep",
-        "2: unknown key planer (did you mean planner?); the keys are planner, replanner, refiner, ",
-    ),
-    "role twice": ("roles: {verifier: deep, verifier: fast}", "1: the key verifier is there twice"),
     "unknown tier": ("roles:\n  verifier: fast\n  planner: huge", "3: planner takes a tier: fast, balanced, deep"),
     "a role with a list": ("roles: {verifier: [fast]}", "1: verifier takes a tier: fast, balanced, deep"),
     "no roles": ("roles: deep", "1: roles is not a list of `key: value` lines; the keys are planner, "),
+    "out: any host": ("allow_out: [fetch_page]", "it reaches any host, so name the hosts"),
+    "out: no place": ("allow_out: [calculate]", "the tool calculate has no one place to allow"),
+    "out: near": ("allow_out: [web_serch]", "did you mean web_search"),
+    "out: address": ("allow_out: ['https://docs.python.org/3']", "neither a tool that sends something out nor a host"),
+    "no such default": ("default: zz", "there is no specialist zz"),
+    "two defaults": ("default: [a, b]", "default names one specialist"),
+    "request no list": ("requests: Translate", "requests must be a list"),
+    "many requests": ("requests: [a, b, c, d]", "requests has 4 items; at most 3 are allowed"),
+    "asks anyone": ("asks: [anyone, U0BEN]", "keep anyone alone"),
+    "no span": ("remind_after: soon", "remind_after takes a span of time"),
+    "assume a list": ("assume: []", "assume takes text"),
+    "context": ("context:\n  quick: 5000", "2: "),
+    "little room": ("context:\n  deep: 12", "2: "),
+    "made: unknown tool": ("make:\n  tools:\n  - lok", "3: unknown tool lok (did you mean look?)"),
+    "made: writes": (
+        "make:\n  tools: [look,\n    post]",
+        "3: the tool post writes, and a specialist made for a job only reads",
+    ),
+    "made: twice": ("make: {tools: [look, look]}", "1: tools names look twice"),
+    "made: everybody's": ("make: {tools: [escalate]}", "1: every specialist has escalate"),
+    "made: tier": ("make: {tiers: [fast, huge]}", "1: tiers takes some of fast, balanced, deep, each once"),
+    "made: fallbacks": ("make: {fallback: [a, b]}", "1: fallback names one specialist"),
 }
+STEP = "specialist: a, title: One, brief: Find the bugs of it."
+PIPELINE_FAULTS = {
+    "no steps": ("pipeline: {strategy: merge}", "1: the pipeline has no steps"),
+    "no specialist": ("pipeline:\n- {title: One, brief: It.}", "2: the step has no specialist"),
+    "unknown specialist": ("pipeline:\n- {specialist: c, title: One, brief: It.}", "2: there is no specialist c"),
+    "unknown key": (f"pipeline:\n- {{{STEP}, wait: b}}", "2: unknown key wait"),
+    "one name twice": (f"pipeline:\n- {{{STEP}}}\n- {{{STEP}}}", "3: two steps are called a"),
+    "a step not before": (f"pipeline:\n- {{{STEP}, after: b}}", "2: there is no step b before this one"),
+    "itself": (f"pipeline:\n- {{{STEP}, after: [a]}}", "2: there is no step a before this one"),
+    "needs": (f"pipeline:\n- {{{STEP}, needs: [file]}}", "2: needs takes all, none, or a list of request"),
+    "only_for first": (
+        f"pipeline:\n- {{{STEP}, only_for: {{below: 80}}}}",
+        "2: only_for is about the findings",
+    ),
+    "only_for nothing": (f"pipeline:\n- {{{STEP}, only_for: {{}}}}", "2: only_for has severity or below, or both"),
+    "only_for severe": (f"pipeline:\n- {{{STEP}, only_for: {{severity: bad}}}}", "2: severity takes info, low"),
+    "one piece of work": (
+        "pipeline:\n" + "\n".join(f"- {{{STEP}, name: s{n}, after: {f's{n - 1}' if n else '[]'}}}" for n in range(4)),
+        "2: the steps s0, s1, s2, s3 are a's work one after the other",
+    ),
+    "a decision twice": (
+        (
+            "pipeline:\n- {specialist: a, title: One, brief: Define the schema of orders.}\n"
+            "- {specialist: b, title: Two, brief: Define the schema of orders.}"
+        ),
+        "2: the steps 'a' and 'b'",
+    ),
+    "too many": (
+        "pipeline:\n" + "\n".join(f"- {{{STEP}, name: s{n}}}" for n in range(21)),
+        "2: there are 21 steps; at most 20",
+    ),
+}
+APPROVAL_FAULTS = [
+    ("\napprove: {post: maybe}", "2: approve says 'maybe' of post; it takes ask, never, always"),
+    ("approve: {}", "1: approve must name tools, each with ask, never or always: {post_note: never}"),
+    ("approve: {pots: ask}", "1: approve names the unknown tool pots (did you mean post?)"),
+    ("approve: {look: ask}", "1: the tool look only reads, so nobody approves its calls"),
+    ("approvers: []", "1: approvers must be a list of requester, admins, and Slack ids"),
+    ("approvers: [requestor]", "1: approvers names requestor (did you mean requester?)"),
+    ("approvers: [U12, U12]", "1: approvers names U12 twice; keep one"),
+    ("quorum: 0", "1: quorum must be a whole number from 1 to 10"),
+    ("quorum: 2", "1: quorum is 2, and approvers names 1; name more people, or lower the quorum"),
+    ("self: maybe", "1: self takes true or false"),
+    ("\nself: false", "2: self is false, and the requester is the only approver; name others"),
+    (
+        "approvers: [requester, U12]\nquorum: 2\nself: false",
+        "1: quorum is 2, and approvers names 1; name more people, or lower the quorum",
+    ),
+    ("ask_above: $0", "1: ask_above takes dollars such as $2.50, or a number of tokens such as 300000"),
+]
 
 
-@pytest.mark.parametrize(("text", "expected"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_named_with_its_line(tmp_path: Path, text: str, expected: str) -> None:
-    lines = faults(tmp_path, text)
-    assert any(line.startswith(expected) for line in lines), lines
+@pytest.mark.parametrize(("text", "expected"), [*FAULTS.values(), *PIPELINE_FAULTS.values(), *APPROVAL_FAULTS])
+def test_a_fault_is_named_with_its_line_and_what_to_do(tmp_path: Path, text: str, expected: str) -> None:
+    lines = faults(tmp_path, text, TOOLS)
+    assert any(expected in line for line in lines), lines
 
 
 def test_the_rules_of_the_crew_general_are_narrow() -> None:
@@ -219,28 +242,6 @@ def test_what_it_says_on_questions_is_read(tmp_path: Path) -> None:
     assert load(tmp_path, "asks: anyone\nexpire_after: never\n").asking == {"whom": ("anyone",), "expire_after": 0.0}
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("asks: [ben]\n", "asks takes requester, anyone, or Slack ids"),
-        ("asks: [anyone, U0BEN]\n", "keep anyone alone"),
-        ("asks_next: [anyone]\n", "asks_next takes requester, or Slack ids"),
-        ("remind_after: soon\n", "remind_after takes a span of time"),
-        ("expire_after: [1, 2]\n", "expire_after takes a span of time"),
-        ("assume: []\n", "assume takes text"),
-    ],
-)
-def test_what_cannot_be_asked_is_named(tmp_path: Path, text: str, fault: str) -> None:
-    with pytest.raises(CrewError, match=re.escape(fault)):
-        load(tmp_path, text)
-
-
-def test_a_crew_may_say_whom_people_are_sent_to(tmp_path: Path) -> None:
-    assert load(tmp_path, "contact: S034CD").contact == "S034CD"
-    assert load(tmp_path, "contact: it-help@acme.org").contact == "it-help@acme.org"
-    assert load(tmp_path, "").contact == ""
-
-
 def test_the_contact_stands_in_prompts_and_holds_for_the_crews_inside(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -254,3 +255,112 @@ def test_the_contact_stands_in_prompts_and_holds_for_the_crews_inside(tmp_path: 
     assert "Hand over to @it-help." in found.specialists["inner/escalator"].prompt
     without = load(tmp_path, "").everyone["inner/escalator"]
     assert "Hand over to nobody (the crew names no contact)." in without.prompt
+
+
+SIDE_BY_SIDE = """
+pipeline:
+  strategy: reduce
+  instruction: The likelier cause first.
+  follow_ups: planner
+  steps:
+    - {specialist: a, title: Find the cause, brief: "Find the cause. {request}", needs: [files, .log]}
+    - {specialist: b, title: Find the page, brief: Find the page that helps., needs: none, done_when: A page.}
+    - {specialist: a, name: together, title: Last, brief: Write one., after: all, critical: true, tier: deep}
+    - {specialist: b, name: look, title: Look, brief: Look at it., after: a, only_for: {severity: high, below: 80}}
+"""
+
+
+def pipeline_of(folder: Path, text: str) -> Pipeline:
+    found = load(folder, text).pipeline
+    assert found is not None
+    return found
+
+
+def test_all_that_a_pipeline_may_say_is_read(tmp_path: Path) -> None:
+    pipeline = pipeline_of(tmp_path, SIDE_BY_SIDE)
+    first, second, last, look = pipeline.steps
+    assert (first.name, first.specialist, first.title, first.needs) == ("a", "a", "Find the cause", ("files", ".log"))
+    assert (second.name, second.needs, second.after, second.done_when) == ("b", (), (), "A page.")
+    assert (last.name, last.specialist, last.after, last.critical) == ("together", "a", ("a", "b"), True)
+    assert (last.needs, last.tier, last.only_for) == (None, "deep", None)
+    assert look.only_for == OnlyFor(severity="high", below=80)
+    assert (pipeline.strategy, pipeline.follow_ups) == ("reduce", "planner")
+    assert pipeline.instruction == "The likelier cause first."
+
+
+def test_a_crew_asks_for_room_and_the_operator_has_the_last_word(tmp_path: Path) -> None:
+    crew = load(tmp_path, "context: {balanced: 96000, fast: 20000}\n")
+    usual = Planning(crew, ScriptedModel([]), TrackRecord(), Terms())
+    assert usual._terms.context == Context(fast=20_000, balanced=96_000)
+    small = Planning(crew, ScriptedModel([]), TrackRecord(), Terms(context=Context(balanced=8_000)))
+    assert small._terms.context == Context(fast=20_000, balanced=8_000)
+
+
+HEAD = "---\nname: {name}\ndescription: Does {name}. Cannot do more.\ntools: []\nmodel: fast\n"
+OF_TWO = HEAD + "{more}---\nYou are {name}.\n"
+
+
+def told(**arguments: Any) -> Escalation:
+    call = ToolCall(id="1", name=finish_tools.ESCALATE, arguments={"reason": "ambiguous_input", **arguments})
+    strict, lenient = finish_tools.read(call), finish_tools.read_leniently(call)
+    assert strict == lenient
+    assert isinstance(strict, Escalation)
+    return strict
+
+
+def test_whom_and_what_is_assumed_are_read_where_they_are_given() -> None:
+    assert told(message="which?").whom == ()
+    given = told(message="which?", whom=["Ben", "U0CLEO"], assumption="the first")
+    assert (given.whom, given.assumption) == (("Ben", "U0CLEO"), "the first")
+    assert told(message="which?", whom="Ben", assumption=7).whom == ("Ben",)
+    assert told(message="which?", whom=None, assumption=None) == told(message="which?")
+
+
+def test_no_prompt_grew_by_it() -> None:
+    (escalate,) = (spec for spec in finish_tools.SPECS if spec.name == finish_tools.ESCALATE)
+    assert set(escalate.parameters["properties"]) == {"reason", "message", "options", "partial_result"}
+
+
+def test_a_specialists_file_says_whom_it_asks(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(OF_TWO.format(name="a", more="asks: [requester, S0FINANCE]\n"))
+    (tmp_path / "b.md").write_text(OF_TWO.format(name="b", more="asks: anyone\n"))
+    (tmp_path / "crew.yml").write_text("asks_next: [U0BOSS]\n")
+    crew = load_crew(tmp_path, {})
+    assert crew.specialists["a"].asks == ("requester", "S0FINANCE")
+    assert crew.specialists["b"].asks == ("anyone",)
+    assert crew.asked == {"S0FINANCE", "U0BOSS"}
+
+
+@pytest.mark.parametrize("more", ["asks: []\n", "asks: [ben]\n", "asks: [anyone, requester]\n"])
+def test_whom_nobody_can_ask_is_a_fault_of_the_file(tmp_path: Path, more: str) -> None:
+    (tmp_path / "a.md").write_text(OF_TWO.format(name="a", more=more))
+    with pytest.raises(Exception, match=r"a\.md:6.*asks (takes|names)"):
+        load_crew(tmp_path, {})
+
+
+def crew_of(folder: Path, size: int, text: str = "") -> Crew:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(size):
+        page = f"---\nname: s{number}\ndescription: Works.\ntools: []\nmodel: fast\n---\nYou work.\n"
+        (folder / f"s{number}.md").write_text(page)
+    (folder / "crew.yml").write_text(text)
+    return load_crew(folder, {})
+
+
+def test_many_side_by_side_are_told_to_be_put_into_crews(tmp_path: Path) -> None:
+    assert suggest_inner_crews(crew_of(tmp_path / "few", FLAT - 1)) == ""
+    assert suggest_inner_crews(crew_of(tmp_path / "many", FLAT)).startswith("8 specialists are in one crew")
+    fixed = "pipeline:\n- {specialist: s0, title: One, brief: Find the bugs of it.}\n"
+    assert suggest_inner_crews(crew_of(tmp_path / "fixed", FLAT, fixed)) == "", "no planner chooses among them"
+    crew_of(tmp_path / "outer" / "law", FLAT, "description: Knows the law.\n")
+    assert "in law, 8 specialists" in suggest_inner_crews(crew_of(tmp_path / "outer", 1))
+
+
+def test_several_crews_have_different_names(tmp_path: Path) -> None:
+    one, other = crew_of(tmp_path / "a" / "desk", 1), crew_of(tmp_path / "b" / "desk", 1)
+    with pytest.raises(ValueError, match="two crews are called desk"):
+        Crews.of([one, other])
+    with pytest.raises(ValueError, match="there is no crew"):
+        Crews.of([])
+    alone = Crews.of([one])
+    assert (alone.names, alone.find(""), alone.find("desk"), alone.find("law")) == ((), one, one, None)

@@ -1,14 +1,17 @@
-"""Known URLs are found however they are spelt, and are asked for as they were given; and what names a host."""
+"""Known URLs are found however they are spelt; what names a host; which queries are in the requester's own words."""
 
 from __future__ import annotations
 
+import math
+from itertools import product
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.turns.known_urls import KnownUrls, find_urls, host_of, site_of
+from specialists.turns.free_words import KIND, Budget, free_words
+from specialists.turns.known_urls import KnownUrls, host_of, named_in, site_of
 
 GIVEN = "https://a.example/wiki/Sea_(north)/x-1?q=tide%20table&page=2"
 
@@ -34,6 +37,7 @@ def spellings(draw: st.DrawFn) -> str:
     return f"{scheme}://{www}{host}{port}/{''.join(encoded)}{slashes}?{''.join(query)}{fragment}"
 
 
+@settings(max_examples=50)
 @given(spellings())
 def test_for_any_spelling_what_goes_on_the_wire_is_what_was_given(url: str) -> None:
     assert known(GIVEN, "https://a.example/other").find_given(url) == GIVEN
@@ -76,7 +80,7 @@ def test_a_url_without_its_query_is_the_known_one_with_it() -> None:
     ],
 )
 def test_a_file_an_abbreviation_or_a_number_names_nothing(text: str) -> None:
-    assert find_urls(text) == set()
+    assert named_in(text) == set()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,7 @@ def test_a_file_an_abbreviation_or_a_number_names_nothing(text: str) -> None:
     ],
 )
 def test_a_person_names_a_host_by_writing_an_address(text: str, host: str, url: str) -> None:
-    found = find_urls(text)
+    found = named_in(text)
     assert url in found
     assert {host_of(one) for one in found} == {host}
 
@@ -110,3 +114,62 @@ def test_a_person_names_a_host_by_writing_an_address(text: str, host: str, url: 
 )
 def test_hosts_of_one_owner_are_one_site(host: str, site: str) -> None:
     assert site_of(host) == site
+
+
+SAID = ("What does Copper cost per tonne in Q3? Compare C++ and node.js, please.", "don't hurry")
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("copper COST per tonne", "Copper cost per tonne"),
+        ("  tonne,,cost?!  ", "tonne cost"),
+        ("c++ node.js", "C++ node.js"),
+        ("js node", "js node"),
+        ("don't compare", "don't Compare"),
+        ("cost\u200bper", "cost per"),
+    ],
+)
+def test_a_query_goes_out_in_the_requesters_spelling(query: str, sent: str) -> None:
+    found = free_words(query, SAID)
+    assert found is not None
+    assert found.text == sent
+
+
+@pytest.mark.parametrize("query", ["copper price", "184200", "copper cost salaries", "", "?!", "c\u043epper"])
+def test_a_word_that_the_requester_did_not_write_is_not_free(query: str) -> None:
+    assert free_words(query, SAID) is None
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from(["copper", "COST", "per", "tonne", "please"]), min_size=1, max_size=6), st.data())
+def test_nothing_of_the_models_spelling_is_left(words: list[str], data: st.DataObject) -> None:
+    odd = ["".join(data.draw(st.sampled_from([one.upper(), one.lower()])) for one in word) for word in words]
+    glue = data.draw(st.sampled_from([" ", "  ", ", ", " - ", '" "']))
+    plain, other = free_words(" ".join(words), SAID), free_words(glue.join(odd), SAID)
+    assert plain is not None
+    assert other == plain
+
+
+def test_as_many_bits_are_counted_as_choosing_can_say() -> None:
+    """All queries that cost at most so many bits are no more than these bits can number."""
+    said = ("one two three",)
+    series = [words for size in range(1, 6) for words in product(said[0].split(), repeat=size)]
+    queries = [free_words(" ".join(words), said) for words in series]
+    for limit in range(2, 12):
+        cheap = [one for one in queries if one is not None and one.bits + KIND <= limit]
+        assert len(cheap) <= 2**limit
+    phrase, mixed = free_words("two three", said), free_words("three two", said)
+    assert phrase is not None
+    assert mixed is not None
+    assert phrase.bits == pytest.approx(math.log2(6))
+    assert mixed.bits == pytest.approx(2 * math.log2(6))
+
+
+def test_what_was_spent_is_gone() -> None:
+    budget = Budget(64.0)
+    spent = 0
+    while budget.spend(10.0):
+        spent += 1
+    assert spent == int((64 - KIND) // (10 + KIND)) == 5
+    assert budget.spend(0.0)

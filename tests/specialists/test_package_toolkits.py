@@ -1,18 +1,25 @@
-"""Tools of installed packages, by their entry points; a package that is broken costs its own tools alone."""
+"""Tools of installed packages, extras and their bounds, and libraries that are loaded off the loop, one by one."""
 
 from __future__ import annotations
 
+import asyncio
+import importlib.metadata
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from bot.app import open_crew
 from bot.settings import Settings, SettingsError, read_settings
 from specialists.loading.package_toolkits import GROUP
+from specialists.tools.blocking import load
+from specialists.tools.extras import ALL, BY_PURPOSE, RECOMMENDED, TRY, absent_extras, install_command
 from tests.command_line.command import ROOT
 from tests.specialists.test_registry import page
 
@@ -96,3 +103,87 @@ def test_a_broken_package_costs_its_own_tools_and_is_named(site: Path, tmp_path:
         open_crew(settings)
     assert "unknown tool lost" in str(raised.value)
     assert "the package acme-broken" in str(raised.value), "that may be why it is unknown"
+
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+BOUNDED = re.compile(r"[\w.-]+(\[\w+\])?>=[\d.]+,<(\d+)")
+
+
+def held(extra: str) -> set[str]:
+    """The extras by domain that one by purpose stands for."""
+    named = {name for one in EXTRAS[extra] for name in re.findall(r"[\w-]+", one.removeprefix("leadhand"))}
+    return set().union(*(held(name) if name in BY_PURPOSE else {name} for name in named))
+
+
+def test_every_dependency_has_a_highest_major_version_which_the_lock_keeps() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    needs = [*PROJECT["dependencies"], *(one for name in EXTRAS.keys() - BY_PURPOSE for one in EXTRAS[name])]
+    for need in needs:
+        bound = BOUNDED.fullmatch(need)
+        assert bound, need
+        locked = re.search(rf"^{re.split(r'[>[]', need)[0]}(?:\[\w+\])?==(\d+)", lock, re.MULTILINE)
+        assert locked, need
+        assert int(locked[1]) == int(bound[2]) - 1, need
+
+
+def test_each_purpose_holds_the_one_before_it_and_the_last_holds_all() -> None:
+    assert held(TRY) < held(RECOMMENDED) < held(ALL) == EXTRAS.keys() - BY_PURPOSE
+
+
+def test_what_is_not_installed_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert absent_extras() == ()
+    there = importlib.metadata.distribution
+
+    def without(name: str) -> importlib.metadata.Distribution:
+        if name in {"duckdb", "ddgs", "sqlalchemy"}:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return there(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", without)
+    assert absent_extras() == ("databases", "tables", "web")
+    assert absent_extras(TRY) == ("tables", "web")
+    assert install_command(*absent_extras(TRY)) == "pip install 'leadhand[tables,web]'"
+
+
+SIGNS = """
+from threading import Event
+began, other_began = Event(), Event()
+"""
+LARGE = """
+import loading_signs
+loading_signs.began.set()
+loading_signs.other_began.wait(1)
+whole = True
+"""
+OTHER = """
+import sys
+import loading_signs
+loading_signs.other_began.set()
+found_whole = hasattr(sys.modules["loading_large"], "whole")
+"""
+
+
+@pytest.fixture
+def signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Two modules that can be imported: while `loading_large` is, it gives another thread time to begin."""
+    for name, text in {"signs": SIGNS, "large": LARGE, "other": OTHER}.items():
+        (tmp_path / f"loading_{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return __import__("loading_signs")
+
+
+async def test_a_library_that_is_being_loaded_is_waited_for(signs: ModuleType) -> None:
+    first = asyncio.create_task(load("loading_large"))
+    assert await asyncio.to_thread(signs.began.wait, 60)
+    other = asyncio.create_task(load("loading_other"))
+    await load("loading_large")
+    assert hasattr(sys.modules["loading_large"], "whole")
+    await asyncio.gather(first, other)
+    assert sys.modules["loading_other"].found_whole
+
+
+async def test_what_cannot_be_imported_is_said_each_time() -> None:
+    for _ in range(2):
+        with pytest.raises(ModuleNotFoundError, match="loading_none"):
+            await load("loading_none")

@@ -1,7 +1,8 @@
-"""publish_document: what is written is read back from the file."""
+"""publish_document: what is written is read back from the file, and how it is laid out."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import struct
 import sys
@@ -18,6 +19,13 @@ from docx.oxml.ns import qn
 from handoff.contracts import Artifact
 from specialists.tools.documents import documents
 from specialists.tools.tool import FolderWorkbench, ToolOutcome
+from tests.child_in_process import run_children_here
+
+
+@pytest.fixture(autouse=True)
+def _documents_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    run_children_here(monkeypatch, documents)
+
 
 TEXT = """# Tides of the harbour
 
@@ -110,6 +118,14 @@ async def opened(tmp_path: Path, title: str = "Tides of the harbour", **argument
     return docx.Document(BytesIO(bench.store[outcome.artifacts[0].id]))
 
 
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The document of the text above, made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        run_children_here(patch, documents)
+        return asyncio.run(opened(tmp_path_factory.mktemp("document")))
+
+
 def numbering(paragraph: Any) -> tuple[int, int] | None:
     """The list a paragraph is in, and its level."""
     found = paragraph._p.find(qn("w:pPr") + "/" + qn("w:numPr"))
@@ -135,8 +151,7 @@ async def test_the_file_is_kept_as_a_word_document_to_be_posted(tmp_path: Path) 
     assert "Tides-of-the-harbour.docx" in outcome.text
 
 
-async def test_headings_and_the_title_stand_once(tmp_path: Path) -> None:
-    document = await opened(tmp_path)
+async def test_headings_and_the_title_stand_once(document: Any, tmp_path: Path) -> None:
     titled = [(p.style.name, p.text) for p in document.paragraphs if p.style.name.startswith(("Title", "Heading"))]
     assert titled == [("Title", "Tides of the harbour"), ("Heading 2", "Numbers")]
     assert document.core_properties.title == "Tides of the harbour"
@@ -144,8 +159,7 @@ async def test_headings_and_the_title_stand_once(tmp_path: Path) -> None:
     assert [p.text for p in other.paragraphs[:2]] == ["Another title", "Tides of the harbour"]
 
 
-async def test_marks_become_runs_and_links_lead_where_they_say(tmp_path: Path) -> None:
-    document = await opened(tmp_path)
+def test_marks_become_runs_and_links_lead_where_they_say(document: Any) -> None:
     paragraph = document.paragraphs[1]
     assert (
         paragraph.text
@@ -163,8 +177,7 @@ async def test_marks_become_runs_and_links_lead_where_they_say(tmp_path: Path) -
     assert link.runs[0].style.name == "Hyperlink"
 
 
-async def test_a_table_has_a_header_row_and_its_alignment(tmp_path: Path) -> None:
-    document = await opened(tmp_path)
+def test_a_table_has_a_header_row_and_its_alignment(document: Any) -> None:
     (table,) = document.tables
     cells = [[cell.text for cell in row.cells] for row in table.rows]
     assert cells == [["hour", "height", "note"], ["12", "310", "low"], ["18", "5182", "a b (https://b.example)"]]
@@ -174,8 +187,7 @@ async def test_a_table_has_a_header_row_and_its_alignment(tmp_path: Path) -> Non
     assert table.rows[2].cells[2].paragraphs[0].hyperlinks[0].address == "https://b.example"
 
 
-async def test_lists_nest_and_each_counts_for_itself(tmp_path: Path) -> None:
-    document = await opened(tmp_path)
+def test_lists_nest_and_each_counts_for_itself(document: Any) -> None:
     items = {p.text: numbering(p) for p in document.paragraphs}
     lists = {text: found for text, found in items.items() if found}
     levels = {text: found[1] for text, found in lists.items()}
@@ -195,8 +207,7 @@ async def test_lists_nest_and_each_counts_for_itself(tmp_path: Path) -> None:
     assert still.paragraph_format.left_indent.inches == pytest.approx(0.3)
 
 
-async def test_code_and_quotes_keep_their_looks(tmp_path: Path) -> None:
-    document = await opened(tmp_path)
+def test_code_and_quotes_keep_their_looks(document: Any) -> None:
     code = next(p for p in document.paragraphs if p.style.name == "Code Block")
     assert code.text == 'def f():\n    return "<b>"'
     quote = next(p for p in document.paragraphs if p.style.name == "Block Quote")
@@ -204,8 +215,7 @@ async def test_code_and_quotes_keep_their_looks(tmp_path: Path) -> None:
     assert quote.paragraph_format.left_indent.inches == pytest.approx(0.3)
 
 
-async def test_a_picture_is_embedded_fits_the_page_and_is_described(tmp_path: Path) -> None:
-    document = await opened(tmp_path)
+def test_a_picture_is_embedded_fits_the_page_and_is_described(document: Any) -> None:
     (shape,) = document.inline_shapes
     assert shape.width.inches == pytest.approx(6.5, abs=0.01)
     assert shape.height.inches == pytest.approx(6.5 * 900 / 2000, abs=0.01)
@@ -228,15 +238,13 @@ async def test_no_link_hides_where_it_goes(tmp_path: Path) -> None:
     assert all(link.text == link.address for link in paragraph.hyperlinks)
 
 
-async def test_html_bad_links_and_far_pictures_stay_text_or_links(tmp_path: Path) -> None:
-    document = await opened(tmp_path)
+def test_html_bad_links_and_far_pictures_stay_text_or_links(document: Any) -> None:
     last = document.paragraphs[-1]
     assert last.text == "<b>no html</b> & [bad](javascript:alert(1)) far (https://far.example/p.png)"
     assert [link.address for link in last.hyperlinks] == ["https://far.example/p.png"]
 
 
-async def test_the_parts_of_the_file_are_in_an_order_that_word_accepts(tmp_path: Path) -> None:
-    document = await opened(tmp_path)
+def test_the_parts_of_the_file_are_in_an_order_that_word_accepts(document: Any) -> None:
     order = [qn(f"w:{name}") for name in ("pStyle", "keepNext", "numPr", "pBdr", "shd", "spacing", "ind", "jc")]
     bodies = [document.element, document.styles.element]
     for properties in (found for body in bodies for found in body.iter(qn("w:pPr"))):
@@ -325,3 +333,50 @@ async def test_without_its_extra_a_document_says_what_to_install_and_a_canvas_st
     assert outcome.failed
     assert "pip install 'leadhand[documents]'" in outcome.text
     assert not (await publish(Bench(tmp_path), format="canvas")).failed
+
+
+def widths(document: Any) -> list[float]:
+    """Those of the columns of its only table, in inches."""
+    (table,) = document.tables
+    across = [[round(cell.width.inches, 2) for cell in row.cells] for row in table.rows]
+    assert all(row == across[0] for row in across)
+    return across[0]
+
+
+async def test_columns_have_width_by_what_is_written_in_them(tmp_path: Path) -> None:
+    comment = "A long comment that needs room because it explains a lot about the region"
+    markdown = f"| Region | Revenue | Why |\n|---|---|---|\n| North | 1,234,567.89 | {comment} |\n"
+    region, revenue, why = widths(await opened(tmp_path, markdown=markdown))
+    assert region < revenue < why
+    assert revenue > 0.9
+    assert region + revenue + why == pytest.approx(6.5, abs=0.05)
+
+
+async def test_a_crowded_table_is_written_smaller_so_that_no_number_breaks(tmp_path: Path) -> None:
+    names, numbers = " | ".join("abcdefghijkl"), " | ".join(["12345678"] * 11 + ["[12345678](https://a.example)"])
+    document = await opened(tmp_path, markdown=f"| {names} |\n{'|---' * 12}|\n| {numbers} |\n")
+    (table,) = document.tables
+    *_, plain, last = table.rows[1].cells
+    assert plain.paragraphs[0].runs[0].font.size.pt == 7
+    assert last.paragraphs[0].hyperlinks[0].runs[0].font.size.pt == 7
+    assert min(widths(document)) > 0.5
+
+
+async def test_bare_addresses_are_links_without_the_marks_of_the_sentence(tmp_path: Path) -> None:
+    text = "See https://a.example/x?b=1&c=2, (https://b.example/y), **https://c.example/A_(b)**. `https://d.example`"
+    document = await opened(tmp_path, markdown=text)
+    paragraph = document.paragraphs[-1]
+    addresses = ["https://a.example/x?b=1&c=2", "https://b.example/y", "https://c.example/A_(b)"]
+    assert [link.address for link in paragraph.hyperlinks] == addresses
+    assert paragraph.text == text.replace("**", "").replace("`", "")
+
+
+async def test_the_title_of_a_canvas_stands_once(tmp_path: Path) -> None:
+    async def kept(markdown: str) -> str:
+        bench = Bench(tmp_path)
+        (artifact,) = (await publish(bench, "A plan", markdown=markdown, format="canvas")).artifacts
+        return bench.store[artifact.id].decode()
+
+    assert await kept("# A plan\n\nFirst.") == "First.\n"
+    assert await kept("# Another\n\nFirst.") == "# Another\n\nFirst.\n"
+    assert await kept("# A plan") == "# A plan\n"

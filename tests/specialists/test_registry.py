@@ -74,13 +74,6 @@ def test_a_specialist_is_what_its_file_says(tmp_path: Path) -> None:
     assert crew.specialists["cook"].max_turns == specialist.DEFAULT_TURNS
 
 
-def test_what_a_model_is_offered_is_built_once(tmp_path: Path) -> None:
-    scout = load(tmp_path, scout=page("scout", tools="[look]")).specialists["scout"]
-    assert scout.specs is scout.specs
-    assert scout.system is scout.system
-    assert [spec.name for spec in scout.specs] == ["look", "return_result", "escalate"]
-
-
 def test_windows_line_ends_a_byte_order_mark_and_folders_are_fine(tmp_path: Path) -> None:
     marked = b"\xef\xbb\xbf" + page("a").replace("\n", "\r\n").encode()
     crew = load(tmp_path, a=marked, **{"north/b": page("b"), "north/far/c": page("c")})
@@ -93,21 +86,12 @@ ONE_FAULT = {
         page("a", colour="red"),
         "a.md:6: unknown key colour; the keys are name, description, tools, model",
     ),
-    "near key": (page("a", tool="look"), "a.md:6: unknown key tool (did you mean tools?)"),
-    "missing name": (page("a", name=""), "a.md:1: the key name is missing; add it"),
-    "missing description": (page("a", description=""), "a.md:1: the key description is missing"),
-    "missing tools": (page("a", tools=""), "a.md:1: the key tools is missing"),
-    "missing model": (page("a", model=""), "a.md:1: the key model is missing"),
     "unknown tool": (page("a", tools="[lok]"), "a.md:4: unknown tool lok (did you mean look?); the tools are listen, "),
     "tool twice": (page("a", tools="[look, look]"), "a.md:4: the tool look is named twice; keep one"),
     "built-in tool": (page("a", tools="[escalate]"), "a.md:4: every specialist has escalate; take it out of tools"),
     "tools no list": (
         page("a", tools="{look: 1}"),
         "a.md:4: tools must be a list of tool names; write [] for none: this is a mapping",
-    ),
-    "tools a number": (
-        page("a", tools="5"),
-        "a.md:4: tools must be a list of tool names; write [] for none: this is a number",
     ),
     "a tab": (page("a", tools="\n\t- look"), "a.md:5: the front matter is not valid YAML: found character '\\t' that"),
     "no such date": (page("a", description="2026-99-01"), "a.md:3: the value cannot be read (month must be in 1..12)"),
@@ -119,12 +103,7 @@ ONE_FAULT = {
     "fallback no name": (page("a", fallback="[b]"), "a.md:6: fallback must be the name of another specialist"),
     "bad tier": (page("a", model="gpt"), "a.md:5: model must be a tier (fast, balanced, deep; which"),
     "no turns": (page("a", max_turns="0"), "a.md:6: max_turns must be a whole number from 1 to 50"),
-    "many turns": (page("a", max_turns="51"), "a.md:6: max_turns must be"),
-    "true turns": (page("a", max_turns="true"), "a.md:6: max_turns must be"),
-    "half turns": (page("a", max_turns="2.5"), "a.md:6: max_turns must be"),
     "other name": (page("b"), "a.md:2: the name b is not that of the file; call the file b.md"),
-    "bad name": (page("a", name="A b"), "a.md:2: name must be small letters"),
-    "number name": (page("a", name="7"), "a.md:2: name must be small letters"),
     "empty prompt": (page("a", body="  \n"), "a.md:7: the prompt is empty; write it below the front matter"),
     "empty description": (page("a", description='" "'), "a.md:3: description must be one line"),
     "long description": (
@@ -132,24 +111,14 @@ ONE_FAULT = {
         "a.md:3: the description has 201 characters, and at most 200",
     ),
     "no front matter": ("You work.", "a.md:1: there is no front matter; start the file with a line ---"),
-    "empty file": ("", "a.md:1: there is no front matter"),
     "open front matter": ("---\nname: a\n", "a.md:1: the front matter does not end; close it with a line ---"),
-    "bad yaml": (
-        page("a", description="Does: this: that"),
-        "a.md:3: the front matter is not valid YAML: mapping values",
-    ),
     "no mapping": ("---\n- a\n---\nYou work.", "a.md:2: the front matter is not a list of `key: value` lines"),
     "key twice": (page("a", "name: a"), "a.md:6: the key name is there twice; keep one"),
     "tag": (page("a", description="!!python/name:os.system"), "a.md:3: the front matter is not valid YAML"),
-    "can no list": (
-        page("a", can="swim"),
-        "a.md:6: can must be a list of what it can do, such as [browse the web]; or leave it out: this is a text",
-    ),
     "cannot empty": (page("a", cannot="[]"), "a.md:6: cannot must be a list of what it cannot do"),
     "cannot blank": (page("a", cannot="['']"), "a.md:6: cannot has an empty item; take it out"),
     "cannot twice": (page("a", cannot="[swim, Swim]"), "a.md:6: cannot says Swim twice; keep one"),
     "cannot not": (page("a", cannot="[cannot swim]"), "a.md:6: 'cannot swim' under cannot: leave out 'cannot'"),
-    "can not": (page("a", can="[can swim]"), "a.md:6: 'can swim' under can: leave out 'can', and begin with what"),
     "cannot all": (page("a", cannot="[anything]"), "a.md:6: cannot says anything, which tells the planner nothing"),
     "cannot long": (page("a", cannot=f"[{'x' * 61}]"), "a.md:6: an item of cannot has 61 characters, and at most 60"),
     "cannot many": (page("a", cannot=str([f"x{n}" for n in range(9)])), "a.md:6: cannot has 9 items; at most 8"),
@@ -166,26 +135,9 @@ ONE_FAULT = {
         page("a", description="x" * 195, cannot="[climb a very high mountain, sing a very long song]"),
         "a.md:6: the description, can and cannot make a line longer than 240",
     ),
-    "examples no map": (page("a", examples="[swim]"), EXAMPLES + """this is a list: write `"swim": KIND OF WORK`"""),
     "examples a list": (
         page("a", examples="['Who is on shift?: a look']"),
         EXAMPLES + """this is a list: write `"Who is on shift?": a look`""",
-    ),
-    "examples a list of pairs": (
-        page("a", examples="\n- Who is on shift?: a look\n- Who is off?: a look"),
-        EXAMPLES + """this is a list, so leave the dashes out: `"Who is on shift?": a look`""",
-    ),
-    "examples no texts": (
-        page("a", examples="{swim: 3}"),
-        EXAMPLES + "the kind of work of 'swim' is a number: write it in",
-    ),
-    "examples half": (
-        page("a", examples="{'Who?': a look, 'When?': }"),
-        EXAMPLES + "the kind of work of 'When?' is empty: write it",
-    ),
-    "examples a date": (
-        page("a", examples="{2026-11-20: a day}"),
-        EXAMPLES + "the request '2026-11-20' is a date: put it in",
     ),
     "examples a text": (
         page("a", examples="Who is on shift"),
@@ -227,7 +179,9 @@ def test_what_it_can_and_cannot_do_makes_one_line(tmp_path: Path) -> None:
 
 
 def test_an_empty_front_matter_misses_everything(tmp_path: Path) -> None:
-    assert len(faults(tmp_path, a="---\n---\nYou work.")) == 4
+    missing = ("description", "model", "name", "tools")
+    found = faults(tmp_path, a="---\n---\nYou work.")
+    assert sorted(line.partition(";")[0] for line in found) == [f"a.md:1: the key {key} is missing" for key in missing]
 
 
 def test_no_name_of_the_bots_own_is_given_away(tmp_path: Path) -> None:

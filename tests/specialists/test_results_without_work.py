@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 from pydantic import BaseModel
 
-from handoff.checking.checks import Seen, run_checks
-from handoff.contracts import Artifact, Escalation, Material, Note, Result
-from specialists.runner import End, run
+from handoff.checking.checks import Seen, look
+from handoff.contracts import Artifact, Handoff, Material, Note
 from specialists.tools.tables.calculate import Calculate
 from specialists.tools.tables.calculate import tools as calculate_tools
-from specialists.tools.tables.profile import find_named_values
+from specialists.tools.tables.profile import named_in
 from specialists.tools.tables.tables import tools as table_tools
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from tests.specialists.scripted_model import (
@@ -21,12 +18,13 @@ from tests.specialists.scripted_model import (
     LookArguments,
     Looker,
     Move,
-    ScriptedModel,
     calling,
+    finish,
+    give_up,
     handoff,
+    play,
     returning,
     saying,
-    specialist,
 )
 
 REFUSALS = (
@@ -38,13 +36,8 @@ REFUSALS = (
 SALES = Artifact(id="a" * 64, name="Sales.CSV", size=40)
 
 
-async def play(
-    moves: Sequence[Move], *tools: Tool, files: tuple[Artifact, ...] = (), log: KeptLog | None = None, task: str = ""
-) -> tuple[End, ScriptedModel]:
-    model = ScriptedModel(list(moves))
-    given = handoff().model_copy(update={"artifacts": files, **({"intent": task} if task else {})})
-    outcome = await run(specialist(*tools), given, model=model, workbench=EmptyBench(), log=log or KeptLog())
-    return outcome, model
+def about(*files: Artifact, task: str = "Look at the sea.") -> Handoff:
+    return handoff().model_copy(update={"artifacts": files, "intent": task})
 
 
 def failing(*places: str) -> Tool:
@@ -66,32 +59,25 @@ async def test_a_result_after_calls_that_all_failed_is_sent_back_once_with_the_r
         calling(("look", {"at": "sea"})),
         returning("It is 35."),
     ]
-    outcome, model = await play(moves, failing("sales"))
+    outcome, model, _ = await finish(moves, failing("sales"))
     told = model.calls[2].messages[-1].replies[0]
     assert told.failed
     assert "look failed: NameError: name 'sales' is not defined" in told.text
     assert "Your tools are look, by these names" in told.text
-    assert isinstance(outcome, Result)
-    assert (outcome.content, outcome.doubts, outcome.confidence) == ("It is 35.", (), 90)
-
-
-async def test_the_step_after_it_is_a_tool_or_an_escalation() -> None:
-    moves = [calling(("look", {"at": "sales"})), returning(REFUSALS[0]), calling(("look", {"at": "sea"})), returning()]
-    _, model = await play(moves, failing("sales"))
     assert [tool.name for tool in model.calls[2].tools] == ["look", "escalate"]
     assert [call.tool_choice for call in model.calls] == ["auto", "auto", "required", "auto"]
     assert "return_result" in [tool.name for tool in model.calls[3].tools]
+    assert (outcome.content, outcome.doubts, outcome.confidence) == ("It is 35.", (), 90)
 
 
 @pytest.mark.parametrize("text", REFUSALS)
 async def test_a_second_time_it_is_doubted(text: str) -> None:
-    outcome, model = await play(
+    outcome, model, _ = await finish(
         [calling(("look", {"at": "sales"})), returning(text), returning(text, confidence=95)], failing("sales")
     )
     assert len(model.calls) == 3
-    assert isinstance(outcome, Result)
     assert outcome.confidence == 50
-    (doubt,) = run_checks(Seen(outcome)).doubts
+    (doubt,) = look(Seen(outcome)).doubts
     assert "Nothing that a tool gave is in it" in doubt
     assert "name 'sales' is not defined" in doubt
 
@@ -99,9 +85,8 @@ async def test_a_second_time_it_is_doubted(text: str) -> None:
 @pytest.mark.parametrize("text", REFUSALS)
 async def test_a_refusal_after_a_call_that_worked_and_one_that_failed(text: str) -> None:
     moves = [calling(("look", {"at": "sea"})), calling(("look", {"at": "pandas"})), returning(text), returning(text)]
-    outcome, model = await play(moves, failing("pandas"))
+    outcome, model, _ = await finish(moves, failing("pandas"))
     assert "look failed: NameError" in model.calls[3].messages[-1].replies[0].text
-    assert isinstance(outcome, Result)
     assert len(outcome.doubts) == 1
 
 
@@ -115,19 +100,16 @@ async def test_a_refusal_after_a_call_that_worked_and_one_that_failed(text: str)
 )
 async def test_a_result_of_what_the_tools_gave_stands_whatever_failed_last(text: str) -> None:
     moves = [calling(("look", {"at": "sea"})), calling(("look", {"at": "chart"})), returning(text)]
-    outcome, _ = await play(moves, failing("chart"))
-    assert isinstance(outcome, Result)
+    outcome, _, _ = await finish(moves, failing("chart"))
     assert (outcome.content, outcome.doubts) == (text, ())
 
 
 @pytest.mark.parametrize("handed", [False, True])
 async def test_words_about_a_file_that_no_tool_has_opened_are_no_result(handed: bool) -> None:  # noqa: FBT001
-    given = handoff().model_copy(update={"artifacts": (SALES,)})
-    if handed:
-        given = given.model_copy(update={"given": (Note(source="Sales.CSV", text="region,amount\nNorth,35"),)})
-    model = ScriptedModel([saying("I will now query the table."), saying("Ich werde die Tabelle abfragen.")])
-    outcome = await run(specialist(*table_tools()), given, model=model, workbench=EmptyBench(), log=KeptLog())
-    assert isinstance(outcome, Escalation)
+    given = (Note(source="Sales.CSV", text="region,amount\nNorth,35"),) if handed else ()
+    moves = [saying("I will now query the table."), saying("Ich werde die Tabelle abfragen.")]
+    task = about(SALES).model_copy(update={"given": given})
+    outcome, _, _ = await give_up(moves, *table_tools(), task=task)
     assert (outcome.reason, outcome.partial_result) == ("confidence_too_low", None)
     assert "No tool was used for it, though Sales.CSV is there" in outcome.message
 
@@ -142,37 +124,32 @@ async def test_a_text_that_was_given_whole_is_no_file_for_tables() -> None:
     given = handoff().model_copy(update=whole)
     wish = calling(("query_table", {"sql": "SELECT * FROM contract"}))
     for moves in ([saying("It is 90 days.")] * 2, [wish, *[returning("It is 90 days.")] * 2]):
-        model = ScriptedModel(list(moves))
-        outcome = await run(specialist(*table_tools()), given, model=model, workbench=EmptyBench(), log=KeptLog())
+        outcome, model, _ = await finish(moves, *table_tools(), task=given)
         assert {tool.name for tool in model.calls[0].tools} == {"escalate", "return_result"}
-        assert isinstance(outcome, Result)
         assert (outcome.content, outcome.gaps) == ("It is 90 days.", ()), "nothing of it was not read"
 
 
 async def test_what_a_failed_call_said_is_no_result() -> None:
     moves = [calling(("look", {"at": "sales"})), *[returning("ERROR: NameError: name 'sales' is not defined.")] * 2]
-    outcome, _ = await play(moves, failing("sales"))
-    assert isinstance(outcome, Escalation)
+    outcome, _, _ = await give_up(moves, failing("sales"))
     assert outcome.reason == "confidence_too_low"
 
 
 async def test_a_file_that_no_tool_has_read_is_named() -> None:
     moves = [returning("Die Summe ist 12.", confidence=100), returning("Die Summe ist 12.", confidence=100)]
-    outcome, model = await play(moves, *table_tools(), files=(SALES,))
+    outcome, model, _ = await finish(moves, *table_tools(), task=about(SALES))
     told = model.calls[1].messages[-1].replies[0].text
     assert "Sales.CSV is attached, and no tool has read it" in told
     assert "profile_table, query_table" in told
     assert [tool.name for tool in model.calls[1].tools] == ["profile_table", "query_table", "escalate"]
-    assert isinstance(outcome, Result)
     assert outcome.doubts == (), "it may be right: its figures are checked as all are"
 
 
 async def test_files_that_no_tool_of_the_specialist_reads_are_not_its_concern() -> None:
     page = Artifact(id="b" * 64, name="page.pdf", size=40)
     for tools, files in ((table_tools(), (page,)), (table_tools(), ()), ((Looker().tool(),), (SALES,)), ((), (SALES,))):
-        outcome, model = await play([returning()], *tools, files=files)
+        outcome, model, _ = await finish([returning()], *tools, task=about(*files))
         assert len(model.calls) == 1
-        assert isinstance(outcome, Result)
         assert outcome.doubts == ()
 
 
@@ -181,20 +158,17 @@ async def test_a_takeover_goes_on_where_it_was_sent_back() -> None:
     moves: list[Move] = [calling(("look", {"at": "sales"})), returning(REFUSALS[0])]
     with pytest.raises(IndexError):
         await play(moves, failing("sales"), log=log)
-    outcome, model = await play([returning(REFUSALS[0])], failing("sales"), log=log)
+    outcome, model, _ = await finish([returning(REFUSALS[0])], failing("sales"), log=log)
     assert [tool.name for tool in model.calls[0].tools] == ["look", "escalate"]
-    assert isinstance(outcome, Result)
     assert len(outcome.doubts) == 1
 
 
-@pytest.mark.parametrize(
-    ("files", "offered"), [((), ["calculate"]), ((SALES,), ["calculate", "profile_table", "query_table"])]
-)
+@pytest.mark.parametrize(("files", "offered"), [((), ["look"]), ((SALES,), ["look", "profile_table", "query_table"])])
 async def test_a_tool_that_reads_files_is_offered_where_there_is_one(
     files: tuple[Artifact, ...], offered: list[str]
 ) -> None:
-    moves = [calling(("calculate", {"code": "6 * 7"})), returning("42")]
-    _, model = await play(moves, *calculate_tools(), *table_tools(), files=files)
+    moves = [calling(("look", {"at": "sea"})), *[returning("saw sea")] * 2]
+    _, model, _ = await play(moves, Looker().tool(), *table_tools(), task=about(*files))
     assert [tool.name for tool in model.calls[0].tools] == [*offered, "return_result", "escalate"]
 
 
@@ -219,33 +193,29 @@ def reading(*, previews: bool, name: str, gives: str = "sum\n3278.75") -> Tool:
         """Read a file."""
         return ToolOutcome(PROFILE if previews else gives)
 
-    return Tool(
-        name, "read", Columns, read, endings=frozenset({".csv"}), previews=find_named_values if previews else None
-    )
+    return Tool(name, "read", Columns, read, endings=frozenset({".csv"}), previews=named_in if previews else None)
 
 
 async def test_a_result_of_a_files_description_alone_is_sent_back_once_and_then_stands() -> None:
     tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
     wrong, right = returning("It is 1172.25."), returning("It is 3278.75.")
-    outcome, model = await play(
-        [calling(("profile", {})), wrong, calling(("query", {})), right], *tools, files=(SALES,)
+    outcome, model, _ = await finish(
+        [calling(("profile", {})), wrong, calling(("query", {})), right], *tools, task=about(SALES)
     )
     told = model.calls[2].messages[-1].replies[0].text
     assert "profile only describes whole columns" in told
     assert "Call query now" in told
-    assert isinstance(outcome, Result)
     assert (outcome.content, outcome.doubts) == ("It is 3278.75.", ())
     assert [tool.name for tool in model.calls[2].tools] == ["query"], "the next step is that tool, and no other"
     assert model.calls[2].tool_choice == "required"
-    outcome, model = await play([calling(("profile", {})), wrong, wrong], *tools, files=(SALES,))
-    assert isinstance(outcome, Result)
+    outcome, model, _ = await finish([calling(("profile", {})), wrong, wrong], *tools, task=about(SALES))
     assert (outcome.content, outcome.doubts) == ("It is 1172.25.", ())
 
 
 async def test_code_that_fails_beside_a_file_which_is_only_described_is_followed_by_a_look_into_it() -> None:
     tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"), failing("code"))
     moves = [calling(("profile", {})), calling(("look", {"at": "code"})), calling(("query", {})), returning("3278.75")]
-    _, model = await play(moves, *tools, files=(SALES,))
+    _, model, _ = await play(moves, *tools, task=about(SALES))
     offered = [[tool.name for tool in call.tools] for call in model.calls]
     assert offered[2] == ["query"]
     assert offered[1] == offered[3] == ["profile", "query", "look", "return_result", "escalate"]
@@ -267,8 +237,9 @@ async def test_a_result_is_sent_back_once_where_the_task_names_what_no_call_aske
 ) -> None:
     tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
     asking, told = calling(("query", {"sql": sql})), returning("It is 3278.75.")
-    outcome, model = await play([calling(("profile", {})), asking, told, told], *tools, files=(SALES,), task=task)
-    assert isinstance(outcome, Result)
+    outcome, model, _ = await finish(
+        [calling(("profile", {})), asking, told, told], *tools, task=about(SALES, task=task)
+    )
     if not unasked:
         assert (len(model.calls), outcome.doubts) == (3, ())
         return
@@ -282,8 +253,7 @@ async def test_what_a_query_brought_counts_as_asked_for() -> None:
     found = reading(previews=False, name="query", gives="region | n\nNorth | 20\nSouth Coast | 20")
     moves = [calling(("profile", {})), calling(("query", {"sql": "FROM sales"})), returning("South coast: 20.")]
     tools = (reading(previews=True, name="profile"), found)
-    outcome, _ = await play(moves, *tools, files=(SALES,), task="How many on the south coast?")
-    assert isinstance(outcome, Result)
+    outcome, _, _ = await finish(moves, *tools, task=about(SALES, task="How many on the south coast?"))
     assert outcome.doubts == ()
 
 
@@ -291,22 +261,22 @@ async def test_a_result_of_a_file_that_says_nothing_of_what_its_query_gave_is_do
     tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
     refusal = returning("The table is not there.")
     moves = [calling(("profile", {})), calling(("query", {"sql": "SELECT 1"})), refusal]
-    outcome, model = await play([*moves, returning("It is 3,278.75.")], *tools, files=(SALES,))
-    assert isinstance(outcome, Result)
+    outcome, model, _ = await finish([*moves, returning("It is 3,278.75.")], *tools, task=about(SALES))
     assert (outcome.content, outcome.doubts) == ("It is 3,278.75.", ())
     told = model.calls[3].messages[-1].replies[0].text
     assert told.startswith("Not accepted yet: nothing that query gave is in it.")
     assert told.endswith("sum\n3278.75")
     assert model.calls[3].tool_choice == "auto"
-    outcome, model = await play([*moves, refusal], *tools, files=(SALES,))
-    assert isinstance(outcome, Result)
+    outcome, model, _ = await finish([*moves, refusal], *tools, task=about(SALES))
     assert outcome.doubts == ("Nothing that query gave is in it: it may be a refusal or a guess, and no result.",)
 
 
 async def test_the_last_call_is_told_again_what_a_tool_gave_last() -> None:
     tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
     again = calling(("query", {"sql": "SELECT 1"}))
-    _, model = await play([calling(("profile", {})), again, again, again, returning("3278.75")], *tools, files=(SALES,))
+    _, model, _ = await play(
+        [calling(("profile", {})), again, again, again, returning("3278.75")], *tools, task=about(SALES)
+    )
     assert model.calls[-1].last
     assert model.calls[-1].messages[-1].text.endswith("What your tools gave last, word for word:\nsum\n3278.75")
 
@@ -331,4 +301,4 @@ async def test_code_that_looks_for_a_table_is_told_how_tables_are_asked(code: st
 
 def test_a_value_that_is_a_unit_is_no_value_that_a_task_names() -> None:
     text = "- period VARCHAR: 2 distinct: month (3), year (1)\n- kind VARCHAR: 2 distinct: fixed (3), per seat (1)"
-    assert find_named_values(text) == ("period", "kind", "fixed", "per seat")
+    assert named_in(text) == ("period", "kind", "fixed", "per seat")

@@ -9,7 +9,7 @@ from handoff.approval_values import ASK, Approval, ApprovalTerms, digest_of
 from handoff.contracts import Result
 from handoff.events import ToolStarted
 from handoff.state.state_values import Provenance, Ruling
-from specialists.runner import End, run
+from specialists.runner import End
 from specialists.tools.tool import Sent, Tool
 from specialists.turns.approving import MOST_REFUSED, MOST_SHOWN, MOST_TOGETHER
 from tests.specialists.far_side import far_side
@@ -20,21 +20,29 @@ from tests.specialists.scripted_model import (
     Move,
     ScriptedModel,
     calling,
-    handoff,
+    play,
     returning,
-    specialist,
 )
 
 TEA = ("post_note", {"text": "tea"})
 CAKE = ("post_note", {"text": "cake"})
 
 
-async def attempt(
-    log: KeptLog, moves: list[Move], *tools: Tool, asks: ApprovalTerms | None = ASK, bench: EmptyBench | None = None
-) -> tuple[End, ScriptedModel]:
-    model = ScriptedModel(moves)
-    who = specialist(*tools, max_turns=8, asks=asks)
-    return await run(who, handoff(), model=model, workbench=bench or EmptyBench(), log=log), model
+async def attempt(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) -> tuple[End, ScriptedModel]:
+    end, model, _ = await play(moves, *tools, log=log, max_turns=8, **{"asks": ASK, **more})
+    return end, model
+
+
+async def finished(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) -> tuple[Result, ScriptedModel]:
+    end, model = await attempt(log, moves, *tools, **more)
+    assert isinstance(end, Result), end
+    return end, model
+
+
+async def asked_for(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) -> tuple[Approval, ScriptedModel]:
+    end, model = await attempt(log, moves, *tools, **more)
+    assert isinstance(end, Approval), end
+    return end, model
 
 
 def ruled(asked: End, outcome: str = "approved", **more: Any) -> Ruling:
@@ -50,8 +58,7 @@ def said(model: ScriptedModel, call: int = 0) -> list[str]:
 async def test_a_call_that_writes_is_asked_for_and_not_made() -> None:
     async with far_side() as side:
         log = KeptLog()
-        asked, _ = await attempt(log, [calling(TEA)], side.tool(target=lambda _: "the board"))
-        assert isinstance(asked, Approval)
+        asked, _ = await asked_for(log, [calling(TEA)], side.tool(target=lambda _: "the board"))
         assert (asked.kind, asked.tool, asked.arguments) == ("write", "post_note", {"text": "tea"})
         assert (asked.what, asked.target) == ("post_note(text='tea')", "the board")
         assert asked.digest == digest_of("post_note", {"text": "tea"})
@@ -67,14 +74,12 @@ async def test_an_approved_call_is_made_once_and_the_next_is_asked_for_again() -
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
         log.history.append(ruled(asked))
-        again, model = await attempt(log, [calling(TEA, ids=["other"])], side.tool())
+        again, model = await asked_for(log, [calling(TEA, ids=["other"])], side.tool())
         assert side.notes == ["tea"]
         intent = next(item for item in log.history if isinstance(item, ToolStarted))
         assert intent.approved_by == ("U1",)
         assert said(model) == ["posted as number 1"]
-        assert isinstance(again, Approval), "an approval is used up"
-        outcome, _ = await attempt(KeptLog([*log.history, ruled(again, "denied")]), [returning()], side.tool())
-    assert isinstance(outcome, Result)
+        await finished(KeptLog([*log.history, ruled(again, "denied")]), [returning()], side.tool())
     assert side.notes == ["tea"]
 
 
@@ -90,13 +95,11 @@ async def test_an_approval_counts_for_its_call_and_its_arguments_alone() -> None
 async def test_several_writes_of_one_turn_are_asked_for_together_and_each_is_made_as_ruled() -> None:
     async with far_side() as side:
         log = KeptLog()
-        asked, _ = await attempt(log, [calling(TEA, CAKE)], side.tool())
-        assert isinstance(asked, Approval)
+        asked, _ = await asked_for(log, [calling(TEA, CAKE)], side.tool())
         assert [one.arguments for one in asked.calls] == [{"text": "tea"}, {"text": "cake"}]
         first, second = asked.calls
         log.history += [ruled(first, "denied", reason="Not tea, {please}."), ruled(second)]
-        outcome, model = await attempt(log, [returning()], side.tool())
-    assert isinstance(outcome, Result)
+        _, model = await finished(log, [returning()], side.tool())
     assert side.notes == ["cake"]
     denied, posted = said(model)
     assert "a person denied it. Their reason: “Not tea, {please}.”" in denied
@@ -106,20 +109,17 @@ async def test_several_writes_of_one_turn_are_asked_for_together_and_each_is_mad
 async def test_each_call_is_asked_for_by_itself_where_its_crew_says_always() -> None:
     async with far_side() as side:
         terms = ApprovalTerms(mode="always")
-        asked, _ = await attempt(KeptLog(), [calling(TEA, CAKE)], side.tool(), asks=terms)
-        assert isinstance(asked, Approval)
+        asked, _ = await asked_for(KeptLog(), [calling(TEA, CAKE)], side.tool(), asks=terms)
         assert (asked.parts, asked.arguments) == ((), {"text": "tea"})
 
 
 async def test_a_card_holds_no_more_calls_than_people_read() -> None:
     async with far_side() as side:
         many = [("post_note", {"text": f"note {number}"}) for number in range(MOST_TOGETHER + 2)]
-        asked, _ = await attempt(KeptLog(), [calling(*many)], side.tool())
-        assert isinstance(asked, Approval)
+        asked, _ = await asked_for(KeptLog(), [calling(*many)], side.tool())
         assert len(asked.parts) == MOST_TOGETHER
         long = [("post_note", {"text": f"{number}" * MOST_SHOWN}) for number in range(2)]
-        alone, _ = await attempt(KeptLog(), [calling(*long)], side.tool())
-        assert isinstance(alone, Approval)
+        alone, _ = await asked_for(KeptLog(), [calling(*long)], side.tool())
         assert alone.parts == ()
 
 
@@ -127,11 +127,9 @@ async def test_several_denied_together_count_as_one_refusal() -> None:
     async with far_side() as side:
         log = KeptLog()
         three = [("post_note", {"text": text}) for text in ("tea", "cake", "jam")]
-        asked, _ = await attempt(log, [calling(*three)], side.tool())
-        assert isinstance(asked, Approval)
+        asked, _ = await asked_for(log, [calling(*three)], side.tool())
         log.history += Ruling(2.0, "", "", "denied", asked.digest, {}, ("U1",)).of_calls(asked)
-        again, _ = await attempt(log, [calling(("post_note", {"text": "milk"}), ids=["d"])], side.tool())
-    assert isinstance(again, Approval), "it is asked for, and not refused for having been denied too often"
+        await asked_for(log, [calling(("post_note", {"text": "milk"}), ids=["d"])], side.tool())
 
 
 async def test_an_edited_call_is_made_as_edited_and_the_model_is_told() -> None:
@@ -140,8 +138,7 @@ async def test_an_edited_call_is_made_as_edited_and_the_model_is_told() -> None:
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
         edited = {"text": "two {teas}"}
         log.history.append(ruled(asked, "edited", arguments=edited, digest=digest_of("post_note", edited)))
-        outcome, model = await attempt(log, [returning()], side.tool())
-    assert isinstance(outcome, Result)
+        _, model = await finished(log, [returning()], side.tool())
     assert side.notes == ["two {teas}"]
     assert 'called with these: {"text": "two {teas}"}\nIts reply:\nposted as number 1' in said(model)[0]
 
@@ -170,8 +167,7 @@ async def test_a_call_on_which_nobody_decided_is_told_apart_from_a_denied_one() 
 async def test_a_call_similar_to_approved_ones_is_made_without_asking() -> None:
     async with far_side() as side:
         log = KeptLog(alike={("write", "post_note", ""): ("U7",)})
-        outcome, _ = await attempt(log, [calling(TEA), calling(CAKE), returning()], side.tool())
-    assert isinstance(outcome, Result)
+        await finished(log, [calling(TEA), calling(CAKE), returning()], side.tool())
     assert side.notes == ["tea", "cake"]
     assert [item.approved_by for item in log.history if isinstance(item, ToolStarted)] == [("U7",), ("U7",)]
 
@@ -182,8 +178,7 @@ async def test_a_model_that_asks_again_and_again_is_told_to_stop() -> None:
         for number in range(MOST_REFUSED):
             asked, _ = await attempt(log, [calling(("post_note", {"text": f"tea {number}"}))], side.tool())
             log.history.append(ruled(asked, "denied"))
-        outcome, model = await attempt(log, [calling(CAKE), returning()], side.tool())
-    assert isinstance(outcome, Result)
+        _, model = await finished(log, [calling(CAKE), returning()], side.tool())
     assert side.calls == 0
     assert "nobody is asked again" in said(model, 1)[0]
 
@@ -195,8 +190,7 @@ async def test_nobody_is_asked_for_a_call_that_must_not_be_made_again() -> None:
         intent = next(item for item in log.history if isinstance(item, ToolStarted))
         assert intent.approved_by == ()
         again = KeptLog(written={intent.digest: "It is done already."})
-        outcome, model = await attempt(again, [calling(TEA), returning()], side.tool())
-    assert isinstance(outcome, Result)
+        _, model = await finished(again, [calling(TEA), returning()], side.tool())
     assert said(model, 1) == ["It is done already."]
     assert side.notes == ["tea"]
 
@@ -210,8 +204,7 @@ async def test_a_crash_after_the_intent_of_an_edited_call_settles_the_edited_cal
         log.history.append(ruled(asked, "edited", arguments=edited, digest=digest_of("post_note", edited)))
         await attempt(log, [returning()], tool)
         begun = next(place for place, item in enumerate(log.history) if isinstance(item, ToolStarted))
-        outcome, model = await attempt(KeptLog(log.history[: begun + 1]), [returning()], tool)
-    assert isinstance(outcome, Result)
+        _, model = await finished(KeptLog(log.history[: begun + 1]), [returning()], tool)
     assert side.notes == ["cake"], "it is looked up as edited, and not made again"
     assert said(model)[0].endswith("it is on the board")
 
@@ -221,8 +214,7 @@ async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_
     tool = replace(looker.tool(), sends=lambda call: Sent("sea.example", call.at), sent_words="at")
     bench = EmptyBench(Provenance(("Look at the sea",), private=("salaries.csv",)))
     turn = calling(*(("look", {"at": at}) for at in ("secret one", "sea", "secret two")))
-    asked, _ = await attempt(log, [turn], tool, bench=bench)
-    assert isinstance(asked, Approval)
+    asked, _ = await asked_for(log, [turn], tool, bench=bench)
     assert [(one.kind, one.target, one.leaves) for one in asked.calls] == [
         ("egress", "sea.example", "secret one"),
         ("egress", "sea.example", "secret two"),
@@ -231,8 +223,7 @@ async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_
     assert looker.seen == ["sea"]
     first, second = asked.calls
     log.history += [ruled(first), ruled(second, "denied")]
-    outcome, model = await attempt(log, [returning("I saw secret one and the sea.")], tool, bench=bench)
-    assert isinstance(outcome, Result)
+    _, model = await finished(log, [returning("I saw secret one and the sea.")], tool, bench=bench)
     assert looker.seen == ["sea", "secret one"]
     assert said(model)[:2] == ["saw secret one", "saw sea"]
     assert "denied" in said(model)[2]
@@ -242,8 +233,7 @@ async def test_nobody_is_asked_about_a_name_that_the_tool_does_not_list() -> Non
     async with far_side() as side:
         hidden = ("post_note", {"text": "tea", "te\u200bxt": "cake"})
         log, moves = KeptLog(), [calling(hidden), calling(("post_note", {"text": "tea", "loud": None})), returning()]
-        outcome, model = await attempt(log, moves, side.tool())
-    assert isinstance(outcome, Result)
+        _, model = await finished(log, moves, side.tool())
     assert side.calls == 0
     assert "characters that people cannot see: 'te[U+200B]xt'" in said(model, 1)[0]
     assert "there is no 'loud'; the names there are: text" in said(model, 2)[0]
@@ -252,6 +242,5 @@ async def test_nobody_is_asked_about_a_name_that_the_tool_does_not_list() -> Non
 async def test_nobody_is_asked_about_more_than_a_window_shows() -> None:
     async with far_side() as side:
         much = [calling(("post_note", {"text": text})) for text in ("a" * 130_000, "\u200b\u200c" * 10_000)]
-        outcome, model = await attempt(KeptLog(), [*much, returning()], side.tool())
-    assert isinstance(outcome, Result)
+        _, model = await finished(KeptLog(), [*much, returning()], side.tool())
     assert all("more than a person can be shown" in said(model, turn)[0] for turn in (1, 2))

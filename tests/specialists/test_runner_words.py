@@ -1,31 +1,27 @@
-"""What models say in words in place of a call: read as the call it is, sent back, and never a sure result."""
+"""What models say in words in place of a call: read as the call it is for certain, else sent back and never sure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from handoff.checking.checks import Seen, run_checks
-from handoff.contracts import Escalation, Result, ToolCall
-from specialists.runner import End, run
+from handoff.contracts import Result, ToolCall
 from specialists.tools.tool import Tool, ToolOutcome, ToolSpec, Workbench
 from specialists.turns import finish_tools
-from specialists.turns.written_calls import holds_call
+from specialists.turns.finish_tools import SPECS
+from specialists.turns.written_calls import holds_call, written_call
 from tests.specialists.scripted_model import (
-    EmptyBench,
-    KeptLog,
     LookArguments,
     Looker,
     Move,
-    ScriptedModel,
     calling,
-    handoff,
+    finish,
+    give_up,
+    play,
     returning,
     saying,
-    specialist,
 )
 
 ANNOUNCEMENT = "I will now query the table to get the total by region."
@@ -34,32 +30,22 @@ CALL = json.dumps({"name": "look", "arguments": {"at": "sea"}})
 BARE = {"summary": "North leads.", "content": "North first, South second.", "confidence": 35}
 
 
-async def play(moves: Sequence[Move], *tools: Tool, max_turns: int = 5) -> tuple[End, ScriptedModel, KeptLog]:
-    model, log = ScriptedModel(list(moves)), KeptLog()
-    outcome = await run(
-        specialist(*tools, max_turns=max_turns), handoff(), model=model, workbench=EmptyBench(), log=log
-    )
-    return outcome, model, log
-
-
 @pytest.mark.parametrize(
     "text",
     [
         f"<tool_call>\n{CALL}\n</tool_call>",
-        f"```json\n{CALL}\n```",
         f"I will look at the sea first.\n\n{CALL}",
     ],
-    ids=["tag", "fence", "announced"],
+    ids=["tag", "announced"],
 )
 async def test_a_call_written_as_text_is_made(text: str) -> None:
     looker = Looker()
-    outcome, model, log = await play([saying(text), returning()], looker.tool())
+    outcome, model, log = await finish([saying(text), returning()], looker.tool())
     assert looker.seen == ["sea"]
     asked, told = model.calls[1].messages[1:]
     assert [(call.name, call.arguments) for call in asked.calls] == [("look", {"at": "sea"})]
     assert asked.text == ""
     assert told.replies[0].text == "saw sea"
-    assert isinstance(outcome, Result)
     assert (outcome.content, outcome.doubts) == ("All of it.", ())
     assert log.turns[0].stop == "tool_use", "a takeover reads the call, not the words"
 
@@ -74,42 +60,20 @@ async def test_the_same_text_twice_gives_calls_of_two_ids() -> None:
     "text",
     [
         json.dumps(BARE),
-        f"```json\n{json.dumps(BARE)}\n```",
         json.dumps({"name": "return_result", "arguments": BARE}),
         json.dumps({key: value for key, value in BARE.items() if key != "summary"}),
     ],
 )
 async def test_a_result_written_as_text_keeps_its_own_confidence_and_is_read_at_once(text: str) -> None:
-    outcome, model, _ = await play([saying(text)], Looker().tool())
+    outcome, model, _ = await finish([saying(text)], Looker().tool())
     assert len(model.calls) == 1
-    assert isinstance(outcome, Result)
     assert (outcome.content, outcome.confidence, outcome.doubts) == (BARE["content"], 35, ())
 
 
 async def test_an_escalation_written_as_text_is_one() -> None:
     wish = {"name": "escalate", "arguments": {"reason": "out_of_scope", "message": "There is no sea."}}
-    outcome, _, _ = await play([saying(json.dumps(wish))])
-    assert isinstance(outcome, Escalation)
+    outcome, _, _ = await give_up([saying(json.dumps(wish))])
     assert (outcome.reason, outcome.message) == ("out_of_scope", "There is no sea.")
-
-
-@pytest.mark.parametrize(
-    ("wish", "said"),
-    [
-        ({"name": "look", "arguments": {"times": 2}}, "look was not run. Correct its arguments: at: Field required"),
-        (
-            {"name": "look", "arguments": {"where": "sea"}},
-            "look was not run: there is no 'where'; the names there are: at",
-        ),
-        ({"name": "run_sql", "arguments": {"sql": "select 1"}}, "There is no tool 'run_sql'. Your tools: look;"),
-    ],
-)
-async def test_a_written_call_that_does_not_fit_is_told_its_exact_fault(wish: dict[str, Any], said: str) -> None:
-    looker = Looker()
-    outcome, model, _ = await play([saying(json.dumps(wish)), returning(), returning()], looker.tool())
-    assert looker.seen == []
-    assert said in model.calls[1].messages[-1].replies[0].text
-    assert isinstance(outcome, Result)
 
 
 @pytest.mark.parametrize(
@@ -123,59 +87,35 @@ async def test_a_written_call_that_does_not_fit_is_told_its_exact_fault(wish: di
 )
 async def test_a_written_call_that_cannot_be_read_is_sent_back_and_never_a_result(text: str) -> None:
     looker = Looker()
-    outcome, model, _ = await play([saying(text), saying(text)], looker.tool())
+    outcome, model, _ = await give_up([saying(text), saying(text)], looker.tool())
     assert looker.seen == []
     assert "a tool call written as text that could not be read" in model.calls[1].messages[-1].text
     assert "look, escalate, return_result" in model.calls[1].messages[-1].text
     assert model.calls[1].tool_choice == "required"
-    assert isinstance(outcome, Escalation)
     assert (outcome.reason, outcome.partial_result) == ("confidence_too_low", None)
-    outcome, _, _ = await play([saying(text), calling(("look", {"at": "sea"})), returning()], looker.tool())
-    assert isinstance(outcome, Result)
-
-
-@pytest.mark.parametrize("text", [ANNOUNCEMENT, REFUSAL, "Ich werde jetzt die Tabelle abfragen."])
-async def test_words_of_a_specialist_that_used_no_tool_are_sent_back_then_doubted(text: str) -> None:
-    outcome, model, _ = await play([saying(text), saying(text)], Looker().tool())
-    assert "Words alone end nothing and do nothing." in model.calls[1].messages[-1].text
-    assert [call.tool_choice for call in model.calls] == ["auto", "required"]
-    assert isinstance(outcome, Result)
-    assert outcome.confidence == 50
-    (given,) = run_checks(Seen(outcome)).doubts
-    assert "given in plain words and never handed in" in given
+    await finish([saying(text), calling(("look", {"at": "sea"})), returning()], looker.tool())
 
 
 @pytest.mark.parametrize("text", [ANNOUNCEMENT, REFUSAL])
 async def test_words_that_are_followed_by_the_work_cost_nothing_but_a_turn(text: str) -> None:
-    outcome, model, _ = await play([saying(text), calling(("look", {"at": "sea"})), returning()], Looker().tool())
-    assert isinstance(outcome, Result)
+    outcome, model, _ = await finish([saying(text), calling(("look", {"at": "sea"})), returning()], Looker().tool())
     assert (outcome.content, outcome.doubts) == ("All of it.", ())
     assert [call.tool_choice for call in model.calls] == ["auto", "required", "auto"]
-
-
-async def test_a_refusal_that_is_escalated_when_it_is_sent_back_is_out_of_scope() -> None:
-    wish = calling(("escalate", {"reason": "out_of_scope", "message": "No pandas."}))
-    outcome, _, _ = await play([saying(REFUSAL), wish], Looker().tool())
-    assert isinstance(outcome, Escalation)
-    assert outcome.reason == "out_of_scope"
 
 
 async def test_words_after_tools_are_sent_back_once_each_time() -> None:
     look_at = calling(("look", {"at": "sea"}))
     moves = [saying(ANNOUNCEMENT), look_at, saying("It is blue."), saying("It is blue.")]
-    outcome, model, _ = await play(moves, Looker().tool())
+    outcome, model, _ = await finish(moves, Looker().tool())
     assert len(model.calls) == 4
-    assert isinstance(outcome, Result)
     assert (outcome.content, outcome.confidence, len(outcome.doubts)) == ("It is blue.", 50, 1)
 
 
 async def test_words_then_nothing_are_the_words_in_doubt() -> None:
-    outcome, _, _ = await play([saying(ANNOUNCEMENT), saying(" ")], Looker().tool())
-    assert isinstance(outcome, Result)
+    outcome, _, _ = await finish([saying(ANNOUNCEMENT), saying(" ")], Looker().tool())
     assert (outcome.content, outcome.confidence) == (ANNOUNCEMENT, 50)
     assert outcome.doubts
-    outcome, _, _ = await play([saying('look("sea")'), saying(" ")], Looker().tool())
-    assert isinstance(outcome, Escalation)
+    await give_up([saying('look("sea")'), saying(" ")], Looker().tool())
 
 
 @pytest.mark.parametrize(
@@ -199,24 +139,21 @@ async def test_words_then_nothing_are_the_words_in_doubt() -> None:
 async def test_what_was_said_first_stands_once_a_tool_gave_something_else_what_says_more(
     moves: list[Move], content: str
 ) -> None:
-    outcome, model, _ = await play(moves, Looker().tool())
+    outcome, model, _ = await finish(moves, Looker().tool())
     assert not model.moves
-    assert isinstance(outcome, Result)
     assert (outcome.content, outcome.confidence, outcome.gaps) == (content, 50, ())
 
 
 async def test_words_in_the_last_call_are_doubted_at_once() -> None:
-    outcome, model, _ = await play([calling(("look", {"at": "sea"})), saying("Blue.")], Looker().tool(), max_turns=1)
+    outcome, model, _ = await finish([calling(("look", {"at": "sea"})), saying("Blue.")], Looker().tool(), max_turns=1)
     assert model.calls[1].tool_choice == "required"
-    assert isinstance(outcome, Result)
     assert outcome.confidence == 50
     assert outcome.doubts
     assert "limit of 1 turns" in outcome.gaps[0]
 
 
 async def test_a_tool_call_written_in_the_last_call_is_no_result() -> None:
-    outcome, _, _ = await play([calling(("look", {"at": "a"})), saying(CALL)], Looker().tool(), max_turns=1)
-    assert isinstance(outcome, Escalation)
+    outcome, _, _ = await give_up([calling(("look", {"at": "a"})), saying(CALL)], Looker().tool(), max_turns=1)
     assert outcome.message == "Reached the limit of 1 turns without a result."
 
 
@@ -230,31 +167,26 @@ async def test_a_call_that_writes_is_never_read_from_words() -> None:
 
     poster = Tool("post", "write", LookArguments, post)
     quoted = f"The page says: {json.dumps({'name': 'post', 'arguments': {'at': 'all'}})}"
-    outcome, model, _ = await play([saying(quoted), saying(quoted)], poster)
+    _, model, _ = await give_up([saying(quoted), saying(quoted)], poster)
     assert made == []
     assert "could not be read" in model.calls[1].messages[-1].text
-    assert isinstance(outcome, Escalation)
 
 
 async def test_a_call_as_the_content_of_a_result_is_sent_back_and_then_no_result() -> None:
-    outcome, _, log = await play([returning(f"```json\n{CALL}\n```"), returning(CALL)], Looker().tool())
+    outcome, _, log = await give_up([returning(f"```json\n{CALL}\n```"), returning(CALL)], Looker().tool())
     assert "content: a tool call written as text is no result" in log.replies[0].text
-    assert isinstance(outcome, Escalation)
     assert outcome.reason == "confidence_too_low"
     wanted = json.dumps({"name": "get_weather", "parameters": {"type": "object"}})
-    outcome, _, _ = await play([returning(wanted)], Looker().tool())
-    assert isinstance(outcome, Result), "somebody may want a tool of their own described"
+    await finish([returning(wanted)], Looker().tool())
     about = f"Calls look like this, and the sea was read by one of them: {CALL}. " + "It is blue and wide. " * 40
-    outcome, _, _ = await play([returning(about)], Looker().tool())
-    assert isinstance(outcome, Result)
+    await finish([returning(about)], Looker().tool())
 
 
 async def test_a_call_quoted_in_a_long_text_is_not_made() -> None:
     looker = Looker()
     report = f"{'The sea is wide. ' * 60}\n\nAn example: {CALL}\n\n{'It is deep. ' * 20}"
-    outcome, _, _ = await play([saying(report), returning(report)], looker.tool())
+    outcome, _, _ = await finish([saying(report), returning(report)], looker.tool())
     assert looker.seen == []
-    assert isinstance(outcome, Result)
     assert outcome.content == report
 
 
@@ -301,3 +233,104 @@ def test_a_tools_spec_leaves_out_what_no_model_needs() -> None:
         },
         "required": ["at"],
     }
+
+
+QUERY = ToolSpec(
+    "query_table",
+    "Runs SQL.",
+    {"type": "object", "properties": {"sql": {"type": "string"}}, "required": ["sql"]},
+)
+TOOLS = (QUERY, *SPECS)
+SQL = {"sql": "select region, sum(sales) from sales group by region"}
+RESULT = {"summary": "North leads.", "content": "North: 35", "confidence": 35}
+
+
+def said(tool: str, given: Any, *, name: str = "name", arguments: str = "arguments") -> str:
+    return json.dumps({name: tool, arguments: given})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<tool_call>\n{said('query_table', SQL)}\n</tool_call>",
+        f"<tool_call>{said('query_table', SQL)}",
+        f"```json\n{said('query_table', SQL)}\n```",
+        said("query_table", SQL),
+        said("query_table", SQL, name="tool"),
+        said("query_table", SQL, name="tool", arguments="parameters"),
+        said("query_table", SQL, name="action", arguments="input"),
+        said("query_table", json.dumps(SQL)),
+        json.dumps([{"function": json.loads(said("query_table", SQL))}]),
+        json.dumps({"tool_calls": [{"id": "1", "type": "function", "function": json.loads(said("query_table", SQL))}]}),
+        json.dumps({"step": {"tool": "query_table", "arguments": SQL}}),
+        json.dumps({"query_table": SQL}),
+        f"<function=query_table>{json.dumps(SQL)}</function>",
+        f"I will now query the table {{region}}:\n\n```json\n{said('query_table', SQL)}\n```\nThen I will answer.",
+        f"{said('read_mind', {})}\n{said('query_table', SQL)}",
+    ],
+)
+def test_a_call_in_any_of_the_usual_forms_is_read(text: str) -> None:
+    call = written_call(text, TOOLS)
+    assert call is not None
+    assert (call.name, call.arguments) == ("query_table", SQL)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(RESULT),
+        f"```json\n{json.dumps(RESULT)}\n```",
+        said("return_result", RESULT),
+        # its last brace is missing, as small models forget it
+        said("return_result", RESULT)[:-1],
+    ],
+)
+def test_a_result_is_read_without_its_name_too(text: str) -> None:
+    call = written_call(text, TOOLS)
+    assert call is not None
+    assert (call.name, call.arguments) == ("return_result", RESULT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I will now query the table to get the total by region.",
+        "North: 35 {a}, South: 49 {b}",
+        said("read_mind", SQL),
+        said("query_table", {}),
+        said("query_table", {"query": "select 1"}),
+        said("query_table", "select 1"),
+        said("query_table", [SQL]),
+        said("query_table", None),
+        f"<tool_call>{said('query_table', SQL)[:-10]}",
+        json.dumps({"name": "North", "sql": "select 1"}),
+        json.dumps(SQL),
+        json.dumps(RESULT | {"author": "me"}),
+        json.dumps({"summary": "North leads.", "content": "North: 35"}),
+        '{"a":' * 60_000,
+        f"The page that I read says: {said('query_table', SQL)}. " + "It goes on about other things. " * 20,
+        json.dumps({"name": "query_table", "arguments": {"sql": ["x"]}}).replace('"x"', "[" * 50 + "]" * 50),
+    ],
+)
+def test_whatever_is_no_call_for_certain_is_none(text: str) -> None:
+    assert written_call(text, TOOLS) is None
+
+
+def test_a_line_break_in_a_string_and_half_a_character_do_no_harm() -> None:
+    call = written_call('{"name": "query_table", "arguments": {"sql": "select 1\n-- \\ud83d"}}', TOOLS)
+    assert call is not None
+    assert call.arguments == {"sql": "select 1\n-- \ufffd"}
+
+
+def test_the_same_text_gives_the_same_id_and_another_text_another() -> None:
+    one, same, other = (written_call(said("query_table", {"sql": sql}), TOOLS) for sql in ("a", "a", "b"))
+    assert one is not None
+    assert other is not None
+    assert one == same
+    assert one.id != other.id
+
+
+def test_without_tools_there_is_no_call() -> None:
+    assert written_call(json.dumps(RESULT), (QUERY,)) is None
+    assert written_call(said("query_table", SQL), ()) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ from tests.specialists.scripted_model import (
     ScriptedModel,
     calling,
     handoff,
+    play,
     returning,
     specialist,
     taken,
@@ -40,14 +42,21 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_calls, "GRACE", 0.01)
 
 
-async def attempt(
-    log: KeptLog, moves: Sequence[Turn], *tools: Tool, seconds: float = 30.0, elapsed: float = 0.0
-) -> tuple[End, ScriptedModel]:
-    model = ScriptedModel(list(moves))
-    who = specialist(*tools, max_turns=8)
-    task = handoff(seconds)
-    outcome = await run(who, task, model=model, workbench=EmptyBench(), log=log, elapsed=elapsed)
-    return outcome, model
+async def attempt(log: KeptLog, moves: Sequence[Turn], *tools: Tool, **more: Any) -> tuple[End, ScriptedModel]:
+    end, model, _ = await play(moves, *tools, log=log, max_turns=8, **more)
+    return end, model
+
+
+async def finished(log: KeptLog, moves: Sequence[Turn], *tools: Tool, **more: Any) -> tuple[Result, ScriptedModel]:
+    end, model = await attempt(log, moves, *tools, **more)
+    assert isinstance(end, Result), end
+    return end, model
+
+
+async def doubted(log: KeptLog, moves: Sequence[Turn], *tools: Tool, **more: Any) -> tuple[UnknownWrite, ScriptedModel]:
+    end, model = await attempt(log, moves, *tools, **more)
+    assert isinstance(end, UnknownWrite), end
+    return end, model
 
 
 def begun(call: str, tool: str, what: str, key: str, digest: str) -> ToolStarted:
@@ -85,8 +94,7 @@ class OrderLog(KeptLog):
 async def test_the_intent_is_kept_before_the_call_and_the_outcome_before_the_next() -> None:
     async with far_side() as side:
         log = OrderLog(side=side)
-        outcome, model = await attempt(log, [calling(TEA, CAKE), returning()], side.tool())
-    assert isinstance(outcome, Result)
+        _, model = await finished(log, [calling(TEA, CAKE), returning()], side.tool())
     assert side.notes == ["tea", "cake"]
     assert log.order == [("started", 0), ("returned", 1), ("started", 1), ("returned", 2)]
     intent = next(item for item in log.history if isinstance(item, ToolStarted))
@@ -108,8 +116,7 @@ async def test_a_read_that_stands_before_a_write_is_done_first_and_reads_keep_ru
 
         looks = [("look", {"at": at}) for at in "abc"]
         turn = calling(looks[0], looks[1], TEA, looks[2], ids=("1", "2", "3", "4"))
-        outcome, model = await attempt(KeptLog(), [turn, returning()], side.tool(), Looker(look).tool())
-    assert isinstance(outcome, Result)
+        _, model = await finished(KeptLog(), [turn, returning()], side.tool(), Looker(look).tool())
     assert seen == [0, 0, 1]
     assert [reply.call_id for reply in model.calls[1].messages[2].replies] == ["1", "2", "3", "4"]
 
@@ -117,8 +124,7 @@ async def test_a_read_that_stands_before_a_write_is_done_first_and_reads_keep_ru
 async def test_a_failed_outcome_is_certain_and_the_model_may_mend_its_call() -> None:
     async with far_side() as side:
         moves = [calling(("post_note", {"text": "refused"})), calling(TEA), returning()]
-        outcome, model = await attempt(KeptLog(), moves, side.tool())
-    assert isinstance(outcome, Result)
+        _, model = await finished(KeptLog(), moves, side.tool())
     assert model.calls[1].messages[2].replies[0].failed
     assert side.notes == ["tea"]
 
@@ -129,8 +135,7 @@ async def test_a_call_cut_off_by_a_crash_is_never_repeated_by_itself(held: str) 
         log = KeptLog()
         await killed(log, side, side.tool())
         for _ in range(2):
-            outcome, model = await attempt(KeptLog(list(log.history)), [], side.tool())
-            assert isinstance(outcome, UnknownWrite)
+            outcome, model = await doubted(KeptLog(list(log.history)), [], side.tool())
             assert outcome.what == "post_note(text='tea')"
             assert "interrupted" in outcome.reason
             assert model.calls == []
@@ -139,8 +144,7 @@ async def test_a_call_cut_off_by_a_crash_is_never_repeated_by_itself(held: str) 
 
 async def said(log: KeptLog, verdict: str, words: str, moves: Sequence[Turn], *tools: Tool) -> ScriptedModel:
     history = [*log.history, Checked(2.0, "c0", verdict, "U1", words)]
-    outcome, model = await attempt(KeptLog(history), moves, *tools)
-    assert isinstance(outcome, Result)
+    _, model = await finished(KeptLog(history), moves, *tools)
     return model
 
 
@@ -171,17 +175,14 @@ async def test_two_intents_of_one_turn_are_in_doubt_one_after_the_other() -> Non
     turn = taken(calling(TEA, CAKE))
     intents = [begun("c0", "post_note", "tea", "", "d0"), begun("c1", "post_note", "cake", "", "d1")]
     async with far_side() as side:
-        first, _ = await attempt(KeptLog([turn, *intents]), [], side.tool())
-        assert isinstance(first, UnknownWrite)
+        first, _ = await doubted(KeptLog([turn, *intents]), [], side.tool())
         assert first.call == intents[0].call
         history = [turn, *intents, Checked(2.0, "c0", "happened", "U1", "")]
-        second, _ = await attempt(KeptLog(history), [], side.tool())
-        assert isinstance(second, UnknownWrite)
+        second, _ = await doubted(KeptLog(history), [], side.tool())
         assert second.call == intents[1].call
-        last, model = await attempt(
+        _, model = await finished(
             KeptLog([*history, Checked(2.0, "c1", "not_happened", "U1", "")]), [returning()], side.tool()
         )
-    assert isinstance(last, Result)
     assert [reply.failed for reply in model.calls[0].messages[2].replies] == [False, True]
     assert side.calls == 0
 
@@ -191,12 +192,10 @@ async def test_a_call_cut_off_by_its_time_is_in_doubt(seconds: float) -> None:
     """The shorter time is over before the call could be cut off by itself."""
     async with far_side(held="after") as side:
         log = KeptLog()
-        outcome, _ = await attempt(log, [calling(TEA)], side.tool(), seconds=max(seconds, 0.4))
-        assert isinstance(outcome, UnknownWrite)
+        outcome, _ = await doubted(log, [calling(TEA)], side.tool(), seconds=max(seconds, 0.4))
         assert "too long" in outcome.reason
         assert isinstance(log.history[-1], ToolStarted), "nothing pretends to be its outcome"
-        outcome, _ = await attempt(KeptLog(log.history), [], side.tool(), seconds=0.4, elapsed=1 / seconds)
-        assert isinstance(outcome, UnknownWrite)
+        await doubted(KeptLog(log.history), [], side.tool(), seconds=0.4, elapsed=1 / seconds)
     assert side.calls == 1
 
 
@@ -224,8 +223,7 @@ async def test_a_lost_workbench_interrupts_a_write_and_the_next_owner_finds_out_
         await attempt(log, [calling(TEA)], tool)
     assert isinstance(log.history[-1], ToolStarted), "nothing pretends to be its outcome"
     away[0] = False
-    outcome, model = await attempt(KeptLog(log.history), [returning()], tool)
-    assert isinstance(outcome, Result)
+    _, model = await finished(KeptLog(log.history), [returning()], tool)
     assert [reply.text for reply in model.calls[0].messages[2].replies] == ["posted"]
     assert sent == ["tea"]
 
@@ -239,8 +237,7 @@ async def test_a_tool_that_does_not_let_go_is_in_doubt_when_the_attempt_ends() -
             await asyncio.sleep(0.2)
         raise AssertionError
 
-    outcome, _ = await attempt(KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, hold), seconds=0.2)
-    assert isinstance(outcome, UnknownWrite)
+    outcome, _ = await doubted(KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, hold), seconds=0.2)
     assert "ran out" in outcome.reason
 
 
@@ -249,8 +246,7 @@ async def test_a_tool_that_breaks_is_in_doubt() -> None:
         """Break."""
         raise ConnectionResetError("with a secret in it")
 
-    outcome, _ = await attempt(KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, broken))
-    assert isinstance(outcome, UnknownWrite)
+    outcome, _ = await doubted(KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, broken))
     assert outcome.reason == "it broke off with an error, ConnectionResetError"
 
 
@@ -262,8 +258,7 @@ async def test_a_call_with_a_key_is_repeated_with_the_same_key(held: str) -> Non
         await killed(log, side, tool)
         side.before.set()
         side.after.set()
-        outcome, model = await attempt(KeptLog(log.history), [calling(TEA), returning()], tool)
-    assert isinstance(outcome, Result)
+        _, model = await finished(KeptLog(log.history), [calling(TEA), returning()], tool)
     assert model.calls[0].messages[2].replies[0].text.startswith("posted as number")
     keys = set(side.keys)
     assert len(keys) == 2, "one for each call that the model wished for"
@@ -293,8 +288,7 @@ async def test_a_repeat_that_fails_says_nothing_of_the_first_call() -> None:
 
     tool = Tool("post_note", "write", NoteArguments, closed, key="drops_repeats")
     history = [taken(calling(TEA)), begun("c0", "post_note", "tea", "k", "d")]
-    outcome, _ = await attempt(KeptLog(history), [], tool)
-    assert isinstance(outcome, UnknownWrite)
+    await doubted(KeptLog(history), [], tool)
 
 
 @pytest.mark.parametrize("key", ["none", "marks"])
@@ -308,8 +302,7 @@ async def test_a_call_that_can_be_looked_up_is_adopted_or_made_now(held: str, ke
         side.before, side.after = asyncio.Event(), asyncio.Event()  # the first call waits at the old gates for good
         side.before.set()
         side.after.set()
-        outcome, model = await attempt(KeptLog(log.history), [returning()], tool)
-    assert isinstance(outcome, Result)
+        _, model = await finished(KeptLog(log.history), [returning()], tool)
     assert side.notes == ["tea"]
     assert side.calls == (2 if lost else 1)
     text = model.calls[0].messages[2].replies[0].text
@@ -321,8 +314,7 @@ async def test_a_look_up_that_cannot_tell_leaves_the_doubt() -> None:
         log = KeptLog()
         await killed(log, side, side.tool(looks=True))
         side.tells = False
-        outcome, _ = await attempt(KeptLog(log.history), [], side.tool(looks=True))
-        assert isinstance(outcome, UnknownWrite)
+        await doubted(KeptLog(log.history), [], side.tool(looks=True))
         assert side.looks == 1
     assert side.calls == 1
 
@@ -339,19 +331,16 @@ async def test_a_look_up_that_takes_too_long_leaves_the_doubt(monkeypatch: pytes
 
     tool = Tool("post_note", "write", NoteArguments, post, look_up=never)
     history = [taken(calling(TEA)), begun("c0", "post_note", "tea", "", "d")]
-    outcome, _ = await attempt(KeptLog(history), [], tool)
-    assert isinstance(outcome, UnknownWrite)
+    await doubted(KeptLog(history), [], tool)
 
 
 async def test_a_call_cut_off_by_its_time_is_looked_up_at_once() -> None:
     async with far_side(held="after") as side:
-        outcome, model = await attempt(KeptLog(), [calling(TEA), returning()], side.tool(looks=True), seconds=1.0)
-        assert isinstance(outcome, Result)
+        _, model = await finished(KeptLog(), [calling(TEA), returning()], side.tool(looks=True), seconds=1.0)
         assert model.calls[1].messages[2].replies[0].text == "it is on the board"
         assert side.calls == 1
     async with far_side(held="before") as side:
-        outcome, model = await attempt(KeptLog(), [calling(TEA), returning()], side.tool(looks=True), seconds=1.0)
-        assert isinstance(outcome, Result)
+        _, model = await finished(KeptLog(), [calling(TEA), returning()], side.tool(looks=True), seconds=1.0)
         reply = model.calls[1].messages[2].replies[0]
         assert reply.failed
         assert "nothing was done" in reply.text
@@ -360,8 +349,7 @@ async def test_a_call_cut_off_by_its_time_is_looked_up_at_once() -> None:
 
 async def test_an_intent_whose_tool_is_gone_is_in_doubt() -> None:
     history = [taken(calling(TEA)), begun("c0", "post_note", "tea", "", "d")]
-    outcome, _ = await attempt(KeptLog(history), [])
-    assert isinstance(outcome, UnknownWrite)
+    outcome, _ = await doubted(KeptLog(history), [])
     assert "no longer there" in outcome.reason
 
 
@@ -391,8 +379,7 @@ async def test_a_call_that_ends_soon_after_its_attempt_is_told_to_stop_has_an_ou
         side.after.set()
         with pytest.raises(asyncio.CancelledError):
             await task
-        outcome, _ = await attempt(KeptLog(log.history), [returning()], side.tool())
-    assert isinstance(outcome, Result)
+        await finished(KeptLog(log.history), [returning()], side.tool())
     assert [reply.text for reply in log.replies] == ["posted as number 1"]
     assert side.calls == 1
 
@@ -402,8 +389,7 @@ async def test_a_finished_write_is_not_made_again_by_who_takes_over() -> None:
         log = KeptLog()
         await attempt(log, [calling(TEA), returning()], side.tool())
         done = next(index for index, item in enumerate(log.history) if isinstance(item, ToolReturned))
-        outcome, model = await attempt(KeptLog(log.history[: done + 1]), [returning()], side.tool())
-    assert isinstance(outcome, Result)
+        _, model = await finished(KeptLog(log.history[: done + 1]), [returning()], side.tool())
     assert side.calls == 1
     assert model.calls[0].messages[2].replies[0].text == "posted as number 1"
 
