@@ -43,7 +43,6 @@ LONG_FILES = frozenset(
         "test_reading_bombs",
         "test_store_machine",
         "test_table_attacks",
-        "test_table_files",
     }
 )
 LONG_TESTS = frozenset({
