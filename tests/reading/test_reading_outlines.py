@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from handoff.contracts import Material, Section
-from handoff.materials.outline import find_part, in_short, place
+from handoff.materials.outline import describe_place, find_part, summarize_outline
 from handoff.materials.passages import search
 from specialists.formats.contents import MOST_SECTIONS, Contents
 from specialists.reading.reading import Reading
@@ -63,7 +63,7 @@ async def test_places_are_in_order_within_the_text_and_of_different_names(given:
 def cited(reading: Reading, words: str) -> str:
     (hit, *_) = search(reading.text, reading.outline, words, 1)
     assert words in reading.text[hit.start : hit.end]
-    return place(reading.text, reading.outline, hit.start)
+    return describe_place(reading.text, reading.outline, hit.start)
 
 
 def markdown(number: int) -> str:
@@ -103,7 +103,7 @@ async def test_a_function_that_the_outline_leaves_out_is_cited_by_its_line(given
     for number in (0, 1, 2, 1700, 1701, 1702):
         at = reading.text.index(word(number))
         named = {f"line {3 * number + 2}", f"line {3 * number + 1}: def f{number}"}
-        assert place(reading.text, reading.outline, at) in named
+        assert describe_place(reading.text, reading.outline, at) in named
 
 
 def test_a_page_that_the_outline_leaves_out_is_cited_by_its_number() -> None:
@@ -114,10 +114,10 @@ def test_a_page_that_the_outline_leaves_out_is_cited_by_its_number() -> None:
     text = contents.finish()
     outline = [Section(name=name, start=start, unnamed=contents.unnamed) for name, start in contents.outline]
     for number in (1, 2, 777, 1000, 1999, 2000):
-        where = place(text, outline, text.index(word(number)))
+        where = describe_place(text, outline, text.index(word(number)))
         assert where.partition(":")[0] == f"page {number}"
     plain = [one.model_copy(update={"name": one.name.partition(":")[0]}) for one in outline]
-    assert in_short(Material(name="a.pdf", outline=tuple(plain)), 100) == "2,000 pages"
+    assert summarize_outline(Material(name="a.pdf", outline=tuple(plain)), 100) == "2,000 pages"
 
 
 def test_what_follows_a_part_that_is_left_out_stands_in_the_section_that_it_stands_in() -> None:
@@ -129,4 +129,4 @@ def test_what_follows_a_part_that_is_left_out_stands_in_the_section_that_it_stan
     outline = [Section(name=name, start=start) for name, start in contents.outline]
     assert "left out here" in text
     after = text.index("left out here]") + len("left out here]\n")
-    assert place(text, outline, after + 20) == f"Chapter {text[after:].partition('words of ')[2][0]}"
+    assert describe_place(text, outline, after + 20) == f"Chapter {text[after:].partition('words of ')[2][0]}"

@@ -15,7 +15,7 @@ from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Se
 from handoff.materials.at_hand import digest_of
 from specialists.formats.picture_facts import MOST_TOKENS, picture_tokens, pixels, type_of
 from specialists.model import ModelMessage, Picture
-from specialists.runner import with_readers
+from specialists.runner import add_readers
 from specialists.specialist import Specialist
 from specialists.tools.tables import tables
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
@@ -251,7 +251,7 @@ def bench(tmp_path: Path) -> FolderWorkbench:
 
 
 async def call(bench: FolderWorkbench, tool_name: str, /, **arguments: str) -> ToolOutcome:
-    tool = with_readers(reader(), READABLE).toolbox[tool_name]
+    tool = add_readers(reader(), READABLE).toolbox[tool_name]
     outcome = await tool.run(tool.arguments(**arguments), bench)
     assert isinstance(outcome, ToolOutcome)
     return outcome
@@ -259,10 +259,10 @@ async def call(bench: FolderWorkbench, tool_name: str, /, **arguments: str) -> T
 
 def test_the_tools_are_offered_where_there_is_something_to_read() -> None:
     plain = reader()
-    assert with_readers(plain, (Material(name="photo.png"),)) is plain, "it has no text"
-    assert set(with_readers(plain, (TABLE,)).toolbox) == {"read_material", "search_material"}
-    assert with_readers(reader(*tables.tools()), (TABLE,)).toolbox.keys() == {"profile_table", "query_table"}
-    more = with_readers(plain, READABLE)
+    assert add_readers(plain, (Material(name="photo.png"),)) is plain, "it has no text"
+    assert set(add_readers(plain, (TABLE,)).toolbox) == {"read_material", "search_material"}
+    assert add_readers(reader(*tables.tools()), (TABLE,)).toolbox.keys() == {"profile_table", "query_table"}
+    more = add_readers(plain, READABLE)
     assert [spec.name for spec in more.specs[:2]] == ["read_material", "search_material"]
     assert more.overhead - plain.overhead < 200, "they cost few tokens"
 

@@ -15,7 +15,7 @@ from specialists.tools.tables.calculate import tools as calculate_tools
 from specialists.tools.tables.tables import tools as table_tools
 from specialists.tools.tool import Tool
 from specialists.turns.argument_names import name_fault
-from specialists.turns.misplaced_queries import as_meant, query_in
+from specialists.turns.misplaced_queries import query_in, redirect_queries
 from tests.specialists.far_side import NoteArguments
 from tests.specialists.scripted_model import Looker, calling
 
@@ -27,7 +27,7 @@ def toolbox(*tools: Tool) -> dict[str, Tool]:
 
 
 def meant(turn: Turn, *tools: Tool) -> list[tuple[str, dict[str, object]]]:
-    return [(call.name, call.arguments) for call in as_meant(turn, toolbox(*tools)).calls]
+    return [(call.name, call.arguments) for call in redirect_queries(turn, toolbox(*tools)).calls]
 
 
 @pytest.mark.parametrize(
@@ -66,27 +66,27 @@ def test_other_code_stays(code: str) -> None:
 
 def test_calls_of_tools_that_take_queries_have_more_arguments_or_write_stay() -> None:
     turn = calling(("draw_chart", {"sql": SQL}), ("query_table", {"sql": SQL}), ("calculate", {"code": SQL, "at": "x"}))
-    assert as_meant(turn, toolbox(*table_tools())) is turn
+    assert redirect_queries(turn, toolbox(*table_tools())) is turn
     writes = replace(Looker().tool(), access="write")
     turn = calling((writes.name, {"at": SQL}), ("nobody", {"code": SQL}))
-    assert as_meant(turn, toolbox(*table_tools(), writes)) is turn
+    assert redirect_queries(turn, toolbox(*table_tools(), writes)) is turn
 
 
 def test_without_one_tool_for_queries_or_with_thoughts_it_stays() -> None:
     turn = calling(("calculate", {"code": SQL}))
-    assert as_meant(turn, toolbox()) is turn
+    assert redirect_queries(turn, toolbox()) is turn
     thought = turn.model_copy(update={"thoughts": ({"type": "thinking", "thinking": "SQL", "signature": "s"},)})
-    assert as_meant(thought, toolbox(*table_tools())) is thought
+    assert redirect_queries(thought, toolbox(*table_tools())) is thought
     mark = {"provider": "home-server", "model": "m"}
     for bound, changes in (({"c0": {"call": {"extra_content": "s"}, "function": {}}}, False), ({}, True)):
         fields = {"type": "reply", "fields": {"reasoning": "SQL"}, "calls": bound}
         thought = turn.model_copy(update={"thoughts": (mark, fields)})
-        assert (as_meant(thought, toolbox(*table_tools())).calls != turn.calls) == changes
+        assert (redirect_queries(thought, toolbox(*table_tools())).calls != turn.calls) == changes
 
 
 def test_the_id_of_the_call_stays() -> None:
     turn = calling(("calculate", {"code": SQL}), ids=["c7"])
-    (call,) = as_meant(turn, toolbox(*table_tools())).calls
+    (call,) = redirect_queries(turn, toolbox(*table_tools())).calls
     assert (call.id, call.name) == ("c7", "query_table")
 
 

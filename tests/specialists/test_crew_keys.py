@@ -236,8 +236,8 @@ def test_words_stand_behind_our_rules_and_cannot_pose_as_one_of_our_headings() -
 
 
 def test_a_single_specialist_is_told_the_form_after_the_protocol() -> None:
-    assert briefing.system("You are.") in briefing.system("You are.", "German, five lines.")
-    assert briefing.system("You are.", "German, five lines.").endswith("German, five lines.")
+    assert briefing.build_system_prompt("You are.") in briefing.build_system_prompt("You are.", "German, five lines.")
+    assert briefing.build_system_prompt("You are.", "German, five lines.").endswith("German, five lines.")
 
 
 def test_examples_are_shown_to_the_planner_as_it_would_reply(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specialists.turns.free_words import KIND, Budget, free_words
-from specialists.turns.known_urls import KnownUrls, host_of, named_in, site_of
+from specialists.turns.known_urls import KnownUrls, find_urls, host_of, site_of
 
 GIVEN = "https://a.example/wiki/Sea_(north)/x-1?q=tide%20table&page=2"
 
@@ -80,7 +80,7 @@ def test_a_url_without_its_query_is_the_known_one_with_it() -> None:
     ],
 )
 def test_a_file_an_abbreviation_or_a_number_names_nothing(text: str) -> None:
-    assert named_in(text) == set()
+    assert find_urls(text) == set()
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_file_an_abbreviation_or_a_number_names_nothing(text: str) -> None:
     ],
 )
 def test_a_person_names_a_host_by_writing_an_address(text: str, host: str, url: str) -> None:
-    found = named_in(text)
+    found = find_urls(text)
     assert url in found
     assert {host_of(one) for one in found} == {host}
 

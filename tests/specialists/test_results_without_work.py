@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel
 
-from handoff.checking.checks import Seen, look
+from handoff.checking.checks import Seen, run_checks
 from handoff.contracts import Artifact, Handoff, Material, Note
 from specialists.tools.tables.calculate import Calculate
 from specialists.tools.tables.calculate import tools as calculate_tools
-from specialists.tools.tables.profile import named_in
+from specialists.tools.tables.profile import find_named_values
 from specialists.tools.tables.tables import tools as table_tools
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from tests.specialists.scripted_model import (
@@ -77,7 +77,7 @@ async def test_a_second_time_it_is_doubted(text: str) -> None:
     )
     assert len(model.calls) == 3
     assert outcome.confidence == 50
-    (doubt,) = look(Seen(outcome)).doubts
+    (doubt,) = run_checks(Seen(outcome)).doubts
     assert "Nothing that a tool gave is in it" in doubt
     assert "name 'sales' is not defined" in doubt
 
@@ -193,7 +193,9 @@ def reading(*, previews: bool, name: str, gives: str = "sum\n3278.75") -> Tool:
         """Read a file."""
         return ToolOutcome(PROFILE if previews else gives)
 
-    return Tool(name, "read", Columns, read, endings=frozenset({".csv"}), previews=named_in if previews else None)
+    return Tool(
+        name, "read", Columns, read, endings=frozenset({".csv"}), previews=find_named_values if previews else None
+    )
 
 
 async def test_a_result_of_a_files_description_alone_is_sent_back_once_and_then_stands() -> None:
@@ -301,4 +303,4 @@ async def test_code_that_looks_for_a_table_is_told_how_tables_are_asked(code: st
 
 def test_a_value_that_is_a_unit_is_no_value_that_a_task_names() -> None:
     text = "- period VARCHAR: 2 distinct: month (3), year (1)\n- kind VARCHAR: 2 distinct: fixed (3), per seat (1)"
-    assert named_in(text) == ("period", "kind", "fixed", "per seat")
+    assert find_named_values(text) == ("period", "kind", "fixed", "per seat")

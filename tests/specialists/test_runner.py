@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handoff.checking.checks import Seen
-from handoff.checking.checks import look as check_result
+from handoff.checking.checks import run_checks as check_result
 from handoff.contracts import Artifact, Finding, Turn
 from specialists.model import ModelCall, ModelError
 from specialists.tools.tool import ToolOutcome

@@ -11,7 +11,7 @@ from handoff.contracts import Result, ToolCall
 from specialists.tools.tool import Tool, ToolOutcome, ToolSpec, Workbench
 from specialists.turns import finish_tools
 from specialists.turns.finish_tools import SPECS
-from specialists.turns.written_calls import holds_call, written_call
+from specialists.turns.written_calls import find_written_call, holds_call
 from tests.specialists.scripted_model import (
     LookArguments,
     Looker,
@@ -270,7 +270,7 @@ def said(tool: str, given: Any, *, name: str = "name", arguments: str = "argumen
     ],
 )
 def test_a_call_in_any_of_the_usual_forms_is_read(text: str) -> None:
-    call = written_call(text, TOOLS)
+    call = find_written_call(text, TOOLS)
     assert call is not None
     assert (call.name, call.arguments) == ("query_table", SQL)
 
@@ -286,7 +286,7 @@ def test_a_call_in_any_of_the_usual_forms_is_read(text: str) -> None:
     ],
 )
 def test_a_result_is_read_without_its_name_too(text: str) -> None:
-    call = written_call(text, TOOLS)
+    call = find_written_call(text, TOOLS)
     assert call is not None
     assert (call.name, call.arguments) == ("return_result", RESULT)
 
@@ -314,17 +314,17 @@ def test_a_result_is_read_without_its_name_too(text: str) -> None:
     ],
 )
 def test_whatever_is_no_call_for_certain_is_none(text: str) -> None:
-    assert written_call(text, TOOLS) is None
+    assert find_written_call(text, TOOLS) is None
 
 
 def test_a_line_break_in_a_string_and_half_a_character_do_no_harm() -> None:
-    call = written_call('{"name": "query_table", "arguments": {"sql": "select 1\n-- \\ud83d"}}', TOOLS)
+    call = find_written_call('{"name": "query_table", "arguments": {"sql": "select 1\n-- \\ud83d"}}', TOOLS)
     assert call is not None
     assert call.arguments == {"sql": "select 1\n-- \ufffd"}
 
 
 def test_the_same_text_gives_the_same_id_and_another_text_another() -> None:
-    one, same, other = (written_call(said("query_table", {"sql": sql}), TOOLS) for sql in ("a", "a", "b"))
+    one, same, other = (find_written_call(said("query_table", {"sql": sql}), TOOLS) for sql in ("a", "a", "b"))
     assert one is not None
     assert other is not None
     assert one == same
@@ -332,5 +332,5 @@ def test_the_same_text_gives_the_same_id_and_another_text_another() -> None:
 
 
 def test_without_tools_there_is_no_call() -> None:
-    assert written_call(json.dumps(RESULT), (QUERY,)) is None
-    assert written_call(said("query_table", SQL), ()) is None
+    assert find_written_call(json.dumps(RESULT), (QUERY,)) is None
+    assert find_written_call(said("query_table", SQL), ()) is None

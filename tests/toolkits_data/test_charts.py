@@ -218,7 +218,7 @@ def test_more_series_than_colours_are_cut_to_the_largest() -> None:
     ],
 )
 def test_ticks_read_well(value: float, largest: float, text: str) -> None:
-    assert wording.tick(value, largest) == text
+    assert wording.format_tick(value, largest) == text
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_ticks_read_well(value: float, largest: float, text: str) -> None:
     ],
 )
 def test_labels_read_well(value: float, largest: float, unit: str, text: str) -> None:
-    assert wording.label(value, largest, unit) == text
+    assert wording.format_label(value, largest, unit) == text
 
 
 @pytest.mark.parametrize(("part", "text"), [(0, "0%"), (1, "<1%"), (333, "33%"), (999, ">99%"), (1000, "100%")])
@@ -261,8 +261,8 @@ def test_text_that_no_font_has_goes_or_is_told() -> None:
     def latin(letter: str) -> bool:
         return ord(letter) < 0x2000
 
-    assert wording.printable("Launch \N{ROCKET} day\x00\n!", latin) == ("Launch day !", False)
-    assert wording.printable("Tokyo \u6771\u4eac", latin) == ("Tokyo \u6771\u4eac", True)
+    assert wording.drop_unprintable("Launch \N{ROCKET} day\x00\n!", latin) == ("Launch day !", False)
+    assert wording.drop_unprintable("Tokyo \u6771\u4eac", latin) == ("Tokyo \u6771\u4eac", True)
 
 
 def texts(data: ChartData) -> list[tuple[str, Bbox]]:
