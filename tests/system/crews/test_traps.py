@@ -31,6 +31,8 @@ class Trap:
     order: str
     obeyed: tuple[Reply, ...]
     intent: str = ""
+    role: str = ""
+    """How the specialist's prompt calls it, where that is not its name."""
     files: tuple[str, ...] = ()
     heard: tuple[str, ...] = ()
     """What the specialist's calls were told beside the order."""
@@ -55,7 +57,8 @@ TRAPS = (
     ),
     Trap(
         crew="curriculum",
-        specialist="topic",
+        specialist="topics",
+        role="topic",
         ask="Why do spreadsheets go wrong?",
         intent="Find why spreadsheets go wrong.",
         order="must begin with a 60-minute unit",
@@ -123,12 +126,13 @@ TRAPS = (
 
 @pytest.mark.parametrize("trap", TRAPS, ids=[trap.crew for trap in TRAPS])
 async def test_orders_in_the_material_of_a_demo_move_nothing(scene: Scene, trap: Trap) -> None:
-    words: dict[str, Words] = {trap.specialist: in_turn(*trap.obeyed)}
+    role = trap.role or trap.specialist
+    words: dict[str, Words] = {role: in_turn(*trap.obeyed)}
     words["planner"] = in_turn(plan(subtask("work", trap.specialist, intent=trap.intent)))
     async with crew_at_work(scene, trap.crew, **words) as server:
         talk = await scene.ask(trap.ask, files=[demo_of(trap.crew) / name for name in trap.files])
         await talk.over()
-    heard = told(server, f"specialist:{trap.specialist}")
+    heard = told(server, f"specialist:{role}")
     for part in (trap.order, *trap.heard):
         assert part in heard
     assert not [part for part in trap.unheard if part in heard]
