@@ -97,18 +97,12 @@ async def scene(store: Store) -> AsyncIterator[Scene]:
     await workspace.stop()
 
 
-async def test_a_message_is_posted_with_its_key(scene: Scene) -> None:
-    sent = await scene.post()
+async def test_a_message_is_posted_once_with_its_key(scene: Scene) -> None:
+    sent, again = await scene.post(), await scene.post()
+    assert again == Sent(sent.ts, adopted=True)
     (message,) = scene.seen()
     assert message["ts"] == sent.ts
     assert message["metadata"]["event_payload"] == {"key": "k", "job": scene.place.job_id}
-
-
-async def test_a_second_post_of_the_same_key_is_the_first(scene: Scene) -> None:
-    first, second = await scene.post(), await scene.post()
-    assert first.ts == second.ts
-    assert second.adopted
-    assert len(scene.seen()) == 1
 
 
 async def test_a_job_posts_nowhere_but_in_its_own_thread(scene: Scene) -> None:
@@ -232,37 +226,20 @@ async def test_a_files_name_and_title_show_what_is_there(scene: Scene) -> None:
     assert len(file["title"]) == 150
 
 
-async def test_a_canvas_is_posted_as_a_link(scene: Scene) -> None:
-    artifact = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
-    sent = await scene.publisher.canvas(scene.claim, scene.place, "c", artifact, "# Note\nHello")
-    (message,) = scene.seen()
-    assert message["ts"] == sent.ts
-    assert "The note" in message["text"]
-
-
 async def test_a_canvas_in_a_channel_can_be_read_there(scene: Scene) -> None:
     artifact = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
     sent = await scene.publisher.canvas(scene.claim, scene.place, "c", artifact, "# Note\nHello")
     (granted,) = scene.workspace.calls("canvases.access.set")
     assert granted.ok
     assert granted.args["channel_ids"] == scene.place.channel
+    (message,) = scene.seen()
+    assert message["ts"] == sent.ts
+    assert "The note" in message["text"]
     shown = await scene.outbox.client.files_info(file=granted.args["canvas_id"])
-    assert shown["file"]["permalink"] in scene.seen()[0]["text"]
+    assert shown["file"]["permalink"] in message["text"]
     again = await scene.publisher.canvas(await scene.taken_over(), scene.place, "c", artifact, "# Note\nHello")
     assert again.ts == sent.ts
     assert scene.workspace.call_count("canvases.create") == 1
-
-
-async def test_a_canvas_in_a_direct_message_can_be_read_by_its_person(scene: Scene) -> None:
-    ana = scene.workspace.person("ana")
-    ts = await ana.say(ana.dm, "a note, please")
-    place = Place(team=scene.place.team, channel=ana.dm, thread_ts=ts)
-    artifact = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
-    sent = await scene.publisher.canvas(scene.claim, place, "c", artifact, "# Note\nHello")
-    assert sent.fault == ""
-    (granted,) = scene.workspace.calls("canvases.access.set")
-    assert granted.ok
-    assert granted.args["user_ids"] == ana.id
 
 
 async def test_an_answer_streams_and_ends_with_its_closing_blocks(scene: Scene) -> None:
@@ -411,7 +388,9 @@ async def test_a_canvas_in_a_direct_message_is_opened_to_its_person_after_a_cras
     )
     assert not scene.workspace.calls("canvases.access.set")
     sent = await scene.publisher.canvas(claim, place, "c", NOTE, "# Note")
+    assert sent.fault == ""
     (granted,) = scene.workspace.calls("canvases.access.set")
+    assert granted.ok
     assert granted.args["user_ids"] == ana.id
     links = [message["ts"] for message in scene.workspace.thread(place.channel, place.thread_ts)[1:]]
     assert links == [sent.ts]
