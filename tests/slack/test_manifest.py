@@ -2,6 +2,7 @@
 
 import ast
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -30,11 +31,18 @@ API_METHODS = {
 }
 
 
+@cache
+def parsed_sources() -> tuple[tuple[Path, ast.Module], ...]:
+    """The sources that call Slack, each with its syntax tree."""
+    paths = (*(ROOT / "bot" / "slack").rglob("*.py"), *(ROOT / "bot" / "features").rglob("*.py"))
+    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
+
+
 def called_methods() -> set[str]:
     """Every method of the Web API client that the sources of bot/slack name."""
     named = set()
-    for path in (*(ROOT / "bot" / "slack").rglob("*.py"), *(ROOT / "bot" / "features").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for _, tree in parsed_sources():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and not node.attr.startswith("_") and node.attr in API_METHODS:
                 named.add(node.attr)
     return named
@@ -42,8 +50,8 @@ def called_methods() -> set[str]:
 
 def test_no_post_lets_slack_unfurl_what_it_links_to() -> None:
     posts = 0
-    for path in (*(ROOT / "bot" / "slack").rglob("*.py"), *(ROOT / "bot" / "features").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, tree in parsed_sources():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "chat_postMessage":
                 given = {word.arg: getattr(word.value, "value", None) for word in node.keywords}
                 assert (given.get("unfurl_links"), given.get("unfurl_media")) == (False, False), path
