@@ -1,15 +1,18 @@
-"""Which words are commands, and which job they are about. Pure."""
+"""Which words are commands, which are mistyped ones, and which job they are about. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
 from bot.features.home.clicks import job_of
-from bot.slack.receive.acting import read_acting
-from bot.slack.receive.job_named import find_named_job
+from bot.slack.receive.acting import acting
+from bot.slack.receive.job_named import job_named
+from bot.slack.receive.mistyped import distance, guess_subcommand
 from bot.slack.receive.payload_reader import read_payload
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import spoken_in
@@ -38,8 +41,8 @@ INSIDE = "https://x.slack.com/archives/C0123/p1700000009000100?thread_ts=1700000
     ],
 )
 def test_a_job_is_named_by_its_id_and_by_links_to_its_thread(words: str) -> None:
-    assert find_named_job("T1", words) == (PLACE.job_id, "")
-    assert find_named_job("T1", f"{words}  from prices ") == (PLACE.job_id, "from prices")
+    assert job_named("T1", words) == (PLACE.job_id, "")
+    assert job_named("T1", f"{words}  from prices ") == (PLACE.job_id, "from prices")
 
 
 @pytest.mark.parametrize(
@@ -57,11 +60,11 @@ def test_a_job_is_named_by_its_id_and_by_links_to_its_thread(words: str) -> None
     ],
 )
 def test_what_names_no_job_is_left_as_words(words: str) -> None:
-    assert find_named_job("T1", words) == ("", words)
+    assert job_named("T1", words) == ("", words)
 
 
 def test_a_link_into_another_workspace_names_no_job_of_ours() -> None:
-    assert find_named_job("T2", LINK)[0] != PLACE.job_id
+    assert job_named("T2", LINK)[0] != PLACE.job_id
 
 
 @pytest.mark.parametrize("text", ["status", "Status!", " help ", "stop.", "cancel"])
@@ -127,7 +130,7 @@ def test_a_click_in_a_home_is_judged_where_its_job_is() -> None:
     click = read_payload(body, "UB0T")
     assert isinstance(click, Click)
     assert (job_of(click.value), click.in_home, click.trigger) == (PLACE.job_id, True, "9.9")
-    seen = read_acting(body, replace(click, place=PLACE, message_ts=PLACE.thread_ts), {ANSWER: "answered"})
+    seen = acting(body, replace(click, place=PLACE, message_ts=PLACE.thread_ts), {ANSWER: "answered"})
     assert seen is not None
     assert (seen.way, seen.place.channel, seen.thread, seen.deed) == ("click", PLACE.channel, PLACE, "answered")
 
@@ -136,3 +139,56 @@ def test_help_gives_requests_and_says_which_need_a_file() -> None:
     text = help_text([], [], examples=["What stands out? (sales.csv)", "Greet <@U0000000A>"])
     assert "“What stands out?” with a file such as `sales.csv`" in text
     assert "<@U0000000A>" not in text
+
+
+NAMES = [one.name for one in SUBCOMMANDS]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("staus", "status"),
+        ("Status?!", "status"),
+        ("satus J123", "status"),
+        ("cancle it", "cancel"),
+        ("job", "jobs"),
+        ("hlep", "help"),
+        ("shedul new", "schedule"),
+        ("setings", "settings"),
+        ("memroy add this", "memory"),
+    ],
+)
+def test_a_near_word_with_little_behind_it_is_a_subcommand(typed: str, meant: str) -> None:
+    assert guess_subcommand(typed, NAMES) == meant
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        "why did churn rise in March?",
+        "dance",
+        "hello",
+        "quote prices",
+        "place the order",
+        "trade prices of last year, please",
+        "crews of our ships and what they cost",
+        "summarise #sales",
+        "?",
+    ],
+)
+def test_everything_else_is_a_request(typed: str) -> None:
+    assert guess_subcommand(typed, NAMES) == ""
+
+
+def test_a_job_behind_the_word_says_that_a_subcommand_was_meant() -> None:
+    assert guess_subcommand("rety J0123456789 from prices and all", NAMES, names_job=True) == "retry"
+    assert guess_subcommand("why J0123456789 did not end", NAMES, names_job=True) == ""
+
+
+@given(st.text("abc", max_size=6), st.text("abc", max_size=6))
+def test_a_distance_is_one(one: str, other: str) -> None:
+    found = distance(one, other)
+    assert found == distance(other, one)
+    assert (found == 0) == (one == other)
+    assert abs(len(one) - len(other)) <= found <= max(len(one), len(other))
