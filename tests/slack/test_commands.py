@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
 from bot.features.home.clicks import job_of
-from bot.slack.receive.acting import acting
-from bot.slack.receive.job_named import job_named
-from bot.slack.receive.mistyped import distance, guess_subcommand
+from bot.slack.receive.acting import read_acting
+from bot.slack.receive.job_named import find_named_job
+from bot.slack.receive.mistyped import edit_distance, guess_subcommand
 from bot.slack.receive.payload_reader import read_payload
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import spoken_in
@@ -41,8 +41,8 @@ INSIDE = "https://x.slack.com/archives/C0123/p1700000009000100?thread_ts=1700000
     ],
 )
 def test_a_job_is_named_by_its_id_and_by_links_to_its_thread(words: str) -> None:
-    assert job_named("T1", words) == (PLACE.job_id, "")
-    assert job_named("T1", f"{words}  from prices ") == (PLACE.job_id, "from prices")
+    assert find_named_job("T1", words) == (PLACE.job_id, "")
+    assert find_named_job("T1", f"{words}  from prices ") == (PLACE.job_id, "from prices")
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_a_job_is_named_by_its_id_and_by_links_to_its_thread(words: str) -> None
     ],
 )
 def test_what_names_no_job_is_left_as_words(words: str) -> None:
-    assert job_named("T1", words) == ("", words)
+    assert find_named_job("T1", words) == ("", words)
 
 
 def test_a_link_into_another_workspace_names_no_job_of_ours() -> None:
-    assert job_named("T2", LINK)[0] != PLACE.job_id
+    assert find_named_job("T2", LINK)[0] != PLACE.job_id
 
 
 @pytest.mark.parametrize("text", ["status", "Status!", " help ", "stop.", "cancel"])
@@ -130,7 +130,7 @@ def test_a_click_in_a_home_is_judged_where_its_job_is() -> None:
     click = read_payload(body, "UB0T")
     assert isinstance(click, Click)
     assert (job_of(click.value), click.in_home, click.trigger) == (PLACE.job_id, True, "9.9")
-    seen = acting(body, replace(click, place=PLACE, message_ts=PLACE.thread_ts), {ANSWER: "answered"})
+    seen = read_acting(body, replace(click, place=PLACE, message_ts=PLACE.thread_ts), {ANSWER: "answered"})
     assert seen is not None
     assert (seen.way, seen.place.channel, seen.thread, seen.deed) == ("click", PLACE.channel, PLACE, "answered")
 
@@ -188,7 +188,7 @@ def test_a_job_behind_the_word_says_that_a_subcommand_was_meant() -> None:
 
 @given(st.text("abc", max_size=6), st.text("abc", max_size=6))
 def test_a_distance_is_one(one: str, other: str) -> None:
-    found = distance(one, other)
-    assert found == distance(other, one)
+    found = edit_distance(one, other)
+    assert found == edit_distance(other, one)
     assert (found == 0) == (one == other)
     assert abs(len(one) - len(other)) <= found <= max(len(one), len(other))

@@ -12,7 +12,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
 from bot.slack.receive.bolt_dispatch import SocketMode
-from bot.slack.receive.router import shown_words
+from bot.slack.receive.router import list_help_words
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.show import notices
 from bot.slack.views.answer_message import SHOW_EVIDENCE, answer
@@ -263,7 +263,7 @@ async def test_that_it_was_received_is_said_although_slack_is_slow_to_take_it(sc
 async def test_who_cannot_be_told_in_the_channel_is_told_directly(scene: Scene) -> None:
     ts = await scene.ana.say("#general", "root")
     await scene.ana.kick("#general")
-    await notices.tell(scene.app.client, scene.place(ts), scene.ana.id, notices.note("hello there"))
+    await notices.tell(scene.app.client, scene.place(ts), scene.ana.id, notices.make_note("hello there"))
     assert [message["text"] for message in scene.workspace.messages(scene.ana.dm)] == ["hello there"]
 
 
@@ -273,5 +273,5 @@ async def test_every_subcommand_is_in_the_help(scene: Scene) -> None:
     (helped,) = await scene.workspace.until(lambda: ana.ephemerals("#general"))
     for one in SUBCOMMANDS:
         assert f"/leadhand {one.name}" in helped["blocks"][0]["text"]["text"]
-    for word in shown_words(SPOKEN):
+    for word in list_help_words(SPOKEN):
         assert f"`{word}`" in helped["blocks"][0]["text"]["text"]
