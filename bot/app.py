@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from bot.jobs.instance import Instance
     from bot.operation.instrumentation import Instrumentation
     from bot.slack.connection import Bolt
-    from bot.team_bot import Shared, TeamBot
+    from bot.team_bot import SharedParts, TeamBot
     from bot.teams import InstalledTeams
 
 log = logging.getLogger(__name__)
@@ -86,18 +86,18 @@ def crew_folder(settings: Settings) -> Path:
     return path if not folder.is_dir() and (path.is_dir() or len(path.parts) > 1) else folder
 
 
-Around = tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]
+ToolkitsRead = tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]
 """The toolkits that the crews of a bot share, and what is wrong with those that packages bring."""
 
 
-def _read_package_tools(setup: ToolSettings) -> Around:
+def _read_package_tools(setup: ToolSettings) -> ToolkitsRead:
     try:
         return package_toolkits.read(setup)
     except package_toolkits.NotInstalled as error:
         raise SettingsError(str(error)) from None
 
 
-def open_crew(settings: Settings, around: Around | None = None, members: Sequence[Path] = ()) -> Crew:
+def open_crew(settings: Settings, around: ToolkitsRead | None = None, members: Sequence[Path] = ()) -> Crew:
     """Load the crew of the settings, with its tools; `around` are toolkits that it shares, made anew unless given.
 
     `members` are the folders of crews that are inside it though they lie elsewhere.
@@ -189,10 +189,10 @@ async def running(
     # Commands that only look at a store or a crew do without all that people can do, and without what runs a job.
     from bot.jobs.effect_runner import is_elsewhere  # noqa: PLC0415 - see above
     from bot.jobs.instance import Instance, new_name  # noqa: PLC0415 - see above
-    from bot.jobs.tasks import Bounds  # noqa: PLC0415 - see above
+    from bot.jobs.tasks import StuckAfter  # noqa: PLC0415 - see above
     from bot.limits.call_limits import CallLimits  # noqa: PLC0415 - see above
     from bot.slack.send.lookup import LOOKS  # noqa: PLC0415 - see above
-    from bot.team_bot import Shared, open_bot_of_token  # noqa: PLC0415 - see above
+    from bot.team_bot import SharedParts, open_bot_of_token  # noqa: PLC0415 - see above
 
     crews = await _prepare_crews(model, crew or open_crews(settings))
     channels = open_channel_settings(settings, store, model, crews)
@@ -207,7 +207,7 @@ async def running(
     def nudge(key: JobKey) -> None:
         instance.nudge(key)
 
-    shared = Shared(
+    shared = SharedParts(
         settings,
         store,
         model,
@@ -226,7 +226,7 @@ async def running(
         await instance.let_go(team)
 
     bots = await (_bots_of_installations(shared, let_go) if settings.installs else open_bot_of_token(shared))
-    bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))
+    bounds = StuckAfter(effect=max(StuckAfter().effect, STUCK * settings.terms.call_seconds))
     instance = Instance(
         store,
         bots.effects,
@@ -269,7 +269,7 @@ def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, 
     )
 
 
-async def _bots_of_installations(shared: Shared, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
+async def _bots_of_installations(shared: SharedParts, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
     """Make the bots of all workspaces that installed the app. Raises SettingsError for keys that are none."""
     if fault := missing_packages("oauth", "cryptography"):
         raise SettingsError(f"SLACK_CLIENT_ID is set: {fault}")
@@ -295,7 +295,7 @@ async def _prepare_crews(model: ChosenModel, crew: Crew | Crews) -> Crews:
     return crews
 
 
-async def _end_app(app: App, bots: TeamBot | InstalledTeams, shared: Shared) -> None:
+async def _end_app(app: App, bots: TeamBot | InstalledTeams, shared: SharedParts) -> None:
     from bot.jobs.instance import cancel  # noqa: PLC0415 - see `running`
 
     try:

@@ -120,7 +120,7 @@ class _Stderr(logging.StreamHandler[TextIO]):
         super().emit(record)
 
 
-class _Lines(logging.Formatter):
+class _MaskedFormatter(logging.Formatter):
     """Hides tokens, and the text of exceptions that may quote contents, whatever a record holds."""
 
     def __init__(self, secrets: Collection[str]) -> None:
@@ -137,7 +137,7 @@ class _Lines(logging.Formatter):
         return self.hide(_trace(error)) if error is not None else ""
 
 
-class TextLines(_Lines):
+class TextLines(_MaskedFormatter):
     """`2026-11-21T14:50:25.123Z WARNING bot.jobs.job_runner [J1 r1 analyst#2 RunSubtask] message`."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -148,7 +148,7 @@ class TextLines(_Lines):
         return f"{line}\n{error}" if error else line
 
 
-class JsonLines(_Lines):
+class JsonLines(_MaskedFormatter):
     """One JSON object a line: time, level, logger, message, and event, error, audit and ids if there are any."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from bot.access.access_values import ChannelValues
-from bot.limits.rules import MICROS, SCOPES, BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
+from bot.limits.rules import MICROS, SCOPES, BadLimit, LimitRules, Scope, SpendingBudget, read_budget, read_rates
 from bot.store.retention import AS_EVER, DAY, Retention
-from handoff.contracts import Asking, Context, Terms, Tier
+from handoff.contracts import AskingTerms, ContextLimits, Terms, Tier
 from handoff.conversation.working_time import read_span
 from handoff.effects import ROLES
 from handoff.text.member_ids import CHANNEL
@@ -57,7 +57,7 @@ class FollowUps:
 
 
 ON = FollowUps()
-TERMS = Terms(confidence=80, asking=Asking(remind_after=4 * 3600.0))
+TERMS = Terms(confidence=80, asking=AskingTerms(remind_after=4 * 3600.0))
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
 _TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
@@ -104,7 +104,7 @@ class Settings:
     log: Form = "text"
     operation: Address | None = None
     terms: Terms = TERMS
-    rules: Rules = field(default_factory=Rules)
+    rules: LimitRules = field(default_factory=LimitRules)
     follow_ups: FollowUps = ON
     channels: frozenset[str] = frozenset()
     """Ids of the channels in which the bot may be used; empty: all."""
@@ -398,7 +398,7 @@ def _read_terms(env: Mapping[str, str]) -> Terms:
     )
 
 
-def _read_asking(env: Mapping[str, str]) -> Asking:
+def _read_asking(env: Mapping[str, str]) -> AskingTerms:
     """Read when people are reminded of questions, and when those are closed."""
     usual = TERMS.asking
     spans = {
@@ -429,7 +429,7 @@ def _working_hours(text: str) -> dict[str, int]:
     return {"opens": opens, "closes": closes, "days": _DAYS.index(found["last"] or "fri") + 1}
 
 
-def _read_context(text: str) -> Context:
+def _read_context(text: str) -> ContextLimits:
     """Read the tokens of each tier; a tier that is left out keeps its default."""
     named = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
@@ -441,7 +441,7 @@ def _read_context(text: str) -> Context:
                 "with commas: `fast 8k, balanced 16k`."
             )
         named[found["tier"]] = tokens
-    return Context.model_validate(named)
+    return ContextLimits.model_validate(named)
 
 
 def _read_roles(text: str) -> dict[str, Tier]:
@@ -540,12 +540,12 @@ def _add_value(access: ChannelValues, name: str, variable: str, text: str) -> Ch
     return access.model_copy(update={name: getattr(found, name)})
 
 
-def _read_rules(env: Mapping[str, str]) -> Rules:
+def _read_rules(env: Mapping[str, str]) -> LimitRules:
     breakers = env.get("LEADHAND_BREAKERS", "").strip().lower() or "on"
     if breakers not in {"on", "off"}:
         raise SettingsError(f"LEADHAND_BREAKERS is {breakers!r}; it takes on or off.")
     budgets = {scope: _read_limit(env, f"LEADHAND_BUDGET_{scope.upper()}", _budget_of(scope)) for scope in SCOPES}
-    return Rules(
+    return LimitRules(
         breakers=breakers == "on",
         rates=_read_limit(env, "LEADHAND_RATES", read_rates),
         at_once=_read_whole_number(env, "LEADHAND_AT_ONCE", 0, low=1, high=10_000),

@@ -1,7 +1,7 @@
 """The bot in one workspace: its client, who gets in there, what people do, and the way to its threads.
 
 An instance has one for the workspace of its token, or one for each that installed the app. Nothing of one is known to
-another: what they share (`Shared`) holds no token and nobody's words, or keeps them by their team.
+another: what they share (`SharedParts`) holds no token and nobody's words, or keeps them by their team.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedParts:
     """What the bots of an instance share. `name` is the instance's, `nudge` wakes its runner of a job."""
 
     settings: Settings
@@ -71,7 +71,7 @@ class TeamBot:
         groups: The user groups that the settings of its channels name.
     """
 
-    def __init__(self, shared: Shared, client: Client, account: BotAccount, groups: Collection[str]) -> None:
+    def __init__(self, shared: SharedParts, client: Client, account: BotAccount, groups: Collection[str]) -> None:
         settings, store, crews, model = shared.settings, shared.store, shared.crews, shared.model
         self.client, self.account = client, account
         self.proof = token_proof(client, account)
@@ -155,7 +155,7 @@ class TeamBot:
         await asyncio.gather(self._kit.background.drain(seconds), self.thread.close(seconds))
 
 
-async def open_bot_of_token(shared: Shared) -> TeamBot:
+async def open_bot_of_token(shared: SharedParts) -> TeamBot:
     """Make the bot of the one token of the settings.
 
     Raises SettingsError where Slack does not take the token, or the store holds the jobs of others.

@@ -13,19 +13,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from aiohttp import web
 
-from bot.access.person_facts import Home
+from bot.access.person_facts import HomeWorkspace
 from bot.jobs.job_runner import Effects, JobRunner
 from bot.settings import SettingsError
 from bot.slack.connection import Bolt, BotAccount, Front
 from bot.slack.installation.install_pages import OAuthStates, install_flow, install_routes
-from bot.slack.installation.records import InstallationRecords, Installed, Record
+from bot.slack.installation.records import InstallationRecord, InstallationRecords, Installed
 from bot.slack.installation.token_cipher import BadKey, TokenCipher
 from bot.slack.installation.token_refresh import TokenRefresh
 from bot.slack.receive.addressed import Addressed
 from bot.slack.scopes import OPTIONAL_SCOPES, collect_needed_scopes
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import Claim, StoreError
-from bot.team_bot import Shared, TeamBot
+from bot.team_bot import SharedParts, TeamBot
 from handoff import events as ev
 from handoff.effects import Effect
 from handoff.state.job_state import Job
@@ -54,7 +54,7 @@ class InstalledTeams:
 
     def __init__(
         self,
-        shared: Shared,
+        shared: SharedParts,
         records: InstallationRecords,
         let_go: Callable[[str], Awaitable[None]],
     ) -> None:
@@ -85,7 +85,7 @@ class InstalledTeams:
         self.pages: Sequence[web.RouteDef] = install_routes(flow, self.look)
 
     @classmethod
-    def of(cls, shared: Shared, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
+    def of(cls, shared: SharedParts, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
         """Make them by the settings. Raises SettingsError for a key that is none."""
         settings, store = shared.settings, shared.store
         try:
@@ -225,7 +225,7 @@ class InstalledTeams:
             name=str(found.custom_values.get("bot", "")),
             team=found.team_name or found.enterprise_name or "",
             scopes=frozenset(found.bot_scopes or ()),
-            home=Home(team, found.enterprise_id or "", wide=wide),
+            home=HomeWorkspace(team, found.enterprise_id or "", wide=wide),
             url=str(found.custom_values.get("url", "")),
             bot=found.bot_id or "",
         )
@@ -265,7 +265,7 @@ class InstalledTeams:
         except StoreError as error:
             log.warning("that the app has left %s is noted at the next proof of its token: %s", team, error)
 
-    async def _erase(self, records: Mapping[str, Record]) -> None:
+    async def _erase(self, records: Mapping[str, InstallationRecord]) -> None:
         """Erase what is kept for workspaces that the app left so long ago that jobs are not kept any longer."""
         store, kept = self._shared.store, self._shared.settings.retention.jobs
         for name in sorted(records, reverse=True):  # workspaces (T) before their organisation (E)
@@ -285,7 +285,7 @@ class InstalledTeams:
         task.add_done_callback(self._tasks.discard)
 
 
-def _find_installed_teams(records: Mapping[str, Record]) -> dict[str, tuple[str, Installed]]:
+def _find_installed_teams(records: Mapping[str, InstallationRecord]) -> dict[str, tuple[str, Installed]]:
     """Return the workspaces that are installed, each with the record whose installation it uses."""
     found: dict[str, tuple[str, Installed]] = {}
     for team, record in records.items():
@@ -297,7 +297,7 @@ def _find_installed_teams(records: Mapping[str, Record]) -> dict[str, tuple[str,
     return found
 
 
-def _read_leave_time(records: Mapping[str, Record], name: str) -> float:
+def _read_leave_time(records: Mapping[str, InstallationRecord], name: str) -> float:
     """Return when the app left a workspace or organisation; 0 if it is there, or that cannot be read."""
     record = records[name]
     holder = records.get(record.organisation) if record.organisation else record

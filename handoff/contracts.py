@@ -235,7 +235,7 @@ class Finding(Contract):
     evidence: tuple[Evidence, ...] = ()
 
 
-class Reading(Contract):
+class ReadSource(Contract):
     """A material, page or table that a specialist read, by its name or address.
 
     `is_whole`: all of it was in the brief, or a query went over all of it. Otherwise a tool showed parts of it.
@@ -271,7 +271,7 @@ class Result(Contract):
     """What its reader should know though nothing is missing, in words: a row of totals was not counted."""
     queries: tuple[str, ...] = ()
     """The queries that were run for it and brought something, as they were run: people can look at them."""
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ReadSource, ...] = ()
     """What was read for it, in order."""
     failed_writes: tuple[str, ...] = ()
     """The calls of writing tools that failed and were not made good, each with its tool and the reason."""
@@ -341,7 +341,7 @@ class Subtask(Contract):
     """It is left out unless what it builds on has such a finding; None: never. Only pipelines say so, no model does."""
 
 
-class Made(Contract):
+class MadeSpecialist(Contract):
     """A specialist that a plan asks for, in a crew that allows it. `brief` becomes its prompt, inside a frame of ours.
 
     `tools` and `tier` are among those that the crew lends. `why` says what it is needed for, and what nobody there can.
@@ -359,7 +359,7 @@ class Made(Contract):
 class Plan(Contract):
     """The plan that the planner returns, checked before anything runs. Models write the fields in this order."""
 
-    made: tuple[Made, ...] = ()
+    made: tuple[MadeSpecialist, ...] = ()
     """Specialists that exist for this plan alone."""
     goal: str
     subtasks: tuple[Subtask, ...]
@@ -390,7 +390,7 @@ class PlanChange(Contract):
     by: tuple[str, ...] = ()
 
 
-class Context(Contract):
+class ContextLimits(Contract):
     """The most tokens of material that one model call is given, by its tier; most models would take far more."""
 
     fast: int = Field(default=16_000, ge=1_000)
@@ -412,7 +412,7 @@ REQUESTER, ANYONE = "requester", "anyone"
 """Words for whom a question is for, beside ids of people and of user groups; anyone: anybody in the thread."""
 
 
-class Asking(Contract):
+class AskingTerms(Contract):
     """Whom questions are for, and what follows if nobody answers one.
 
     `whom` and `then` hold `REQUESTER`, `ANYONE`, or ids of people and user groups: `whom` is asked (empty: the
@@ -435,7 +435,7 @@ class Asking(Contract):
     days: int = Field(default=5, ge=1, le=7)
 
 
-class Quiet(Contract):
+class QuietTimes(Contract):
     """The hours in which nothing is said in a channel that nobody asked for by mention, every day.
 
     They last from the minute `begins` to the minute `ends` of the day, over midnight if that is no later; both alike:
@@ -449,7 +449,7 @@ class Quiet(Contract):
     offset: int = 0
 
 
-NO_QUIET = Quiet()
+NO_QUIET = QuietTimes()
 
 
 class ChannelTerms(Contract):
@@ -460,7 +460,7 @@ class ChannelTerms(Contract):
 
     instructions: str = ""
     highest: Tier = "deep"
-    quiet: Quiet = NO_QUIET
+    quiet: QuietTimes = NO_QUIET
 
 
 NO_TERMS = ChannelTerms()
@@ -488,8 +488,8 @@ class Terms(Contract):
     quorum: int = Field(default=1, ge=1)
     own_approval: bool = True
     """Who approves such a subtask, see `handoff.approval_values.ApprovalTerms`."""
-    context: Context = Context()
-    asking: Asking = Asking()
+    context: ContextLimits = ContextLimits()
+    asking: AskingTerms = AskingTerms()
     roles: Mapping[str, Tier] = Field(default_factory=dict, exclude=True)
     """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); see `tier_of` for those not named.
 
@@ -526,7 +526,7 @@ class Member(Contract):
     tier: Tier = "balanced"
     fallback: str = ""
     asks: tuple[str, ...] = ()
-    """Whom its questions are for, see `Asking`; empty: as its crew says."""
+    """Whom its questions are for, see `AskingTerms`; empty: as its crew says."""
     made: bool = False
     """True if the specialist was made for one plan alone."""
     tiers: tuple[Tier, ...] = ()
@@ -635,7 +635,7 @@ class Turn(Contract):
     """
 
 
-class Packed(Contract):
+class PackedSize(Contract):
     """The size of what a model was given: about `tokens` of `budget` tokens. `left_out` names what did not fit."""
 
     tokens: int = 0
@@ -643,7 +643,7 @@ class Packed(Contract):
     left_out: tuple[str, ...] = ()
 
 
-class Refuted(Contract):
+class RefutedSentence(Contract):
     """A sentence of an answer, and the quotation of something read that contradicts it."""
 
     sentence: str
@@ -693,7 +693,7 @@ class Request(Contract):
     """`KIND:...`: names what this request is to open the thread of; the work is then a request of that thread."""
 
 
-class Known(Contract):
+class KnownPerson(Contract):
     """A person who may be asked: their Slack id, their names, and the seconds by which their zone is ahead of UTC."""
 
     user: str
@@ -701,7 +701,7 @@ class Known(Contract):
     offset: int = 0
 
 
-class Setting(Contract):
+class RequestSetting(Contract):
     """Who asks and where, as Slack knew it when the request was planned; empty: it did not say.
 
     `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC. `people`
@@ -715,7 +715,7 @@ class Setting(Contract):
     channel: str = ""
     zone: str = "UTC"
     offset: int = 0
-    people: tuple[Known, ...] = ()
+    people: tuple[KnownPerson, ...] = ()
     contact: str = ""
     contact_name: str = ""
     here: ChannelTerms = NO_TERMS

@@ -13,7 +13,7 @@ from typing import ClassVar, get_args
 
 from handoff.contracts import Tier
 from handoff.events import Aim
-from handoff.state.state_values import Copy
+from handoff.state.state_values import DeletedCopy
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class DropCopies:
     """Take out of the store what was deleted where people gave it."""
 
     request: str
-    copies: tuple[Copy, ...]
+    copies: tuple[DeletedCopy, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,16 +211,18 @@ class Acknowledge:
     request: str = field(compare=False)
 
 
-Step = ReduceMaterial | WriteAnswer | SelectAnswer | VerifyAnswer
+AnswerEffect = ReduceMaterial | WriteAnswer | SelectAnswer | VerifyAnswer
 """A step of a role on the way from the results of a run to its answer."""
-OfRole = RefineBrief | Step
+RoleEffect = RefineBrief | AnswerEffect
 """The effects that a role performs by itself. Planning is not among them, as it has to know the crew."""
-Heeding = SortMessage | Acknowledge | DropCopies
+MessageEffect = SortMessage | Acknowledge | DropCopies
 """The effects that are about a message in the thread rather than about the request under way."""
-OfQuestion = RemindOfQuestion | ExpireQuestion
+QuestionEffect = RemindOfQuestion | ExpireQuestion
 """The effects of a question that nobody answers."""
-OfRun = GatherMaterial | OpenThread | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post
-Effect = OfRun | OfQuestion | Heeding
+RunEffect = (
+    GatherMaterial | OpenThread | MakePlan | RevisePlan | RunSubtask | RoleEffect | ReachDeadline | HandUp | Post
+)
+Effect = RunEffect | QuestionEffect | MessageEffect
 
 ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))
 """The supervisor's roles. Each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import (
     Artifact,
-    Asking,
+    AskingTerms,
     Attachment,
     Contract,
     Contradiction,
@@ -25,22 +25,22 @@ from handoff.contracts import (
     Material,
     Member,
     Note,
-    Packed,
+    PackedSize,
     Place,
     Plan,
     PlanChange,
     PrivateSource,
-    Refuted,
+    RefutedSentence,
     Request,
+    RequestSetting,
     Result,
-    Setting,
     Terms,
     Tier,
     ToolReply,
     Turn,
     Usage,
 )
-from handoff.conversation.again import Again
+from handoff.conversation.again import RetryRef
 
 SCHEMA = 1
 """Of the first release. One that changes the meaning of a log raises it, and lifts the logs before it."""
@@ -99,7 +99,7 @@ class RequestAdded(Fact):
     refusal: str = ""
     usual: str = ""
     """The crew of the channel in a bot with several: it gets a thread's first request that names none itself."""
-    again: Again | None = None
+    again: RetryRef | None = None
     """The request that it takes up, if it is a second try: its own text is then only what its author said."""
 
 
@@ -196,7 +196,7 @@ class SettingKnown(OfRequest):
     """Slack was asked who made the request and where. It happens once, before the request is planned."""
 
     type: Literal["SettingKnown"] = "SettingKnown"
-    setting: Setting
+    setting: RequestSetting
 
 
 class PlannerAsked(OfRequest):
@@ -210,12 +210,12 @@ class PlannerAsked(OfRequest):
     options: tuple[str, ...] = ()
     whom: tuple[str, ...] = ()
     assumption: str = ""
-    asking: Asking = Asking()
+    asking: AskingTerms = AskingTerms()
     """The crew's and the settings' word on questions: there is no plan yet to hold it."""
     reasons: tuple[str, ...] = ()
     corrected: int = 0
     """The corrections of the request that the planner knew, here and below. With fewer than there are it asks again."""
-    pack: Packed = Packed()
+    pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
@@ -248,7 +248,7 @@ class PlanProposed(OfRequest):
     anew: str = ""
     """Why a second try has a new plan, in words for people; empty: it has not, or there was none before."""
     corrected: int = 0
-    pack: Packed = Packed()
+    pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
@@ -259,7 +259,7 @@ class PlanRejected(OfRequest):
     within: str = ""
     faults: tuple[str, ...]
     corrected: int = 0
-    pack: Packed = Packed()
+    pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
@@ -279,7 +279,7 @@ class PlanRevised(OfRequest):
     changes: tuple[PlanChange, ...] = ()
     faults: tuple[str, ...] = ()
     estimates: tuple[Estimate, ...] = ()
-    pack: Packed = Packed()
+    pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
@@ -289,7 +289,7 @@ class AttemptStarted(OfAttempt):
     type: Literal["AttemptStarted"] = "AttemptStarted"
     specialist: str
     tier: Tier
-    pack: Packed = Packed()
+    pack: PackedSize = PackedSize()
     model: str = ""
 
 
@@ -385,7 +385,7 @@ class BriefRefined(OfAttempt):
     type: Literal["BriefRefined"] = "BriefRefined"
     intent: str = ""
     fault: str = ""
-    pack: Packed = Packed()
+    pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
@@ -548,7 +548,7 @@ class MaterialReduced(OfRequest):
     part: int = 1
     notes: tuple[Note, ...] = ()
     left_out: tuple[str, ...] = ()
-    pack: Packed = Packed()
+    pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
@@ -563,13 +563,13 @@ class AnswerVerified(OfRequest):
 
     type: Literal["AnswerVerified"] = "AnswerVerified"
     within: str = ""
-    refuted: tuple[Refuted, ...] = ()
+    refuted: tuple[RefutedSentence, ...] = ()
     unfound: tuple[str, ...] = ()
     borne_out: tuple[str, ...] = ()
     unanswered: tuple[str, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     doubt: str = ""
-    pack: Packed = Packed()
+    pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
@@ -593,7 +593,7 @@ class AnswerWritten(OfRequest):
     invented: tuple[str, ...] = ()
     workings: tuple[str, ...] = ()
     corrected: int = 0
-    pack: Packed = Packed()
+    pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 

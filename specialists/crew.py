@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from handoff.approval_values import ADMINS
-from handoff.contracts import ANYONE, REQUESTER, Made, Plan, Tier
-from handoff.planning.adhoc import Allowance, find_made_specialist
+from handoff.contracts import ANYONE, REQUESTER, MadeSpecialist, Plan, Tier
+from handoff.planning.adhoc import AdhocAllowance, find_made_specialist
 from handoff.planning.pipeline import Pipeline
-from handoff.planning.routing import Rule
+from handoff.planning.routing import RoutingRule
 from specialists.files.frontmatter import CrewFault
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_words import NO_WORDS, CrewWords
@@ -45,7 +45,7 @@ class Crew:
     `rules` say which requests go to whom without a planner, `equals` which specialists do the same work, and
     `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
     `roles` the tiers of its supervisor's roles that its file names, and `asking` what it says on questions to people:
-    fields of `handoff.contracts.Asking`. `default` is who gets a request for which no plan
+    fields of `handoff.contracts.AskingTerms`. `default` is who gets a request for which no plan
     could be made; empty: the member that comes first. `first` is who gets a request before any planner does, and may
     hand it over to one; empty: the planner is asked at once. `pipeline` is its fixed plan, None if the planner plans.
     `contact` is whom people are sent to when nothing works: its own or that of the crew around it.
@@ -57,7 +57,7 @@ class Crew:
 
     name: str
     specialists: Mapping[str, Specialist]
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[RoutingRule, ...] = ()
     equals: tuple[tuple[str, ...], ...] = ()
     terms: Mapping[str, Any] = field(default_factory=dict)
     roles: Mapping[str, Tier] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Crew:
     """The settings without which it is no member of another crew of the same bot."""
     pipeline: Pipeline | None = None
     contact: str = ""
-    make: Allowance | None = None
+    make: AdhocAllowance | None = None
     lent: Mapping[str, Tool] = field(default_factory=dict)
     path: str = ""
     crews: Mapping[str, Crew] = field(default_factory=dict)
@@ -167,7 +167,7 @@ def specialist_for(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Spec
     return one
 
 
-def adhoc_specialist(crew: Crew, made: Made) -> Specialist:
+def adhoc_specialist(crew: Crew, made: MadeSpecialist) -> Specialist:
     """Build the ad-hoc specialist that a plan asks for. Raises NotLent."""
     if crew.make is None:
         raise NotLent(f"the crew allows no ad-hoc specialists, and {made.name} is one")

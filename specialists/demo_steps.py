@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from specialists.crew import Crew
 from specialists.files.frontmatter import CrewFault, did_you_mean
-from specialists.loading.demo_file import Demo, Step
+from specialists.loading.demo_file import Demo, DemoStep
 from specialists.turns.finish_tools import ESCALATE, HAND_OVER, RETURN
 
 ALWAYS = frozenset({"read_material", "search_material", RETURN, ESCALATE, HAND_OVER})
@@ -36,5 +36,5 @@ def faults(demo: Demo, crew: Crew) -> list[CrewFault]:
     return found
 
 
-def _ends_attempt(steps: Sequence[Step]) -> bool:
+def _ends_attempt(steps: Sequence[DemoStep]) -> bool:
     return any(tool in {RETURN, HAND_OVER} for step in steps[-1:] for tool, _ in step.calls)

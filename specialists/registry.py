@@ -8,10 +8,10 @@ from pathlib import Path
 
 from handoff.contracts import RESERVED, SLASH
 from handoff.planning.adhoc import NAME
-from handoff.planning.routing import Rule
+from handoff.planning.routing import RoutingRule
 from specialists import specialist
 from specialists.crew import About, Crew
-from specialists.files.frontmatter import CrewFault, Page
+from specialists.files.frontmatter import CrewFault, MarkdownPage
 from specialists.loading import (
     crew_checks,
     crew_contact,
@@ -141,7 +141,7 @@ def _add_contact(crew: Crew, around: str) -> Crew:
 
 def _read_crew(
     folder: Path, around: Surroundings, faults: list[CrewFault], members: Sequence[Path] = ()
-) -> tuple[Crew, Page]:
+) -> tuple[Crew, MarkdownPage]:
     """Read a crew as far as it can be read, and what it says of itself, whose faults are not added yet.
 
     What is wrong is added to `faults`. `members` lie elsewhere, and are crews inside it all the same.
@@ -239,7 +239,7 @@ def _build_crew(
     )
 
 
-def _check_about(own: CrewFile, names: tuple[str, ...]) -> Page:
+def _check_about(own: CrewFile, names: tuple[str, ...]) -> MarkdownPage:
     """Check what a crew's file says of the crew; a crew inside another has to say something."""
     page = own.about
     if not names:
@@ -280,5 +280,5 @@ def _rename_specialists(own: CrewFile, path: str) -> CrewFile:
     return replace(own, rules=rules, equals=equals, default=default, first=first, make=make, pipeline=pipeline)
 
 
-def _rule_renamed(rule: Rule, path: str) -> Rule:
+def _rule_renamed(rule: RoutingRule, path: str) -> RoutingRule:
     return replace(rule, to=tuple(_name_outside(path, name) for name in rule.to))

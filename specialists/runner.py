@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from handoff.approval_values import Approval
 from handoff.contracts import Escalation, Handoff, Material, Result, ToolCall, Turn
-from handoff.evidence.binding import Binding, Document, bind_result
+from handoff.evidence.binding import Binding, ReadDocument, bind_result
 from handoff.evidence.inserted_rows import insert_rows
 from handoff.state.state_values import UnknownWrite
 from specialists.model import Model, ModelCall, ModelError, ModelMessage, Withheld
@@ -34,7 +34,7 @@ from specialists.turns.written_calls import is_call, parse_turn_call
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
 
-End = Result | Escalation | UnknownWrite | Approval
+AttemptEnd = Result | Escalation | UnknownWrite | Approval
 """The end of an attempt.
 
 `UnknownWrite` if nobody knows whether a call that writes was carried out, and `Approval` if people have to approve a
@@ -58,7 +58,7 @@ async def run(
     done_when: str = "",
     elapsed: float = 0.0,
     token_limit: int = TOKEN_LIMIT,
-) -> End:
+) -> AttemptEnd:
     """Have a specialist do its part, going on from where `log.history` ends.
 
     Args:
@@ -73,8 +73,8 @@ async def run(
         token_limit: As `TOKEN_LIMIT`.
 
     Returns:
-        How it ended, see `End`. An escalation is the specialist's own, or `out_of_scope` where the model refused,
-        `confidence_too_low` where it came to no usable end, `timeout` with what there was by then.
+        How it ended, see `AttemptEnd`. An escalation is the specialist's own, or `out_of_scope` where the model
+        refused, `confidence_too_low` where it came to no usable end, `timeout` with what there was by then.
 
     Raises:
         ModelError: A call brought no turn; its `usage` is that of the whole attempt, and `partial` what there is.
@@ -140,7 +140,7 @@ class _Attempt:
     sources: Sources
     limit: str = ""
 
-    async def run(self) -> End:
+    async def run(self) -> AttemptEnd:
         """Replay the history, settle what it left open, and work to the end."""
         for item in self.log.history:
             self.tools.replay(item)
@@ -155,7 +155,7 @@ class _Attempt:
             error.usage = self.conversation.usage
             raise
 
-    async def _take_turns(self) -> End:
+    async def _take_turns(self) -> AttemptEnd:
         """Take turns until one of them is the end, or the time is up."""
         turns = self.conversation.turns
         if turns > self.specialist.max_turns or 0 < self.conversation.loop < turns:
@@ -284,7 +284,7 @@ class _Attempt:
             return f"the end of the time for this task ({self.handoff.constraints.timeout:g} s)"
         return ""
 
-    async def _conclude_turn(self, turn: Turn) -> End | None:
+    async def _conclude_turn(self, turn: Turn) -> AttemptEnd | None:
         """Do what a turn asks for. Gives the end, or None once the next turn can be taken."""
         if turn.stop == "refused":
             said = f": {turn.text.strip()}" if turn.text.strip() else "."
@@ -321,7 +321,7 @@ class _Attempt:
             return None, "content: a tool call written as text is no result; make the call itself"
         return outcome, fault
 
-    async def _end_in_words(self, outcome: Result | Escalation | None) -> End | None:
+    async def _end_in_words(self, outcome: Result | Escalation | None) -> AttemptEnd | None:
         """Take words that were not handed in, bound to what was read, unless the requester said something meanwhile."""
         if not isinstance(outcome, Result):
             return outcome
@@ -337,7 +337,7 @@ class _Attempt:
         said = self.log.news()
         for words in said:
             self.conversation.add_note("said_meanwhile", words=words)
-            self.conversation.replies.append(Document("the requester", words, is_material=False))
+            self.conversation.replies.append(ReadDocument("the requester", words, is_material=False))
         return bool(said)
 
     async def _check_result_work(self, result: Result) -> tuple[Result, str]:

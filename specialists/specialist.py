@@ -19,7 +19,7 @@ from handoff.approval_values import ASK, ApprovalTerms
 from handoff.contracts import RESERVED, Tier
 from handoff.planning.adhoc import NAME
 from handoff.text.context_budget import tokens
-from specialists.files.frontmatter import Page, did_you_mean, form_of
+from specialists.files.frontmatter import MarkdownPage, did_you_mean, form_of
 from specialists.loading import approval_keys, crew_checks, model_keys, named_servers, skill_folders, skill_reading
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
@@ -62,7 +62,7 @@ class Specialist:
         cannot: What that line says it cannot do, a few words each.
         adhoc: True if it exists for one plan alone.
         examples: Requests that it alone does, each with the kind of work in a few words.
-        asks: Whom its questions are for, see `handoff.contracts.Asking`; empty: as its crew says.
+        asks: Whom its questions are for, see `handoff.contracts.AskingTerms`; empty: as its crew says.
         approvals: The terms on which the calls of its tools are approved, by tool; None: without asking anybody. A tool
             that writes and is not named is asked for on `usual` terms.
         usual: The terms of all else that it does and that needs approval.
@@ -152,7 +152,7 @@ class Specialist:
         return briefing.build_system_prompt(prompt, self.form, self.channel_words)
 
 
-def read(page: Page, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _NO_SKILLS) -> Specialist:
+def read(page: MarkdownPage, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _NO_SKILLS) -> Specialist:
     """Read the specialist of a page. What is wrong is added to the page's faults and left out."""
     for key in page.values:
         if key not in _KEYS:
@@ -203,7 +203,7 @@ def set_approvers(one: Specialist, approvers: tuple[str, ...]) -> Specialist:
     return replace(one, approvals=terms, usual=one.usual.with_approvers(approvers))
 
 
-def _read_name(page: Page) -> str:
+def _read_name(page: MarkdownPage) -> str:
     name = page.values.get("name")
     if "name" not in page.values:
         return page.path.stem
@@ -216,7 +216,7 @@ def _read_name(page: Page) -> str:
     return str(name)
 
 
-def read_description(page: Page) -> str:
+def read_description(page: MarkdownPage) -> str:
     """Read the line under `description`, empty if there is none. What is wrong is added to the page's faults."""
     text = page.values.get("description", "")
     if "description" not in page.values:
@@ -232,7 +232,7 @@ def read_description(page: Page) -> str:
     return " ".join(str(text).split())
 
 
-def _read_tools(page: Page, tools: Mapping[str, Tool]) -> list[str]:
+def _read_tools(page: MarkdownPage, tools: Mapping[str, Tool]) -> list[str]:
     named = tool_names(page)
     if named is None:
         wrong = form_of(page.values["tools"])
@@ -254,7 +254,7 @@ def _read_tools(page: Page, tools: Mapping[str, Tool]) -> list[str]:
     return [name for name in named if name in tools]
 
 
-def _read_tier(page: Page) -> Tier:
+def _read_tier(page: MarkdownPage) -> Tier:
     value = page.values.get("model")
     for tier in get_args(Tier):
         if value == tier:
@@ -268,7 +268,7 @@ def _read_tier(page: Page) -> Tier:
     return "balanced"
 
 
-def _read_asks(page: Page) -> tuple[str, ...]:
+def _read_asks(page: MarkdownPage) -> tuple[str, ...]:
     if "asks" not in page.values:
         return ()
     value = page.values["asks"]
@@ -278,7 +278,7 @@ def _read_asks(page: Page) -> tuple[str, ...]:
     return words
 
 
-def _read_turns(page: Page) -> int:
+def _read_turns(page: MarkdownPage) -> int:
     value = page.values.get("max_turns", DEFAULT_TURNS)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= TURNS_LIMIT:
         page.fault(f"max_turns must be a whole number from 1 to {TURNS_LIMIT}", key="max_turns")

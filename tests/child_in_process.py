@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 
-from specialists.sandbox.child_process import ChildReply, Given
+from specialists.sandbox.child_process import ChildInputs, ChildReply
 from specialists.sandbox.confine import INPUT
 
-_NOTHING = Given()
+_NOTHING = ChildInputs()
 
 
 def run_children_here(monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> None:
@@ -34,13 +34,13 @@ def run_children_here(monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> 
 
 
 async def run_here(
-    module: str, request: Mapping[str, Any], *, given: Given = _NOTHING, **_limits: object
+    module: str, request: Mapping[str, Any], *, given: ChildInputs = _NOTHING, **_limits: object
 ) -> ChildReply:
     """Run `main()` of a module with the request, in folders as a child has them."""
     return ChildReply(_run(module, request, given))
 
 
-def _run(module: str, request: Mapping[str, Any], given: Given) -> bytes:
+def _run(module: str, request: Mapping[str, Any], given: ChildInputs) -> bytes:
     code, reply = import_module(module), _Reply()
     with (
         tempfile.TemporaryDirectory() as folder,

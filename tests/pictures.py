@@ -20,7 +20,7 @@ from bot.app import open_crew
 from bot.command_line import crew_demo
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.store.embedded import start_embedded, stop_embedded
-from bot.workspace.world import Draft
+from bot.workspace.world import MessageDraft
 from tests.system.crews.test_all_demos import NAMES, PATIENCE, on_page, say_yes, sent, settings_of
 from tests.system.scene import scene_on
 from tests.workspace_page.browser import NAMES as BROWSERS
@@ -55,7 +55,7 @@ async def picture(browser: Browser, url: str, name: str) -> Path:
     """Play a crew's demo on its page, say yes to what it asks, and take the picture of its thread."""
     path = FOLDER / "thread.png" if name == "general" else FOLDER / "crews" / f"{name}.png"
     async with crew_demo.stage_demo(settings_of(name)) as demo:
-        draft = Draft(demo.demo.ask, demo.files)
+        draft = MessageDraft(demo.demo.ask, demo.files)
         async with (
             scene_on(url, drafts=[draft]) as scene,
             scene.bot(demo.cast(RehearsalModel(pace=0.2)), crew=open_crew(demo.settings)),

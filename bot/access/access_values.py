@@ -152,7 +152,7 @@ DEFAULTS = ChannelValues(
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ValueOrigin:
     """Where a value comes from; of the form who set it (a Slack id), and when (s since the epoch)."""
 
     source: Source
@@ -176,11 +176,11 @@ class Access:
     budget: str = OFF
     quiet_hours: str = OFF
     zone: str = "UTC"
-    origins: Mapping[str, Origin] = field(default_factory=dict)
+    origins: Mapping[str, ValueOrigin] = field(default_factory=dict)
 
-    def origin(self, name: str) -> Origin:
+    def origin(self, name: str) -> ValueOrigin:
         """Say where the value of that name comes from."""
-        return self.origins.get(name, Origin("default"))
+        return self.origins.get(name, ValueOrigin("default"))
 
     def terms(self, at: float) -> ChannelTerms:
         """Return what the work on a request that begins now (`at`, s since the epoch) is to heed."""
@@ -216,18 +216,22 @@ def groups_in(named: Sequence[str]) -> frozenset[str]:
     return frozenset(one for one in named if GROUP.fullmatch(one))
 
 
-def merge_sources(sources: Sequence[tuple[ChannelValues, Mapping[str, Origin] | Source]], *, crew: str = "") -> Access:
+def merge_sources(
+    sources: Sequence[tuple[ChannelValues, Mapping[str, ValueOrigin] | Source]], *, crew: str = ""
+) -> Access:
     """Put the sources of a channel together, the one that counts most first. `crew` is the default one.
 
     With each comes where its values are from: of the form a mapping, for each value was set by somebody.
     """
     values: dict[str, Any] = {}
-    origins: dict[str, Origin] = {}
+    origins: dict[str, ValueOrigin] = {}
     default = DEFAULTS.model_copy(update={"crew": crew})
     for found, source in [*sources, (default, "default")]:
         for name in NAMES:
             value = getattr(found, name)
             if value is not None and name not in values:
                 values[name] = value
-                origins[name] = Origin(source) if isinstance(source, str) else source.get(name, Origin("form"))
+                origins[name] = (
+                    ValueOrigin(source) if isinstance(source, str) else source.get(name, ValueOrigin("form"))
+                )
     return Access(**values, origins=origins)

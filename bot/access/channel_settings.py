@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from bot.access.access_values import NAMES, Access, ChannelValues, Origin, groups_in, merge_sources
+from bot.access.access_values import NAMES, Access, ChannelValues, ValueOrigin, groups_in, merge_sources
 from bot.access.kept_form import FormValues, dump_form_row, load_form_row
-from bot.limits.rules import Rules, Scope, SpendingBudget
+from bot.limits.rules import LimitRules, Scope, SpendingBudget
 from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
 from handoff.contracts import ChannelTerms, Tier
@@ -84,7 +84,7 @@ class ChannelSettings:
         """Return when the quiet hours of a channel end (s since the epoch); now if it is in none. Raises StoreError."""
         return (await self.of(team, channel)).quiet_until(self._store.clock())
 
-    async def rules_in(self, rules: Rules, team: str, channel: str) -> Rules:
+    async def rules_in(self, rules: LimitRules, team: str, channel: str) -> LimitRules:
         """Return the limits on calls with the budget of the channel, where it has one of its own. Raises StoreError."""
         access = await self.of(team, channel)
         if access.origin("budget").source in {"default", "environment"}:
@@ -139,7 +139,7 @@ class ChannelSettings:
                 return NotSet(before, () if before.newer else overtaken)
             if not changed:
                 return ()
-            now = Origin("form", user, self._store.clock())
+            now = ValueOrigin("form", user, self._store.clock())
             whole = before.values.model_copy(update={one: getattr(values, one) for one in changed})
             given = [one for one in NAMES if getattr(whole, one) is not None]
             origins = {one: now if one in changed else before.origins.get(one, now) for one in given}

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bot.access.access_values import NAMES, ChannelValues, Origin
+from bot.access.access_values import NAMES, ChannelValues, ValueOrigin
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ class FormValues:
     """
 
     values: ChannelValues = field(default_factory=ChannelValues)
-    origins: Mapping[str, Origin] = field(default_factory=dict)
+    origins: Mapping[str, ValueOrigin] = field(default_factory=dict)
     row: str = ""
     newer: bool = False
 
@@ -37,7 +37,7 @@ def stamp_of(values: ChannelValues, name: str) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:8]
 
 
-def dump_form_row(values: ChannelValues, origins: Mapping[str, Origin]) -> str:
+def dump_form_row(values: ChannelValues, origins: Mapping[str, ValueOrigin]) -> str:
     """Write a channel's row."""
     by = {name: {"user": origin.user, "at": origin.at} for name, origin in origins.items()}
     return json.dumps({"values": values.model_dump(mode="json", exclude_none=True), "set": by})
@@ -55,7 +55,7 @@ def load_form_row(channel: str, row: str) -> FormValues:
     try:
         values = ChannelValues.model_validate(given)
         origins = {
-            name: Origin("form", str(one["user"]), float(one["at"])) for name, one in by.items() if name in NAMES
+            name: ValueOrigin("form", str(one["user"]), float(one["at"])) for name, one in by.items() if name in NAMES
         }
     except (ValueError, KeyError, TypeError) as error:
         why = type(error).__name__

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Standing = Literal["ours", "guest", "stranger", "bot", "gone"]
+PersonStanding = Literal["ours", "guest", "stranger", "bot", "gone"]
 """`stranger`: of another workspace (Slack Connect). `gone`: the account was deactivated."""
 NOBODY = frozenset({"user_not_found", "user_not_visible"})
 """Slack's errors for people whom our workspace does not show: strangers."""
@@ -14,7 +14,7 @@ _BOTS = ("is_bot", "is_workflow_bot", "is_connector_bot")
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class HomeWorkspace:
     """Our workspace: the ids of the team and of the organisation it is part of, empty if it is part of none.
 
     `wide`: the app is installed in the whole organisation.
@@ -26,39 +26,39 @@ class Home:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PersonFacts:
     """What is known of a person. `team` is the id of the workspace they belong to, empty if Slack hides it."""
 
-    standing: Standing
+    standing: PersonStanding
     team: str = ""
 
 
-def facts_of(answer: Mapping[str, Any], home: Home) -> Facts | None:
+def facts_of(answer: Mapping[str, Any], home: HomeWorkspace) -> PersonFacts | None:
     """Read an answer of `users.info`, or the error that it gave; None if it leaves open who that is.
 
     Every field is optional in Slack's own types: one that is missing is never taken for False.
     """
     if answer.get("error") in NOBODY:
-        return Facts("stranger")
+        return PersonFacts("stranger")
     about = answer.get("user")
     if not isinstance(about, Mapping):
         return None
     team, bot = about.get("team_id"), about.get("is_bot")
     if about.get("deleted") is True:
-        return Facts("gone", team if isinstance(team, str) else "")
+        return PersonFacts("gone", team if isinstance(team, str) else "")
     if about.get("id") == "USLACKBOT" or any(about.get(mark) is True for mark in _BOTS):
-        return Facts("bot", team if isinstance(team, str) else "")
+        return PersonFacts("bot", team if isinstance(team, str) else "")
     if not isinstance(bot, bool) or not isinstance(team, str) or not team or not home.team:
         return None
     if about.get("is_stranger") is True or not _is_full_member(about, team, home):
-        return Facts("stranger", team)
+        return PersonFacts("stranger", team)
     limits = (about.get("is_restricted"), about.get("is_ultra_restricted"))
     if any(limit is True for limit in limits):
-        return Facts("guest", team)
-    return Facts("ours", team) if all(limit is False for limit in limits) else None
+        return PersonFacts("guest", team)
+    return PersonFacts("ours", team) if all(limit is False for limit in limits) else None
 
 
-def _is_full_member(about: Mapping[str, Any], team: str, home: Home) -> bool:
+def _is_full_member(about: Mapping[str, Any], team: str, home: HomeWorkspace) -> bool:
     if team == home.team:
         return True
     organisation = about.get("enterprise_user")

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from bot.access.time_zones import offset_at
-from handoff.contracts import NO_QUIET, Quiet
+from handoff.contracts import NO_QUIET, QuietTimes
 
 OFF = "off"
 WEEKENDS = "weekends"
@@ -22,7 +22,7 @@ class BadQuietHours(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ParsedHours:
     begins: int = 0
     ends: int = 0
     weekends: bool = False
@@ -35,29 +35,29 @@ def read_quiet_hours(text: str) -> str:
     return ", ".join(filter(None, (hours, WEEKENDS if found.weekends else ""))) or OFF
 
 
-def quiet_of(text: str, zone: str, at: float) -> Quiet:
+def quiet_of(text: str, zone: str, at: float) -> QuietTimes:
     """Return what quiet hours that were read mean in a zone around a moment (s since the epoch)."""
     if text in {"", OFF}:
         return NO_QUIET
     found = _read(text)
-    return Quiet(begins=found.begins, ends=found.ends, weekends=found.weekends, offset=offset_at(zone, at))
+    return QuietTimes(begins=found.begins, ends=found.ends, weekends=found.weekends, offset=offset_at(zone, at))
 
 
-def _read(text: str) -> _Read:
+def _read(text: str) -> _ParsedHours:
     words = text.strip().casefold()
     if words == OFF:
-        return _Read()
+        return _ParsedHours()
     parts = [part.strip() for part in words.split(",")]
     weekends = WEEKENDS in parts
     hours = [part for part in parts if part != WEEKENDS]
     if len(hours) > 1 or len(parts) - len(hours) > 1 or not parts[0]:
         raise BadQuietHours(f"it takes hours such as `{EXAMPLE}`, or off")
     if not hours:
-        return _Read(weekends=weekends)
+        return _ParsedHours(weekends=weekends)
     begins, ends = _parse_hours(hours[0])
     if (begins - ends) % _DAY < LEAST_FREE:
         raise BadQuietHours("these hours cover the whole day; leave an hour of it at least, or write off")
-    return _Read(begins % _DAY, ends % _DAY, weekends)
+    return _ParsedHours(begins % _DAY, ends % _DAY, weekends)
 
 
 def _parse_hours(text: str) -> tuple[int, int]:

@@ -6,15 +6,15 @@ from collections.abc import Collection
 from typing import Literal
 
 from bot.access.access_values import Access
-from bot.access.person_facts import Facts
+from bot.access.person_facts import PersonFacts
 
-Why = Literal["unknown", "gone", "bot", "place", "stranger", "guest", "not_named"]
+RulingReason = Literal["unknown", "gone", "bot", "place", "stranger", "guest", "not_named"]
 """Why somebody may not. `unknown`: Slack could not be asked, so nothing is known yet."""
 
 
 def find_access_refusal(
-    access: Access, user: str, facts: Facts | None, *, groups: Collection[str], direct: bool, admin: bool
-) -> Why | None:
+    access: Access, user: str, facts: PersonFacts | None, *, groups: Collection[str], direct: bool, admin: bool
+) -> RulingReason | None:
     """Return why a person may not use the bot in a channel, or None if they may.
 
     Args:

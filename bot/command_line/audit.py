@@ -12,7 +12,7 @@ from bot.command_line.console import say
 from bot.command_line.job_list import tells_teams
 from bot.command_line.slack_names import open_names
 from bot.command_line.try_store import stores_of
-from bot.operation.audit_log import Wanted, entries, line_of
+from bot.operation.audit_log import AuditQuery, entries, line_of
 from bot.settings import Settings, SettingsError
 from handoff.access.audit_entry import AuditEntry, Deed
 from handoff.text.dollars import format_dollars
@@ -26,7 +26,7 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
 
     Returns 0, also if there are none. Raises SettingsError and StoreError.
     """
-    wanted = Wanted(
+    wanted = AuditQuery(
         since=_parse_time("--since", options.since) if options.since else 0.0,
         until=_parse_time("--until", options.until) if options.until else float("inf"),
         user=options.user,

@@ -53,7 +53,7 @@ _WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/security
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckResult:
     """One thing that was checked. `note` says what was found, `fault` what is wrong with it and what to do.
 
     A `risk` is no fault: the bot runs, but it should not stay so. `below` are further lines. `of_crew` is True for what
@@ -83,7 +83,7 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
 
 async def report(settings: Settings, *, crew_alone: bool = False) -> int:
     """Print each verdict and the sum of them. Returns 0 if nothing is to be fixed, 1 otherwise."""
-    shown: list[Verdict] = []
+    shown: list[CheckResult] = []
     async with contextlib.aclosing(crew_verdicts(settings, [], []) if crew_alone else verdicts(settings)) as found:
         async for verdict in found:
             shown.append(verdict)
@@ -92,7 +92,7 @@ async def report(settings: Settings, *, crew_alone: bool = False) -> int:
     return 1 if any(one.fault for one in shown) else 0
 
 
-def _sum_up(shown: Sequence[Verdict], *, crew_alone: bool) -> str:
+def _sum_up(shown: Sequence[CheckResult], *, crew_alone: bool) -> str:
     """Say what is to be fixed, by name, and whether it is the crew or what is around it."""
     wrong = [one for one in shown if one.fault]
     risky = any(one.risk for one in shown)
@@ -106,7 +106,7 @@ def _sum_up(shown: Sequence[Verdict], *, crew_alone: bool) -> str:
     return "It can run. Look at each `warn` soon." if risky else "Everything is in order."
 
 
-async def crew_verdicts(settings: Settings, loaded: list[Crew], names: list[str]) -> AsyncGenerator[Verdict]:
+async def crew_verdicts(settings: Settings, loaded: list[Crew], names: list[str]) -> AsyncGenerator[CheckResult]:
     """Each verdict on the crews of the settings. Those that could be read go to `loaded`, the names of all to `names`.
 
     There are names where there are several crews.
@@ -121,11 +121,11 @@ async def crew_verdicts(settings: Settings, loaded: list[Crew], names: list[str]
                 async for verdict in found:
                     yield replace(verdict, of_crew=True)
     except SettingsError as error:
-        yield Verdict("crew", fault=str(error), of_crew=True)
+        yield CheckResult("crew", fault=str(error), of_crew=True)
         names[:] = [Path(one).name for one in (settings.crew, *settings.more_crews) if settings.more_crews]
 
 
-async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
+async def verdicts(settings: Settings) -> AsyncGenerator[CheckResult]:
     """Each verdict as soon as it is known."""
     loaded: list[Crew] = []
     names: list[str] = []
@@ -135,14 +135,14 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
     try:
         channels = open_channels(settings, names)
         if channels:
-            yield Verdict("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}", of_crew=True)
+            yield CheckResult("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}", of_crew=True)
     except SettingsError as error:
-        yield Verdict("channels", fault=str(error), of_crew=True)
+        yield CheckResult("channels", fault=str(error), of_crew=True)
     given = [name for name in NAMES if settings.env.get(name)]
     note = f"{len(given)} set: {', '.join(given)}" if given else "none is set"
-    yield Verdict("settings", note, risk=readable_by_others(settings.env))
+    yield CheckResult("settings", note, risk=readable_by_others(settings.env))
     yield _check_extras()
-    yield Verdict("kept", describe_retention(settings.retention))
+    yield CheckResult("kept", describe_retention(settings.retention))
     for proved in (_check_children, _check_bot, _way_in, _check_redis):
         async for verdict in proved(settings):
             yield verdict
@@ -152,47 +152,47 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
         yield verdict
 
 
-def _check_extras() -> Verdict:
+def _check_extras() -> CheckResult:
     """Say which extras are not installed, and how they are added. It is a risk to lack one that a team's bot needs."""
     absent, needed = ([name for name in absent_extras(each) if name != EMBEDDED] for each in (ALL, RECOMMENDED))
     if not absent:
-        return Verdict("extras", "all are installed")
+        return CheckResult("extras", "all are installed")
     note = f"not installed: {', '.join(absent)}"
     if needed:
-        return Verdict("extras", note, risk=f"what a team's bot needs comes with: {install_command(RECOMMENDED)}")
-    return Verdict("extras", f"{note}; add with: {install_command(*absent)}")
+        return CheckResult("extras", note, risk=f"what a team's bot needs comes with: {install_command(RECOMMENDED)}")
+    return CheckResult("extras", f"{note}; add with: {install_command(*absent)}")
 
 
 async def _check_crew(
     crew: Crew, word: str, seen: set[tuple[str, Path | None]], env: Mapping[str, str], crews: Crews
-) -> AsyncGenerator[Verdict]:
+) -> AsyncGenerator[CheckResult]:
     """Who is in the crew, how it is called, what is odd about its files, and its tools; no toolkit that was `seen`.
 
     A crew that is a member of the usual one is told once, by itself.
     """
     try:
-        yield Verdict(
+        yield CheckResult(
             "crew", f"{crew.name}{word}: {_describe_members(crew, crews, env)}", risk=suggest_inner_crews(crew)
         )
         own = _leave_out_crews(crew, crews.names)
         for name, one in own.everyone.items():
             if one.read_as:
                 told = f"{one.read_as}; the planner is told: {one.description}"
-                yield Verdict(f"{name}, an agent of Claude Code", told)
+                yield CheckResult(f"{name}, an agent of Claude Code", told)
         if not missing_settings(crew, env) and _tickets_go_nowhere(own, env):
-            yield Verdict("tickets", risk=NOWHERE)
+            yield CheckResult("tickets", risk=NOWHERE)
         for warning in own.every_warning:
-            yield Verdict("crew", risk=str(warning))
+            yield CheckResult("crew", risk=str(warning))
         note, lines = tool_list.tool_lines(own, idle=crew is crews.usual)
-        yield Verdict("tools", note, below=tuple(lines))
+        yield CheckResult("tools", note, below=tuple(lines))
         for risk in tool_list.unused_tools(own):
-            yield Verdict("tools", risk=risk)
+            yield CheckResult("tools", risk=risk)
         async with contextlib.aclosing(tool_list.proofs(own, seen)) as proofs:
             async for origin, faults in proofs:
                 if not faults:
-                    yield Verdict(f"tools of {origin}", "would work now")
+                    yield CheckResult(f"tools of {origin}", "would work now")
                 for fault in faults:
-                    yield Verdict(f"tools of {origin}", fault=fault)
+                    yield CheckResult(f"tools of {origin}", fault=fault)
     finally:
         await crew.close()
 
@@ -222,7 +222,7 @@ def _tickets_go_nowhere(crew: Crew, env: Mapping[str, str]) -> bool:
     return "open_ticket" in held and not desk.fault and desk.path == CONTACT and not is_reachable(crew.contact)
 
 
-async def _check_collector(settings: Settings) -> AsyncIterator[Verdict]:
+async def _check_collector(settings: Settings) -> AsyncIterator[CheckResult]:
     """Whether the OpenTelemetry collector, if one is set, takes traces."""
     from bot.operation.trace_export import CONTENTS, NoCollector, open_sender  # noqa: PLC0415 - only for a check
 
@@ -230,58 +230,60 @@ async def _check_collector(settings: Settings) -> AsyncIterator[Verdict]:
     try:
         sender = open_sender(settings.env)
     except NoCollector as error:
-        yield Verdict(what, fault=str(error))
+        yield CheckResult(what, fault=str(error))
         return
     if sender is None:
         return
     if fault := await sender.proof():
-        yield Verdict(what, fault=f"{sender.endpoint} {fault}; is it an OTLP/HTTP collector, and are its headers set?")
+        yield CheckResult(
+            what, fault=f"{sender.endpoint} {fault}; is it an OTLP/HTTP collector, and are its headers set?"
+        )
         return
     sent = f"with contents ({CONTENTS})" if sender.contents else "names, times, tokens and cost, no contents"
-    yield Verdict(what, f"{sender.endpoint} takes them: {sent}")
+    yield CheckResult(what, f"{sender.endpoint} takes them: {sent}")
 
 
-async def _check_children(settings: Settings) -> AsyncIterator[Verdict]:
+async def _check_children(settings: Settings) -> AsyncIterator[CheckResult]:
     """What the processes that read people's files and pages can reach on this machine."""
     try:
         yield describe_readers(await prove_walls(), required=settings.walls_required)
     except ChildBroken as error:
         fault = f"none can start ({error}), so nothing attached or linked can be read; may all users read this Python?"
-        yield Verdict(_READERS, fault=fault)
+        yield CheckResult(_READERS, fault=fault)
 
 
-def describe_readers(report: WallReport, *, required: bool = False) -> Verdict:
+def describe_readers(report: WallReport, *, required: bool = False) -> CheckResult:
     """Word which walls are missing round the readers of files and pages, and what they reached that they should not."""
     without = f"without {', '.join(report.missing)}" if report.missing else ""
     reached = f"can reach {', '.join(report.reached)}" if report.reached else _SHUT_IN
     if required and not report.complete:
         fault = f"{without}, and LEADHAND_SANDBOX=required: no file or page is read; {_WALLS}"
-        return Verdict(_READERS, fault=fault)
+        return CheckResult(_READERS, fault=fault)
     said = "; ".join(filter(None, (reached, without)))
-    return Verdict(_READERS, risk=f"{said}; {_WALLS}") if report.reached else Verdict(_READERS, said)
+    return CheckResult(_READERS, risk=f"{said}; {_WALLS}") if report.reached else CheckResult(_READERS, said)
 
 
-async def _check_bot(settings: Settings) -> AsyncIterator[Verdict]:
+async def _check_bot(settings: Settings) -> AsyncIterator[CheckResult]:
     what = "Slack bot token"
     if settings.client_id:
-        yield Verdict("Slack OAuth", "workspaces install the app at /slack/install", _oauth_fault(settings))
+        yield CheckResult("Slack OAuth", "workspaces install the app at /slack/install", _oauth_fault(settings))
         return
     if not settings.bot_token:
-        yield Verdict(what, fault="SLACK_BOT_TOKEN is not set; install the app and copy its xoxb-... token")
+        yield CheckResult(what, fault="SLACK_BOT_TOKEN is not set; install the app and copy its xoxb-... token")
         return
     client = make_client(settings.bot_token, settings.slack_api_url)
     try:
         account = await bot_account(client)
     except NotConnected as error:
-        yield Verdict(what, fault=str(error))
+        yield CheckResult(what, fault=str(error))
         return
     finally:
         await close_client(client)
-    yield Verdict(what, f"{account.name} in {account.team}")
+    yield CheckResult(what, f"{account.name} in {account.team}")
     wanted = frozenset(yaml.safe_load(manifest_path().read_text(encoding="utf-8"))["oauth_config"]["scopes"]["bot"])
     extra = ", ".join(sorted(account.scopes - wanted - OPTIONAL_SCOPES))
     note = f"all {len(wanted)} of manifest.yml" + (f"; granted but not needed: {extra}" if extra else "")
-    yield Verdict("Slack scopes", note, scope_fault(account.scopes, wanted))
+    yield CheckResult("Slack scopes", note, scope_fault(account.scopes, wanted))
 
 
 def _oauth_fault(settings: Settings) -> str:
@@ -300,26 +302,26 @@ def _oauth_fault(settings: Settings) -> str:
     return ""
 
 
-async def _way_in(settings: Settings) -> AsyncIterator[Verdict]:
+async def _way_in(settings: Settings) -> AsyncIterator[CheckResult]:
     if settings.app_token:
         client = make_client("", settings.slack_api_url)
         try:
             await prove_app_token(client, settings.app_token)
-            yield Verdict("Slack app token", "opens a connection (Socket Mode)")
+            yield CheckResult("Slack app token", "opens a connection (Socket Mode)")
         except NotConnected as error:
-            yield Verdict("Slack app token", fault=str(error))
+            yield CheckResult("Slack app token", fault=str(error))
         finally:
             await close_client(client)
     elif settings.signing_secret:
         note = "has the right form; only a request signed by Slack proves it"
-        yield Verdict("Slack signing secret", note, secret_fault(settings.signing_secret))
+        yield CheckResult("Slack signing secret", note, secret_fault(settings.signing_secret))
         ends = f"sign-ins end at {settings.public_url}{PATH}"
         ends = ends if settings.public_url else "sign-ins end by a pasted address: set LEADHAND_URL for a page"
         note = f"{settings.http} is free, path /slack/events; {ends}"
-        yield Verdict("HTTP mode", note, _http_fault(settings.http))
+        yield CheckResult("HTTP mode", note, _http_fault(settings.http))
     else:
         fault = "set SLACK_APP_TOKEN (xapp-..., Socket Mode) or SLACK_SIGNING_SECRET (HTTP mode)"
-        yield Verdict("Slack way in", fault=fault)
+        yield CheckResult("Slack way in", fault=fault)
 
 
 def _http_fault(address: Address) -> str:
@@ -332,7 +334,7 @@ def _http_fault(address: Address) -> str:
         return f"{address} cannot be had ({why}): end what has it, or choose another with LEADHAND_PORT"
 
 
-async def _check_redis(settings: Settings) -> AsyncIterator[Verdict]:
+async def _check_redis(settings: Settings) -> AsyncIterator[CheckResult]:
     from bot.store.server_diagnosis import FULL  # noqa: PLC0415 - redis is imported when it is used
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
@@ -341,14 +343,14 @@ async def _check_redis(settings: Settings) -> AsyncIterator[Verdict]:
             about, faults = await store.about(), await store.check()
             memory = await store.memory()
     except StoreError as error:
-        yield Verdict("Redis", fault=str(error))
+        yield CheckResult("Redis", fault=str(error))
         return
     full = [fault for fault in faults if fault.startswith(FULL)]
     hard = [fault for fault in faults if not fault.startswith((WARNING, FULL))]
     risks = [fault.removeprefix(WARNING) for fault in faults if fault.startswith(WARNING)]
     parts = f"{store.partitions} partitions"
-    yield Verdict("Redis", f"{about}, {parts} ({where})", "; ".join(hard), "; ".join(risks))
-    yield Verdict("Redis memory", _share(*memory), risk="; ".join(full))
+    yield CheckResult("Redis", f"{about}, {parts} ({where})", "; ".join(hard), "; ".join(risks))
+    yield CheckResult("Redis memory", _share(*memory), risk="; ".join(full))
 
 
 def describe_retention(kept: Retention) -> str:
@@ -398,35 +400,35 @@ async def _store_url(settings: Settings) -> AsyncIterator[str]:
             await stop_embedded(settings.data)
 
 
-async def _check_models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIterator[Verdict]:
+async def _check_models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIterator[CheckResult]:
     specialists = tuple(name for crew in crews for name in crew.everyone) or ("anyone",)
     try:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:
-        yield Verdict("model", fault=str(error))
+        yield CheckResult("model", fault=str(error))
         return
     try:
         found = isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL")
-        yield Verdict("model", model.label, risk=NO_MODEL if found else "")
+        yield CheckResult("model", model.label, risk=NO_MODEL if found else "")
         for tier, proof in (await prove(model, specialists, settings.terms.context)).items():
             name = model.tiers[tier]
             fault = f"{name}: {proof.fault}" if proof.fault else ""
-            yield Verdict(f"model, tier {tier}", f"{name}: {proof.note}" if proof.note else name, fault, proof.risk)
+            yield CheckResult(f"model, tier {tier}", f"{name}: {proof.note}" if proof.note else name, fault, proof.risk)
         if wished := names_at(model, *crews):
             faults = "\n".join(map(str, await take_on(model, *crews)))
-            yield Verdict("models that specialists name", ", ".join(wished), faults)
+            yield CheckResult("models that specialists name", ", ".join(wished), faults)
         await model.warm()
         for crew in crews:
             yield _plan_price(crew, model, settings.terms)
         if rates := settings.rules.rates:
             named = ", ".join(name or "each model" for name in rates)
             strays = settings.rules.stray_rates(model.provider, [*model.tiers.values(), *wished])
-            yield Verdict("rates", named, risk=strays)
+            yield CheckResult("rates", named, risk=strays)
     finally:
         await model.close()
 
 
-def _plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> Verdict:
+def _plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> CheckResult:
     """Say what a usual plan takes with a crew and these models: on which tiers, how many calls, what it costs."""
     terms = terms.model_copy(update={"roles": {**terms.roles, **crew.roles}})
     likely = price_of_plan(crew, terms, model.price)
@@ -434,7 +436,7 @@ def _plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> Verdict:
     size = f"{round(likely.tokens, -2):,} tokens in {likely.calls} calls, planned and answered by {' and '.join(roles)}"
     what = f"a plan of {PARTS} parts, crew {crew.name}"
     if likely.cost is None:
-        return Verdict(what, f"about {size}; no price of these models is known")
+        return CheckResult(what, f"about {size}; no price of these models is known")
     if not likely.cost:
-        return Verdict(what, f"free, about {size}")
-    return Verdict(what, f"about {format_dollars(likely.cost)} for {size}")
+        return CheckResult(what, f"free, about {size}")
+    return CheckResult(what, f"about {format_dollars(likely.cost)} for {size}")

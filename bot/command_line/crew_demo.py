@@ -21,7 +21,7 @@ from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.views.answer_message import SCRIPTED_LABEL
-from bot.workspace.world import Draft
+from bot.workspace.world import MessageDraft
 from specialists import demo_steps
 from specialists.loading import demo_file
 from specialists.loading.demo_file import HERE, Demo
@@ -44,7 +44,7 @@ _BY_RULES = ("Model:  none. This demo has no replies, so it goes by rules, which
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedDemo:
     """A demo that is ready: its request and files, and the settings under which the bot has what it needs."""
 
     demo: Demo
@@ -70,7 +70,7 @@ class Staged:
 
 
 @contextlib.asynccontextmanager
-async def stage_demo(settings: Settings) -> AsyncIterator[Staged]:
+async def stage_demo(settings: Settings) -> AsyncIterator[StagedDemo]:
     """Make the demo of the settings' crew ready, and clear it away at the end.
 
     Its files are copied, so that nothing of the installation is written to. Raises SettingsError where it has none, or
@@ -89,30 +89,30 @@ async def stage_demo(settings: Settings) -> AsyncIterator[Staged]:
         if faults := demo_steps.faults(demo, open_crew(settings)):
             raise SettingsError("\n".join(str(fault) for fault in faults))
         files = tuple(folder / file.relative_to(demo.folder) for file in demo.files)
-        yield Staged(demo, settings, files)
+        yield StagedDemo(demo, settings, files)
 
 
 @dataclass(frozen=True, slots=True)
-class StagedTogether:
+class StagedDemos:
     """Several crews' demos that are ready, the settings under which all can be played, and the replies to all."""
 
     settings: Settings
-    demos: Mapping[str, Staged]
+    demos: Mapping[str, StagedDemo]
     scripts: tuple[DemoScript, ...]
 
     @property
-    def drafts(self) -> tuple[Draft, ...]:
+    def drafts(self) -> tuple[MessageDraft, ...]:
         """The requests as messages that the page offers, each with the name of its crew before it."""
         return tuple(
-            Draft(f"{name}: {one.demo.ask}", one.files, OFFERED.get(name, f"Watch {name}"))
+            MessageDraft(f"{name}: {one.demo.ask}", one.files, OFFERED.get(name, f"Watch {name}"))
             for name, one in self.demos.items()
         )
 
 
 @contextlib.asynccontextmanager
-async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIterator[StagedTogether]:
+async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIterator[StagedDemos]:
     """Make the demos of several crews ready, and clear them away at the end. Raises SettingsError."""
-    demos: dict[str, Staged] = {}
+    demos: dict[str, StagedDemo] = {}
     async with contextlib.AsyncExitStack() as stack:
         repositories: list[str] = []  # those of several demos stand in one setting, side by side
         for name in dict.fromkeys(names):
@@ -124,10 +124,10 @@ async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIter
             settings = dataclasses.replace(settings, env={**settings.env, REPOSITORIES: ", ".join(repositories)})
         replies = {one.demo.ask: one.demo.replies for one in demos.values()}
         scripts = tuple(DemoScript(ask, found) for ask, found in replies.items() if found is not None)
-        yield StagedTogether(settings, demos, scripts)
+        yield StagedDemos(settings, demos, scripts)
 
 
-def stage_offered_demos(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedTogether]:
+def stage_offered_demos(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedDemos]:
     """Make the demos ready that the first page offers: none where their crews are not there, or are set up already."""
     possible = set(OFFERED) <= set(settings.more_crews) and settings.env.keys().isdisjoint(THEIRS)
     return staged_together(OFFERED if possible else (), settings)

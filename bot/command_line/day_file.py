@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 
 SCENES = Path(__file__).with_name("day_scenes.yml")
 
-Ends = Literal["answered", "in part", "failed", "cancelled", "question", "approval", "working", ""]
+SceneEnd = Literal["answered", "in part", "failed", "cancelled", "question", "approval", "working", ""]
 """Where a scene, or a step of it, is to come to; empty: nothing is waited for."""
-ENDS: tuple[Ends, ...] = get_args(Ends)
+ENDS: tuple[SceneEnd, ...] = get_args(SceneEnd)
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)")
 
 
@@ -21,15 +21,15 @@ class DayFault(Exception):
     """The file cannot be played. The text says where, and what is wrong."""
 
 
-class _Part(BaseModel):
+class _DayPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     who: str = ""
     say: str = ""
-    ends: Ends = ""
+    ends: SceneEnd = ""
 
 
-class Then(_Part):
+class LaterStep(_DayPart):
     """A later step of a scene. `later` is in seconds after the one before."""
 
     later: float = 0.0
@@ -44,13 +44,13 @@ class Then(_Part):
         return parse_span(value)
 
     @model_validator(mode="after")
-    def _require_one_action(self) -> Then:
+    def _require_one_action(self) -> LaterStep:
         if sum(map(bool, (self.say, self.press, self.react, self.stop, self.command))) != 1:
             raise ValueError("a step says, presses, reacts, stops or gives a command: one of them")
         return self
 
 
-class DayScene(_Part):
+class DayScene(_DayPart):
     """A thread of the day. `ago` is in seconds before now."""
 
     ago: float
@@ -59,7 +59,7 @@ class DayScene(_Part):
     files: tuple[str, ...] = ()
     demo: str = ""
     held: bool = False
-    then: tuple[Then, ...] = ()
+    then: tuple[LaterStep, ...] = ()
 
     @field_validator("ago", mode="before")
     @classmethod

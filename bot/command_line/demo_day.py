@@ -20,8 +20,8 @@ from typing import Any
 from bot.app import App
 from bot.command_line import crew_demo
 from bot.command_line.console import say
-from bot.command_line.crew_demo import StagedTogether
-from bot.command_line.day_file import Day, DayScene, Ends, Then
+from bot.command_line.crew_demo import StagedDemos
+from bot.command_line.day_file import Day, DayScene, LaterStep, SceneEnd
 from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.settings import Settings
 from bot.store.interface import Head, JobKey
@@ -39,7 +39,7 @@ SHOWN = 3.0
 """Seconds until a button is there at the latest."""
 LOOK = 0.05
 SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
-STATES: dict[str, Ends] = {"completed": "answered", "failed": "failed", "cancelled": "cancelled"}
+STATES: dict[str, SceneEnd] = {"completed": "answered", "failed": "failed", "cancelled": "cancelled"}
 LONG = {"subtask_seconds": 3600.0, "job_seconds": 5400.0}
 """Terms under which a job that is held stays at work while people look around."""
 
@@ -47,18 +47,18 @@ Json = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Played:
+class PlayedScene:
     """A scene that was played: where, and what it came to."""
 
     scene: DayScene
     place: Place
-    came_to: Ends = ""
+    came_to: SceneEnd = ""
     fault: str = ""
     """Why a step could not be played; the rest of the day goes on."""
 
 
 @contextlib.asynccontextmanager
-async def staged_day(day: Day, settings: Settings) -> AsyncIterator[StagedTogether]:
+async def staged_day(day: Day, settings: Settings) -> AsyncIterator[StagedDemos]:
     """Make the demos of the day's crews ready, and clear them away at the end. Raises SettingsError."""
     settings = dataclasses.replace(settings, terms=settings.terms.model_copy(update=LONG))
     held = tuple(scene.say for scene in day.scenes if scene.held)
@@ -75,14 +75,14 @@ class DayPlayer:
     Both clocks are `began` seconds behind already: no server takes kindly to one that goes back.
     """
 
-    def __init__(self, workspace: Workspace, app: App, store: Store, staged: StagedTogether, *, began: float) -> None:
+    def __init__(self, workspace: Workspace, app: App, store: Store, staged: StagedDemos, *, began: float) -> None:
         self._workspace = workspace
         self._app = app
         self._store = store
         self._staged = staged
         self._behind = began
         """Seconds that both clocks are behind the time."""
-        self.played: list[Played] = []
+        self.played: list[PlayedScene] = []
 
     async def play(self, day: Day) -> None:
         """Play all scenes in order."""
@@ -110,7 +110,7 @@ class DayPlayer:
         said = words if where.kind == "im" else f"@leadhand {words}"
         ts = await person.say(where.id, said, files=list(files))
         place = Place(team=self._workspace.team_id, channel=where.id, thread_ts=self._find_thread_root(where.id, ts))
-        played = Played(scene, place)
+        played = PlayedScene(scene, place)
         self.played.append(played)
         played.came_to = await self._wait(place, scene.ends)
         for step in scene.then:
@@ -120,7 +120,7 @@ class DayPlayer:
             except (LookupError, ActionFailed) as error:
                 played.fault = str(error)
 
-    async def _play_step(self, played: Played, step: Then) -> None:
+    async def _play_step(self, played: PlayedScene, step: LaterStep) -> None:
         place, person = played.place, self._workspace.person(step.who or played.scene.who)
         asked, answers = await self._read_request_time(place), played.came_to in {"question", "approval"}
         if step.say:
@@ -181,7 +181,7 @@ class DayPlayer:
     async def _read_head(self, place: Place) -> Head | None:
         return await self._store.jobs.head(JobKey(place.team, place.job_id))
 
-    async def _wait(self, place: Place, ends: Ends) -> Ends:
+    async def _wait(self, place: Place, ends: SceneEnd) -> SceneEnd:
         """Wait until the thread's job has come to where it is to come to, or to another end. Returns where it is."""
 
         async def there() -> bool:
@@ -194,7 +194,7 @@ class DayPlayer:
         return came_to(await self._read_head(place))
 
 
-def came_to(head: Head | None) -> Ends:
+def came_to(head: Head | None) -> SceneEnd:
     """Say where a job is by its head."""
     if head is None:
         return ""
@@ -232,7 +232,7 @@ async def _wait_until(there: Callable[[], Awaitable[bool]], seconds: float) -> N
         await asyncio.sleep(LOOK)
 
 
-def print_summary(played: list[Played], took: float) -> str:
+def print_summary(played: list[PlayedScene], took: float) -> str:
     """Print what the day holds, a line a thread, and return it in a sentence."""
     width = max((len(one.scene.title) for one in played), default=0)
     for one in played:

@@ -24,7 +24,7 @@ from bot.settings import SettingsError
 from bot.store.interface import JobKey
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, ToolCall, Turn, Usage
-from handoff.state.job_state import Ask
+from handoff.state.job_state import RequestState
 from specialists.crew import Crew
 from specialists.files.frontmatter import did_you_mean
 from specialists.model import ModelCall
@@ -138,7 +138,7 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
     return ANSWERED if model.sent else FAILED
 
 
-async def _wait_for_end(app: App, key: JobKey) -> Ask:
+async def _wait_for_end(app: App, key: JobKey) -> RequestState:
     while True:
         job = await read_job(app, key)
         if job is not None and job.latest.over:

@@ -13,12 +13,12 @@ from pathlib import Path
 from bot.app import crew_folder, open_crew
 from bot.command_line.console import say
 from bot.evaluation import comparison, run_file, scoreboard
-from bot.evaluation.harness import Choice, Record, run_sets
-from bot.evaluation.outcome import Trial
+from bot.evaluation.harness import CaseChoice, CaseRecord, run_sets
+from bot.evaluation.outcome import CaseTrial
 from bot.evaluation.run_file import RunFile, RunFileError
 from bot.evaluation.set_checks import check_sets
 from bot.evaluation.set_files import LabelledSet, SetError, read_sets
-from bot.evaluation.staged_job import Bench
+from bot.evaluation.staged_job import CaseBench
 from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
@@ -92,7 +92,7 @@ async def _run(
     first = crew.specialists.get(crew.first)
     crew = crew.without_first()  # the sets are about the planner and whom it plans with
     planning = Planning(crew, model, TrackRecord(), settings.terms)
-    bench = Bench(crew, planning, settings.terms, (SAMPLES,))
+    bench = CaseBench(crew, planning, settings.terms, (SAMPLES,))
     ledger = _Ledger(options.json or options.resume, run, before.records if before else ())
     ledger.begin(afresh=options.json not in {None, options.resume})
     drawn = f", {choice.limit} cases of each set drawn with seed {choice.seed}" if choice.limit else ""
@@ -113,7 +113,7 @@ async def _run(
 @asynccontextmanager
 async def _open_trials(
     sets: Sequence[LabelledSet], settings: Settings, first: Specialist | None, label: str
-) -> AsyncIterator[Mapping[str, Trial]]:
+) -> AsyncIterator[Mapping[str, CaseTrial]]:
     """Give the trials of each set; whole jobs need a bot in a workspace. `first` is the crew's first responder."""
     if not any(one.name in {"jobs", "requests"} for one in sets):
         yield TRIALS
@@ -122,14 +122,14 @@ async def _open_trials(
 
     async with stage(settings, label) as jobs:
         plainly = ask_plainly(first) if first is not None else None
-        yield {**TRIALS, "jobs": Trial(jobs.play), "requests": Trial(jobs.ask, plainly)}
+        yield {**TRIALS, "jobs": CaseTrial(jobs.play), "requests": CaseTrial(jobs.ask, plainly)}
 
 
-def _choose_cases(options: argparse.Namespace, before: RunFile | None) -> Choice:
+def _choose_cases(options: argparse.Namespace, before: RunFile | None) -> CaseChoice:
     """Return what to play: what the run before was drawn by, where one goes on and nothing else is said."""
     limit = options.limit if options.limit is not None else before.limit if before else 0
     seed = options.seed if options.seed is not None else before.seed if before else 0
-    return Choice(
+    return CaseChoice(
         limit=limit,
         seed=seed,
         tags=frozenset(options.tags or (before.tags if before else ())),
@@ -151,14 +151,14 @@ def _require_same(run: RunFile, before: RunFile | None) -> None:
 class _Ledger:
     """The records of a run, kept in its file now and then."""
 
-    def __init__(self, path: Path | None, run: RunFile, before: Iterable[Record]) -> None:
+    def __init__(self, path: Path | None, run: RunFile, before: Iterable[CaseRecord]) -> None:
         self._path = path
         self._run = run
         self._records = {record.key: record for record in before}
         self._fresh = 0
 
     @property
-    def records(self) -> tuple[Record, ...]:
+    def records(self) -> tuple[CaseRecord, ...]:
         """All records so far."""
         return tuple(self._records.values())
 
@@ -182,7 +182,7 @@ class _Ledger:
         except OSError as error:
             raise SettingsError(f"{self._path} cannot be written ({error.strerror}).") from None
 
-    def add(self, record: Record, finished: int, of: int) -> None:
+    def add(self, record: CaseRecord, finished: int, of: int) -> None:
         """Keep a record, and tell of it."""
         self._records[record.key] = record
         self._fresh += 1

@@ -15,7 +15,7 @@ from bot.evaluation.cases import KINDS
 from bot.evaluation.feedback_cases import FeedbackCase, cases_of
 from bot.evaluation.set_files import FOLDER
 from bot.jobs.job_reading import read_job
-from bot.operation.audit_log import Wanted, entries
+from bot.operation.audit_log import AuditQuery, entries
 from bot.settings import Settings, SettingsError
 from bot.store.interface import JobKey, LogBroken
 from bot.store.redis.redis_store import Store
@@ -63,7 +63,7 @@ async def add_cases(folder: Path, store: Store, crew: Crew, goes: Path, *, priva
 async def _iterate_cases(store: Store, crew: Crew, *, private: bool) -> AsyncIterator[FeedbackCase | str]:
     """Give a case for each request that somebody gave a thumb for, or why there is none. The audit names the jobs."""
     jobs: dict[JobKey, set[str]] = {}
-    async for entry in entries(store, Wanted(deed="rated")):
+    async for entry in entries(store, AuditQuery(deed="rated")):
         jobs.setdefault(JobKey(entry.team, entry.job), set()).add(entry.request)
     for key, requests in jobs.items():
         job = await read_job(store.jobs, key)

@@ -21,7 +21,7 @@ from bot.slack.receive.job_named import find_named_job
 from bot.slack.views.job_rows import JobLine
 from bot.store.interface import ANY_TEAM, Head, JobKey
 from bot.store.redis.redis_store import Store
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.summaries.shown_rows import rows_of
 from handoff.summaries.summary import describe_step, rows, title_of, waited_for
 from handoff.text.counts import format_count
@@ -164,7 +164,7 @@ def _render_job(job: Job) -> list[str]:
     return [visible(line) for line in lines]
 
 
-def _render_request(ask: Ask) -> list[str]:
+def _render_request(ask: RequestState) -> list[str]:
     at = datetime.fromtimestamp(ask.request.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     first = " ".join(ask.text.split())[:200]
     doing = f": {describe_step(ask)}" if describe_step(ask) else ""

@@ -10,7 +10,7 @@ from bot.command_line.console import say
 from bot.command_line.model_proof import prove
 from bot.models.choosing import choose_model, served_models
 from bot.models.chosen_model import ChosenModel
-from handoff.contracts import Context
+from handoff.contracts import ContextLimits
 
 SERVERS: Mapping[str, int] = {"llama.cpp": 8080, "LM Studio": 1234, "vLLM": 8000}
 """Servers that speak chat completions, and the ports that they usually take. An Ollama is found without this."""
@@ -49,7 +49,7 @@ async def find_local_models(ports: Mapping[str, int] = SERVERS) -> list[LocalMod
 
 
 async def prove_model(
-    one: LocalModel, env: Mapping[str, str], specialists: Sequence[str], context: Context
+    one: LocalModel, env: Mapping[str, str], specialists: Sequence[str], context: ContextLimits
 ) -> LocalModel:
     """Put a model to the proof of `leadhand check`: a plan in its schema, and a call of a tool."""
     model = await choose_model({**env, **one.env})
@@ -67,7 +67,7 @@ async def prove_model(
 async def choose_local(
     env: Mapping[str, str],
     specialists: Callable[[], Sequence[str]],
-    context: Context,
+    context: ContextLimits,
     ports: Mapping[str, int] = SERVERS,
 ) -> ChosenModel | None:
     """Use the model on this machine that passes the proof, if exactly one does. Says what was found, a line each."""

@@ -13,7 +13,7 @@ from bot.models.chosen_model import ChosenModel
 from bot.models.provider_model import ProviderModel
 from bot.supervisor.json_replies import json_object
 from bot.supervisor.planner import plan_schema
-from handoff.contracts import Context, Tier, Turn
+from handoff.contracts import ContextLimits, Tier, Turn
 from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.tools.tool import ToolSpec
 
@@ -43,7 +43,7 @@ class Proof:
     risk: str = ""
 
 
-async def prove(model: ChosenModel, specialists: Sequence[str], context: Context) -> dict[Tier, Proof]:
+async def prove(model: ChosenModel, specialists: Sequence[str], context: ContextLimits) -> dict[Tier, Proof]:
     """Prove the model of each tier, each model once. The rehearsal needs no proof."""
     tiers: Mapping[Tier, str] = model.tiers
     if not isinstance(model, ProviderModel):
@@ -139,7 +139,7 @@ def _describe_pace(turn: Turn, times: Sequence[float]) -> str:
     return f"{count / seconds:.3g} tokens a second" if seconds > 0.05 and len(times) > 3 else ""
 
 
-def _add_context(proof: Proof, tokens: int | None, tier: Tier, context: Context) -> Proof:
+def _add_context(proof: Proof, tokens: int | None, tier: Tier, context: ContextLimits) -> Proof:
     """Add what the model's context takes, and if it is too small for what the tier is given."""
     if tokens is None:
         return proof

@@ -33,7 +33,7 @@ from handoff.effects import question_key
 from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.replay import open_log
 from handoff.evidence.work_receipts import receipts_of
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question
 
 CHANNEL = "#general"
@@ -108,7 +108,7 @@ async def _expire(app: App, key: JobKey, asked: _OpenQuestion) -> None:
     app.instance.nudge(key)
 
 
-async def _read_latest_request(app: App, key: JobKey) -> Ask | None:
+async def _read_latest_request(app: App, key: JobKey) -> RequestState | None:
     job = await read_job(app, key)
     return job.latest if job else None
 
@@ -125,7 +125,7 @@ def _judge_private_answer(options: argparse.Namespace) -> tuple[int, str]:
     return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 
 
-def judge_request(ask: Ask) -> tuple[int, str]:
+def judge_request(ask: RequestState) -> tuple[int, str]:
     """Judge how a request ended. Gives the exit code and, if it is not 0, why."""
     if ask.state != "completed":
         failure = ask.run.failure
@@ -157,7 +157,7 @@ class _OpenQuestion:
         return self.question.approval
 
 
-def _find_open_question(ask: Ask, answered: Container[str]) -> _OpenQuestion | None:
+def _find_open_question(ask: RequestState, answered: Container[str]) -> _OpenQuestion | None:
     """Return the first question that the thread shows by now and that is not answered yet."""
     for name, question in ask.open_questions.items() if ask.state == "input_required" else ():
         key = question_key(ask.id, name, question.number)

@@ -18,7 +18,7 @@ from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.operation.trace_export import NoCollector, TraceExport, open_sender
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, Connection, NotConnected, http, socket_mode
+from bot.slack.connection import Bolt, NotConnected, SlackConnection, http, socket_mode
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ async def choose_model_or_fail(settings: Settings) -> ChosenModel:
 @contextlib.asynccontextmanager
 async def open_slack_connection(
     bolt: Bolt, settings: Settings, pages: Sequence[web.RouteDef] = ()
-) -> AsyncIterator[Connection]:
+) -> AsyncIterator[SlackConnection]:
     """The bot's connection: Socket Mode where there is an app token, else HTTP, with `pages` for browsers.
 
     Raises SettingsError if Slack does not let us in, or the port cannot be had.

@@ -35,7 +35,7 @@ Prove = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SetupQuestion:
     """One answer that setup needs: its setting, where people find it, and what proves it."""
 
     name: str
@@ -76,7 +76,7 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
     return code
 
 
-async def _prove_options(options: argparse.Namespace, questions: Sequence[Question]) -> dict[str, str]:
+async def _prove_options(options: argparse.Namespace, questions: Sequence[SetupQuestion]) -> dict[str, str]:
     """Return the settings that options give, each proven. Raises SettingsError for one that is wrong."""
     answers: dict[str, str] = {}
     for question in questions:
@@ -91,7 +91,7 @@ async def _prove_options(options: argparse.Namespace, questions: Sequence[Questi
     return answers
 
 
-def _option_of(question: Question) -> str:
+def _option_of(question: SetupQuestion) -> str:
     return f"--{question.option.replace('_', '-')}"
 
 
@@ -108,7 +108,7 @@ def _settings_path(named: str | Path) -> Path:
     return Path(named or USUAL).expanduser()
 
 
-def _list_questions(options: argparse.Namespace, settings: Settings, app: Mapping[str, Any]) -> list[Question]:
+def _list_questions(options: argparse.Namespace, settings: Settings, app: Mapping[str, Any]) -> list[SetupQuestion]:
     """List what is asked: two tokens, or a token and the signing secret, and the store."""
     scopes = frozenset(app["oauth_config"]["scopes"]["bot"])
     url = settings.slack_api_url
@@ -149,9 +149,9 @@ def _list_questions(options: argparse.Namespace, settings: Settings, app: Mappin
         return "" if fits else "That is no address of a Redis, such as redis://127.0.0.1:6379/0."
 
     way_in = (
-        Question("SLACK_SIGNING_SECRET", "3. Basic Information > Signing Secret", "signing_secret", secret)
+        SetupQuestion("SLACK_SIGNING_SECRET", "3. Basic Information > Signing Secret", "signing_secret", secret)
         if options.http
-        else Question(
+        else SetupQuestion(
             "SLACK_APP_TOKEN",
             "3. Basic Information > App-Level Tokens: one with connections:write",
             "app_token",
@@ -160,20 +160,20 @@ def _list_questions(options: argparse.Namespace, settings: Settings, app: Mappin
     )
     words = "4. Address of a Redis or Valkey, or Enter for the one that comes with Leadhand (one instance)"
     return [
-        Question("SLACK_BOT_TOKEN", "2. OAuth & Permissions > Bot User OAuth Token", "bot_token", bot),
+        SetupQuestion("SLACK_BOT_TOKEN", "2. OAuth & Permissions > Bot User OAuth Token", "bot_token", bot),
         way_in,
-        Question("REDIS_URL", words, "redis", store, optional=True),
+        SetupQuestion("REDIS_URL", words, "redis", store, optional=True),
     ]
 
 
-async def _prove_answer(question: Question, answer: str, source: str) -> str:
+async def _prove_answer(question: SetupQuestion, answer: str, source: str) -> str:
     """Return an answer that was not typed, proven. Raises SettingsError, naming its source, for one that is wrong."""
     if (answer or not question.optional) and (fault := await question.prove(answer)):
         raise SettingsError(f"{source}: {fault}")
     return answer
 
 
-async def _resolve_answer(question: Question, kept: str) -> str:
+async def _resolve_answer(question: SetupQuestion, kept: str) -> str:
     """Return a proven answer: what is typed, or what is set already."""
     if not console.is_manned():
         if kept or question.optional:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from bot.settings import Settings
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show.people import People
 from handoff.text.visible_text import visible
@@ -22,7 +22,7 @@ async def open_names(settings: Settings, *, ids: bool) -> AsyncIterator[PutNames
         yield _keep_ids
         return
     client = make_client(settings.bot_token, settings.slack_api_url)
-    people = People(client, WebCalls(Budget(unlimited=True)))
+    people = People(client, WebCalls(CallBudget(unlimited=True)))
 
     async def put(text: str) -> str:
         return visible(await people.put_names(text, private=True))

@@ -22,7 +22,7 @@ from bot import logs
 from bot.app import App, manifest_path, open_crews, open_store, running
 from bot.command_line import console, crew_demo, local_models
 from bot.command_line.console import say
-from bot.command_line.crew_demo import Staged
+from bot.command_line.crew_demo import StagedDemo
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import open_slack_connection
 from bot.command_line.tool_call import call_tool
@@ -36,7 +36,7 @@ from bot.settings import Settings, SettingsError
 from bot.slack.receive.attachments import LARGEST
 from bot.store.interface import StoreError
 from bot.workspace.workspace_server import Workspace
-from bot.workspace.world import Draft
+from bot.workspace.world import MessageDraft
 from specialists.sandbox.scratch import scratch
 from specialists.tools.extras import EMBEDDED, TRY, absent_extras, install_command
 from specialists.tools.tickets.ticket_desk import NAME as TICKETS
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from specialists.several_crews import Crews
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
-SAMPLE_DRAFT = Draft(files=(SAMPLE,), label=f"Attach {SAMPLE.name}")
+SAMPLE_DRAFT = MessageDraft(files=(SAMPLE,), label=f"Attach {SAMPLE.name}")
 PORT = 3900
 TICKETS_HERE = "#general"
 """Where tickets go here unless LEADHAND_TICKETS says otherwise: a crew can name no contact of this workspace."""
@@ -160,16 +160,16 @@ async def _open_and_wait(options: argparse.Namespace, workspace: Workspace) -> N
     say("\nStopping ...")
 
 
-async def _run_page(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
+async def _run_page(options: argparse.Namespace, settings: Settings, demo: StagedDemo | None = None) -> int:
     say("Starting the embedded Redis-compatible server, the local workspace and the bot ...")
     settings = _set_pace(settings)
     async with contextlib.AsyncExitStack() as stack:
-        drafts = [Draft(demo.demo.ask, demo.files)] if demo is not None else []
+        drafts = [MessageDraft(demo.demo.ask, demo.files)] if demo is not None else []
         scripts: tuple[DemoScript, ...] = ()
         if demo is None:
             shown = await stack.enter_async_context(crew_demo.stage_offered_demos(settings))
             settings, scripts = shown.settings, shown.scripts
-            drafts = [*shown.drafts, Draft(label="Ask about your own table"), SAMPLE_DRAFT]
+            drafts = [*shown.drafts, MessageDraft(label="Ask about your own table"), SAMPLE_DRAFT]
         workspace = await stack.enter_async_context(_open_workspace(settings.data / "workspace", options.port, drafts))
         model = await _choose_model(settings)
         if demo is None and isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL", "").strip():
@@ -182,7 +182,7 @@ async def _run_page(options: argparse.Namespace, settings: Settings, demo: Stage
     return 0
 
 
-def _invite(app: App, workspace: Workspace, settings: Settings, demo: Staged | None, *, demos: bool) -> None:
+def _invite(app: App, workspace: Workspace, settings: Settings, demo: StagedDemo | None, *, demos: bool) -> None:
     """Say where the page is, which model answers there, and what to try."""
     if demo is not None:
         demo.introduce(settings.crew, app.model)
@@ -210,7 +210,7 @@ def _open_page(url: str) -> None:
             browser.open(url)
 
 
-async def _run_one_job(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
+async def _run_one_job(options: argparse.Namespace, settings: Settings, demo: StagedDemo | None = None) -> int:
     files = [_check_readable(path) for path in options.file]
     _require_folder(options.out)
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
@@ -243,7 +243,7 @@ async def _run_dry(options: argparse.Namespace, settings: Settings) -> int:
 
 @contextlib.asynccontextmanager
 async def _open_workspace(
-    data: Path | None, port: int | None, drafts: Sequence[Draft] = (SAMPLE_DRAFT,)
+    data: Path | None, port: int | None, drafts: Sequence[MessageDraft] = (SAMPLE_DRAFT,)
 ) -> AsyncIterator[Workspace]:
     """`port` None: the usual one, or any where another program has that."""
     try:
@@ -260,7 +260,9 @@ async def _open_workspace(
         await workspace.stop()
 
 
-async def _start_workspace(data: Path | None, port: int, drafts: Sequence[Draft] = (), *, fixed: bool) -> Workspace:
+async def _start_workspace(
+    data: Path | None, port: int, drafts: Sequence[MessageDraft] = (), *, fixed: bool
+) -> Workspace:
     """Raises OSError where the port cannot be had, and was asked for or is not just taken."""
     try:
         return await Workspace.start(manifest_path(), data=data, port=port, drafts=drafts)
@@ -277,7 +279,7 @@ async def _open_bot(
     *,
     can_ask: bool = True,
     model: ChosenModel | None = None,
-    demo: Staged | None = None,
+    demo: StagedDemo | None = None,
     scripts: tuple[DemoScript, ...] = (),
     behind: float = 0.0,
 ) -> AsyncIterator[tuple[App, Store]]:

@@ -19,8 +19,8 @@ from bot.command_line.one_job import CHANNEL, read_job
 from bot.command_line.try_out import bot_with
 from bot.evaluation.cases import JobCase, RequestCase
 from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.outcome import Outcome, Play
-from bot.evaluation.staged_job import Bench, file_bytes
+from bot.evaluation.outcome import Outcome, PlayCase
+from bot.evaluation.staged_job import CaseBench, file_bytes
 from bot.evaluation.trials.specialist_trials import answer_naively, faults_of
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.sweeping import TRIAL
@@ -135,7 +135,7 @@ def moves_of(case: JobCase) -> dict[str, Sequence[Mapping[str, Any]]]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Stage:
+class JobStage:
     """A bot in a workspace, whose models say what a case has them say. It plays one case at a time."""
 
     workspace: Workspace
@@ -143,7 +143,7 @@ class Stage:
     model: PlayedModel
     lock: asyncio.Lock
 
-    async def ask(self, case: RequestCase, bench: Bench, counted: CountedModel) -> Outcome:
+    async def ask(self, case: RequestCase, bench: CaseBench, counted: CountedModel) -> Outcome:
         """Send a request to the bot, whose models are the configured ones, and score its thread."""
         async with self.lock:
             self.model.take({}, counted)
@@ -157,7 +157,7 @@ class Stage:
         )
         return Outcome(not faults, shown, "; ".join(faults), measures)
 
-    async def play(self, case: JobCase, bench: Bench, counted: CountedModel) -> Outcome:
+    async def play(self, case: JobCase, bench: CaseBench, counted: CountedModel) -> Outcome:
         """Have a job done, and score its thread. The calls and tokens are those of the played model."""
         async with self.lock:
             self.model.take(moves_of(case))
@@ -211,10 +211,10 @@ def _strip_marks(text: str) -> str:
     return " ".join(text.replace("*", "").replace("_", "").replace("`", "").split())
 
 
-def ask_plainly(first: Specialist) -> Play:
+def ask_plainly(first: Specialist) -> PlayCase:
     """Ask the same model in a plain loop with the first responder's tools, and with the text of the files."""
 
-    async def ask(case: RequestCase, bench: Bench, counted: CountedModel) -> Outcome:
+    async def ask(case: RequestCase, bench: CaseBench, counted: CountedModel) -> Outcome:
         texts = [f"# {name}\n{_decode_or_name(file_bytes(name, bench.folders) or b'')}" for name in case.files]
         text = await answer_naively("\n\n".join([case.input, *texts]), case.files, first, bench, counted)
         faults = faults_of(case.expect, text) if text.strip() else ["no answer"]
@@ -228,18 +228,18 @@ def _decode_or_name(data: bytes) -> str:
     return text if len(text) <= INLINE else "(attached)"
 
 
-def _find_case_files(case: JobCase | RequestCase, bench: Bench) -> list[Path]:
+def _find_case_files(case: JobCase | RequestCase, bench: CaseBench) -> list[Path]:
     return [next(folder / name for folder in bench.folders if (folder / name).is_file()) for name in case.files]
 
 
 @asynccontextmanager
-async def stage(settings: Settings, label: str) -> AsyncIterator[Stage]:
+async def stage(settings: Settings, label: str) -> AsyncIterator[JobStage]:
     """Set up the bot and its workspace for whole jobs; nothing of it is kept. `label` names the configured models."""
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         workspace, model = await Workspace.start(manifest_path()), PlayedModel(label)
         try:
             async with bot_with(model, apart, workspace) as (app, _):
-                yield Stage(workspace, app, model, asyncio.Lock())
+                yield JobStage(workspace, app, model, asyncio.Lock())
         finally:
             await workspace.stop()

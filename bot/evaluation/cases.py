@@ -25,7 +25,7 @@ Label = Annotated[str, BeforeValidator(str), Field(pattern=r"^[\w][\w.+/-]*$", m
 """A name without spaces, or a number."""
 
 
-class Heard(Contract):
+class RatedAnswer(Contract):
     """What was answered where a case comes from, and what people said of it. For who labels it: it is not scored."""
 
     answered: str = ""
@@ -34,7 +34,7 @@ class Heard(Contract):
     reasons: Texts = ()
 
 
-class Labelled(Contract):
+class LabelledCase(Contract):
     """A case with its right answer. `tags` say of which sort it is: a language, a near miss, small talk.
 
     `feedback` is there if it was made of people's thumbs.
@@ -42,10 +42,10 @@ class Labelled(Contract):
 
     id: Label
     tags: Texts = ()
-    feedback: Heard | None = None
+    feedback: RatedAnswer | None = None
 
 
-class RoutingCase(Labelled):
+class RoutingCase(LabelledCase):
     """A request for one specialist. `expect` names who may get it, or `answer`, `ask` or `nobody`."""
 
     input: str
@@ -70,7 +70,7 @@ class PlanExpected(Contract):
     missing: bool | None = None
 
 
-class PlanningCase(Labelled):
+class PlanningCase(LabelledCase):
     """A request and the plan that does the job."""
 
     input: str
@@ -78,7 +78,7 @@ class PlanningCase(Labelled):
     expect: PlanExpected
 
 
-class Said(Contract):
+class ExpectedAnswer(Contract):
     """What an answer must and must not hold: `figures` in any way of writing them, `texts` in any case of letters."""
 
     figures: Figures = ()
@@ -86,17 +86,17 @@ class Said(Contract):
     must_not: Texts = ()
 
 
-class SpecialistCase(Labelled):
+class SpecialistCase(LabelledCase):
     """A question to one specialist with the answer that is known. `files` are beside the set or among the samples."""
 
     specialist: str
     input: str
     files: Texts = ()
     done_when: str = ""
-    expect: Said
+    expect: ExpectedAnswer
 
 
-class Given(Contract):
+class GivenResult(Contract):
     """A specialist's result that a case gives. `failed`: why there is none."""
 
     by: str
@@ -108,7 +108,7 @@ class Given(Contract):
     failed: str = ""
 
 
-class Kept(Contract):
+class ExpectedCoverage(Contract):
     """What an answer makes of its results.
 
     `facts` must stand in it. Of each entry of `both` all texts must (the sides of a contradiction), of each of `gaps`
@@ -122,16 +122,16 @@ class Kept(Contract):
     must_not: Texts = ()
 
 
-class AggregationCase(Labelled):
+class AggregationCase(LabelledCase):
     """A request and the results of its parts, to be put together into one answer."""
 
     input: str
-    results: Annotated[tuple[Given, ...], Field(min_length=2)]
+    results: Annotated[tuple[GivenResult, ...], Field(min_length=2)]
     instruction: str = ""
-    expect: Kept
+    expect: ExpectedCoverage
 
 
-class VerifierCase(Labelled):
+class VerifierCase(LabelledCase):
     """A statement of an answer beside the passage that it was made from, and what the verifier should say of it."""
 
     passage: str
@@ -139,7 +139,7 @@ class VerifierCase(Labelled):
     expect: Literal["supported", "contradicted", "not_found"]
 
 
-class FiguresCase(Labelled):
+class FiguresCase(LabelledCase):
     """A result beside all that was said to its specialist; `wrong` are its figures that are false or made up."""
 
     known: Texts
@@ -147,7 +147,7 @@ class FiguresCase(Labelled):
     wrong: Figures
 
 
-class ContradictionCase(Labelled):
+class ContradictionCase(LabelledCase):
     """What two results say on one question, and whether both can be true."""
 
     question: str
@@ -156,7 +156,7 @@ class ContradictionCase(Labelled):
     contradict: bool
 
 
-class DispatcherCase(Labelled):
+class DispatcherCase(LabelledCase):
     """A message in the thread of a job, and what it is for: any of `expect`.
 
     The job was asked for `asked`. It is over with an `answer`, or it waits for the answer to `question`, or else it
@@ -179,7 +179,7 @@ Place = Annotated[str, Field(pattern=r"^\S+:\d+$")]
 """A line of a file, such as shop/cart.py:12."""
 
 
-class ReviewCase(Labelled):
+class ReviewCase(LabelledCase):
     """A change for one lens of a review. At each place of `expect` it must find something, two lines off at most.
 
     `others` are places at which there is something for another lens: finding that is no false alarm.
@@ -192,7 +192,7 @@ class ReviewCase(Labelled):
     others: tuple[Place, ...] = ()
 
 
-class JobCase(Labelled):
+class JobCase(LabelledCase):
     """A whole job: a request, what its models say, and whether people must see a mark.
 
     The first responder runs the `query` and the `code`, then it returns `say` with `findings`, as often as it is sent
@@ -214,15 +214,15 @@ class JobCase(Labelled):
     expect: Literal["right", "marked"]
 
 
-class RequestCase(Labelled):
+class RequestCase(LabelledCase):
     """A whole request as a person would send it, with what its answer must and must not hold."""
 
     input: str
     files: Texts = ()
-    expect: Said
+    expect: ExpectedAnswer
 
 
-KINDS: Mapping[str, type[Labelled]] = {
+KINDS: Mapping[str, type[LabelledCase]] = {
     "routing": RoutingCase,
     "planning": PlanningCase,
     "specialists": SpecialistCase,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.evaluation.harness import Record
+from bot.evaluation.harness import CaseRecord
 from bot.evaluation.run_file import RunFile
 from bot.evaluation.scoreboard import discordant
 from bot.evaluation.significance import mcnemar, paired_bootstrap
@@ -30,14 +30,14 @@ def compare(before: RunFile, after: RunFile) -> str:
     return "\n".join(said)
 
 
-def _group_by_set_and_side(records: Sequence[Record]) -> dict[tuple[str, str], list[Record]]:
-    found: dict[tuple[str, str], list[Record]] = {}
+def _group_by_set_and_side(records: Sequence[CaseRecord]) -> dict[tuple[str, str], list[CaseRecord]]:
+    found: dict[tuple[str, str], list[CaseRecord]] = {}
     for record in records:
         found.setdefault((record.set, record.side), []).append(record)
     return found
 
 
-def _render_changes(name: str, before: list[Record], after: list[Record]) -> list[str]:
+def _render_changes(name: str, before: list[CaseRecord], after: list[CaseRecord]) -> list[str]:
     later = {record.id: record for record in after}
     pairs = [(record, later[record.id]) for record in before if record.id in later]
     if not pairs:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from handoff import events as ev
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 LONGEST_ANSWER = 4_000
 """Characters of an answer that a case shows to who labels it."""
 MOST_FILES = 20
 _NO_LABEL = re.compile(r"[^\w.+/-]")
-LeftOut = Literal[
+LeftOutReason = Literal[
     "of private channels and direct messages (--private takes them too)",
     "of another crew",
     "deleted by their author",
@@ -47,7 +47,7 @@ def cases_of(
     crew: str = "",
     specialists: Collection[str] = (),
     private: bool = False,
-) -> list[FeedbackCase | LeftOut]:
+) -> list[FeedbackCase | LeftOutReason]:
     """Make a case of each request that people gave a thumb for, or say why not.
 
     `crew` is the one that cases are wanted of, and `specialists` are its own; `private`: those of places that not
@@ -64,8 +64,8 @@ def cases_of(
 
 
 def _make_case(
-    job: Job, ask: Ask, said: list[ev.FeedbackGiven], *, crew: str, specialists: Collection[str], private: bool
-) -> FeedbackCase | LeftOut:
+    job: Job, ask: RequestState, said: list[ev.FeedbackGiven], *, crew: str, specialists: Collection[str], private: bool
+) -> FeedbackCase | LeftOutReason:
     up, down = _count_thumbs(said)
     if ask.withdrawn:
         return "deleted by their author"
@@ -99,7 +99,7 @@ def _count_thumbs(said: Iterable[ev.FeedbackGiven]) -> tuple[int, int]:
     return sum(verdicts), len(verdicts) - sum(verdicts)
 
 
-def _is_public(ask: Ask) -> bool:
+def _is_public(ask: RequestState) -> bool:
     if ask.setting is not None and ask.setting.kind:
         return ask.setting.kind == "public"
     kinds = {one.audience.kind for one in ask.materials if one.audience is not None}
@@ -107,7 +107,7 @@ def _is_public(ask: Ask) -> bool:
 
 
 def _classify_request(
-    ask: Ask, specialists: Collection[str]
+    ask: RequestState, specialists: Collection[str]
 ) -> tuple[Literal["routing", "planning", "specialists"], dict[str, str]]:
     works = [work for work in ask.inside("") if not work.dropped]
     if len(works) > 1:

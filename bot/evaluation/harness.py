@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from pydantic import Field
 
-from bot.evaluation.cases import Labelled
+from bot.evaluation.cases import LabelledCase
 from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.outcome import Outcome, Play, Trial
+from bot.evaluation.outcome import CaseTrial, Outcome, PlayCase
 from bot.evaluation.set_files import LabelledSet
-from bot.evaluation.staged_job import Bench
+from bot.evaluation.staged_job import CaseBench
 from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.chosen_model import ChosenModel
 from bot.store.interface import StoreError
@@ -28,7 +28,7 @@ LONGEST = 4_000
 log = logging.getLogger(__name__)
 
 
-class Record(Contract):
+class CaseRecord(Contract):
     """The record of one case on one side. `error` is a model call that brought nothing, in words."""
 
     set: str
@@ -53,7 +53,7 @@ class Record(Contract):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CaseChoice:
     """The cases that are played: `limit` of each set, drawn by `seed`; those with one of `tags`; also naively."""
 
     limit: int = 0
@@ -62,7 +62,7 @@ class Choice:
     naive: bool = True
     parallel: int = 1
 
-    def of(self, cases: Sequence[Labelled]) -> tuple[Labelled, ...]:
+    def of(self, cases: Sequence[LabelledCase]) -> tuple[LabelledCase, ...]:
         """Return the chosen cases, in their order."""
         tagged = [case for case in cases if not self.tags or self.tags & set(case.tags)]
         if not self.limit or self.limit >= len(tagged):
@@ -76,20 +76,20 @@ class _Turn:
     """One case on one side, still to be played."""
 
     of: LabelledSet
-    case: Labelled
+    case: LabelledCase
     side: str
-    play: Play
+    play: PlayCase
 
 
 async def run_sets(
     sets: Iterable[LabelledSet],
-    bench: Bench,
+    bench: CaseBench,
     model: ChosenModel,
-    choice: Choice,
+    choice: CaseChoice,
     *,
-    done: Iterable[Record] = (),
-    on_record: Callable[[Record, int, int], None] = lambda *_: None,
-    trials: Mapping[str, Trial] = TRIALS,
+    done: Iterable[CaseRecord] = (),
+    on_record: Callable[[CaseRecord, int, int], None] = lambda *_: None,
+    trials: Mapping[str, CaseTrial] = TRIALS,
 ) -> None:
     """Play the chosen cases, `choice.parallel` at once.
 
@@ -113,7 +113,7 @@ async def run_sets(
             group.create_task(work())
 
 
-def _list_turns(one: LabelledSet, trial: Trial, choice: Choice) -> list[_Turn]:
+def _list_turns(one: LabelledSet, trial: CaseTrial, choice: CaseChoice) -> list[_Turn]:
     """Return both sides of a case, then those of the next, so that an interrupted run has pairs."""
     sides = [(PRODUCT, trial.product)]
     if choice.naive and trial.naive is not None:
@@ -121,7 +121,7 @@ def _list_turns(one: LabelledSet, trial: Trial, choice: Choice) -> list[_Turn]:
     return [_Turn(one, case, side, play) for case in choice.of(one.cases) for side, play in sides]
 
 
-async def _play_case(turn: _Turn, bench: Bench, model: ChosenModel) -> Record:
+async def _play_case(turn: _Turn, bench: CaseBench, model: ChosenModel) -> CaseRecord:
     counted, began = CountedModel(model), time.monotonic()
     bench = replace(bench, folders=(*turn.of.folders, *bench.folders))
     try:
@@ -136,7 +136,7 @@ async def _play_case(turn: _Turn, bench: Bench, model: ChosenModel) -> Record:
         counted.errors.append(f"a bug: {type(error).__name__}: {error}")
         outcome = Outcome(False, why=counted.errors[-1])
     usage = counted.usage
-    return Record(
+    return CaseRecord(
         set=turn.of.name,
         side=turn.side,
         id=turn.case.id,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.staged_job import Bench
+from bot.evaluation.staged_job import CaseBench
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ class Outcome:
     measures: Mapping[str, bool] = field(default_factory=dict)
 
 
-Play = Callable[[Any, Bench, CountedModel], Awaitable[Outcome]]
+PlayCase = Callable[[Any, CaseBench, CountedModel], Awaitable[Outcome]]
 """Plays one case. Raises ModelError if a call brings nothing and nobody made something of that."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class CaseTrial:
     """How the cases of a kind are played: by the product, and by the naive baseline, if there is one."""
 
-    product: Play
-    naive: Play | None = None
+    product: PlayCase
+    naive: PlayCase | None = None

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from bot.evaluation.harness import Record
-from bot.evaluation.scoreboard import Line, lines
+from bot.evaluation.harness import CaseRecord
+from bot.evaluation.scoreboard import ScoreLine, lines
 from handoff.contracts import Contract
 
 
@@ -32,10 +32,10 @@ class RunFile(Contract):
     limit: int = 0
     seed: int = 0
     complete: bool = False
-    table: tuple[Line, ...] = ()
-    records: tuple[Record, ...] = Field(default=())
+    table: tuple[ScoreLine, ...] = ()
+    records: tuple[CaseRecord, ...] = Field(default=())
 
-    def with_records(self, records: tuple[Record, ...], *, complete: bool) -> RunFile:
+    def with_records(self, records: tuple[CaseRecord, ...], *, complete: bool) -> RunFile:
         """Return the run with these records and their table."""
         return self.model_copy(update={"records": records, "table": lines(records), "complete": complete})
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from bot.evaluation.harness import NAIVE, PRODUCT, Record
+from bot.evaluation.harness import NAIVE, PRODUCT, CaseRecord
 from bot.evaluation.significance import mcnemar, wilson
 from handoff.contracts import Contract
 
 HEADINGS = ("set", "n", "right", "share", "95 %", "errors", "tokens in/out", "dollars", "p50 s", "p")
 
 
-class Line(Contract):
+class ScoreLine(Contract):
     """A line of the table. `measure`: another question to the replies of that side; empty: whether they were right.
 
     Tokens, dollars and seconds are of one case: means, and the median of the seconds. `p` is that of product and
@@ -35,12 +35,12 @@ class Line(Contract):
     p: float | None = None
 
 
-def lines(records: Iterable[Record]) -> tuple[Line, ...]:
+def lines(records: Iterable[CaseRecord]) -> tuple[ScoreLine, ...]:
     """Return the table of these records: for each set the product, the baseline, and the measures of both."""
-    by_set: dict[str, dict[str, list[Record]]] = {}
+    by_set: dict[str, dict[str, list[CaseRecord]]] = {}
     for record in records:
         by_set.setdefault(record.set, {}).setdefault(record.side, []).append(record)
-    made: list[Line] = []
+    made: list[ScoreLine] = []
     for name, sides in by_set.items():
         kept = [(side, sides[side]) for side in (PRODUCT, NAIVE) if side in sides]
         p = mcnemar(*discordant(*(listed for _, listed in kept))) if len(kept) == 2 else None
@@ -49,18 +49,18 @@ def lines(records: Iterable[Record]) -> tuple[Line, ...]:
     return tuple(made)
 
 
-def discordant(first: Sequence[Record], second: Sequence[Record]) -> tuple[int, int]:
+def discordant(first: Sequence[CaseRecord], second: Sequence[CaseRecord]) -> tuple[int, int]:
     """Return how many cases only the first got right, and only the second, of those that both did."""
     other = {record.id: record.right for record in second}
     pairs = [(record.right, other[record.id]) for record in first if record.id in other]
     return sum(one and not two for one, two in pairs), sum(two and not one for one, two in pairs)
 
 
-def _make_line(name: str, side: str, records: Sequence[Record], *, p: float | None) -> Line:
+def _make_line(name: str, side: str, records: Sequence[CaseRecord], *, p: float | None) -> ScoreLine:
     n, right = len(records), sum(record.right for record in records)
     low, high = wilson(right, n)
     costs = [record.cost for record in records if record.cost is not None]
-    return Line(
+    return ScoreLine(
         set=name,
         side=side,
         n=n,
@@ -77,7 +77,7 @@ def _make_line(name: str, side: str, records: Sequence[Record], *, p: float | No
     )
 
 
-def _make_measure_lines(name: str, side: str, records: Sequence[Record]) -> list[Line]:
+def _make_measure_lines(name: str, side: str, records: Sequence[CaseRecord]) -> list[ScoreLine]:
     found: dict[str, list[bool]] = {}
     for record in records:
         for measure, held in record.measures.items():
@@ -86,21 +86,21 @@ def _make_measure_lines(name: str, side: str, records: Sequence[Record]) -> list
     for measure, answers in found.items():
         n, yes = len(answers), sum(answers)
         low, high = wilson(yes, n)
-        made.append(Line(set=name, side=side, measure=measure, n=n, right=yes, share=yes / n, low=low, high=high))
+        made.append(ScoreLine(set=name, side=side, measure=measure, n=n, right=yes, share=yes / n, low=low, high=high))
     return made
 
 
 # ---------------------------------------------------------------- for people
 
 
-def render_table(table: Iterable[Line]) -> str:
+def render_table(table: Iterable[ScoreLine]) -> str:
     """Write the table for people."""
     rows = [HEADINGS, *(_render_row(line) for line in table)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
     return "\n".join(_pad_row(row, widths) for row in rows)
 
 
-def _render_row(line: Line) -> tuple[str, ...]:
+def _render_row(line: ScoreLine) -> tuple[str, ...]:
     counted = (
         str(line.n),
         str(line.right),

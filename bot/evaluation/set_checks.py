@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.evaluation.cases import (
     AggregationCase,
-    Labelled,
+    LabelledCase,
     PlanExpected,
     PlanningCase,
     RequestCase,
@@ -34,7 +34,7 @@ def check_sets(sets: Iterable[LabelledSet], crew: Crew, samples: Path) -> None:
         raise SetError(faults)
 
 
-def _find_faults(case: Labelled, crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
+def _find_faults(case: LabelledCase, crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
     if isinstance(case, RoutingCase):
         yield from _find_unknown_names(case.expect, crew, LABELS)
     elif isinstance(case, PlanningCase):

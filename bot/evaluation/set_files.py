@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from bot.evaluation.cases import KINDS, Labelled
+from bot.evaluation.cases import KINDS, LabelledCase
 
 OWN = Path(__file__).parent / "sets"
 UNLABELLED = (
@@ -34,7 +34,7 @@ class LabelledSet:
     """A set of cases of one kind. `folders` are where files that cases name may lie."""
 
     name: str
-    cases: tuple[Labelled, ...]
+    cases: tuple[LabelledCase, ...]
     folders: tuple[Path, ...] = ()
 
 
@@ -48,7 +48,7 @@ def read_sets(crew: Path, wanted: Iterable[str] = (), *, own: Path = OWN) -> tup
         f"There is no set called {name!r}; there are: {', '.join(KINDS)}." for name in wanted if name not in KINDS
     ]
     files = _list_set_files((own, crew / FOLDER), faults)
-    found: dict[str, list[Labelled]] = {}
+    found: dict[str, list[LabelledCase]] = {}
     for name, path in files:
         if not wanted or name in wanted:
             found.setdefault(name, []).extend(_read(path, KINDS[name], faults))
@@ -78,7 +78,7 @@ def _list_set_files(folders: Iterable[Path], faults: list[str]) -> list[tuple[st
     return known
 
 
-def _read(path: Path, kind: type[Labelled], faults: list[str]) -> list[Labelled]:
+def _read(path: Path, kind: type[LabelledCase], faults: list[str]) -> list[LabelledCase]:
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import cast
 
 from bot.evaluation.counted_model import CountedModel
-from bot.jobs.effect_handlers import Inputs, Services, nobody_to_ask
+from bot.jobs.effect_handlers import EffectServices, HandlerInputs, nobody_to_ask
 from bot.jobs.effect_runner import handler_of
 from bot.jobs.gathering import is_table, table_material
 from bot.jobs.job_runner import JobRunner
@@ -27,10 +27,21 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.contracts import Artifact, Attachment, Material, Member, Place, Plan, Request, Section, Setting, Terms
+from handoff.contracts import (
+    Artifact,
+    Attachment,
+    Material,
+    Member,
+    Place,
+    Plan,
+    Request,
+    RequestSetting,
+    Section,
+    Terms,
+)
 from handoff.engine.engine import apply, has_to_gather
 from handoff.engine.outstanding import outstanding
-from handoff.state.job_state import Ask, Job, replace
+from handoff.state.job_state import Job, RequestState, replace
 from specialists.crew import Crew
 from specialists.formats.contents import Contents
 from specialists.reading.diff_hunks import read_diff
@@ -46,7 +57,7 @@ UNSEEN = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class CaseBench:
     """All that cases are worked on with. `planning` is that of `crew`, on `terms`."""
 
     crew: Crew
@@ -92,9 +103,11 @@ class _NoThread:
 
     messengers = None
 
-    async def look_around(self, _job: Job, ask: Ask, _named: Sequence[str] = (), _contact: str = "") -> ev.SettingKnown:
+    async def look_around(
+        self, _job: Job, ask: RequestState, _named: Sequence[str] = (), _contact: str = ""
+    ) -> ev.SettingKnown:
         """Know nothing of who asks and where: cases are not about that."""
-        return ev.SettingKnown(at=ask.request.at, request=ask.id, setting=Setting())
+        return ev.SettingKnown(at=ask.request.at, request=ask.id, setting=RequestSetting())
 
     async def names_around(self, _job: Job, user: str) -> tuple[str, ...]:
         """Name the others."""
@@ -125,7 +138,7 @@ class StagedJob:
 
     def __init__(
         self,
-        bench: Bench,
+        bench: CaseBench,
         model: CountedModel,
         text: str,
         files: Iterable[str] = (),
@@ -139,7 +152,7 @@ class StagedJob:
         # The parts of an instance that effects really use, so that they are run as in an instance.
         store, thread = cast("Store", _MemoryStore(blobs)), cast("Thread", _NoThread())
         breakers = cast("Breakers", _NoBreakers())
-        self._services = Services(
+        self._services = EffectServices(
             store, thread, bench.crew, breakers, TrackRecord(), bench.planning, approvers_in=nobody_to_ask
         )
         artifacts = tuple(_make_artifact(name, file_bytes(name, bench.folders), blobs) for name in files)
@@ -157,13 +170,13 @@ class StagedJob:
             self.report_soon(ev.MaterialGathered(at=now, request=REQUEST, materials=materials))
 
     @property
-    def ask(self) -> Ask:
+    def ask(self) -> RequestState:
         """The request as it stands."""
         return self.job.asks[-1]
 
     # ------------------------------------------------------------ what attempts ask of the runner of their job
 
-    def find(self, request: str) -> tuple[Job, Ask]:
+    def find(self, request: str) -> tuple[Job, RequestState]:
         """Return the job and its request. Raises KeyError if there is none of that id."""
         ask = self.job.ask(request)
         if ask is None:
@@ -207,7 +220,7 @@ class StagedJob:
         ask = self.ask.with_run(replace(self.ask.run, draft=text))
         self.job = replace(self.job, asks=(*self.job.asks[:-1], ask))
 
-    async def play(self, until: Callable[[Ask], bool]) -> None:
+    async def play(self, until: Callable[[RequestState], bool]) -> None:
         """Do what is due, one effect after the other, until the request is concluded, waits for people, or `until`."""
         for _ in range(MOST_STEPS):
             if until(self.ask) or self.ask.run.concluded:
@@ -230,7 +243,7 @@ class StagedJob:
 
     async def perform(self, effect: ef.Effect) -> ev.Event:
         """Have the product carry out an effect."""
-        inputs = Inputs(self._services, cast("JobRunner", self), self.job, self.ask, self.model)
+        inputs = HandlerInputs(self._services, cast("JobRunner", self), self.job, self.ask, self.model)
         return await handler_of(effect).run(effect, inputs)
 
     async def may_show(self) -> bool:

@@ -18,7 +18,7 @@ from bot.settings import Settings
 from bot.slack.receive.gate import Gate
 from bot.slack.receive.own_page import ShowPage
 from bot.slack.receive.router import Router
-from bot.slack.receive.services import Services
+from bot.slack.receive.services import FeatureServices
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
 from bot.slack.send.web_calls import Background
 from bot.slack.show.job_messenger import Messengers
@@ -52,7 +52,7 @@ class Kit:
     settings: Settings
     url: str = ""
     background: Background = field(default_factory=Background)
-    services: Services = field(default_factory=Services)
+    services: FeatureServices = field(default_factory=FeatureServices)
     router: Router = field(init=False)
     outages: OutageNotices = field(init=False)
     sections: list[HomeSection] = field(default_factory=list)

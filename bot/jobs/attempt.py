@@ -31,11 +31,11 @@ from handoff.effects import RunSubtask
 from handoff.engine.approvals import earlier, precedents
 from handoff.engine.nested import plan_around, writes_before
 from handoff.materials.at_hand import texts_of
-from handoff.state.job_state import Work
-from handoff.state.state_values import Earlier, Ruling, UnknownWrite, Written, private_replies, reply_source
+from handoff.state.job_state import SubtaskState
+from handoff.state.state_values import EarlierRulings, EarlierWrite, Ruling, UnknownWrite, private_replies, reply_source
 from specialists.crew import Crew, NotLent, specialist_for
 from specialists.model import Model, ModelError, Withheld
-from specialists.runner import End, run
+from specialists.runner import AttemptEnd, run
 from specialists.sandbox.scratch import scratch
 from specialists.specialist import Specialist, set_approvers
 from specialists.tools.messenger import Messenger
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class AttemptSurroundings:
     """The people and places around an attempt.
 
     `note` records what goes out. `approvers` are those of the channel, who come before those that the crew names; None:
@@ -61,7 +61,7 @@ class Around:
     standing: StandingOf = nobody_stands
 
 
-ALONE = Around()
+ALONE = AttemptSurroundings()
 
 
 async def run_attempt(
@@ -72,7 +72,7 @@ async def run_attempt(
     model: Model,
     store: Store,
     breakers: Breakers,
-    around: Around = ALONE,
+    around: AttemptSurroundings = ALONE,
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return how the attempt ended.
 
@@ -172,7 +172,7 @@ async def _call_store(call: Awaitable[T]) -> T:
         raise WorkbenchLost(error) from error
 
 
-def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev.Event:
+def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: AttemptEnd, log: _Log) -> ev.Event:
     if isinstance(outcome, UnknownWrite):
         of_call = {"call": outcome.call, "tool": outcome.tool, "what": outcome.what, "reason": outcome.reason}
         return ev.ToolInDoubt(**_attempt_fields(effect, runner), **of_call, usage=log.usage)
@@ -190,7 +190,7 @@ def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: End, log: _L
     )
 
 
-def _find_subtask(effect: RunSubtask, runner: JobRunner) -> Work:
+def _find_subtask(effect: RunSubtask, runner: JobRunner) -> SubtaskState:
     return runner.find(effect.request)[1].work[effect.subtask]
 
 
@@ -212,7 +212,7 @@ def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Speci
     return replace(found, form=form, channel_words=here, hands_over="\n".join(others) if run.is_first else "")
 
 
-def _elapsed_seconds(work: Work) -> float:
+def _elapsed_seconds(work: SubtaskState) -> float:
     """Return the seconds that the attempt took up to its last checkpoint, without time in which nobody worked."""
     return max(0.0, work.checkpoints[-1].at - work.attempt_started) if work.checkpoints else 0.0
 
@@ -233,9 +233,9 @@ class _Log:
         self,
         effect: RunSubtask,
         runner: JobRunner,
-        work: Work,
+        work: SubtaskState,
         handoff: Handoff,
-        around: Around,
+        around: AttemptSurroundings,
         *,
         corrected: int,
         resumed: bool,
@@ -274,11 +274,11 @@ class _Log:
         """Return the seconds that the attempt has taken, under earlier owners too."""
         return self.before + time.monotonic() - self._began
 
-    def gather_seen(self, result: Result, effect: RunSubtask) -> checks.Seen:
+    def gather_seen(self, result: Result, effect: RunSubtask) -> checks.ResultOrigins:
         """Put the result beside what its tools said, in earlier attempts too, for the free checks."""
         job, ask = self._runner.find(effect.request)
         work = ask.work[effect.subtask]
-        return checks.Seen(
+        return checks.ResultOrigins(
             result,
             join_words_for_subtask(ask, work),
             effect.done_when,
@@ -312,7 +312,7 @@ class _Log:
         self._runner.report_soon(event)
         await self._runner.ensure_held()
 
-    async def find_rulings(self, approval: Approval) -> Earlier:
+    async def find_rulings(self, approval: Approval) -> EarlierRulings:
         """Say what earlier rulings say of a call, by who may decide now."""
         job, ask = self._runner.find(self._effect.request)
         users = {user for _, ruling in precedents(job, ask, approval) for user in ruling.users}
@@ -388,13 +388,13 @@ def _call_failed(
     return _make_failure_event(effect, runner, kind, str(error), transient=error.transient, **spent, **privacy)
 
 
-def _handed_in(work: Work) -> Iterator[str]:
+def _handed_in(work: SubtaskState) -> Iterator[str]:
     """Yield the lines behind the results of a subtask that were found wanting."""
     for one in (work.wanting, work.best):
         if one is not None and one.result.evidence:
             yield "\n".join(one.result.evidence)
 
 
-def _note_of(write: Written) -> str:
+def _note_of(write: EarlierWrite) -> str:
     """Return what a model is told that wants to repeat a write of an earlier attempt, certain or possible."""
     return briefing.read_note("written_already" if write.known else "maybe_written", words=write.came_of_it)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from bot.jobs.attempt import Around, run_attempt
+from bot.jobs.attempt import AttemptSurroundings, run_attempt
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import build_handoff, documents, load
 from bot.limits.breakers import Breakers
@@ -28,7 +28,7 @@ from handoff.engine.nested import crew_at, handed_up, is_for_people, plan_around
 from handoff.materials.deleted import blank_spans
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import find_made_specialist
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
 from specialists.model import Model
 from specialists.tools.tables.table_cache import TableCache, cache_folder
@@ -64,7 +64,7 @@ async def nobody_to_ask(_team: str, _channel: str) -> tuple[str, ...] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
+class EffectServices:
     """The parts of an instance that effects need."""
 
     store: Store
@@ -85,17 +85,17 @@ class Services:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class HandlerInputs:
     """All that a handler works with beside its effect. Calls of `model` are charged to the job."""
 
-    services: Services
+    services: EffectServices
     runner: JobRunner
     job: Job
-    ask: Ask
+    ask: RequestState
     model: Model
 
 
-async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
+async def gather_material(_: ef.GatherMaterial, inputs: HandlerInputs) -> ev.Event:
     """Bring what people attached and said before into the store, and read it."""
     from bot.jobs.gathering import fit_into_event  # noqa: PLC0415 - only where there is something to read
     from bot.jobs.recalling import gather_remembered  # noqa: PLC0415 - the same
@@ -113,7 +113,7 @@ async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
     return ev.MaterialGathered(**of, materials=materials, faults=found.faults, speakers=found.speakers)
 
 
-async def drop_copies(effect: ef.DropCopies, inputs: Inputs) -> ev.Event:
+async def drop_copies(effect: ef.DropCopies, inputs: HandlerInputs) -> ev.Event:
     """Take what was deleted out of the store, and out of the tables that this machine has read."""
     store, key = inputs.services.store, inputs.runner.claim.key
     whole = {one.digest: b"" for one in effect.copies if not one.end}
@@ -127,7 +127,7 @@ async def drop_copies(effect: ef.DropCopies, inputs: Inputs) -> ev.Event:
     return ev.CopiesDropped(at=inputs.runner.now(), count=len(effect.copies))
 
 
-async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
+async def make_plan(effect: ef.MakePlan, inputs: HandlerInputs) -> ev.Event:
     """Plan a request, or a subtask that is given to a crew."""
     runner, planning = inputs.runner, inputs.services.planning
     if not effect.within:
@@ -160,7 +160,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     return await _add_approvers(await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now), inputs)
 
 
-async def _add_approvers(event: ev.Event, inputs: Inputs) -> ev.Event:
+async def _add_approvers(event: ev.Event, inputs: HandlerInputs) -> ev.Event:
     """Have costly parts of a plan approved by those whom the channel names, if it names somebody."""
     place = inputs.job.place
     if not isinstance(event, ev.PlanProposed):
@@ -171,19 +171,19 @@ async def _add_approvers(event: ev.Event, inputs: Inputs) -> ev.Event:
     return event.model_copy(update={"terms": event.terms.model_copy(update=who)}) if named != terms else event
 
 
-def _planning_of(inputs: Inputs, within: str) -> Planning:
+def _planning_of(inputs: HandlerInputs, within: str) -> Planning:
     """Return the planning of the crew whose run it is; that of the whole crew if it is there no more."""
     outermost = inputs.services.planning
     return outermost.within(crew_at(inputs.ask, within)) or outermost
 
 
-async def revise_plan(effect: ef.RevisePlan, inputs: Inputs) -> ev.Event:
+async def revise_plan(effect: ef.RevisePlan, inputs: HandlerInputs) -> ev.Event:
     """Look again at a plan that may be wrong."""
     planning = _planning_of(inputs, effect.within)
     return await planning.revise(effect, inputs.job, inputs.ask, model=inputs.model, now=inputs.runner.now())
 
 
-async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
+async def run_subtask(effect: ef.RunSubtask, inputs: HandlerInputs) -> ev.Event:
     """Have a specialist work on a subtask. One made for this plan leaves no track record: it never works again."""
     services, work = inputs.services, inputs.ask.work[effect.subtask]
     messengers = services.thread.messengers
@@ -196,7 +196,7 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
         model=inputs.model,
         store=services.store,
         breakers=services.breakers,
-        around=Around(
+        around=AttemptSurroundings(
             services.note,
             await services.approvers_in(inputs.job.place.team, inputs.job.place.channel),
             messengers.of(inputs.runner.claim, inputs.job, inputs.ask, contact) if messengers is not None else None,
@@ -208,7 +208,7 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
     return await services.record.watch(effect, attempt)
 
 
-async def open_thread(effect: ef.OpenThread, inputs: Inputs) -> ev.Event:
+async def open_thread(effect: ef.OpenThread, inputs: HandlerInputs) -> ev.Event:
     """Open the thread of a schedule's run, or of a request that was typed as a command."""
     request, runner = inputs.ask.request, inputs.runner
     opener = inputs.services.openers.get(request.opens.partition(":")[0])
@@ -219,34 +219,34 @@ async def open_thread(effect: ef.OpenThread, inputs: Inputs) -> ev.Event:
     return ev.ThreadOpened.model_validate({**of, "ts": ts, "why": why, "quiet": quiet})
 
 
-async def reach_deadline(effect: ef.ReachDeadline, inputs: Inputs) -> ev.Event:
+async def reach_deadline(effect: ef.ReachDeadline, inputs: HandlerInputs) -> ev.Event:
     """Say that the time is up."""
     return ev.DeadlineReached(at=inputs.runner.now(), request=effect.request, subtask=effect.subtask)
 
 
-async def remind_of_question(effect: ef.RemindOfQuestion, inputs: Inputs) -> ev.Event:
+async def remind_of_question(effect: ef.RemindOfQuestion, inputs: HandlerInputs) -> ev.Event:
     """Say that people are reminded of a question: the message is posted once that is in the log."""
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
     return ev.QuestionReminded(at=inputs.runner.now(), **of, to=effect.to)
 
 
-async def expire_question(effect: ef.ExpireQuestion, inputs: Inputs) -> ev.Event:
+async def expire_question(effect: ef.ExpireQuestion, inputs: HandlerInputs) -> ev.Event:
     """Say that nobody answered a question in time."""
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
     return ev.QuestionExpired(at=inputs.runner.now(), **of)
 
 
-async def hand_up(effect: ef.HandUp, inputs: Inputs) -> ev.Event:
+async def hand_up(effect: ef.HandUp, inputs: HandlerInputs) -> ev.Event:
     """Return what a crew made of its subtask to the crew around it."""
     return handed_up(inputs.ask, inputs.ask.work[effect.subtask], inputs.runner.now())
 
 
-async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
+async def ask_role(effect: ef.RoleEffect, inputs: HandlerInputs) -> ev.Event:
     """Have the supervisor's role perform its effect. An answer that people are to see now is streamed."""
-    from bot.supervisor.roles import Case, role  # noqa: PLC0415 - only where a role is called
+    from bot.supervisor.roles import RoleCase, role  # noqa: PLC0415 - only where a role is called
 
     ask, runner = inputs.ask, inputs.runner
-    run = ask.run_of(effect.within) if isinstance(effect, ef.Step) else ask.run_around(ask.work[effect.subtask])
+    run = ask.run_of(effect.within) if isinstance(effect, ef.AnswerEffect) else ask.run_around(ask.work[effect.subtask])
     here = ask.setting.here if ask.setting is not None else NO_TERMS
     run = _planning_of(inputs, run.within).for_roles(run, circumstances(runner.now(), ask.setting), here)
     on_text = None
@@ -254,19 +254,19 @@ async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
     if first and is_for_people(ask, run):
         thread = inputs.services.thread
         on_text = (await thread.begin_answer(runner.claim, inputs.job, ask, allowed=runner.may_show)).write
-    case = Case(ask, run, inputs.model, runner.now, on_text, _list_earlier_texts(inputs))
+    case = RoleCase(ask, run, inputs.model, runner.now, on_text, _list_earlier_texts(inputs))
     if isinstance(effect, ef.VerifyAnswer) and not effect.late:
         case = replace(case, documents=await documents(inputs.job, ask, inputs.services.store, runner.claim.key))
     return await role(effect.role)(effect, case)
 
 
-def _list_earlier_texts(inputs: Inputs) -> tuple[str, ...]:
+def _list_earlier_texts(inputs: HandlerInputs) -> tuple[str, ...]:
     """Return the requests and answers before this one in the thread."""
     before = inputs.job.earlier(inputs.ask)
     return tuple(text for one in before for text in (one.text, one.run.answer or ""))
 
 
-async def sort_message(effect: ef.SortMessage, inputs: Inputs) -> ev.Event:
+async def sort_message(effect: ef.SortMessage, inputs: HandlerInputs) -> ev.Event:
     """Find out what a message of the thread is for."""
     runner, job = inputs.runner, inputs.job
     one = hearing.find_waiting_message(job, effect.message)
@@ -277,13 +277,13 @@ async def sort_message(effect: ef.SortMessage, inputs: Inputs) -> ev.Event:
     if aim is not None:
         return ev.MessageSorted(at=runner.now(), message=effect.message, aim=aim)
     from bot.supervisor.dispatcher import perform  # noqa: PLC0415 - only where the rules leave doubt
-    from bot.supervisor.roles import Case  # noqa: PLC0415 - the same
+    from bot.supervisor.roles import RoleCase  # noqa: PLC0415 - the same
 
     run = inputs.services.planning.for_roles(inputs.ask.run, "")
-    return await perform(effect, Case(inputs.ask, run, inputs.model, runner.now))
+    return await perform(effect, RoleCase(inputs.ask, run, inputs.model, runner.now))
 
 
-async def acknowledge(effect: ef.Acknowledge, inputs: Inputs) -> ev.Event:
+async def acknowledge(effect: ef.Acknowledge, inputs: HandlerInputs) -> ev.Event:
     """Show what became of a message. What is a request is handed in as one first, as if it had been mentioned to us."""
     runner, job = inputs.runner, inputs.job
     one = hearing.find_waiting_message(job, effect.receipt)
@@ -301,7 +301,7 @@ async def acknowledge(effect: ef.Acknowledge, inputs: Inputs) -> ev.Event:
     return ev.MessageAcknowledged(at=runner.now(), receipt=effect.receipt)
 
 
-async def post(effect: ef.Post, inputs: Inputs) -> ev.Event:
+async def post(effect: ef.Post, inputs: HandlerInputs) -> ev.Event:
     """Put a message into the thread, once."""
     runner = inputs.runner
     sent = await inputs.services.thread.post(runner.claim, inputs.job, inputs.ask, effect.key, allowed=runner.may_show)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bot.jobs import effect_handlers as handlers
-from bot.jobs.effect_handlers import NO_OPENERS, ApproversIn, Inputs, Services, TermsIn
+from bot.jobs.effect_handlers import NO_OPENERS, ApproversIn, EffectServices, HandlerInputs, TermsIn
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import payer_of
 from bot.models.chosen_model import ChosenModel
-from bot.slack.send.web_calls import Gone
+from bot.slack.send.web_calls import JobGone
 from bot.slack.show.people import StandingOf, nobody_stands
 from bot.slack.show.thread import Thread
 from bot.store.interface import Claim, StoreError
@@ -30,7 +30,7 @@ from handoff import effects as ef
 from handoff import events as ev
 from handoff.access.audit_entry import Note, discard_entry
 from handoff.contracts import Terms
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from specialists.crew import Crew
 from specialists.several_crews import Crews
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 # ---------------------------------------------------------------- the event that a bug in an effect leads to
 
-OfRun = ef.MakePlan | ef.Step
+OfRun = ef.MakePlan | ef.AnswerEffect
 """The effects that belong to the run of a request, or of a crew inside it (`within`)."""
 
 
@@ -49,10 +49,10 @@ class Bug:
 
     reason: str
     at: float
-    ask: Ask
+    ask: RequestState
 
 
-def bug_of(error: Exception, *, at: float, ask: Ask) -> Bug:
+def bug_of(error: Exception, *, at: float, ask: RequestState) -> Bug:
     """Describe an exception without its text, which may quote contents."""
     return Bug(f"an internal error ({type(error).__name__}); whoever runs me finds it in the log", at, ask)
 
@@ -165,7 +165,7 @@ E = TypeVar("E")
 class Handler(Generic[E]):
     """The handling of one type of effect."""
 
-    run: Callable[[E, Inputs], Awaitable[ev.Event]]
+    run: Callable[[E, HandlerInputs], Awaitable[ev.Event]]
     on_bug: Callable[[E, Bug], ev.Event]
 
 
@@ -195,7 +195,7 @@ def handler_of(effect: ef.Effect) -> Handler[Any]:
     return HANDLERS[type(effect)]
 
 
-_OF_CREW = (ef.MakePlan, ef.RevisePlan, ef.RunSubtask, ef.OfRole)
+_OF_CREW = (ef.MakePlan, ef.RevisePlan, ef.RunSubtask, ef.RoleEffect)
 """The effects that need the request's crew."""
 
 
@@ -206,7 +206,7 @@ def equals_of(crew: Crew) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for group in (*groups, *inside) for name in group))
 
 
-async def is_elsewhere(crews: Crews, board: InstanceBoard, ask: Ask) -> bool:
+async def is_elsewhere(crews: Crews, board: InstanceBoard, ask: RequestState) -> bool:
     """Return True if only another instance has the crew of a request."""
     name = ask.request.crew
     return bool(name) and name not in crews.by_name and await board.elsewhere(name)
@@ -231,11 +231,11 @@ class EffectRunner:
         terms_in: TermsIn = handlers.make_no_terms,
         openers: Mapping[str, handlers.Opener] = NO_OPENERS,
     ) -> None:
-        def services(crew: Crew) -> Services:
+        def services(crew: Crew) -> EffectServices:
             is_out, equals = limits.breakers.is_open, equals_of(crew)
             record = TrackRecord(is_out, crew=crew.name, equals=equals, board=board)
             planning = Planning(crew, model, record, terms)
-            return Services(
+            return EffectServices(
                 store, thread, crew, limits.breakers, record, planning, note, approvers_in, standing, terms_in, openers
             )
 
@@ -254,8 +254,8 @@ class EffectRunner:
         try:
             model = self._limits.bind(payer_of(job, ask))
             services = services or self._services[self._usual]
-            return await handler.run(effect, Inputs(services, runner, job, ask, model))
-        except Gone as error:
+            return await handler.run(effect, HandlerInputs(services, runner, job, ask, model))
+        except JobGone as error:
             raise Fenced from error
         except (Fenced, StoreError):
             raise
@@ -264,11 +264,11 @@ class EffectRunner:
             _, ask = runner.find(effect.request)  # as it stands now
             return handler.on_bug(effect, bug_of(error, at=runner.now(), ask=ask))
 
-    def _services_of(self, ask: Ask) -> Services | None:
+    def _services_of(self, ask: RequestState) -> EffectServices | None:
         """Return what the crew of a request works with; None if this instance has no such crew."""
         return self._services.get(ask.request.crew or self._usual)
 
-    def _fail_for_missing_crew(self, ask: Ask, *, at: float) -> ev.RequestFailed:
+    def _fail_for_missing_crew(self, ask: RequestState, *, at: float) -> ev.RequestFailed:
         """Fail a request for a crew that is nowhere any more."""
         there = ", ".join(self._services)
         reason = f"it is for the crew {ask.request.crew!r}, which is not there (any more)"
@@ -290,12 +290,12 @@ class EffectRunner:
         """Tell the thread that its job is about to be tried by itself."""
         try:
             await self._thread.job_suspected(claim, notice)
-        except Gone as error:
+        except JobGone as error:
             raise Fenced from error
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is quarantined."""
         try:
             await self._thread.job_quarantined(claim, notice)
-        except Gone as error:
+        except JobGone as error:
             raise Fenced from error

@@ -13,7 +13,7 @@ from bot.jobs.opened_jobs import OpenedJobs, gone_on
 from bot.jobs.quarantine import FOLDED, UnreadableLog, read_log
 from bot.jobs.trial import TRIAL
 from bot.logs import log_deed
-from bot.store.interface import Claim, Commit, Entry
+from bot.store.interface import Claim, Commit, LogEntry
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
@@ -98,7 +98,7 @@ class EventWriter:
         self._last_line = entries[-1].payload if entries else ""
         self._last_at = ev.load(self._last_line).at if entries else 0.0
 
-    async def _go_on(self) -> list[Entry]:
+    async def _go_on(self) -> list[LogEntry]:
         """Take up a job that was in hand lately: only what came since is read. Returns that, with the line before."""
         opened = self._opened.find(self._claim.key) if self._opened is not None else None
         if opened is None:
@@ -230,7 +230,7 @@ class EventWriter:
         _cancel(self._reports)
 
 
-def _load_event(entry: Entry) -> ev.Event:
+def _load_event(entry: LogEntry) -> ev.Event:
     try:
         return ev.load(entry.payload)
     except NewerEvent:

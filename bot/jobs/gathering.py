@@ -19,7 +19,7 @@ from handoff.contracts import Artifact, Attachment, Material, Section
 from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.model import Picture
 from specialists.reading.reader import read_file
-from specialists.reading.reading import Reading
+from specialists.reading.reading import FileReading
 from specialists.sandbox.scratch import scratch
 
 AT_ONCE = 3
@@ -141,7 +141,9 @@ async def _keep_message(message: Attachment, data: bytes, store: Store, key: Job
     )
 
 
-async def _store_file(name: str, media_type: str, data: bytes, reading: Reading, store: Store, key: JobKey) -> Gathered:
+async def _store_file(
+    name: str, media_type: str, data: bytes, reading: FileReading, store: Store, key: JobKey
+) -> Gathered:
     """Put a file and its text into the store."""
     itself = next((one for one in reading.pictures if one.name == name.rpartition("/")[2]), None)
     if itself is not None:  # as models are to see it: turned, small enough, without where it was taken
@@ -176,22 +178,22 @@ async def _keep_picture(one: Picture, of: str, store: Store, key: JobKey) -> Art
     return Artifact(id=digest, name=one.name, media_type=one.media_type, size=len(one.data), about=about)
 
 
-async def _read_file(name: str, media_type: str, data: bytes) -> Reading:
+async def _read_file(name: str, media_type: str, data: bytes) -> FileReading:
     """Read a file. Of tables only small workbooks: of others, whose text is at hand, the columns."""
     if is_table(name, data):
         ending = Path(name).suffix.lower()
         if ending in _TEXT_TABLES or ending == ".json":
             return await _read(name, media_type, data, columns=True)
         if len(data) > LARGEST_WORKBOOK:
-            return Reading()
+            return FileReading()
         found = await _read(name, media_type, data)
         sheets = found.outline if found.outline and found.outline[0].name.startswith("sheet ") else ()
         outline = sheets or (await _read(name, media_type, data, columns=True)).outline
-        return Reading(found.text[:LONGEST_TEXT], outline)  # what is wrong with it, tools for tables say
+        return FileReading(found.text[:LONGEST_TEXT], outline)  # what is wrong with it, tools for tables say
     return await _read(name, media_type, data)
 
 
-async def _read(name: str, media_type: str, data: bytes, *, columns: bool = False) -> Reading:
+async def _read(name: str, media_type: str, data: bytes, *, columns: bool = False) -> FileReading:
     """Read a file from a folder of its own, which is removed."""
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch()))
     try:

@@ -13,7 +13,7 @@ from bot.jobs.job_runner import LEAVE, Effects, Elsewhere, JobRunner, nowhere_el
 from bot.jobs.lease import boottime
 from bot.jobs.opened_jobs import OpenedJobs
 from bot.jobs.shutdown import SHUTDOWN_SECONDS
-from bot.jobs.tasks import Bounds
+from bot.jobs.tasks import StuckAfter
 from bot.store.interface import Claim, Holder, JobKey, StoreError
 from bot.store.redis.redis_store import Store
 from handoff.events import SCHEMA
@@ -67,7 +67,7 @@ class Instance:
         *,
         slots: int,
         lease: float,
-        bounds: Bounds | None = None,
+        bounds: StuckAfter | None = None,
         name: str = "",
         elsewhere: Elsewhere = nowhere_else,
         hold: Callable[[], str] = str,
@@ -81,7 +81,7 @@ class Instance:
         self._effects = effects
         self._slots = slots
         self._lease = lease
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or StuckAfter()
         self._runners: dict[JobKey, JobRunner] = {}
         self._opened = OpenedJobs()
         self._tasks: dict[asyncio.Task[None], JobKey] = {}

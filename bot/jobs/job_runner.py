@@ -26,7 +26,7 @@ from bot.jobs.lease import (
 )
 from bot.jobs.opened_jobs import OpenedJobs
 from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
-from bot.jobs.tasks import Bounds, EffectTasks
+from bot.jobs.tasks import EffectTasks, StuckAfter
 from bot.jobs.trial import ALONE_SECONDS, NothingElse, Seclusion, Trial
 from bot.logs import about
 from bot.store.interface import Claim, LogBroken, StoreError
@@ -36,7 +36,7 @@ from handoff.effects import Effect, RunSubtask
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.engine.outstanding import outstanding
 from handoff.events import NewerEvent
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ FOREVER = 3600.0
 LEAVE = 0.5
 """Seconds after which a job is due again that only another instance can go on with."""
 
-Elsewhere = Callable[[Ask], Awaitable[bool]]
+Elsewhere = Callable[[RequestState], Awaitable[bool]]
 """Says if a request has to be left to another instance."""
 
 
@@ -61,7 +61,7 @@ def _told_all_edits(last_edits: asyncio.Task[bool]) -> bool:
     return last_edits.done() and not last_edits.cancelled() and last_edits.exception() is None and last_edits.result()
 
 
-async def nowhere_else(_ask: Ask) -> bool:
+async def nowhere_else(_ask: RequestState) -> bool:
     """Leave nothing to others."""
     return False
 
@@ -139,7 +139,7 @@ class JobRunner:
         *,
         lease: float,
         since: float | None = None,
-        bounds: Bounds | None = None,
+        bounds: StuckAfter | None = None,
         elsewhere: Elsewhere = nowhere_else,
         opened: OpenedJobs | None = None,
         seclusion: Seclusion | None = None,
@@ -154,7 +154,7 @@ class JobRunner:
         self._store = store
         self._effects = effects
         self._lease = Lease(claim, store, seconds=lease, since=boottime() if since is None else since)
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or StuckAfter()
         self._elsewhere = elsewhere
         self._wake = asyncio.Event()
         self._writer = EventWriter(claim, store, self._wake.set, opened)
@@ -181,7 +181,7 @@ class JobRunner:
         """The job as committed; None before its first event."""
         return self._writer.job
 
-    def find(self, request: str) -> tuple[Job, Ask]:
+    def find(self, request: str) -> tuple[Job, RequestState]:
         """Return the job as committed, and that request of it. Raises KeyError if there is none."""
         ask = self.job.ask(request) if self.job else None
         if self.job is None or ask is None:

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 AGAIN = 0.5
 """Seconds at most until the next attempt to renew when the store did not answer."""
-Ending = Literal["lost", "stalled"]
+LeaseEnd = Literal["lost", "stalled"]
 
 
 class Fenced(Exception):
@@ -95,7 +95,7 @@ class Lease:
             self.lost = True
         return not self.lost
 
-    async def keep(self, stuck: Callable[[], str]) -> Ending:
+    async def keep(self, stuck: Callable[[], str]) -> LeaseEnd:
         """Renew again and again, until the job is no longer ours or `stuck` names work that is stuck."""
         pause = self._seconds / 3
         while True:

@@ -9,18 +9,18 @@ from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from handoff.briefs.addresses import addresses_cited, find_given_addresses
 from handoff.briefs.context import handoff_for, texts_needed
-from handoff.contracts import Handoff, Packed, Result
-from handoff.evidence.binding import Document
+from handoff.contracts import Handoff, PackedSize, Result
+from handoff.evidence.binding import ReadDocument
 from handoff.materials.at_hand import material_of, needed_by, texts_of
-from handoff.state.job_state import Ask, Job, Work
+from handoff.state.job_state import Job, RequestState, SubtaskState
 
 LARGE = 300_000
 """Characters from which on the passages of texts are looked for beside the event loop."""
 
 
 async def build_handoff(
-    job: Job, ask: Ask, work: Work, now: float, store: Store, key: JobKey
-) -> tuple[Handoff, Packed]:
+    job: Job, ask: RequestState, work: SubtaskState, now: float, store: Store, key: JobKey
+) -> tuple[Handoff, PackedSize]:
     """Return the handoff of a subtask, see `handoff_for`. Raises StoreError while the store is away."""
     texts = await load(texts_needed(job, ask, work), job, ask, store, key)
     if sum(map(len, texts.values())) < LARGE:
@@ -28,7 +28,9 @@ async def build_handoff(
     return await asyncio.to_thread(handoff_for, job, ask, work, now, texts)
 
 
-async def add_given_addresses(result: Result, job: Job, ask: Ask, subtask: str, store: Store, key: JobKey) -> Result:
+async def add_given_addresses(
+    result: Result, job: Job, ask: RequestState, subtask: str, store: Store, key: JobKey
+) -> Result:
     """Add the addresses of a result that its material gave word for word. Raises StoreError while the store is away."""
     unknown = addresses_cited(result) - set(result.addresses)
     if not unknown:
@@ -40,15 +42,15 @@ async def add_given_addresses(result: Result, job: Job, ask: Ask, subtask: str, 
     return result.model_copy(update={"addresses": tuple(sorted(known))})
 
 
-async def documents(job: Job, ask: Ask, store: Store, key: JobKey) -> tuple[Document, ...]:
+async def documents(job: Job, ask: RequestState, store: Store, key: JobKey) -> tuple[ReadDocument, ...]:
     """Return the texts of a request's material. Raises StoreError while the store is away."""
     given = [one for one in material_of(job, ask) if one.text and one.kind != "result"]
     found = await load((one.text for one in given), job, ask, store, key)
     texts = ((one, found[one.text]) for one in given if one.text in found)
-    return tuple(Document(one.name, text, one.outline, is_table=one.is_table) for one, text in texts)
+    return tuple(ReadDocument(one.name, text, one.outline, is_table=one.is_table) for one, text in texts)
 
 
-async def load(digests: Iterable[str], job: Job, ask: Ask, store: Store, key: JobKey) -> Mapping[str, str]:
+async def load(digests: Iterable[str], job: Job, ask: RequestState, store: Store, key: JobKey) -> Mapping[str, str]:
     """Return texts by digest, without those that are no longer kept. Raises StoreError while the store is away."""
     wanted = dict.fromkeys(digests)
     known = texts_of(job, ask) if wanted else {}  # to know them, all texts of the log are hashed

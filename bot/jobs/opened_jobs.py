@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.jobs.lease import boottime
-from bot.store.interface import Entry, JobKey
+from bot.store.interface import JobKey, LogEntry
 from handoff import events as ev
 from handoff.engine.engine import apply
 from handoff.state.job_state import Job
@@ -27,7 +27,7 @@ KEPT_FOR = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedJob:
     """A job as its log describes it up to `line`, the last one; `since` is when it was let go of."""
 
     job: Job
@@ -39,7 +39,7 @@ class OpenedJobs:
     """The long jobs that an instance let go of last. `boottime` is the clock."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[JobKey, Opened] = OrderedDict()
+        self._kept: OrderedDict[JobKey, OpenedJob] = OrderedDict()
         self._events = 0
 
     def keep(self, key: JobKey, job: Job, line: str) -> None:
@@ -47,7 +47,7 @@ class OpenedJobs:
         self.drop(key)
         if not LONG <= job.seq <= MOST_EVENTS:
             return
-        self._kept[key] = Opened(job, line, boottime())
+        self._kept[key] = OpenedJob(job, line, boottime())
         self._events += job.seq
         while self._events > MOST_EVENTS:
             self.drop(next(iter(self._kept)))
@@ -63,12 +63,12 @@ class OpenedJobs:
         for key in [key for key, one in self._kept.items() if one.since < oldest]:
             self.drop(key)
 
-    def find(self, key: JobKey) -> Opened | None:
+    def find(self, key: JobKey) -> OpenedJob | None:
         """Return a job that is kept."""
         return self._kept.get(key)
 
 
-def gone_on(opened: Opened, entries: Sequence[Entry]) -> Job | None:
+def gone_on(opened: OpenedJob, entries: Sequence[LogEntry]) -> Job | None:
     """Return the job after what came since; None if the log does not go on from it.
 
     `entries` begin with the last one that was known. Raises as `events.load` and `apply`.

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from bot.jobs.trial import MOST_LOST_OWNERS
-from bot.store.interface import Claim, Entry, Head, LogBroken, StoreError
+from bot.store.interface import Claim, Head, LogBroken, LogEntry, StoreError
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place
@@ -29,7 +29,7 @@ class UnreadableLog(Exception):
     """The job's log cannot be folded. The text says why, in words for people."""
 
 
-def read_log(entries: Sequence[Entry]) -> Job | None:
+def read_log(entries: Sequence[LogEntry]) -> Job | None:
     """Fold a whole log into its job. Raises UnreadableLog, or NewerEvent if a newer release wrote some of it."""
     lines = [entry.payload for entry in entries]
     try:
@@ -43,7 +43,7 @@ def read_log(entries: Sequence[Entry]) -> Job | None:
         raise UnreadableLog(f"event {_find_first_fault(entries)} of its log cannot be read by this release") from error
 
 
-def _find_first_fault(entries: Sequence[Entry]) -> int:
+def _find_first_fault(entries: Sequence[LogEntry]) -> int:
     job: Job | None = None
     for entry in entries:
         try:

@@ -16,7 +16,7 @@ from bot.store.redis.redis_store import Store
 from handoff.contracts import Material
 from handoff.conversation.memory import Memory, place_for
 from handoff.materials.remembered import MEMORY, render_memories
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 if TYPE_CHECKING:
     from bot.slack.show.thread import Thread
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-async def gather_remembered(job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
+async def gather_remembered(job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey) -> Gathered:
     """Keep what is remembered as a material of the request; nothing if there is nothing. Raises StoreError."""
     user = ask.request.user
     kept = await memories_of(store, job.place.team, place_for(job.place.channel, user))

@@ -10,10 +10,10 @@ from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Attachment, ChannelSpan, Material
 from handoff.materials.at_hand import MESSAGE
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 if TYPE_CHECKING:
-    from bot.slack.receive.thread_text import Shared, ThreadText
+    from bot.slack.receive.thread_text import SharedFile, ThreadText
     from bot.slack.show.thread import Thread
     from specialists.crew import Crew
     from specialists.tools.toolkit import Toolkit
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 THREAD = "thread"
 
 
-async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
+async def gather_request(job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey) -> Gathered:
     """Fetch and read what came with a request, and what was said before it in its thread, as far as it is new."""
     request = ask.request
     if request.reads:
@@ -42,7 +42,7 @@ async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: 
     return found + await _gather_shared_files(read.thread.files, own, thread, store, key)
 
 
-async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key: JobKey) -> Gathered:
+async def gather_named(ask: RequestState, crew: Crew, found: Gathered, store: Store, key: JobKey) -> Gathered:
     """Fetch what a request names by a link, such as a request for review; else what was said before in its thread."""
     finders = crew.finders
     if not finders:
@@ -56,7 +56,9 @@ async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key:
     return gathered
 
 
-async def _gather_channel(span: ChannelSpan, job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
+async def _gather_channel(
+    span: ChannelSpan, job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey
+) -> Gathered:
     """Keep what was said in a channel or a thread of it, with who may read it. A channel's files are left alone."""
     name, audience, read = await thread.read_channel(span, job, ask)
     kept = await _store_thread_text(name, read.thread, read.fault, store, key)
@@ -101,13 +103,13 @@ async def _store_thread_text(
 
 
 async def _gather_shared_files(
-    shared: tuple[Shared, ...], own: tuple[Attachment, ...], thread: Thread, store: Store, key: JobKey
+    shared: tuple[SharedFile, ...], own: tuple[Attachment, ...], thread: Thread, store: Store, key: JobKey
 ) -> Gathered:
     """Fetch and read what others attached before; each file has its author, one that could not be had too."""
     slots = asyncio.Semaphore(AT_ONCE)
     known = {file.file_id for file in own}
 
-    async def one(new: Shared) -> Gathered:
+    async def one(new: SharedFile) -> Gathered:
         async with slots:
             theirs = await gather([new.file], thread.fetch, store, key)
         there = theirs.materials or (Material(name=new.file.name, fault=" ".join(theirs.faults)),)

@@ -11,7 +11,7 @@ from handoff.effects import Effect, Post, RunSubtask
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class StuckAfter:
     """Seconds after which work counts as stuck: far more than the deadlines that the work itself keeps.
 
     `beyond` is added to an attempt's own timeout. `effect` is for the calls of roles and all else. `post` covers all
@@ -34,7 +34,7 @@ class Bounds:
 class EffectTasks:
     """The running effects of one job. `run` runs an effect; `ended` is called when one has ended."""
 
-    def __init__(self, run: Callable[[Effect], Awaitable[None]], ended: Callable[[], None], bounds: Bounds) -> None:
+    def __init__(self, run: Callable[[Effect], Awaitable[None]], ended: Callable[[], None], bounds: StuckAfter) -> None:
         self._run = run
         self._ended = ended
         self._bounds = bounds

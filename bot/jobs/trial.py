@@ -29,7 +29,7 @@ ALONE_SECONDS = 20.0
 MOST_LOST_OWNERS = 2 * MAX_LOST_OWNERS
 """Owners in a row after which a job is set aside although no trial was to its end: nobody can be that unlucky."""
 
-Verdict = Literal["untold", "ready", "guilty"]
+TrialVerdict = Literal["untold", "ready", "guilty"]
 
 
 class Seclusion(Protocol):
@@ -62,7 +62,7 @@ class Trial:
     store: Store
     seclusion: Seclusion
 
-    async def verdict(self) -> Verdict:
+    async def verdict(self) -> TrialVerdict:
         """Say where the trial stands. Raises StoreError."""
         head = await self.store.jobs.head(self.claim.key)
         mark = head.fields.get(TRIAL, "") if head is not None else ""

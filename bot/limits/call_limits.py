@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 
 from bot.limits.breakers import LOOK_AGAIN, Breakers, breaker_of
 from bot.limits.held_slots import HOLD, HeldSlots
-from bot.limits.rules import MICROS, Limit, Payer, Rules, Scope, budgets, limits_of, status_lines
+from bot.limits.rules import MICROS, CounterLimit, LimitRules, Payer, Scope, budgets, limits_of, status_lines
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import model_of
-from bot.store.counters import Admission, Settlement
+from bot.store.counters import AdmitReply, Settlement
 from bot.store.interface import StoreError
 from bot.store.redis.redis_counters import Counters
 from handoff.contracts import Turn, Usage
@@ -42,11 +42,11 @@ OUT = 500
 NOT_MADE = Usage()
 """Usage of a call that was admitted and then not made."""
 
-RulesIn = Callable[[Rules, str, str], Awaitable[Rules]]
+RulesIn = Callable[[LimitRules, str, str], Awaitable[LimitRules]]
 """Gives the limits as they hold in a channel of a team."""
 
 
-async def the_same_everywhere(rules: Rules, _team: str, _channel: str) -> Rules:
+async def the_same_everywhere(rules: LimitRules, _team: str, _channel: str) -> LimitRules:
     """Leave the limits as they are."""
     return rules
 
@@ -70,7 +70,7 @@ class CallLimits:
         self,
         counters: Counters,
         model: ChosenModel,
-        rules: Rules,
+        rules: LimitRules,
         clock: Callable[[], float],
         named: Iterable[str] = (),
         rules_in: RulesIn = the_same_everywhere,
@@ -88,7 +88,7 @@ class CallLimits:
         self.on_withheld: Callable[[WithheldFor], None] = lambda _: None
         self._owed: list[Settlement] = []
         self._noting: asyncio.Task[None] | None = None
-        self._abandoned: set[asyncio.Task[Admission]] = set()
+        self._abandoned: set[asyncio.Task[AdmitReply]] = set()
         self._unpriced: list[str] = []
         self._names = sorted({*model.tiers.values(), *named})
         if strays := rules.stray_rates(model.provider, self._names):
@@ -114,7 +114,7 @@ class CallLimits:
             self.on_withheld(error.reason)
             raise
 
-    async def _make_call(self, call: ModelCall, limits: Sequence[Limit], ticket: _Ticket | None) -> Turn:
+    async def _make_call(self, call: ModelCall, limits: Sequence[CounterLimit], ticket: _Ticket | None) -> Turn:
         usage: Usage | None = None  # of a call that is cut off nobody knows it: its estimate stands
         try:
             turn = await self._model.reply(call)
@@ -130,7 +130,9 @@ class CallLimits:
         own = breaker_of(call.purpose)
         return [*([own] if own else []), f"model:{model_of(self._model, call)}"]
 
-    async def _admit_call(self, payer: Payer, call: ModelCall, ends: float) -> tuple[list[Limit], _Ticket | None]:
+    async def _admit_call(
+        self, payer: Payer, call: ModelCall, ends: float
+    ) -> tuple[list[CounterLimit], _Ticket | None]:
         """Count the call by all limits that are set, and wait if that is all it takes. Raises Withheld."""
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
         if not rules.counts:
@@ -172,8 +174,8 @@ class CallLimits:
             raise Withheld("budget", text, transient=True, pause=LOOK_AGAIN[1], advice=advice) from None
 
     async def _ask_store(
-        self, operation: str, limits: Sequence[Limit], call: ModelCall, *, patience: float
-    ) -> Admission:
+        self, operation: str, limits: Sequence[CounterLimit], call: ModelCall, *, patience: float
+    ) -> AdmitReply:
         """Ask the store. Who is stopped meanwhile gives back what it was let through with, once that is known."""
         asking = asyncio.create_task(self._admit(operation, limits, call, patience=patience))
         try:
@@ -183,12 +185,14 @@ class CallLimits:
             asking.add_done_callback(lambda asked: self._give_back(asked, operation, limits))
             raise
 
-    def _give_back(self, asked: asyncio.Task[Admission], operation: str, limits: Sequence[Limit]) -> None:
+    def _give_back(self, asked: asyncio.Task[AdmitReply], operation: str, limits: Sequence[CounterLimit]) -> None:
         self._abandoned.discard(asked)
         if not asked.cancelled() and asked.exception() is None and asked.result().ruling == "ok":
             self._settle(limits, _Ticket(operation, asked.result().second), NOT_MADE)
 
-    async def _admit(self, operation: str, limits: Sequence[Limit], call: ModelCall, *, patience: float) -> Admission:
+    async def _admit(
+        self, operation: str, limits: Sequence[CounterLimit], call: ModelCall, *, patience: float
+    ) -> AdmitReply:
         owed, self._owed = self._owed, []
         try:
             return await self._counters.admit(
@@ -203,7 +207,7 @@ class CallLimits:
             self._owed = [*owed, *self._owed]
             raise
 
-    def _limits(self, rules: Rules, payer: Payer, call: ModelCall) -> list[Limit]:
+    def _limits(self, rules: LimitRules, payer: Payer, call: ModelCall) -> list[CounterLimit]:
         from bot.models.prompt_size import prompt_tokens  # noqa: PLC0415 - only where calls are counted
 
         tokens = prompt_tokens(call)
@@ -220,7 +224,7 @@ class CallLimits:
 
     # Usage -------------------------------------------------------------------------------------
 
-    def _settle(self, limits: Sequence[Limit], ticket: _Ticket | None, usage: Usage | None) -> None:
+    def _settle(self, limits: Sequence[CounterLimit], ticket: _Ticket | None, usage: Usage | None) -> None:
         if ticket is None:
             return
         self._held_slots.release(ticket.operation)
@@ -268,7 +272,7 @@ class CallLimits:
 
     # Words for people -------------------------------------------------------------------------------
 
-    async def find_used_up(self, payer: Payer) -> Limit | None:
+    async def find_used_up(self, payer: Payer) -> CounterLimit | None:
         """Return the budget that stands in the way of a new request; None if there is none. Raises StoreError."""
         kept = budgets(await self._rules_in(self.rules, payer.team, payer.channel), payer)
         full = [
@@ -303,7 +307,7 @@ class CallLimits:
 
         The budget of a job is included only if the payer names one.
         """
-        every: dict[Limit, None] = {}
+        every: dict[CounterLimit, None] = {}
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
         for model in self._names:
             every |= dict.fromkeys(
@@ -316,7 +320,7 @@ class CallLimits:
         unpriced = [f"No price is known for {name}, so budgets in dollars do not count it." for name in self._unpriced]
         return [*lines, *unpriced, *await self.breakers.status()]
 
-    async def _read_raises(self, kept: Sequence[Limit]) -> dict[Limit, int]:
+    async def _read_raises(self, kept: Sequence[CounterLimit]) -> dict[CounterLimit, int]:
         of_money = [limit for limit in kept if limit.is_budget]
         return dict(zip(of_money, await self._counters.read_raises([one.counter for one in of_money]), strict=True))
 
@@ -324,7 +328,7 @@ class CallLimits:
         """Return True if nobody asked for this mark within the last hour."""
         return await self._counters.first(mark, seconds=3600.0)
 
-    async def _read_spending(self, kept: Sequence[Limit]) -> list[int]:
+    async def _read_spending(self, kept: Sequence[CounterLimit]) -> list[int]:
         return await self._counters.read_spending([limit.counter for limit in kept]) if kept else []
 
 
@@ -358,7 +362,7 @@ class _BoundModel:
         """Do nothing: the model is shared."""
 
 
-def _amount_used(limit: Limit, usage: Usage | None) -> int:
+def _amount_used(limit: CounterLimit, usage: Usage | None) -> int:
     if usage is None:
         return limit.counter.amount
     if limit.unit == "requests":
@@ -368,7 +372,7 @@ def _amount_used(limit: Limit, usage: Usage | None) -> int:
     return round((usage.cost or 0.0) * MICROS)
 
 
-def _make_withheld(limit: Limit, admission: Admission) -> Withheld:
+def _make_withheld(limit: CounterLimit, admission: AdmitReply) -> Withheld:
     if admission.ruling == "spent":
         return Withheld("budget", limit.explain_reached(0.0), transient=False, advice=limit.advice, limit=limit.named)
     reason: WithheldFor = "slots" if admission.ruling == "busy" else "rate"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bot.store.counters import Counter
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.text.dollars import format_dollars, format_short_number
 
 Scope = Literal["job", "person", "channel", "day"]
@@ -49,13 +49,13 @@ class Payer:
     job: str
 
 
-def payer_of(job: Job, ask: Ask) -> Payer:
+def payer_of(job: Job, ask: RequestState) -> Payer:
     """Return the account that the work on a request is paid from."""
     return Payer(job.place.team, job.place.channel, ask.request.user, job.id)
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LimitRules:
     """All limits. `rates` are by a model's or a provider's name; `""` is for each model without a rate of its own."""
 
     breakers: bool = True
@@ -84,7 +84,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class CounterLimit:
     """A counter and its meaning: whose it is and what it counts."""
 
     counter: Counter
@@ -172,7 +172,7 @@ _NAME: Mapping[str, str] = {
 }
 
 
-def status_lines(limits: Sequence[Limit], spent: Sequence[int], raised: Mapping[Limit, int]) -> list[str]:
+def status_lines(limits: Sequence[CounterLimit], spent: Sequence[int], raised: Mapping[CounterLimit, int]) -> list[str]:
     """Say how much of each limit is used, a line each: of a budget in dollars and tokens, the one that ends sooner."""
     lines: dict[str, tuple[float, str]] = {}
     for limit, used in zip(limits, spent, strict=True):
@@ -183,7 +183,7 @@ def status_lines(limits: Sequence[Limit], spent: Sequence[int], raised: Mapping[
     return [line for _, line in lines.values()]
 
 
-def budgets(rules: Rules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> list[Limit]:
+def budgets(rules: LimitRules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> list[CounterLimit]:
     """List the budgets that a call of so many tokens and millionths of a dollar is paid from, narrowest first."""
     of: Mapping[Scope, str] = {"job": payer.job, "person": payer.user, "channel": payer.channel, "day": "all"}
     found = []
@@ -193,9 +193,9 @@ def budgets(rules: Rules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> 
         kind: Literal["life", "day"] = "life" if scope == "job" else "day"
         name = f"{scope}:{payer.team}/{of[scope]}"
         if budget.micros:
-            found.append(Limit(Counter(f"{name}:micros", kind, budget.micros, micros), scope, "dollars"))
+            found.append(CounterLimit(Counter(f"{name}:micros", kind, budget.micros, micros), scope, "dollars"))
         if budget.tokens:
-            found.append(Limit(Counter(f"{name}:tokens", kind, budget.tokens, tokens), scope, "tokens"))
+            found.append(CounterLimit(Counter(f"{name}:tokens", kind, budget.tokens, tokens), scope, "tokens"))
     return found
 
 
@@ -206,17 +206,19 @@ def forgotten_counters(team: str, job: str, person: str) -> list[Counter]:
     return [*(Counter(f"job:{team}/{job}:{unit}", "life", 0) for unit in units), *of_person]
 
 
-def limits_of(rules: Rules, payer: Payer, *, provider: str, model: str, tokens: int, micros: int) -> list[Limit]:
+def limits_of(
+    rules: LimitRules, payer: Payer, *, provider: str, model: str, tokens: int, micros: int
+) -> list[CounterLimit]:
     """List all limits that have to admit a call, budgets first: no wait helps if one is used up."""
     found = budgets(rules, payer, tokens=tokens, micros=micros)
     if rules.at_once:
-        found.append(Limit(Counter(f"calls:{payer.team}", "slots", rules.at_once), "slots", "calls"))
+        found.append(CounterLimit(Counter(f"calls:{payer.team}", "slots", rules.at_once), "slots", "calls"))
     named = {provider: rules.rates.get(provider), model: rules.rates.get(model, rules.rates.get(""))}
     for name, rate in named.items():
         if rate is not None and rate.requests:
-            found.append(Limit(Counter(f"{name}:requests", "rate", rate.requests), "rate", "requests", name))
+            found.append(CounterLimit(Counter(f"{name}:requests", "rate", rate.requests), "rate", "requests", name))
         if rate is not None and rate.tokens:
-            found.append(Limit(Counter(f"{name}:tokens", "rate", rate.tokens, tokens), "rate", "tokens", name))
+            found.append(CounterLimit(Counter(f"{name}:tokens", "rate", rate.tokens, tokens), "rate", "tokens", name))
     return found
 
 

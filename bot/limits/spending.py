@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.limits.rules import MICROS, Payer, Rules, budgets, status_lines
+from bot.limits.rules import MICROS, LimitRules, Payer, budgets, status_lines
 from bot.store.counters import Counter, Settlement
 from bot.store.redis.redis_counters import Counters
 from handoff.contracts import Usage
@@ -19,7 +19,7 @@ EVERYBODY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class MonthSpending:
     """What was spent in a month: dollars (as far as prices are known), tokens, and on how many requests that ended."""
 
     dollars: float = 0.0
@@ -28,7 +28,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedRequest:
     """A request that ended: `mark` names it, `at` says when (seconds since the epoch)."""
 
     team: str
@@ -44,16 +44,16 @@ class Spending:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
 
-    async def note(self, ended: Sequence[Ended]) -> None:
+    async def note(self, ended: Sequence[EndedRequest]) -> None:
         """Count requests that ended; one that is told of twice within some minutes counts once. Raises StoreError."""
         await self._counters.settle([_make_settlement(one) for one in ended])
 
-    async def of(self, team: str, user: str, at: float) -> Spent:
+    async def of(self, team: str, user: str, at: float) -> MonthSpending:
         """Tell what a person spent in the month (UTC) of that time; `EVERYBODY`: all together. Raises StoreError."""
         micros, tokens, requests = await self._counters.read_spending(month_counters(team, user, at))
-        return Spent(micros / MICROS, tokens, requests)
+        return MonthSpending(micros / MICROS, tokens, requests)
 
-    async def budgets_left(self, rules: Rules, payer: Payer) -> list[str]:
+    async def budgets_left(self, rules: LimitRules, payer: Payer) -> list[str]:
         """Say how much of each budget is used, a line each. Raises StoreError."""
         kept = [limit for limit in budgets(rules, payer) if payer.job or limit.scope != "job"]
         counters = [limit.counter for limit in kept]
@@ -74,7 +74,7 @@ def kept_months(team: str, user: str, at: float) -> list[Counter]:
     return [*month_counters(team, user, at), *month_counters(team, user, before)]
 
 
-def _make_settlement(one: Ended) -> Settlement:
+def _make_settlement(one: EndedRequest) -> Settlement:
     usage = one.usage
     taken = (round((usage.cost or 0.0) * MICROS), usage.tokens_in + usage.tokens_out, 1)
     counters = [*month_counters(one.team, one.user, one.at), *month_counters(one.team, EVERYBODY, one.at)]

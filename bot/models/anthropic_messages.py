@@ -18,11 +18,11 @@ from bot.models.sight import MESSAGES, claude_sees
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import (
     BadReplyError,
-    Connection,
     Emitter,
-    Reading,
+    ProviderConnection,
     Tokens,
     WireError,
+    WireReply,
     check_call_count,
     cut_reply,
     effort_of,
@@ -80,7 +80,7 @@ class AnthropicMessages:
         self._own = (base_url is None or urlsplit(base_url).hostname == _HOST) if own is None else own
         self._refused = RefusedFields(_REFUSALS)
 
-    def connect(self) -> Connection:
+    def connect(self) -> ProviderConnection:
         """Import the SDK and make a client."""
         import anthropic  # noqa: PLC0415 - 2 s and 85 MB, only for those who use it
 
@@ -93,14 +93,14 @@ class AnthropicMessages:
             http_client=client_for(self.base_url or f"https://{_HOST}", anthropic.DefaultAioHttpClient),
         )
         _ = client.messages.with_streaming_response  # brings the types of messages in
-        return Connection(anthropic, client)
+        return ProviderConnection(anthropic, client)
 
     def takes_steps(self, model: str) -> bool:
         """Return False: its models call tools by themselves."""
         del model
         return False
 
-    async def context(self, connection: Connection, model: str) -> int | None:
+    async def context(self, connection: ProviderConnection, model: str) -> int | None:
         """Return the tokens of a model's context; None if the server does not say."""
         try:
             about = await connection.client.models.retrieve(model, timeout=PATIENCE)
@@ -109,7 +109,7 @@ class AnthropicMessages:
         most = getattr(about, "max_input_tokens", None)
         return most if isinstance(most, int) else None
 
-    async def sees(self, connection: Connection, model: str) -> bool | None:
+    async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return if a model sees pictures; None if the server does not say."""
         try:
             about = await connection.client.models.retrieve(model, timeout=PATIENCE)
@@ -122,12 +122,12 @@ class AnthropicMessages:
         return claude_sees(model) if self._own else None
 
     async def send(
-        self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
-    ) -> Reading:
+        self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
+    ) -> WireReply:
         """Send a call and read the reply. A field that the model refuses is left out from then on."""
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
-        async def post(request: dict[str, Any]) -> Reading:
+        async def post(request: dict[str, Any]) -> WireReply:
             opening = partial(_open_stream, connection.client, request)
             async with aclosing(read_events(opening, quiet, _kind_of)) as events:
                 return _read(await _collect(events, emitter))
@@ -205,7 +205,7 @@ def _render_picture(picture: Picture) -> list[dict[str, Any]]:
     return [{"type": "text", "text": f"{picture.name}:"}, {"type": "image", "source": source}]
 
 
-def _read(message: dict[str, Any]) -> Reading:
+def _read(message: dict[str, Any]) -> WireReply:
     tokens = _read_tokens(message.get("usage"))
     word = message.get("stop_reason")
     stop = stop_of(word, _STOPS)
@@ -220,12 +220,12 @@ def _read(message: dict[str, Any]) -> Reading:
     arguments = ((block["id"], str(block.get("name")), block.get("input")) for block in wished)
     calls = read_calls(arguments, stop, tokens)
     if calls:  # whatever the stop reason: some gateways end a whole tool call with `end_turn`
-        return Reading(text, calls, "tool_use", tokens, _keep_thoughts(blocks, calls))
+        return WireReply(text, calls, "tool_use", tokens, _keep_thoughts(blocks, calls))
     if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
     if word not in _STOPS and stop == "end" and not text.strip():
         raise BadReplyError(f"it said nothing (stop reason {word!r})", tokens)
-    return Reading(text, (), stop, tokens)
+    return WireReply(text, (), stop, tokens)
 
 
 _KNOWN = {

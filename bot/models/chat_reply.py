@@ -14,8 +14,8 @@ from bot.models.think_tags import ThinkTagStripper, strip_thinking
 from bot.models.wire import (
     BadReplyError,
     Emitter,
-    Reading,
     WireError,
+    WireReply,
     check_call_count,
     cut_reply,
     fill_call_ids,
@@ -39,7 +39,7 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
-def read(completion: dict[str, Any]) -> Reading:
+def read(completion: dict[str, Any]) -> WireReply:
     """Read a completion. Raises BadReplyError or WireError for anything else."""
     if (error := completion.get("error")) and not completion.get("choices"):
         raise WireError(*code_and_message(error))
@@ -53,19 +53,19 @@ def read(completion: dict[str, Any]) -> Reading:
         raise cut_reply(word, f"it was cut short (finish reason {word!r})", tokens)
     text = strip_thinking(_content_text(message.get("content")))
     if message.get("refusal"):
-        return Reading(_content_text(message["refusal"]), (), "refused", tokens)
+        return WireReply(_content_text(message["refusal"]), (), "refused", tokens)
     wished = fill_call_ids(call for call in message.get("tool_calls") or () if isinstance(call, dict))
     check_call_count(len(wished))
     named = {call["id"]: call for call in wished}
     arguments = ((name, *_name_and_arguments(call)) for name, call in named.items())
     calls = read_calls(arguments, stop, tokens)
     if calls:  # whatever the stop reason: some servers end a whole tool call with `stop`
-        return Reading(text, calls, "tool_use", tokens, _opaque_fields(message, named, calls))
+        return WireReply(text, calls, "tool_use", tokens, _opaque_fields(message, named, calls))
     if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
     if str(word).strip().lower() not in _STOPS and stop == "end" and not text.strip():
         raise BadReplyError(f"it said nothing (finish reason {word!r})", tokens)
-    return Reading(text, (), stop, tokens)
+    return WireReply(text, (), stop, tokens)
 
 
 _OF_MESSAGE = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio"})

@@ -45,19 +45,21 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class SilenceLimits:
     """The seconds without an event after which a call is given up: before the first words, and after them."""
 
     first: float
     between: float
 
 
-def quiet_of(silence: float, prompt_tokens: int = 0) -> Quiet:
+def quiet_of(silence: float, prompt_tokens: int = 0) -> SilenceLimits:
     """Return the limits for a setting. `prompt_tokens` are those that a machine of unknown speed reads first."""
-    return Quiet(silence + prompt_tokens / PREFILL, silence)
+    return SilenceLimits(silence + prompt_tokens / PREFILL, silence)
 
 
-async def read_events(opening: Opening, quiet: Quiet, kind_of: Callable[[Event], Kind]) -> AsyncGenerator[Event, None]:
+async def read_events(
+    opening: Opening, quiet: SilenceLimits, kind_of: Callable[[Event], Kind]
+) -> AsyncGenerator[Event, None]:
     """Send a request and give the events of its response as they come, without pings.
 
     A reply that is no stream is one event. Raises SilentError, BadReplyError, or whatever the connection raises.
@@ -68,7 +70,7 @@ async def read_events(opening: Opening, quiet: Quiet, kind_of: Callable[[Event],
         if any(kind in response.headers.get("content-type", "") for kind in _NO_STREAMS):
             yield json_object(await _read_whole_response(response, patience))
             return
-        lines, turns = _Lines(), _Turns()
+        lines, turns = _EventLines(), _Turns()
         chunks = response.aiter_bytes()
         while (chunk := await patience.wait(anext(chunks, None))) is not None:
             for line in lines.feed(chunk):
@@ -135,7 +137,7 @@ class _Turns:
 class _Patience:
     """How long the next event may take."""
 
-    def __init__(self, quiet: Quiet) -> None:
+    def __init__(self, quiet: SilenceLimits) -> None:
         self._quiet = quiet
         self._clock = asyncio.get_running_loop().time
         self._spoken = False
@@ -165,7 +167,7 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
                 pass
 
 
-class _Lines:
+class _EventLines:
     """Cuts bytes into the data of events. All providers send the JSON of an event on one line."""
 
     def __init__(self) -> None:

@@ -38,7 +38,7 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class CallFault:
     """A failure, classified. `pause` is how many seconds the provider asked to wait, if it did.
 
     `retries` says how often the same call may be sent again at most, and `share`, of a call that is too long, about
@@ -57,7 +57,7 @@ _ALWAYS = 1_000
 """As often as `RetryPolicy` allows."""
 
 
-def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
+def fault_of(error: Exception, sdk: Any, who: str) -> CallFault:
     """Classify an exception of a provider's SDK or of its wire.
 
     Args:
@@ -67,11 +67,11 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
     """
     if isinstance(error, BadReplyError):
         kind: ModelErrorKind = "unavailable" if isinstance(error, CutReplyError) else "bad_reply"
-        return Fault(kind, f"{who} gave an unusable reply: {error}.", transient=True, retries=1)
+        return CallFault(kind, f"{who} gave an unusable reply: {error}.", transient=True, retries=1)
     if isinstance(error, SilentError):
         when = "fell silent in the middle of its reply" if error.spoken else "said nothing"
         text = f"{who} {when} for {error.seconds:.0f} seconds. If it is only slow, raise LEADHAND_SILENCE."
-        return Fault("timeout", text, transient=True)
+        return CallFault("timeout", text, transient=True)
     if isinstance(error, WireError):
         return _classify_status(_status_of(error.code), error.code, str(error), None, who)
     if isinstance(error, sdk.APIStatusError):
@@ -81,13 +81,13 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
             status = _status_of(code)
         return _classify_status(status, code, said, _retry_after(error.response.headers), who)
     if isinstance(error, sdk.APITimeoutError) and _timed_out(error):
-        return Fault("timeout", f"{who} did not answer in time.", transient=True, retries=_ALWAYS)
+        return CallFault("timeout", f"{who} did not answer in time.", transient=True, retries=_ALWAYS)
     if isinstance(error, sdk.APIConnectionError):
         why = str(error.__cause__ or error) or type(error.__cause__).__name__
         text = f"{who} could not be reached ({why[:_SHOWN]}). Look at the network, and at the base URL."
         if fault := network_fault(error):
             text = f"{who} could not be reached: {fault}."
-        return Fault("unavailable", text, transient=True, retries=_ALWAYS)
+        return CallFault("unavailable", text, transient=True, retries=_ALWAYS)
     if isinstance(error, sdk.APIError) and error.body is not None:
         code, said = code_and_message(error.body)
         return _classify_status(_status_of(code), code, said, None, who)
@@ -131,17 +131,17 @@ def was_unsent(error: BaseException) -> bool:
     return False
 
 
-def _classify_transport_error(error: Exception, who: str) -> Fault:
+def _classify_transport_error(error: Exception, who: str) -> CallFault:
     """Classify what the SDKs let through as it is: broken connections and broken streams."""
     import httpx2  # noqa: PLC0415 - both SDKs brought it; on its own it costs 0.1 s
 
     if isinstance(error, httpx2.TimeoutException) and _timed_out(error):
-        return Fault("timeout", f"{who} stopped in the middle of its reply.", transient=True, retries=_ALWAYS)
+        return CallFault("timeout", f"{who} stopped in the middle of its reply.", transient=True, retries=_ALWAYS)
     if isinstance(error, httpx2.HTTPError | httpx2.StreamError | OSError):
         why = str(error)[:_SHOWN] or type(error).__name__
-        return Fault("unavailable", f"The connection to {who} broke ({why}).", transient=True, retries=_ALWAYS)
+        return CallFault("unavailable", f"The connection to {who} broke ({why}).", transient=True, retries=_ALWAYS)
     what = f"{type(error).__name__}: {error}"[:_SHOWN]
-    return Fault("bad_reply", f"{who} gave a reply that could not be read ({what}).", transient=True, retries=1)
+    return CallFault("bad_reply", f"{who} gave a reply that could not be read ({what}).", transient=True, retries=1)
 
 
 _INCURABLE = re.compile(
@@ -155,46 +155,46 @@ _WAIT = re.compile(r"(?:try again|retry) (?:in|after) (?:(\d+)m)?(\d+(?:\.\d+)?)
 _A_DAY = re.compile(r"per day|daily|\b[tr]pd\b", re.IGNORECASE)
 
 
-def _classify_status(status: int, code: str, said: str, pause: float | None, who: str) -> Fault:
+def _classify_status(status: int, code: str, said: str, pause: float | None, who: str) -> CallFault:
     """Classify an HTTP status. `code` is the provider's error type or code, `said` its message."""
     quoted = f": {said[:_SHOWN].rstrip('. ')}" if said else ""
     if pause is None and status in {429, 503}:
         pause = _pause_in(said)
     if status == 402 or code in _QUOTA or (status < 500 and _NO_CREDIT.search(said) and pause is None):
-        return Fault("quota", f"The {who} account has no credit left{quoted}. Add credit, then try again.", False)
+        return CallFault("quota", f"The {who} account has no credit left{quoted}. Add credit, then try again.", False)
     if is_overflow(status, code, said):
         text = (
             f"The request is too long for the model{quoted}. Ask for less at once. Or have LEADHAND_CONTEXT set to "
             "what this model takes, or name a model that takes more."
         )
-        return Fault("too_long", text, transient=False, share=share_that_fits(said))
+        return CallFault("too_long", text, transient=False, share=share_that_fits(said))
     if status == 429:
         return _classify_rate_limit(said, pause, who, quoted)
     if status in {401, 403}:
         refused = (
             "does not accept the API key. Check it" if status == 401 else f"does not let this API key do that{quoted}"
         )
-        return Fault("auth", f"{who} {refused}.", transient=False)
+        return CallFault("auth", f"{who} {refused}.", transient=False)
     if status in {408, 504}:
-        return Fault("timeout", f"{who} took too long ({status}).", True, _ALWAYS, pause)
+        return CallFault("timeout", f"{who} took too long ({status}).", True, _ALWAYS, pause)
     if status in {409, 425} or (status >= 500 and status != 501):
         words = "is overloaded" if status in {503, 529} else "has a fault"
-        return Fault("unavailable", f"{who} {words} ({status}){quoted}.", True, _ALWAYS, pause)
+        return CallFault("unavailable", f"{who} {words} ({status}){quoted}.", True, _ALWAYS, pause)
     advice = ""
     if status == 404:
         advice = " Look at LEADHAND_MODEL_FAST, _BALANCED and _DEEP, at `model` in crew files, and at the base URL."
     elif "support tools" in said.lower():
         advice = " Name one that can call tools, by LEADHAND_MODEL_FAST, _BALANCED and _DEEP."
-    return Fault("bad_request", f"{who} refused the request ({status}){quoted}.{advice}", transient=False)
+    return CallFault("bad_request", f"{who} refused the request ({status}){quoted}.{advice}", transient=False)
 
 
-def _classify_rate_limit(said: str, pause: float | None, who: str, quoted: str) -> Fault:
+def _classify_rate_limit(said: str, pause: float | None, who: str, quoted: str) -> CallFault:
     """Classify a limit of calls: waiting does not cure one that a single request exceeds, nor one of a day."""
     if (share := _share_of_a_limit(said)) is not None:
         text = f"One request is more than {who} lets us send at a time{quoted}. Ask for less at once."
-        return Fault("too_long", text, transient=False, share=share)
+        return CallFault("too_long", text, transient=False, share=share)
     retries = 0 if _A_DAY.search(said) else _ALWAYS
-    return Fault("rate_limited", f"{who} limits our rate of calls{quoted}.", True, retries, pause)
+    return CallFault("rate_limited", f"{who} limits our rate of calls{quoted}.", True, retries, pause)
 
 
 def _share_of_a_limit(said: str) -> float | None:

@@ -18,7 +18,7 @@ from bot.models.schema_steps import convert_to_step, read_step, steps_schema
 from bot.models.server_facts import ask_for_sight, context_at
 from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import enforced_schema, strict_schema
-from bot.models.wire import Connection, Emitter, Reading, data_url, effort_of, temperature_of
+from bot.models.wire import Emitter, ProviderConnection, WireReply, data_url, effort_of, temperature_of
 from handoff.contracts import ToolCall
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
@@ -84,7 +84,7 @@ class OpenAIChat:
         words = _REFUSALS | ({"tools": _NO_TOOLS} if self._tool_mode == "auto" else {})
         self._refused = RefusedFields(words)
 
-    def connect(self) -> Connection:
+    def connect(self) -> ProviderConnection:
         """Import the SDK and make a client."""
         return connect(self._api_key, self.base_url, keep=self._own or not is_plain(self.base_url))
 
@@ -92,14 +92,14 @@ class OpenAIChat:
         """Return True if this model calls tools by steps in a schema."""
         return self._tool_mode == "schema" or "tools" in self._refused.of(model)
 
-    async def context(self, connection: Connection, model: str) -> int | None:
+    async def context(self, connection: ProviderConnection, model: str) -> int | None:
         """Return the tokens of a model's context; None if the server does not say."""
         del connection
         if self.base_url is None or self._own:
             return None
         return await context_at(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
-    async def sees(self, connection: Connection, model: str) -> bool | None:
+    async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return if a model sees pictures. A compatible server is asked, and nothing is guessed of its models."""
         del connection
         if self.base_url is None or self._own:
@@ -107,18 +107,18 @@ class OpenAIChat:
         return await ask_for_sight(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
     async def send(
-        self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
-    ) -> Reading:
+        self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
+    ) -> WireReply:
         """Send a call and read the reply. A field that the server refuses is said in another way or left out then."""
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
-        async def post(request: dict[str, Any]) -> Reading:
+        async def post(request: dict[str, Any]) -> WireReply:
             heard = emitter if "tools" in request or not call.tools else Emitter(None)  # steps are for nobody's eyes
             opening = partial(post_request, connection.client, "chat/completions", request)
             async with aclosing(read_events(opening, quiet, kind_of)) as chunks:
                 return read(await collect(chunks, heard))
 
-        async def send(*, steps: bool) -> Reading:
+        async def send(*, steps: bool) -> WireReply:
             def request_of(without: frozenset[str]) -> dict[str, Any]:
                 return _make_request(call, model, without, own=self._own, steps=steps or "tools" in without)
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from bot.models.wire import Connection
+from bot.models.wire import ProviderConnection
 from specialists.outbound.clients import client_for
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _AT_ONCE = 1e-6
 """Seconds; nought would keep an idle connection until the next call."""
 
 
-def connect(api_key: str, base_url: str | None, *, keep: bool = True) -> Connection:
+def connect(api_key: str, base_url: str | None, *, keep: bool = True) -> ProviderConnection:
     """Import the SDK and make a client without retries of its own. Blocks for 1.5 s when first called.
 
     Unless it is to `keep` them, a connection serves one call: some servers close those that they said they would keep
@@ -38,7 +38,7 @@ def connect(api_key: str, base_url: str | None, *, keep: bool = True) -> Connect
         http_client=client_for(base_url or f"https://{HOST}", openai.DefaultAioHttpClient, limits=limits),
     )
     _ = (client.responses, client.chat.completions)  # brings their types in
-    return Connection(openai, client)
+    return ProviderConnection(openai, client)
 
 
 def is_plain(base_url: str | None) -> bool:

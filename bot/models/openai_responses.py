@@ -17,10 +17,10 @@ from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import (
     BadReplyError,
-    Connection,
     Emitter,
-    Reading,
+    ProviderConnection,
     WireError,
+    WireReply,
     check_call_count,
     cut_reply,
     data_url,
@@ -72,7 +72,7 @@ class OpenAIResponses:
         self._own = is_openai(base_url) if own is None else own
         self._refused = RefusedFields(_REFUSALS)
 
-    def connect(self) -> Connection:
+    def connect(self) -> ProviderConnection:
         """Import the SDK and make a client."""
         return connect(self._api_key, self.base_url)
 
@@ -81,23 +81,23 @@ class OpenAIResponses:
         del model
         return False
 
-    async def context(self, connection: Connection, model: str) -> int | None:
+    async def context(self, connection: ProviderConnection, model: str) -> int | None:
         """Return None: OpenAI does not say."""
         del connection, model
         return None
 
-    async def sees(self, connection: Connection, model: str) -> bool | None:
+    async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return if a model sees pictures, by its name: OpenAI does not say."""
         del connection
         return openai_sees(model) if self._own else None
 
     async def send(
-        self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
-    ) -> Reading:
+        self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
+    ) -> WireReply:
         """Send a call and read the reply. A field that the model refuses is left out from then on."""
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
-        async def post(request: dict[str, Any]) -> Reading:
+        async def post(request: dict[str, Any]) -> WireReply:
             opening = partial(post_request, connection.client, "responses", request)
             async with aclosing(read_events(opening, quiet, _kind_of)) as events:
                 return _read(await _collect(events, emitter))
@@ -184,7 +184,7 @@ def _render_content(message: ModelMessage) -> str | list[dict[str, Any]]:
     return parts + ([{"type": "input_text", "text": message.text}] if message.text else [])
 
 
-def _read(response: dict[str, Any]) -> Reading:
+def _read(response: dict[str, Any]) -> WireReply:
     tokens = tokens_of(response.get("usage"), "input_tokens", "output_tokens")
     status = response.get("status")
     output = [item for item in response.get("output") or () if isinstance(item, dict)]
@@ -204,7 +204,7 @@ def _read(response: dict[str, Any]) -> Reading:
     if stop is None or word == "" or (status == "incomplete" and stop in {"end", "tool_use"}):
         raise cut_reply(word, f"it was cut short ({word!r})", tokens)
     if refusal:
-        return Reading(refusal, (), "refused", tokens)
+        return WireReply(refusal, (), "refused", tokens)
     wished = fill_call_ids((item for item in output if item.get("type") == "function_call"), "call_id")
     check_call_count(len(wished))
     named = iter(wished)
@@ -214,10 +214,10 @@ def _read(response: dict[str, Any]) -> Reading:
     if calls:
         whole = {call.id for call in calls}
         kept = [item for item in output if item.get("type") != "function_call" or str(item.get("call_id")) in whole]
-        return Reading(text, calls, "tool_use", tokens, _keep_thoughts(kept))
+        return WireReply(text, calls, "tool_use", tokens, _keep_thoughts(kept))
     if word not in _STOPS and stop == "end" and not text.strip():
         raise BadReplyError(f"it said nothing (status {word!r})", tokens)
-    return Reading(text, (), stop, tokens)
+    return WireReply(text, (), stop, tokens)
 
 
 _KNOWN = {

@@ -20,7 +20,7 @@ from bot.models.sight import (
     replace_excess_pictures,
     replace_pictures,
 )
-from bot.models.wire import Connection, Emitter, Reading, Tokens, Wire
+from bot.models.wire import Emitter, ProviderConnection, Tokens, Wire, WireReply
 from handoff.contracts import Tier, Turn
 from specialists.model import Effort, ModelCall, ModelError, ModelMessage
 
@@ -72,7 +72,7 @@ class ProviderModel:
         self._efforts: Mapping[Tier, Effort] = efforts or {}
         self._served = served
         self._under_way = 0
-        self._connecting: asyncio.Task[Connection] | None = None
+        self._connecting: asyncio.Task[ProviderConnection] | None = None
 
     @property
     def label(self) -> str:
@@ -109,7 +109,7 @@ class ProviderModel:
         size = self._sizes.of(call, model)
         refused: list[str] = []
 
-        async def attempt(emitter: Emitter) -> Reading:
+        async def attempt(emitter: Emitter) -> WireReply:
             self._under_way += size
             try:
                 # A small machine reads one prompt after the other, so those before this one count too.
@@ -125,7 +125,9 @@ class ProviderModel:
             turn = turn.model_copy(update={"unseen": (*unseen, *refused)})
         return turn.model_copy(update={"thoughts": (mark, *turn.thoughts)}) if turn.thoughts else turn
 
-    async def _drop_unseen_pictures(self, call: ModelCall, connection: Connection) -> tuple[ModelCall, tuple[str, ...]]:
+    async def _drop_unseen_pictures(
+        self, call: ModelCall, connection: ProviderConnection
+    ) -> tuple[ModelCall, tuple[str, ...]]:
         """Leave out the pictures that the model of a call cannot be shown, and return a line for each."""
         if not has_pictures(call):
             return call, ()
@@ -134,8 +136,8 @@ class ProviderModel:
         return replace_excess_pictures(call, self.wire.picture_limits)
 
     async def _send(
-        self, connection: Connection, call: ModelCall, model: str, emitter: Emitter
-    ) -> tuple[Reading, tuple[str, ...]]:
+        self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter
+    ) -> tuple[WireReply, tuple[str, ...]]:
         """Send a call; if the server refuses its pictures, again with a line for each, which are returned."""
         try:
             return await self.wire.send(connection, call, model, emitter, self._under_way), ()
@@ -152,7 +154,7 @@ class ProviderModel:
         """Return if the model of a tier sees pictures; None if nobody says, and then it is shown none."""
         return await self._model_sees(await self._connect(), tier)
 
-    async def _model_sees(self, connection: Connection, tier: Tier, named: str = "") -> bool | None:
+    async def _model_sees(self, connection: ProviderConnection, tier: Tier, named: str = "") -> bool | None:
         model = name_at(self.provider, named) if named else self.tiers[tier]
         if model in self._blind:
             return False
@@ -179,13 +181,13 @@ class ProviderModel:
                 if not task.cancelled() and task.exception() is None:
                     await task.result().client.close()
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> ProviderConnection:
         """Return the connection; the first call makes it, in a thread that goes on if nobody waits any more."""
         if self._connecting is None or (self._connecting.done() and _has_failed(self._connecting)):
             self._connecting = asyncio.create_task(asyncio.to_thread(self.wire.connect))
         return await asyncio.shield(self._connecting)
 
-    async def _connect_for(self, call: ModelCall) -> tuple[Connection, ModelCall]:
+    async def _connect_for(self, call: ModelCall) -> tuple[ProviderConnection, ModelCall]:
         """Return the connection, and the call with the time that is left for it. Raises `ModelError`."""
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -205,7 +207,7 @@ class ProviderModel:
         )
 
 
-def _has_failed(task: asyncio.Task[Connection]) -> bool:
+def _has_failed(task: asyncio.Task[ProviderConnection]) -> bool:
     return task.cancelled() or task.exception() is not None
 
 

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.models.model_faults import Fault, fault_of
+from bot.models.model_faults import CallFault, fault_of
 from bot.models.prices import Prices
-from bot.models.wire import BadReplyError, Emitter, Reading, Tokens
+from bot.models.wire import BadReplyError, Emitter, Tokens, WireReply
 from handoff.contracts import Turn, Usage
 from handoff.text.reply_text import replace_surrogates
 from specialists.model import ModelCall, ModelError
@@ -41,7 +41,7 @@ class RetryPolicy:
     patience: float = 120.0
 
 
-Attempt = Callable[[Emitter], Awaitable[Reading]]
+Attempt = Callable[[Emitter], Awaitable[WireReply]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,9 @@ class Retrying:
             thoughts=() if _json_size(thoughts) > MOST_THOUGHTS else tuple(thoughts),
         )
 
-    async def _attempts(self, call: ModelCall, emitter: Emitter, tally: _Tally, sdk: Any, attempt: Attempt) -> Reading:
+    async def _attempts(
+        self, call: ModelCall, emitter: Emitter, tally: _Tally, sdk: Any, attempt: Attempt
+    ) -> WireReply:
         for number in range(1, self.policy.attempts + 1):
             try:
                 reading = await attempt(emitter)
@@ -116,7 +118,7 @@ class Retrying:
                 return reading
         raise AssertionError("the last attempt neither returned nor raised")
 
-    def _pause(self, fault: Fault, number: int, seconds_left: float) -> float | None:
+    def _pause(self, fault: CallFault, number: int, seconds_left: float) -> float | None:
         """Return the seconds to wait after attempt `number`, or None if there must be no other in `seconds_left`."""
         if number >= self.policy.attempts or number > fault.retries:
             return None
@@ -128,7 +130,7 @@ class Retrying:
         return pause if pause < min(seconds_left, self.policy.patience) else None
 
 
-def _cut_reply(reading: Reading) -> Reading:
+def _cut_reply(reading: WireReply) -> WireReply:
     """Cut a reply that goes on and on, as from a server that knows no limit, as if at its token limit."""
     calls = sum(_json_size(call.arguments) for call in reading.calls)
     if _json_size(reading.text) + calls <= MOST_BYTES or reading.stop == "refused":

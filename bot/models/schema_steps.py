@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.models.strict_schema import enforced_schema
-from bot.models.wire import Reading
+from bot.models.wire import WireReply
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 from specialists.turns.written_calls import find_written_call
@@ -51,7 +51,7 @@ def steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     }
 
 
-def read_step(reading: Reading, tools: Sequence[ToolSpec]) -> Reading:
+def read_step(reading: WireReply, tools: Sequence[ToolSpec]) -> WireReply:
     """Read the call out of a reply. A reply without one stays text: its caller knows what to say to that."""
     call = find_written_call(reading.text, tools) if reading.stop in {"end", "tool_use"} else None
     if call is None:

@@ -54,7 +54,7 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class WireReply:
     """A reply with a known stop reason. `thoughts` are what the provider wants back with the next turn, see `Turn`."""
 
     text: str
@@ -84,7 +84,7 @@ class Emitter:
             raise
 
 
-class Connection(NamedTuple):
+class ProviderConnection(NamedTuple):
     """A provider's SDK, for its exception classes, and a client of it without retries of its own."""
 
     sdk: Any
@@ -98,7 +98,7 @@ class Wire(Protocol):
     def base_url(self) -> str | None:
         """The server's address; None for the provider's own."""
 
-    def connect(self) -> Connection:
+    def connect(self) -> ProviderConnection:
         """Import the SDK and make a client. Blocks, for seconds when first called."""
 
     def takes_steps(self, model: str) -> bool:
@@ -108,15 +108,15 @@ class Wire(Protocol):
     def picture_limits(self) -> PictureLimits:
         """The most pictures that a request takes."""
 
-    async def context(self, connection: Connection, model: str) -> int | None:
+    async def context(self, connection: ProviderConnection, model: str) -> int | None:
         """Return the tokens of a model's context; None if the server does not say."""
 
-    async def sees(self, connection: Connection, model: str) -> bool | None:
+    async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return if a model sees pictures; None if nobody says."""
 
     async def send(
-        self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
-    ) -> Reading:
+        self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
+    ) -> WireReply:
         """Send a call once and read the reply. The server has about so many tokens of prompts to read until then.
 
         Raises BadReplyError, WireError, SilentError, or an exception of the SDK.

@@ -35,7 +35,7 @@ class AuditLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AuditQuery:
     """The entries that somebody asks for; what is empty counts for all. Times are seconds since the epoch."""
 
     since: float = 0.0
@@ -51,7 +51,7 @@ class Wanted:
         return self.since <= entry.at < self.until and all(not wanted or wanted == given for wanted, given in named)
 
 
-async def entries(store: Store, wanted: Wanted) -> AsyncIterator[AuditEntry]:
+async def entries(store: Store, wanted: AuditQuery) -> AsyncIterator[AuditEntry]:
     """Read the entries that are wanted, in the order in which they were kept. Raises StoreError.
 
     An entry that a newer release wrote in a way of its own is left out, with a line in the log.

@@ -15,7 +15,7 @@ from bot.models.named_models import model_of
 from bot.operation.metrics import Metrics
 from handoff.contracts import Tier, Turn, Usage
 from handoff.engine.answer import missing
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
 from specialists.model import ModelCall, ModelError
 from specialists.tools.tool import Tool, ToolOutcome, WorkbenchLost
@@ -129,7 +129,7 @@ def _meter_tool(tool: Tool, metrics: Metrics) -> Tool:
     return dataclasses.replace(tool, run=run)
 
 
-def _outcome_of(ask: Ask) -> str:
+def _outcome_of(ask: RequestState) -> str:
     """How people saw it end: an answer with gaps is a partial one."""
     return (
         "partial"

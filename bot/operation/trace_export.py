@@ -48,14 +48,14 @@ class NoCollector(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ExportOutcome:
     """What a collector said. `fault` is empty if it took the spans; with `later`, it may take them another time."""
 
     fault: str = ""
     later: bool = False
 
 
-class Sender:
+class SpanSender:
     """Sends spans to the collector of the environment, by OTLP over HTTP.
 
     Args:
@@ -68,7 +68,7 @@ class Sender:
 
     def __init__(self, env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> None:
         try:
-            from bot.tracing.genai_spans import Sending  # noqa: PLC0415 - an extra
+            from bot.tracing.genai_spans import SpanConverter  # noqa: PLC0415 - an extra
         except ImportError:
             raise NoCollector(
                 f"{ENDPOINT} is set, and the extra `otel` is not installed: {install_command('otel')}"
@@ -82,9 +82,9 @@ class Sender:
         headers = _parse_headers(env.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
         self._headers = {"Content-Type": "application/x-protobuf", **headers}
         service, release = env.get("OTEL_SERVICE_NAME") or "leadhand", version("leadhand")
-        self._sending = Sending(service, release, provider, names, contents=self.contents)
+        self._sending = SpanConverter(service, release, provider, names, contents=self.contents)
 
-    async def send(self, key: JobKey, found: Sequence[Span]) -> Sent:
+    async def send(self, key: JobKey, found: Sequence[Span]) -> ExportOutcome:
         """Send the spans that have ended."""
         body = await asyncio.to_thread(self._sending.body, key.team, key.job, found)
         try:
@@ -93,25 +93,25 @@ class Sender:
                 session.post(self._url, data=body, headers=self._headers, allow_redirects=False) as response,
             ):
                 if response.status < 300:
-                    return Sent()
-                return Sent(f"answers {response.status} {response.reason}", later=response.status in _LATER)
+                    return ExportOutcome()
+                return ExportOutcome(f"answers {response.status} {response.reason}", later=response.status in _LATER)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return Sent(f"cannot be reached ({network_fault(error) or type(error).__name__})", later=True)
+            return ExportOutcome(f"cannot be reached ({network_fault(error) or type(error).__name__})", later=True)
 
     async def proof(self) -> str:
         """Say what is wrong with the collector; empty if it takes a request without spans."""
         return (await self.send(JobKey("", ""), ())).fault
 
 
-def open_sender(env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> Sender | None:
+def open_sender(env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> SpanSender | None:
     """Return what sends to the collector that the environment names; None if it names none. Raises NoCollector."""
-    return Sender(env, provider=provider, names=names) if _find_collector_address(env) else None
+    return SpanSender(env, provider=provider, names=names) if _find_collector_address(env) else None
 
 
 class TraceExport:
     """The traces that are still to be sent by this instance, oldest first."""
 
-    def __init__(self, sender: Sender, *, again_after: float = AGAIN_AFTER) -> None:
+    def __init__(self, sender: SpanSender, *, again_after: float = AGAIN_AFTER) -> None:
         self._sender = sender
         self._again_after = again_after
         self._waiting: dict[tuple[JobKey, str], None] = {}
@@ -177,7 +177,7 @@ class TraceExport:
         self._waiting.pop((key, request), None)
         return True
 
-    def _log_collector_state(self, sent: Sent) -> None:
+    def _log_collector_state(self, sent: ExportOutcome) -> None:
         """Log when the collector goes away, and when it is back; once each."""
         away = sent.fault if sent.later else ""
         if away and not self._away:

@@ -19,10 +19,10 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.access.person_facts import Home
+from bot.access.person_facts import HomeWorkspace
 from bot.settings import Address
 from bot.slack.receive.addressed import Addressed, read_addressed
-from bot.slack.receive.bolt_dispatch import SocketMode
+from bot.slack.receive.bolt_dispatch import AnsweringSocketMode
 from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.token_proof import INSTALLATION_EVENTS, PASSING, REFUSED_TOKEN, TokenProof
@@ -60,7 +60,7 @@ class BotAccount:
     name: str
     team: str
     scopes: frozenset[str]
-    home: Home
+    home: HomeWorkspace
     url: str = ""
     bot: str = ""
     """Our own bot id (B...)."""
@@ -73,7 +73,7 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
         granted = str(who.headers.get("x-oauth-scopes", "")).split(",")
         scopes = frozenset(scope.strip() for scope in granted if scope.strip())
         wide = who.get("is_enterprise_install") is True
-        home = Home(str(who["team_id"]), str(who.get("enterprise_id") or ""), wide=wide)
+        home = HomeWorkspace(str(who["team_id"]), str(who.get("enterprise_id") or ""), wide=wide)
         url = str(who.get("url") or "")
         bot = str(who.get("bot_id") or "")
         return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home, url, bot)
@@ -167,7 +167,7 @@ CLOSING = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class SlackConnection:
     """A way in for what Slack sends. `where` is it in words; `is_up` asks if Slack reaches us right now."""
 
     where: str
@@ -262,17 +262,17 @@ async def _take_note() -> None:
 
 
 @contextlib.asynccontextmanager
-async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Connection]:
+async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[SlackConnection]:
     """Listen over Socket Mode. Raises NotConnected."""
     try:
         # The SDK would try a token that Slack refuses again and again, for ever.
         await prove_app_token(bolt.client, app_token)
     except NotConnected as error:
         raise NotConnected(f"SLACK_APP_TOKEN: {error}. `leadhand check` looks at all settings.") from error
-    handler = SocketMode(bolt, app_token, logger=_make_traceless_logger())
+    handler = AnsweringSocketMode(bolt, app_token, logger=_make_traceless_logger())
     try:
         await handler.connect_async()  # type: ignore[no-untyped-call]
-        yield Connection("Socket Mode", handler.client.is_connected)
+        yield SlackConnection("Socket Mode", handler.client.is_connected)
     finally:
         # Slack's side of the closing may be slow to come, and nobody waits for it.
         with contextlib.suppress(TimeoutError):
@@ -283,7 +283,7 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Connection]:
 @contextlib.asynccontextmanager
 async def http(
     bolt: Bolt, *, signing_secret: str, address: Address, pages: Sequence[web.RouteDef] = ()
-) -> AsyncIterator[Connection]:
+) -> AsyncIterator[SlackConnection]:
     """Listen over HTTP, with `pages` for browsers beside it. Raises NotConnected where the address cannot be had."""
     server = web_app(bolt, signing_secret=signing_secret, pages=pages)
     runner = web.AppRunner(server, access_log=None, shutdown_timeout=CLOSING)
@@ -295,7 +295,7 @@ async def http(
             why = os.strerror(error.errno) if error.errno else error
             raise NotConnected(f"{address} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
         where = Address(address.host, runner.addresses[0][1])
-        yield Connection(f"HTTP, {where}, path /slack/events", _is_listening)
+        yield SlackConnection(f"HTTP, {where}, path /slack/events", _is_listening)
     finally:
         await runner.cleanup()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 CounterKind = Literal["rate", "slots", "day", "life"]
-Ruling = Literal["ok", "late", "busy", "spent"]
+AdmitRuling = Literal["ok", "late", "busy", "spent"]
 BreakerState = Literal["closed", "open", "half-open"]
 WINDOW = 60
 """Seconds of a rate's window. What is booked in one second counts until that second is whole 60 seconds away."""
@@ -41,7 +41,7 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class AdmitReply:
     """The answer to `Counters.admit`.
 
     `ok`: wait for `wait` seconds, then go; `second` is where it was booked. `late`: it would be `wait` seconds, which
@@ -49,7 +49,7 @@ class Admission:
     nothing was counted, and `counter` is the place of the one that stands in the way.
     """
 
-    ruling: Ruling
+    ruling: AdmitRuling
     wait: float = 0.0
     second: int = 0
     counter: int = 0
@@ -66,7 +66,7 @@ class Settlement:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class CallLane:
     """Calls of one kind of which `limit` may begin within any `seconds`, whichever instances make them."""
 
     name: str
@@ -75,7 +75,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TurnRequest:
     """What an instance asks a lane for.
 
     `wanted` turns are for calls that wait, `more` for calls that may come: they are given only while the lane is half
@@ -92,7 +92,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class TurnGrant:
     """What a lane gave: `given` turns, the seconds (`wait`) until it is worth asking again, and how many ask at all."""
 
     given: int

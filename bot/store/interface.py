@@ -55,7 +55,7 @@ class Claim:
     user: str = ""
 
 
-class Entry(NamedTuple):  # quicker to make than a frozen dataclass, of which a long log would need thousands
+class LogEntry(NamedTuple):  # quicker to make than a frozen dataclass, of which a long log would need thousands
     """One entry of a log or an inbox. `seq` counts from 1 without a gap in a log; `payload` is an event's JSON."""
 
     seq: int
@@ -90,7 +90,7 @@ class Head:
     fields: dict[str, str] = field(default_factory=dict)
 
 
-class Glance(NamedTuple):
+class JobGlance(NamedTuple):
     """What a list is sorted out by: the job, the state of its latest request, and when it last changed (seconds)."""
 
     key: JobKey

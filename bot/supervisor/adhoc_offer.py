@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 from bot.supervisor.prompts import prompt
 from handoff.contracts import Member, Plan, Tier
-from handoff.planning.adhoc import Allowance, members_of, reasons_of
+from handoff.planning.adhoc import AdhocAllowance, members_of, reasons_of
 from handoff.planning.tier_cap import capped_allowance
 from specialists.crew import Crew
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class AdhocOffer:
     """The allowance of a crew, and the `words` that follow the planner's prompt to explain it."""
 
-    allowed: Allowance
+    allowed: AdhocAllowance
     words: str
 
 
-def making_of(crew: Crew, highest: Tier = "deep") -> Making | None:
+def making_of(crew: Crew, highest: Tier = "deep") -> AdhocOffer | None:
     """Return what the planner of a crew may have made under a highest tier; None if the crew's file allows nothing."""
     allowed = capped_allowance(crew.make, highest)
     if allowed is None:
@@ -30,10 +30,10 @@ def making_of(crew: Crew, highest: Tier = "deep") -> Making | None:
         tools="".join(lines) or " none, so `tools` is left out",
         tiers=" or ".join(f"`{tier}`" for tier in allowed.tiers),
     )
-    return Making(allowed, f"\n\n{words}")
+    return AdhocOffer(allowed, f"\n\n{words}")
 
 
-def list_made_members(plan: Plan, making: Making | None) -> tuple[tuple[Member, ...], tuple[str, ...]]:
+def list_made_members(plan: Plan, making: AdhocOffer | None) -> tuple[tuple[Member, ...], tuple[str, ...]]:
     """Return the specialists made for a plan as members, and what each is for."""
     if making is None or not plan.made:
         return (), ()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bot.supervisor.json_replies import closed_object, json_object
 from bot.supervisor.prompts import call_of
-from bot.supervisor.roles import Case
+from bot.supervisor.roles import RoleCase
 from handoff.contracts import Usage
 from handoff.effects import SortMessage
 from handoff.events import Aim, MessageSorted
-from handoff.state.job_state import Ask
+from handoff.state.job_state import RequestState
 from handoff.text.headings import demote_headings
 from specialists.model import ModelError
 
@@ -22,7 +22,7 @@ SECONDS = 60.0
 """The most seconds of the call: people wait for a sign that they were heard."""
 
 
-async def perform(effect: SortMessage, case: Case) -> MessageSorted:
+async def perform(effect: SortMessage, case: RoleCase) -> MessageSorted:
     """Say what a message is for. If the model cannot be asked or read, take what the effect names for that case."""
     ask, run = case.ask, case.run
     call = call_of(
@@ -44,11 +44,11 @@ async def perform(effect: SortMessage, case: Case) -> MessageSorted:
     return _make_sorted_event(effect, case, aim, " ".join(str(said.get("why") or "").split())[:200], turn.usage)
 
 
-def _make_sorted_event(effect: SortMessage, case: Case, aim: Aim, why: str, usage: Usage) -> MessageSorted:
+def _make_sorted_event(effect: SortMessage, case: RoleCase, aim: Aim, why: str, usage: Usage) -> MessageSorted:
     return MessageSorted(at=case.now(), message=effect.message, aim=aim, by="model", why=why, usage=usage)
 
 
-def describe(ask: Ask, effect: SortMessage) -> str:
+def describe(ask: RequestState, effect: SortMessage) -> str:
     """Write what the dispatcher sees: what was asked, how far it is, an open question, and the message."""
     parts = ["# The bot's last request", _cut_text(ask.text)]
     questions = [one for one in ask.open_questions.values() if one.approval is None]

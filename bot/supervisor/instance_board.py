@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.store.interface import StoreError
-from bot.store.redis.redis_board import Board
+from bot.store.redis.redis_board import InstanceRegistry
 
 log = logging.getLogger(__name__)
 
@@ -36,14 +36,14 @@ MOST_ROW = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
+class SpecialistLoad:
     """Attempts of a specialist under way, and the seconds that one takes (None: not known)."""
 
     waiting: int = 0
     seconds: float | None = None
 
 
-Mine = Callable[[], Mapping[str, Busy]]
+OwnLoads = Callable[[], Mapping[str, SpecialistLoad]]
 """Gives the load of an instance's own specialists that have equals, by crew and name: `crew:specialist`."""
 
 
@@ -63,7 +63,7 @@ class _Row:
 
     age: float
     crews: frozenset[str] = frozenset()
-    load: Mapping[str, Busy] = field(default_factory=dict)
+    load: Mapping[str, SpecialistLoad] = field(default_factory=dict)
 
 
 class InstanceBoard:
@@ -75,17 +75,17 @@ class InstanceBoard:
         crews: The names of its crews.
     """
 
-    def __init__(self, board: Board, name: str, crews: Iterable[str]) -> None:
+    def __init__(self, board: InstanceRegistry, name: str, crews: Iterable[str]) -> None:
         self._board = board
         self._name = name
         self._crews = sorted(crews)
-        self._mine: list[Mine] = []
+        self._mine: list[OwnLoads] = []
         self._others: list[_Row] = []
         self._looked = float("-inf")
         self._dirty = False
         self._putting: asyncio.Task[None] | None = None
 
-    def tells(self, mine: Mine) -> None:
+    def tells(self, mine: OwnLoads) -> None:
         """Put what `mine` gives into the rows from now on."""
         self._mine.append(mine)
 
@@ -124,11 +124,11 @@ class InstanceBoard:
         self._looked = time.monotonic()
         self._others = [_parse_row(age, text) for name, (age, text) in rows.items() if name != self._name]
 
-    def busy(self, key: str) -> Busy:
+    def busy(self, key: str) -> SpecialistLoad:
         """Say how busy a specialist (`crew:specialist`) is in all other instances together, as last read."""
         said = [row.load[key] for row in self._others if key in row.load and self._row_age(row) <= LOAD_COUNTS]
         times = [one.seconds for one in said if one.seconds is not None]
-        return Busy(sum(one.waiting for one in said), sum(times) / len(times) if times else None)
+        return SpecialistLoad(sum(one.waiting for one in said), sum(times) / len(times) if times else None)
 
     async def elsewhere(self, crew: str) -> bool:
         """Return True if another instance has that crew, or had it a moment ago."""
@@ -168,5 +168,5 @@ def _parse_row(age: float, text: str) -> _Row:
         return _Row(age)
 
 
-def _parse_busy(waiting: Any, seconds: Any) -> Busy:
-    return Busy(int(waiting), None if seconds is None else float(seconds))
+def _parse_busy(waiting: Any, seconds: Any) -> SpecialistLoad:
+    return SpecialistLoad(int(waiting), None if seconds is None else float(seconds))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handoff.engine.nested import build_run_brief
-from handoff.state.job_state import Ask, Run
+from handoff.state.job_state import PlanRun, RequestState
 from handoff.text.context_budget import Pack, Piece, pack
 from handoff.text.headings import demote_headings
 
@@ -13,7 +13,9 @@ LONGEST = 2_000
 """Characters of the request that are shown: the subtask has a brief of its own."""
 
 
-def pack_part_brief(role: str, ask: Ask, run: Run, heading: str, about: Sequence[str], pieces: Sequence[Piece]) -> Pack:
+def pack_part_brief(
+    role: str, ask: RequestState, run: PlanRun, heading: str, about: Sequence[str], pieces: Sequence[Piece]
+) -> Pack:
     """Build a brief on one subtask of `run`: a part that always stays, then `pieces`.
 
     The part that stays is `heading`, the lines in `about` on the subtask, the request and the goal. `role` is the role

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from bot.limits.breakers import ADVICE
-from bot.supervisor.adhoc_offer import Making
+from bot.supervisor.adhoc_offer import AdhocOffer
 from bot.supervisor.json_replies import closed_object, reply_schema
 from bot.supervisor.prompts import call_of, crew_words, prompt
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, Member, Note, Plan, Terms, Usage
@@ -18,12 +18,12 @@ from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
 from handoff.materials.at_hand import LAST_ANSWER
 from handoff.materials.outline import describe_columns, summarize_outline
-from handoff.planning.adhoc import Allowance
+from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.planning.planner_reply import read_reply
 from handoff.planning.routing import make_single_plan
-from handoff.state.job_state import Ask
+from handoff.state.job_state import RequestState
 from handoff.state.once import once
 from handoff.text.context_budget import Pack, Piece, pack
 from handoff.text.headings import demote_headings
@@ -44,7 +44,7 @@ MOST_NAMES = 100
 
 CUT_OFF = "The reply was cut off, as it was too long or repeated itself; make it shorter."
 
-Planned = PlanProposed | PlanRejected | AnswerWritten | PlannerAsked | RequestFailed
+PlannerEvent = PlanProposed | PlanRejected | AnswerWritten | PlannerAsked | RequestFailed
 
 
 async def ask_planner(
@@ -56,8 +56,8 @@ async def ask_planner(
     model: Model,
     now: Callable[[], float],
     terms: Terms,
-    making: Making | None = None,
-) -> Planned:
+    making: AdhocOffer | None = None,
+) -> PlannerEvent:
     """Ask once what to do. A second try is told the exact faults of the first.
 
     If the second reply is not usable either, the specialist `default` gets the text as it stands. `terms` are those of
@@ -230,7 +230,7 @@ def _plan_before(plan: Plan) -> Piece:
 
 
 @once
-def _earlier_request(ask: Ask) -> tuple[str, tuple[str, ...]]:
+def _earlier_request(ask: RequestState) -> tuple[str, tuple[str, ...]]:
     """Return the name and the forms of a request before."""
     end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
     asked, end = demote_headings(ask.text), demote_headings(end)
@@ -248,7 +248,7 @@ def repair(faults: Sequence[str]) -> str:
 @lru_cache(maxsize=256)
 def decision_schema(
     specialists: tuple[str, ...],
-    allowed: Allowance | None = None,
+    allowed: AdhocAllowance | None = None,
     *,
     needs: tuple[str, ...] = (),
     may_answer: bool = True,
@@ -271,7 +271,7 @@ def _choice_schema(*who: str, **properties: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def plan_schema(
-    specialists: tuple[str, ...], allowed: Allowance | None = None, needs: tuple[str, ...] = ()
+    specialists: tuple[str, ...], allowed: AdhocAllowance | None = None, needs: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Give the JSON Schema of a plan for this crew; naming the specialists in it keeps small models on the list.
 

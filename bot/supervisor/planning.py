@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from bot.models.chosen_model import ChosenModel
 from bot.supervisor.roles import fitting
-from bot.supervisor.taken_plan import Taken, choose_retry_plan
+from bot.supervisor.taken_plan import RetryPlan, choose_retry_plan
 from bot.supervisor.track_record import TrackRecord
 from handoff.briefs.context import circumstances
 from handoff.contracts import (
     NO_TERMS,
-    Asking,
+    AskingTerms,
     ChannelTerms,
-    Context,
+    ContextLimits,
     Escalation,
     Estimate,
-    Made,
+    MadeSpecialist,
     Member,
     Plan,
     Subtask,
@@ -29,18 +29,18 @@ from handoff.engine import replan
 from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
 from handoff.materials.at_hand import material_of, needed_by
-from handoff.planning.estimates import CHARACTERS, Worker, estimates, sum_estimates
+from handoff.planning.estimates import CHARACTERS, EstimatedWorker, estimates, sum_estimates
 from handoff.planning.pipeline import build_pipeline_plan, takes_request
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import FIRST, make_single_plan, route, spread_load
 from handoff.planning.tier_cap import cap_tier, capped_members, capped_plan
-from handoff.state.job_state import Ask, Job, Run, replace
+from handoff.state.job_state import Job, PlanRun, RequestState, replace
 from specialists.crew import Crew, NotLent, adhoc_specialist
 from specialists.model import Model
 from specialists.specialist import Specialist
 
 if TYPE_CHECKING:
-    from bot.supervisor.planner import Planned
+    from bot.supervisor.planner import PlannerEvent
 
 MEMBERS = 2
 """The number of an inner crew's members that a subtask takes, as a rule of thumb."""
@@ -56,7 +56,7 @@ class Planning:
 
     def __init__(self, crew: Crew, model: ChosenModel, record: TrackRecord, terms: Terms) -> None:
         self._crew = crew
-        asking = Asking.model_validate({**terms.asking.model_dump(), **crew.asking})
+        asking = AskingTerms.model_validate({**terms.asking.model_dump(), **crew.asking})
         context = _merge_contexts(terms.context, crew.terms.get("context", {}))
         self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms, "asking": asking, "context": context})
         self._roles = {**terms.roles, **crew.roles}
@@ -73,7 +73,7 @@ class Planning:
         self._default = crew.default or self._offered[0].name
         self._workers = {one.name: worker_of(one) for one in crew.specialists.values()}
 
-    def for_roles(self, run: Run, told: str, here: ChannelTerms = NO_TERMS) -> Run:
+    def for_roles(self, run: PlanRun, told: str, here: ChannelTerms = NO_TERMS) -> PlanRun:
         """Return the run as roles are called for it: with their tiers, and the circumstances as they are `told`.
 
         `here` is what the channel asks for.
@@ -118,12 +118,12 @@ class Planning:
         self,
         effect: MakePlan,
         brief: PlanBrief,
-        ask: Ask,
+        ask: RequestState,
         *,
         now: Callable[[], float],
         model: Model | None = None,
         first: bool = True,
-    ) -> Planned | AttemptFailed | Escalated:
+    ) -> PlannerEvent | AttemptFailed | Escalated:
         """Try once to plan `brief`, or to do without a plan.
 
         No model is asked if a rule fits, or there is a pipeline or a first responder.
@@ -132,7 +132,7 @@ class Planning:
         """
         await self._record.look()
         here = ask.setting.here if ask.setting is not None else NO_TERMS
-        taken = Taken() if effect.within or effect.faults else choose_retry_plan(ask, self.has_member)
+        taken = RetryPlan() if effect.within or effect.faults else choose_retry_plan(ask, self.has_member)
         fixed = None if effect.faults else taken.fields or self._plan_without_planner(brief, first=first)
         if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
@@ -205,7 +205,7 @@ class Planning:
         return crew is not None and crew.has(name)
 
     async def revise(
-        self, effect: RevisePlan, job: Job, ask: Ask, *, now: float, model: Model | None = None
+        self, effect: RevisePlan, job: Job, ask: RequestState, *, now: float, model: Model | None = None
     ) -> PlanRevised:
         """Ask once for a revision of the plan.
 
@@ -261,21 +261,21 @@ class Planning:
         pipeline = self._crew.pipeline
         return self.estimates(build_pipeline_plan(pipeline, PlanBrief(text))) if pipeline is not None else ()
 
-    def worker(self) -> Worker:
+    def worker(self) -> EstimatedWorker:
         """Return this crew as a worker for estimates: about `MEMBERS` average members do the work."""
         workers = [*self._workers.values(), *(inner.worker() for inner in self._inside.values())]
         turns = MEMBERS * sum(one.max_turns for one in workers) // len(workers)
         prompt = sum(one.prompt for one in workers) // len(workers)
-        return Worker(tier="balanced", prompt=prompt, max_turns=turns, has_tools=True)
+        return EstimatedWorker(tier="balanced", prompt=prompt, max_turns=turns, has_tools=True)
 
-    def _find_made_worker(self, one: Made) -> Worker:
+    def _find_made_worker(self, one: MadeSpecialist) -> EstimatedWorker:
         """Return a specialist made for a plan as a worker for estimates, even if the crew no longer lends its tools."""
         try:
             return worker_of(adhoc_specialist(self._crew, one))
         except NotLent:
-            return Worker(tier=one.tier, prompt=len(one.brief) // CHARACTERS, max_turns=1, has_tools=False)
+            return EstimatedWorker(tier=one.tier, prompt=len(one.brief) // CHARACTERS, max_turns=1, has_tools=False)
 
-    def _nobody_can(self, event: PlanProposed, ask: Ask) -> RequestFailed:
+    def _nobody_can(self, event: PlanProposed, ask: RequestState) -> RequestFailed:
         """Fail a request of which nobody in the crew can do any part."""
         return RequestFailed(
             at=event.at,
@@ -288,11 +288,11 @@ class Planning:
         )
 
 
-def _merge_contexts(set_up: Context, crews: Mapping[str, int]) -> Context:
+def _merge_contexts(set_up: ContextLimits, crews: Mapping[str, int]) -> ContextLimits:
     """Return the tokens of each tier: what the operator set, else what the crew asks for, else the usual ones."""
-    usual = Context()
+    usual = ContextLimits()
     wanted = {tier: tokens for tier, tokens in crews.items() if getattr(set_up, tier) == getattr(usual, tier)}
-    return Context.model_validate({**set_up.model_dump(), **wanted})
+    return ContextLimits.model_validate({**set_up.model_dump(), **wanted})
 
 
 def _fail_crew_attempt(effect: MakePlan, failed: RequestFailed) -> AttemptFailed:
@@ -310,7 +310,7 @@ def _out_of_scope(effect: MakePlan, event: PlanProposed) -> Escalated:
     return Escalated(**of, attempt=effect.attempt, escalation=escalation, usage=event.usage)
 
 
-def rename_inner_ids(event: PlanProposed, ask: Ask) -> PlanProposed:
+def rename_inner_ids(event: PlanProposed, ask: RequestState) -> PlanProposed:
     """Return the plan of an inner crew with its ids changed to those in the request."""
     plan = inner_plan(ask.work[event.within], event.plan)
     names = dict(zip((one.id for one in event.plan.subtasks), (one.id for one in plan.subtasks), strict=True))
@@ -332,12 +332,12 @@ def _make_member(one: Specialist) -> Member:
     )
 
 
-def worker_of(one: Specialist) -> Worker:
+def worker_of(one: Specialist) -> EstimatedWorker:
     """Return a specialist as a worker for estimates."""
     offered: list[Mapping[str, object]] = [spec.parameters for spec in one.specs]
     size = len(one.system) + sum(len(spec.name) + len(spec.description) for spec in one.specs)
     size += sum(len(json.dumps(parameters, separators=(",", ":"))) for parameters in offered)
-    return Worker(
+    return EstimatedWorker(
         tier=one.tier,
         prompt=size // CHARACTERS,
         max_turns=one.max_turns,

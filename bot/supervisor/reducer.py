@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bot.supervisor.prompts import call_of
-from bot.supervisor.roles import Case
-from handoff.answering.reducing import Part, build_notes_from_reply, render, truncate_notes
+from bot.supervisor.roles import RoleCase
+from handoff.answering.reducing import ReductionCall, build_notes_from_reply, render, truncate_notes
 from handoff.effects import ReduceMaterial
 from handoff.engine.answer import stage
 from handoff.engine.nested import build_run_brief
 from handoff.events import MaterialReduced
-from handoff.state.job_state import Ask, Run
+from handoff.state.job_state import PlanRun, RequestState
 from handoff.text.context_budget import Pack, Piece, pack
 from specialists.model import ModelError
 
@@ -17,7 +17,7 @@ LEAST_TOKENS = 4096
 WORDS_PER_TOKEN = 0.6
 
 
-async def perform(effect: ReduceMaterial, case: Case) -> MaterialReduced:
+async def perform(effect: ReduceMaterial, case: RoleCase) -> MaterialReduced:
     """Condense one part.
 
     If the model returns nothing usable, the notes are the beginning of the part, and they say so.
@@ -52,7 +52,7 @@ async def perform(effect: ReduceMaterial, case: Case) -> MaterialReduced:
     return MaterialReduced.model_validate({"at": now(), **of, "notes": notes, "left_out": left_out})
 
 
-def part_of(ask: Ask, run: Run, effect: ReduceMaterial) -> Part:
+def part_of(ask: RequestState, run: PlanRun, effect: ReduceMaterial) -> ReductionCall:
     """Return the part that is to be condensed. Raises KeyError if it was condensed meanwhile."""
     for part in stage(ask, run).parts:
         if (part.round, part.part) == (effect.round, effect.part):
@@ -60,7 +60,7 @@ def part_of(ask: Ask, run: Run, effect: ReduceMaterial) -> Part:
     raise KeyError((effect.round, effect.part))
 
 
-def describe(ask: Ask, run: Run, part: Part) -> Pack:
+def describe(ask: RequestState, run: PlanRun, part: ReductionCall) -> Pack:
     """Build the reducer's brief: the request, the goal, the most words of its notes, and its part of the material."""
     goal = run.plan.goal if run.plan else ""
     most = int(part.limit * WORDS_PER_TOKEN)

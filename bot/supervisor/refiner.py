@@ -7,10 +7,10 @@ from typing import Any
 from bot.supervisor.json_replies import closed_object, json_object
 from bot.supervisor.part import pack_part_brief
 from bot.supervisor.prompts import call_of
-from bot.supervisor.roles import Case
+from bot.supervisor.roles import RoleCase
 from handoff.effects import RefineBrief
 from handoff.events import BriefRefined
-from handoff.state.job_state import Ask, Run
+from handoff.state.job_state import PlanRun, RequestState
 from handoff.text.context_budget import Pack, Piece, beginnings
 from handoff.text.headings import demote_headings
 from specialists.model import ModelError
@@ -23,7 +23,7 @@ HEADING = "# Brief to rewrite"
 SCHEMA = closed_object({"intent": {"type": "string"}})
 
 
-async def perform(effect: RefineBrief, case: Case) -> BriefRefined:
+async def perform(effect: RefineBrief, case: RoleCase) -> BriefRefined:
     """Ask for a new brief.
 
     If the model gives none, the event says so, and the subtask takes the next rung of the ladder.
@@ -51,7 +51,7 @@ async def perform(effect: RefineBrief, case: Case) -> BriefRefined:
     return BriefRefined(at=now(), **of, intent=intent.strip(), usage=turn.usage)
 
 
-def describe(effect: RefineBrief, ask: Ask, run: Run) -> Pack:
+def describe(effect: RefineBrief, ask: RequestState, run: PlanRun) -> Pack:
     """Build the refiner's brief: the old brief, its criterion, the specialist, the request and goal, and the error."""
     work = ask.work[effect.subtask]
     member = run.members.get(work.specialist)

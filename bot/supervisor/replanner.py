@@ -14,7 +14,7 @@ from handoff.engine.nested import build_run_brief
 from handoff.engine.replan import list_changeable
 from handoff.events import PlanRevised
 from handoff.planning.revision import MAX_ADDED, RevisionReply, read_revision
-from handoff.state.job_state import SETTLED, Ask, Run, Work
+from handoff.state.job_state import SETTLED, PlanRun, RequestState, SubtaskState
 from handoff.state.state_values import ReplanTrigger
 from handoff.text.context_budget import Pack, Piece, pack
 from handoff.text.headings import demote_headings
@@ -29,8 +29,8 @@ SHORT = 120
 
 
 async def ask_replanner(
-    ask: Ask,
-    run: Run,
+    ask: RequestState,
+    run: PlanRun,
     trigger: ReplanTrigger,
     *,
     members: Collection[Member],
@@ -90,7 +90,7 @@ def schema(free: list[str], specialists: list[str], needs: Sequence[str] = ()) -
 
 
 def describe(
-    ask: Ask, run: Run, trigger: ReplanTrigger, members: Iterable[Member], there: Sequence[Material] = ()
+    ask: RequestState, run: PlanRun, trigger: ReplanTrigger, members: Iterable[Member], there: Sequence[Material] = ()
 ) -> Pack:
     """What the planner sees: what was asked, the news, each part and where it stands, the material and the specialists.
 
@@ -116,20 +116,20 @@ def describe(
     return pack(pieces, run.terms.room_of("replanner"))
 
 
-def _subtask_piece(work: Work) -> Piece:
+def _subtask_piece(work: SubtaskState) -> Piece:
     head = f"- {work.subtask.id} ({work.specialist}, {_describe_state(work)}): {work.subtask.title}"
     said = " ".join(work.result.summary.split()) if work.result is not None else work.reason
     forms = tuple(dict.fromkeys(f"{head}. {said[:most]}" if said else head for most in (SUMMARY, SHORT)))
     return Piece(work.subtask.title, forms)
 
 
-def _describe_state(work: Work) -> str:
+def _describe_state(work: SubtaskState) -> str:
     if work.state == "complete":
         return "done"
     return "brought nothing" if work.state in SETTLED else "under way"
 
 
-def _may_change(work: Work) -> str:
+def _may_change(work: SubtaskState) -> str:
     one = work.subtask
     after = f", after {', '.join(one.after)}" if one.after else ""
     tried = f", failed {len(work.failures)} times" if work.failures else ""

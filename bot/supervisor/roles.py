@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from handoff.contracts import Context, Terms, Turn
+from handoff.contracts import ContextLimits, Terms, Turn
 from handoff.events import Event
-from handoff.evidence.binding import Document
-from handoff.state.job_state import Ask, Run
+from handoff.evidence.binding import ReadDocument
+from handoff.state.job_state import PlanRun, RequestState
 from handoff.state.job_state import replace as copy_state
 from handoff.text.context_budget import tokens
 from specialists.model import Model, ModelCall, ModelError
@@ -25,7 +25,7 @@ OnText = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class RoleCase:
     """The case that a role works on: one run of a request, and the model on the job's account.
 
     `now` returns seconds since the epoch on the job's clock. `on_text` is called with an answer while it is written;
@@ -33,16 +33,16 @@ class Case:
     and answers before this one in the thread. `documents` are the texts of the material, for the verifier.
     """
 
-    ask: Ask
-    run: Run
+    ask: RequestState
+    run: PlanRun
     model: Model
     now: Callable[[], float]
     on_text: OnText | None = None
     earlier: tuple[str, ...] = ()
-    documents: tuple[Document, ...] = ()
+    documents: tuple[ReadDocument, ...] = ()
 
 
-Perform = Callable[[Any, Case], Awaitable[Event]]
+Perform = Callable[[Any, RoleCase], Awaitable[Event]]
 OF_FIXED_SIZE = frozenset({"dispatcher", "reducer"})
 """Roles whose calls are of one size whatever room there is; what one reducer reads was measured beforehand."""
 LEAST_ROOM = 1_000
@@ -57,7 +57,7 @@ def role(name: str) -> Perform:
     if name in OF_FIXED_SIZE:
         return perform
 
-    async def perform_fitting(effect: Any, case: Case) -> Event:
+    async def perform_fitting(effect: Any, case: RoleCase) -> Event:
         return await fitting(
             case.model,
             case.run.terms,
@@ -77,7 +77,7 @@ async def fitting(model: Model, terms: Terms, make: Callable[[Model, Terms], Awa
     material = sum(tokens(message.text) for message in call.messages)
     beside = tokens(call.system) + tokens(json.dumps(call.answer_schema or ""))
     room = max(LEAST_ROOM, int((material + beside) * share) - beside)
-    return await make(model, terms.model_copy(update={"context": Context(fast=room, balanced=room, deep=room)}))
+    return await make(model, terms.model_copy(update={"context": ContextLimits(fast=room, balanced=room, deep=room)}))
 
 
 class _WatchedModel:

@@ -11,7 +11,7 @@ from handoff.contracts import Material, Place, Request, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, Event, PlannerAsked, PlanProposed, PlanRejected
 from handoff.planning.plan_brief import make_request_brief
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.text.counts import format_count
 from specialists.model import Model
 
@@ -38,7 +38,7 @@ async def decide_route(
     model: Model | None = None,
 ) -> Routing:
     """Decide as a job would: by the crew's rules, else by the planner, on the account of `model` if it is given."""
-    ask = Ask(Request(id="0", user="", text=text, at=now()), gathered=True, materials=files)
+    ask = RequestState(Request(id="0", user="", text=text, at=now()), gathered=True, materials=files)
     brief = make_request_brief(Job(NOWHERE, (ask,)), ask)
     event = await planning.plan(MakePlan(ask.id), brief, ask, now=now, model=model)
     first = ""

@@ -9,25 +9,25 @@ from collections.abc import Mapping
 
 from bot.supervisor.json_replies import closed_object, json_object
 from bot.supervisor.prompts import call_of
-from bot.supervisor.roles import Case
+from bot.supervisor.roles import RoleCase
 from bot.supervisor.synthesizer import describe, repair
 from handoff.answering.fixed_words import phrase
-from handoff.contracts import Packed, Usage
+from handoff.contracts import PackedSize, Usage
 from handoff.effects import SelectAnswer
 from handoff.engine.answer import is_draft, rivals, seconds_for_call, text_of
 from handoff.events import AnswerWritten
-from handoff.state.job_state import Ask, Run, Work
+from handoff.state.job_state import PlanRun, RequestState, SubtaskState
 from specialists.model import ModelError
 
 MAX_TOKENS = 4096
 REASON = 400
 
 
-async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
+async def perform(effect: SelectAnswer, case: RoleCase) -> AnswerWritten:
     """Choose the best of the rival results. A single one needs no model call; the others stay in the log."""
     ask, run, model, now = case.ask, case.run, case.model, case.now
     there = rivals(ask, run)
-    usage, size = Usage(), Packed()
+    usage, size = Usage(), PackedSize()
     if len(there) == 1:
         chosen, why = next(iter(there)), "the only result on the question that came back"
     else:
@@ -66,7 +66,7 @@ async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
     )
 
 
-def read(text: str, there: Mapping[str, Work]) -> tuple[str, str]:
+def read(text: str, there: Mapping[str, SubtaskState]) -> tuple[str, str]:
     """Read from a reply which result it chose, and why; take the surest result if it names none that exists."""
     said = json_object(text)
     chosen = str(said.get("chosen", "")).strip().strip("[]")
@@ -76,7 +76,7 @@ def read(text: str, there: Mapping[str, Work]) -> tuple[str, str]:
     return _most_confident(there), "the surest of the results; the choice could not be read"
 
 
-def render_choice(ask: Ask, run: Run, chosen: str, why: str) -> str:
+def render_choice(ask: RequestState, run: PlanRun, chosen: str, why: str) -> str:
     """Return the chosen result word for word, and below it the results that it was chosen over."""
     there = rivals(ask, run)
     text = text_of(ask, run, there[chosen])
@@ -88,5 +88,5 @@ def render_choice(ask: Ask, run: Run, chosen: str, why: str) -> str:
     return f"{text}\n\n_{said}._"
 
 
-def _most_confident(there: Mapping[str, Work]) -> str:
+def _most_confident(there: Mapping[str, SubtaskState]) -> str:
     return max(there, key=lambda name: result.confidence if (result := there[name].result) else 0)

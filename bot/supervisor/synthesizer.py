@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.supervisor.prompts import call_of
-from bot.supervisor.roles import Case
+from bot.supervisor.roles import RoleCase
 from bot.supervisor.streaming import Streaming
 from handoff.answering.copied import strip_brief_headings, tag
 from handoff.answering.findings import format_findings, gravity_key, is_graded
 from handoff.answering.fixed_words import phrase
 from handoff.answering.material import render_finding
-from handoff.answering.reducing import Stage
+from handoff.answering.reducing import ReductionStage
 from handoff.checking.figures import workings_of
 from handoff.checking.workings import remove_workings
 from handoff.effects import WriteAnswer
@@ -33,7 +33,7 @@ from handoff.engine.answer import (
 from handoff.engine.answer_sources import figures_of_no_result, figures_of_no_source
 from handoff.engine.nested import build_run_brief
 from handoff.events import AnswerWritten
-from handoff.state.job_state import Ask, Run, Work
+from handoff.state.job_state import PlanRun, RequestState, SubtaskState
 from handoff.text.context_budget import Pack, Piece, pack
 from handoff.text.headings import demote_headings
 from specialists.model import ModelError
@@ -49,7 +49,7 @@ CONDENSE = "(strategy: reduce; keep every figure that the conclusion needs)"
 FINDINGS = "# Findings, gravest first: keep the severity, place and suggestion of each"
 
 
-async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
+async def perform(effect: WriteAnswer, case: RoleCase) -> AnswerWritten:
     """Write the answer. If the model cannot, the results themselves are the answer, and it says so."""
     ask, run, now = case.ask, case.run, case.now
     described = describe(ask, run, below=repair(run, effect.faults))
@@ -93,18 +93,18 @@ async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
     return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()), unsupported=unsupported)
 
 
-def _subtask_titles(ask: Ask, run: Run) -> dict[str, str]:
+def _subtask_titles(ask: RequestState, run: PlanRun) -> dict[str, str]:
     return {name: ask.work[name].subtask.title for name in results(ask, run)}
 
 
-def _brief_sections(ask: Ask, run: Run) -> dict[str, str]:
+def _brief_sections(ask: RequestState, run: PlanRun) -> dict[str, str]:
     """Return what stands under those headings of the brief that have no place in an answer."""
     plan = run.plan
     goal, instruction = (plan.goal, plan.instruction) if plan is not None else ("", "")
     return {"Request": demote_headings(build_run_brief(ask, run)), "Plan": goal, "Instruction": instruction}
 
 
-def _brief_lists(ask: Ask, run: Run, left_out: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+def _brief_lists(ask: RequestState, run: PlanRun, left_out: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
     """Return what the answer must tell besides the results, by the headings of the brief."""
     return {
         "Gaps": tuple(demote_headings(gap) for gap in gaps(ask, run)),
@@ -112,12 +112,12 @@ def _brief_lists(ask: Ask, run: Run, left_out: Sequence[str] = ()) -> dict[str, 
     }
 
 
-def render_without_model(ask: Ask, run: Run, preface: str) -> str:
+def render_without_model(ask: RequestState, run: PlanRun, preface: str) -> str:
     """Return the answer without a model: the draft if there is one, otherwise the results as they are."""
     return run.draft if run.draft is not None else render_results(ask, run, preface)
 
 
-def describe(ask: Ask, run: Run, *, role: str = "synthesizer", below: str = "") -> Pack:
+def describe(ask: RequestState, run: PlanRun, *, role: str = "synthesizer", below: str = "") -> Pack:
     """Build the synthesizer's brief: the request, the plan's goal and strategy, results and gaps.
 
     `below` is more text for the role; it always stays, as do the request, the plan and the gaps. `role` is the role
@@ -140,7 +140,7 @@ def describe(ask: Ask, run: Run, *, role: str = "synthesizer", below: str = "") 
     return Pack((text,), size.model_copy(update={"left_out": (*left_out, *size.left_out)}))
 
 
-def _list_must_tell(ask: Ask, run: Run, at: Stage) -> list[str]:
+def _list_must_tell(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[str]:
     """Return what the answer must tell besides the results."""
     rest: list[str] = []
     for heading, items in _brief_lists(ask, run, at.left_out).items():
@@ -150,7 +150,7 @@ def _list_must_tell(ask: Ask, run: Run, at: Stage) -> list[str]:
     return rest
 
 
-def repair(run: Run, faults: Sequence[str]) -> str:
+def repair(run: PlanRun, faults: Sequence[str]) -> str:
     """Return what the synthesizer is told of a draft with faults; empty the first time."""
     if not faults:
         return ""
@@ -159,7 +159,7 @@ def repair(run: Run, faults: Sequence[str]) -> str:
     return "\n\n" + "\n".join(["# Your last answer", demote_headings(run.draft or ""), "", heading, *lines])
 
 
-def _result_pieces(ask: Ask, run: Run) -> list[Piece]:
+def _result_pieces(ask: RequestState, run: PlanRun) -> list[Piece]:
     texts, _ = contents(ask, run)
     pieces = []
     for name, content in texts.items():
@@ -173,7 +173,7 @@ def _result_pieces(ask: Ask, run: Run) -> list[Piece]:
     return pieces
 
 
-def _collect_notes(ask: Ask, run: Run, at: Stage) -> list[Piece]:
+def _collect_notes(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[Piece]:
     """Return the condensed notes in place of the results, with findings, and sources and files below them."""
     pieces = [
         Piece(
@@ -186,7 +186,7 @@ def _collect_notes(ask: Ask, run: Run, at: Stage) -> list[Piece]:
     return [*pieces, Piece("sources and files", ("\n".join(dict.fromkeys(below)),))] if below else pieces
 
 
-def _findings_piece(work: Work) -> Piece | None:
+def _findings_piece(work: SubtaskState) -> Piece | None:
     """Return the findings of a result that no list of all results has. They are never condensed.
 
     If room is short, all but the surest go before any notes.
@@ -198,7 +198,7 @@ def _findings_piece(work: Work) -> Piece | None:
     return _list_of(f"the findings of {work.subtask.title}", f"## Findings: {work.subtask.title}", told)
 
 
-def _list_findings(ask: Ask, run: Run) -> list[Piece]:
+def _list_findings(ask: RequestState, run: PlanRun) -> list[Piece]:
     """Return the findings with a severity, a place or a suggestion: a list of all results, the gravest first."""
     found = findings(ask, run) if strategy(ask, run) != "select" else ()
     return [_list_of("the findings", FINDINGS, format_findings(found))] if found else []
@@ -211,7 +211,7 @@ def _list_of(name: str, heading: str, told: list[str]) -> Piece:
     return Piece(name, forms, weight=-1)
 
 
-def _render_result(work: Work, content: str) -> list[str]:
+def _render_result(work: SubtaskState, content: str) -> list[str]:
     confidence = work.result.confidence if work.result is not None else 0
     lines = [f"## {work.subtask.title}", tag(work.subtask.id, confidence), demote_headings(content)]
     for small in _small_print(work):
@@ -219,7 +219,7 @@ def _render_result(work: Work, content: str) -> list[str]:
     return lines
 
 
-def _small_print(work: Work) -> list[str]:
+def _small_print(work: SubtaskState) -> list[str]:
     result = work.result
     if result is None:
         return []
@@ -231,7 +231,7 @@ def _small_print(work: Work) -> list[str]:
     return lines
 
 
-def render_results(ask: Ask, run: Run, preface: str) -> str:
+def render_results(ask: RequestState, run: PlanRun, preface: str) -> str:
     """Return the results one after the other, without a model."""
     works = [work for work in ask.inside(run.within) if work.result is not None]
     return "\n\n".join([preface, *(f"## {work.subtask.title}\n{text_of(ask, run, work)}" for work in works)])

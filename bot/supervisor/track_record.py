@@ -9,12 +9,12 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from bot.supervisor.instance_board import Busy, InstanceBoard
+from bot.supervisor.instance_board import InstanceBoard, SpecialistLoad
 from handoff import events as ev
 from handoff.contracts import Tier, Usage
 from handoff.effects import RunSubtask
-from handoff.planning.estimates import NO_PAST, Past
-from handoff.planning.routing import Load
+from handoff.planning.estimates import NO_PAST, PastUsage
+from handoff.planning.routing import KnownLoad
 
 REMEMBERED = 20
 """Attempts of a specialist on a tier that count: older ones fade."""
@@ -45,8 +45,8 @@ class TrackRecord:
         if board is not None and equals:
             board.tells(self._report_busy)
         self._under_way: Counter[str] = Counter()
-        self._past: dict[tuple[str, Tier], Past] = {}
-        self._seconds: dict[str, Past] = {}
+        self._past: dict[tuple[str, Tier], PastUsage] = {}
+        self._seconds: dict[str, PastUsage] = {}
 
     async def watch(self, effect: RunSubtask, attempt: Awaitable[ev.Event]) -> ev.Event:
         """Run the attempt and remember its usage. Only an attempt with a result shows what the work takes."""
@@ -65,12 +65,12 @@ class TrackRecord:
         if self._board is not None and specialist in self._equals:
             self._board.put_soon()
 
-    def _report_busy(self) -> Mapping[str, Busy]:
+    def _report_busy(self) -> Mapping[str, SpecialistLoad]:
         return {f"{self._crew}:{name}": self._own_busy(name) for name in self._equals}
 
-    def _own_busy(self, specialist: str) -> Busy:
+    def _own_busy(self, specialist: str) -> SpecialistLoad:
         seen = self._seconds.get(specialist)
-        return Busy(self._under_way[specialist], seen.seconds if seen else None)
+        return SpecialistLoad(self._under_way[specialist], seen.seconds if seen else None)
 
     async def look(self) -> None:
         """Find out how busy the specialists with equals are in other instances: `load` counts that."""
@@ -82,17 +82,17 @@ class TrackRecord:
         self._past[specialist, tier] = past.and_then(usage, seconds, most=REMEMBERED)
         self._seconds[specialist] = self._seconds.get(specialist, NO_PAST).and_then(usage, seconds, most=REMEMBERED)
 
-    def past(self, specialist: str, tier: Tier) -> Past:
+    def past(self, specialist: str, tier: Tier) -> PastUsage:
         """Return the averages of past attempts; `NO_PAST` if there were none."""
         return self._past.get((specialist, tier), NO_PAST)
 
-    def load(self, specialist: str) -> Load:
+    def load(self, specialist: str) -> KnownLoad:
         """Return the specialist's load: attempts under way, seconds per attempt, and whether its breaker is open.
 
         Attempts are those of all instances, as `look` last saw the others; seconds are our own, else theirs.
         """
-        own, others = self._own_busy(specialist), Busy()
+        own, others = self._own_busy(specialist), SpecialistLoad()
         if self._board is not None and specialist in self._equals:
             others = self._board.busy(f"{self._crew}:{specialist}")
         seconds = others.seconds if own.seconds is None else own.seconds
-        return Load(own.waiting + others.waiting, seconds, self._is_out(specialist))
+        return KnownLoad(own.waiting + others.waiting, seconds, self._is_out(specialist))

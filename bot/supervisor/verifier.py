@@ -10,22 +10,22 @@ from typing import Any
 
 from bot.supervisor.json_replies import closed_object, json_object
 from bot.supervisor.prompts import call_of
-from bot.supervisor.roles import Case
+from bot.supervisor.roles import RoleCase
 from handoff.answering.figure_names import name_figures
 from handoff.answering.material import render_result
 from handoff.checking.figures import find_unsupported_figures
-from handoff.contracts import Contradiction, Evidence, Refuted, Result
+from handoff.contracts import Contradiction, Evidence, RefutedSentence, Result
 from handoff.effects import VerifyAnswer
 from handoff.engine.answer import results, seconds_for_call
 from handoff.engine.nested import build_run_brief
 from handoff.events import AnswerVerified
-from handoff.evidence.binding import Document
+from handoff.evidence.binding import ReadDocument
 from handoff.evidence.quotations import find_quotation
 from handoff.evidence.statements import statements_of
 from handoff.evidence.work_receipts import receipts_of
 from handoff.materials.outline import describe_place
 from handoff.materials.passages import excerpt
-from handoff.state.job_state import Ask, Run
+from handoff.state.job_state import PlanRun, RequestState
 from handoff.text.context_budget import Pack, Piece, beginnings, fill
 from handoff.text.headings import demote_headings
 from specialists.model import ModelError
@@ -58,7 +58,7 @@ SCHEMA = closed_object(
 """What the verifier returns: of each sentence the words that decide, then what follows from them."""
 
 
-async def perform(effect: VerifyAnswer, case: Case) -> AnswerVerified:
+async def perform(effect: VerifyAnswer, case: RoleCase) -> AnswerVerified:
     """Have a draft verified. If nobody can, it goes out as it is, and the trace says why."""
     ask, run, now = case.ask, case.run, case.now
     of: dict[str, Any] = {"request": ask.id, "within": effect.within}
@@ -92,7 +92,7 @@ async def perform(effect: VerifyAnswer, case: Case) -> AnswerVerified:
 # ---------------------------------------------------------------- what it is shown
 
 
-def evidence_of(ask: Ask, run: Run, materials: Sequence[Document]) -> tuple[Document, ...]:
+def evidence_of(ask: RequestState, run: PlanRun, materials: Sequence[ReadDocument]) -> tuple[ReadDocument, ...]:
     """Return the texts that an answer can stand on: the material, what tools gave, and what was handed in.
 
     What a single specialist handed in is the answer itself, and no evidence for it.
@@ -102,9 +102,11 @@ def evidence_of(ask: Ask, run: Run, materials: Sequence[Document]) -> tuple[Docu
     for name, result in there.items():
         title = ask.work[name].subtask.title
         if told := _tool_lines(result):
-            found.append(Document(f"what tools gave for “{title}”", told, is_material=False))
+            found.append(ReadDocument(f"what tools gave for “{title}”", told, is_material=False))
         if len(there) > 1:
-            found.append(Document(f"the result of “{title}”", render_result(result), is_material=False, is_brief=True))
+            found.append(
+                ReadDocument(f"the result of “{title}”", render_result(result), is_material=False, is_brief=True)
+            )
     return tuple(found)
 
 
@@ -115,7 +117,7 @@ def _tool_lines(result: Result) -> str:
     return "\n".join(dict.fromkeys(lines))
 
 
-def describe(ask: Ask, run: Run, sentences: Sequence[str], evidence: Sequence[Document]) -> Pack:
+def describe(ask: RequestState, run: PlanRun, sentences: Sequence[str], evidence: Sequence[ReadDocument]) -> Pack:
     """Build the verifier's brief: the request, the answer's sentences, the evidence, and what nobody opened.
 
     If room is short, what was handed in is shortened first, then tools' lines; of a long material, the passages stay
@@ -133,7 +135,7 @@ def describe(ask: Ask, run: Run, sentences: Sequence[str], evidence: Sequence[Do
     return fill(pieces, room)
 
 
-def _document_piece(one: Document, about: str) -> Piece:
+def _document_piece(one: ReadDocument, about: str) -> Piece:
     weight = OF_MATERIAL if one.is_material else OF_RESULTS if one.is_brief else OF_TOOLS
     heading = f"\n## {one.name}\n"
     text = heading + demote_headings(one.text)
@@ -150,7 +152,7 @@ def _document_piece(one: Document, about: str) -> Piece:
 
 
 def read(
-    text: str, request: str, sentences: Sequence[str], evidence: Sequence[Document], in_doubt: Sequence[str] = ()
+    text: str, request: str, sentences: Sequence[str], evidence: Sequence[ReadDocument], in_doubt: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Read the reply into the fields of `AnswerVerified`. What cannot be looked up is named in `doubt` alone.
 
@@ -160,7 +162,7 @@ def read(
     if not isinstance(given.get("sentences"), list):
         return {"doubt": "the verifier gave no verdict"}
     materials = [one for one in evidence if one.is_material]
-    refuted: list[Refuted] = []
+    refuted: list[RefutedSentence] = []
     unfound: list[str] = []
     borne_out: list[str] = []
     dropped: list[str] = []
@@ -177,7 +179,7 @@ def read(
         elif (found := _looked_up(quotation, evidence)) is None or find_quotation(sentence, quotation) is not None:
             dropped.append(sentence)
         else:
-            refuted.append(Refuted(sentence=sentence, evidence=found))
+            refuted.append(RefutedSentence(sentence=sentence, evidence=found))
     contradictions = [
         one for one in (_make_contradiction(each, evidence) for each in _read_list(given, "contradictions")) if one
     ]
@@ -209,7 +211,7 @@ def _clean_line(text: Any) -> str:
     return " ".join(text.split())[:LONGEST] if isinstance(text, str) else ""
 
 
-def _looked_up(quotation: str, evidence: Sequence[Document]) -> Evidence | None:
+def _looked_up(quotation: str, evidence: Sequence[ReadDocument]) -> Evidence | None:
     """Return the quotation with its source and place; None if it stands in nothing. Material comes first."""
     for one in sorted(evidence, key=lambda each: not each.is_material) if quotation else ():
         at = one.find(quotation)
@@ -229,7 +231,7 @@ def _find_supported_figures(sentence: str, quotation: str, in_doubt: Iterable[st
     )
 
 
-def _make_contradiction(given: Any, evidence: Sequence[Document]) -> Contradiction | None:
+def _make_contradiction(given: Any, evidence: Sequence[ReadDocument]) -> Contradiction | None:
     """Return two quotations that contradict each other; None unless both can be looked up, in different places."""
     if not isinstance(given, dict):
         return None

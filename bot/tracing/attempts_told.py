@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.tracing.open_calls import OpenCalls, Place
+from bot.tracing.open_calls import AttemptPlace, OpenCalls
 from bot.tracing.span import SUPERVISORS_LANE, SpanState
-from bot.tracing.span_book import Draft, SpanBook, subtract_usage, sum_usages
+from bot.tracing.span_book import SpanBook, SpanDraft, subtract_usage, sum_usages
 from handoff import events as ev
 from handoff.contracts import ToolCall
-from handoff.state.job_state import SETTLED, Ask, Work
+from handoff.state.job_state import SETTLED, RequestState, SubtaskState
 from specialists.turns.finish_tools import NAMES as FINISHING
 
 BY_DURATION = "its end is logged; its beginning is that, less the seconds that the model took"
@@ -21,18 +21,18 @@ SILENT = frozenset({"model", "timeout"})
 """Kinds of failures of an attempt that a model call was the reason for, if no tool was at work."""
 
 
-class Attempts:
+class OpenAttempts:
     """The attempts under way, by request and subtask."""
 
-    def __init__(self, book: SpanBook, requests: dict[str, Draft]) -> None:
+    def __init__(self, book: SpanBook, requests: dict[str, SpanDraft]) -> None:
         self._book = book
         self._requests = requests
-        self._running: dict[Place, Draft] = {}
-        self._subtasks: dict[Place, Draft] = {}
+        self._running: dict[AttemptPlace, SpanDraft] = {}
+        self._subtasks: dict[AttemptPlace, SpanDraft] = {}
         self._calls = OpenCalls()
-        self._turns: dict[Place, list[Any]] = {}
-        self._told: set[Place] = set()
-        self.ready: dict[Place, int] = {}
+        self._turns: dict[AttemptPlace, list[Any]] = {}
+        self._told: set[AttemptPlace] = set()
+        self.ready: dict[AttemptPlace, int] = {}
         """The event by which each subtask could begin its next attempt."""
 
     # ---------------------------------------------------------------- what others are below
@@ -44,11 +44,11 @@ class Attempts:
         there = there or self._requests.get(request)
         return there["id"] if there is not None else ""
 
-    def attempt(self, request: str, subtask: str) -> Draft | None:
+    def attempt(self, request: str, subtask: str) -> SpanDraft | None:
         """Return the attempt that is under way at a subtask."""
         return self._running.get((request, subtask))
 
-    def subtask(self, ask: Ask, work: Work) -> Draft:
+    def subtask(self, ask: RequestState, work: SubtaskState) -> SpanDraft:
         """Return the span of a subtask, which begins now if it has not before."""
         place = (ask.id, work.subtask.id)
         there = self._subtasks.get(place)
@@ -67,7 +67,7 @@ class Attempts:
 
     # ---------------------------------------------------------------- events
 
-    def event(self, event: ev.Event, before: Ask, after: Ask) -> None:
+    def event(self, event: ev.Event, before: RequestState, after: RequestState) -> None:
         """Take in one event of an attempt. One that the engine did not take leaves no span."""
         if not isinstance(event, ev.OfAttempt):
             return
@@ -90,7 +90,7 @@ class Attempts:
             case ev.ResultReturned() | ev.AttemptFailed() | ev.Escalated():
                 self._end_by_outcome(event, running, place, after.work.get(event.subtask))
 
-    def _begin_attempt(self, event: ev.AttemptStarted, ask: Ask, place: Place) -> None:
+    def _begin_attempt(self, event: ev.AttemptStarted, ask: RequestState, place: AttemptPlace) -> None:
         work = ask.work[event.subtask]
         if (late := self._running.get(place)) is not None:
             self._stop(late, place, "")
@@ -100,7 +100,9 @@ class Attempts:
             draft.set(after=pauses[0]["id"])
         draft.set(model=event.model)
 
-    def _begin_attempt_span(self, ask: Ask, work: Work, place: Place, at: float, derived: str = "") -> Draft:
+    def _begin_attempt_span(
+        self, ask: RequestState, work: SubtaskState, place: AttemptPlace, at: float, derived: str = ""
+    ) -> SpanDraft:
         outer = self.subtask(ask, work)
         after = self._book.cause(self.ready.pop(place, 0))
         self._calls.begin(place)
@@ -122,7 +124,7 @@ class Attempts:
         )
         return draft
 
-    def _end_turn_span(self, event: ev.TurnTaken, running: Draft, place: Place) -> None:
+    def _end_turn_span(self, event: ev.TurnTaken, running: SpanDraft, place: AttemptPlace) -> None:
         turn, usage = event.turn, event.turn.usage
         start = max(event.at - usage.duration, running["start"]) if usage.duration else running.before
         named = [call.name for call in turn.calls]
@@ -145,20 +147,20 @@ class Attempts:
         for call in turn.calls:
             self._calls.add(place, call, self._begin_call_span(event, running, call))
 
-    def _begin_call_span(self, event: ev.TurnTaken, running: Draft, call: ToolCall) -> Draft | None:
+    def _begin_call_span(self, event: ev.TurnTaken, running: SpanDraft, call: ToolCall) -> SpanDraft | None:
         """Begin a tool call; the calls that hand in are none, unless they are sent back."""
         if call.name in FINISHING:
             return None
         of = {"call": call.id, "arguments": call.arguments, "derived": SINCE_TURN}
         return self._book.begin("tool", call.name, running["lane"], event.at, **_span_fields(event, running), **of)
 
-    def _record_intent(self, event: ev.ToolStarted, place: Place) -> None:
+    def _record_intent(self, event: ev.ToolStarted, place: AttemptPlace) -> None:
         draft = self._calls.find(place, event.call)
         if draft is not None:
             draft.set(start=max(draft["start"], event.at), derived="", words=event.what)
             draft.touch(self._book.seq, event.at)
 
-    def _end_tool_call(self, event: ev.ToolReturned, running: Draft, place: Place) -> None:
+    def _end_tool_call(self, event: ev.ToolReturned, running: SpanDraft, place: AttemptPlace) -> None:
         call, draft = self._calls.take(place, event.reply.call_id)
         if draft is None:
             of = {"call": event.reply.call_id, "arguments": call.arguments if call else {}, "derived": SINCE_STEP}
@@ -182,9 +184,9 @@ class Attempts:
     def _end_by_outcome(
         self,
         event: ev.ResultReturned | ev.AttemptFailed | ev.Escalated,
-        running: Draft,
-        place: Place,
-        work: Work | None,
+        running: SpanDraft,
+        place: AttemptPlace,
+        work: SubtaskState | None,
     ) -> None:
         if work is not None and work.question is not None and work.question.doubt is not None:
             return  # people are asked what became of a call, and it goes on from there
@@ -209,7 +211,7 @@ class Attempts:
         self._end_attempt_span(place, event.at)
         self._book.close(running, event.at, state, **fields, usage=left)
 
-    def _record_lost_calls(self, event: ev.AttemptFailed, running: Draft, usage: Any) -> None:
+    def _record_lost_calls(self, event: ev.AttemptFailed, running: SpanDraft, usage: Any) -> None:
         """Tell of model calls that brought no turn."""
         of = {"words": event.message, "reason": event.message, "outcome": event.kind, "derived": SINCE_STEP}
         named = usage.model if usage is not None else ""
@@ -219,16 +221,16 @@ class Attempts:
             "chat", named or "model", running["lane"], times, "failed", **_span_fields(event, running), **of, **told
         )
 
-    def _stop(self, running: Draft, place: Place, why: str) -> None:
+    def _stop(self, running: SpanDraft, place: AttemptPlace, why: str) -> None:
         self._end_attempt_span(place, self._book.at)
         self._book.close(running, self._book.at, "stopped", reason=why)
 
-    def _end_attempt_span(self, place: Place, at: float) -> None:
+    def _end_attempt_span(self, place: AttemptPlace, at: float) -> None:
         for draft in self._calls.end(place):
             self._book.close(draft, at, "stopped")
         self._running.pop(place, None)
 
-    def settle(self, ask: Ask) -> None:
+    def settle(self, ask: RequestState) -> None:
         """End the spans of attempts and subtasks that the event ended: by a deadline, a Stop, a new plan."""
         over = ask.run.failure is not None or ask.over
         for place, running in [*self._running.items()]:
@@ -242,7 +244,7 @@ class Attempts:
             if place[0] == ask.id:
                 self._settle_subtask(ask, place, draft, over=over)
 
-    def _settle_subtask(self, ask: Ask, place: Place, draft: Draft, *, over: bool) -> None:
+    def _settle_subtask(self, ask: RequestState, place: AttemptPlace, draft: SpanDraft, *, over: bool) -> None:
         work = ask.work.get(place[1])
         if work is not None and work.state not in SETTLED and not over:
             return
@@ -258,7 +260,7 @@ class Attempts:
         told = {"outcome": outcome, "reason": work.reason, "words": words, "text": text, "brief": work.brief_text}
         self._book.close(draft, work.ended if work.ended is not None else self._book.at, state, **told)
 
-    def resume(self, ask: Ask) -> None:
+    def resume(self, ask: RequestState) -> None:
         """Begin the attempts that go on from where an earlier try was stopped: no event of this one begins them."""
         if ask.run.failure is not None or ask.over:
             return
@@ -268,7 +270,7 @@ class Attempts:
                 continue
             self._begin_attempt_span(ask, work, place, self._book.at, GONE_ON)
 
-    def tell_untouched(self, ask: Ask) -> None:
+    def tell_untouched(self, ask: RequestState) -> None:
         """Tell, once each, of subtasks that ended without an attempt: skipped, or taken over as they stood."""
         for name, work in ask.work.items():
             place = (ask.id, name)
@@ -282,17 +284,17 @@ class Attempts:
                 draft.set(words="not needed" if work.dropped else f"{work.state}: {work.reason}")
 
 
-def _span_fields(event: ev.OfAttempt, running: Draft) -> dict[str, Any]:
+def _span_fields(event: ev.OfAttempt, running: SpanDraft) -> dict[str, Any]:
     return {"parent": running["id"], "request": event.request, "subtask": event.subtask, "attempt": event.attempt}
 
 
-def _explain_stop(ask: Ask, work: Work | None) -> str:
+def _explain_stop(ask: RequestState, work: SubtaskState | None) -> str:
     if ask.cancelled_by:
         return "a person stopped it"
     return work.reason if work is not None else ""
 
 
-def lane_of(ask: Ask, within: str) -> str:
+def lane_of(ask: RequestState, within: str) -> str:
     """Return the lane of what the run at the subtask `within` does: the crew's, or the supervisor's."""
     work = ask.work.get(within)
     return work.specialist if work is not None else SUPERVISORS_LANE

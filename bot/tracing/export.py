@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from bot.store.interface import Entry, Head
+from bot.store.interface import Head, LogEntry
 from bot.tracing.cut_texts import cut_all, fitting_cap
 from bot.tracing.span import Span
 from bot.tracing.steps import events_json
-from bot.tracing.whole_trace import Lane, RequestFigures, Trace, read_trace
+from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, read_trace
 from handoff import events as ev
 from handoff.contracts import Usage
 
@@ -21,7 +21,7 @@ LEAST_ASKED = 1_000
 """Characters that are left of a request in any case."""
 
 
-def trace_json(entries: Sequence[Entry], head: Head | None) -> dict[str, Any]:
+def trace_json(entries: Sequence[LogEntry], head: Head | None) -> dict[str, Any]:
     """Return the whole trace of a job: what its head says of it, its requests, its spans and its events in order."""
     key = head.key if head is not None else None
     trace = read_trace(entries, job=key.job if key else "", team=key.team if key else "")
@@ -81,7 +81,7 @@ def request_json(one: RequestFigures) -> dict[str, Any]:
     }
 
 
-def _lane_json(lane: Lane) -> dict[str, Any]:
+def _lane_json(lane: TraceLane) -> dict[str, Any]:
     return {
         "lane": lane.name,
         "usage": usage_json(lane.usage),

@@ -37,7 +37,7 @@ _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 Values = dict[str, str | int | float | bool]
 
 
-class Sending:
+class SpanConverter:
     """Makes what a collector takes of the spans of a job.
 
     Args:
@@ -70,13 +70,13 @@ class Sending:
     def readable(self, team: str, job: str, spans: Sequence[Span]) -> list[ReadableSpan]:
         """Give them as the SDK has them."""
         known = {span.id for span in spans}
-        origin = Origin(team, job, self._resource, self._scope, self._provider, self._names, self._contents)
+        origin = SpanOrigin(team, job, self._resource, self._scope, self._provider, self._names, self._contents)
         return [_make_readable_span(span, origin, known) for span in spans if span.end is not None]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """What the spans of a job have in common; see `Sending`."""
+class SpanOrigin:
+    """What the spans of a job have in common; see `SpanConverter`."""
 
     team: str
     job: str
@@ -98,13 +98,13 @@ def trace_id(team: str, job: str, request: str) -> int:
     return int.from_bytes(sha256(f"{team}/{job}/{request}".encode()).digest()[:16], "big") or 1
 
 
-def _span_context(span_id: str, request: str, origin: Origin) -> SpanContext:
+def _span_context(span_id: str, request: str, origin: SpanOrigin) -> SpanContext:
     digest = sha256(f"{origin.team}/{origin.job}/{span_id}".encode()).digest()
     number = int.from_bytes(digest[:8], "big") or 1
     return SpanContext(trace_id(origin.team, origin.job, request), number, is_remote=False, trace_flags=_SAMPLED)
 
 
-def _make_readable_span(span: Span, origin: Origin, known: set[str]) -> ReadableSpan:
+def _make_readable_span(span: Span, origin: SpanOrigin, known: set[str]) -> ReadableSpan:
     end = span.end if span.end is not None else span.start
     failed = span.state == "failed"
     why = span.reason if failed and origin.contents else None
@@ -127,7 +127,7 @@ def _to_nanoseconds(seconds: float) -> int:
     return round(seconds * 1_000_000) * 1_000
 
 
-def _span_name(span: Span, origin: Origin) -> str:
+def _span_name(span: Span, origin: SpanOrigin) -> str:
     """Name a span as the conventions do. Titles and requests are contents, and never stand in a name."""
     match span.kind:
         case "request":
@@ -147,7 +147,7 @@ def _span_name(span: Span, origin: Origin) -> str:
     return span.kind
 
 
-def _span_attributes(span: Span, origin: Origin) -> Values:
+def _span_attributes(span: Span, origin: SpanOrigin) -> Values:
     found: dict[str, Any] = {
         "gen_ai.operation.name": _OPERATIONS.get(span.kind),
         "gen_ai.conversation.id": origin.job,
@@ -176,7 +176,7 @@ def _span_attributes(span: Span, origin: Origin) -> Values:
     return {name: value for name, value in found.items() if value not in {None, ""}}
 
 
-def _agent_name(span: Span, origin: Origin) -> str:
+def _agent_name(span: Span, origin: SpanOrigin) -> str:
     if span.kind == "request":
         return "leadhand"
     return span.lane if span.lane == SUPERVISORS_LANE else origin.sendable_name(span.lane)
@@ -219,7 +219,7 @@ def _cut_content(text: str) -> str:
     return text if len(text) <= MOST_CONTENT else f"{text[:MOST_CONTENT]} [{len(text) - MOST_CONTENT} characters more]"
 
 
-def _policy_events(span: Span, origin: Origin) -> list[Event]:
+def _policy_events(span: Span, origin: SpanOrigin) -> list[Event]:
     """Tell what policy decided when a span ended; the reason is a content."""
     return [
         Event(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 
-from bot.tracing.span_book import Draft
+from bot.tracing.span_book import SpanDraft
 from handoff.contracts import ToolCall
 
-Place = tuple[str, str]
+AttemptPlace = tuple[str, str]
 """A request's id and a subtask's."""
-Call = tuple[ToolCall | None, Draft | None]
+Call = tuple[ToolCall | None, SpanDraft | None]
 """A call and its span; it has none if it only hands in."""
 
 
@@ -17,32 +17,32 @@ class OpenCalls:
     """Calls wait for their replies in order: models use an id again."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Place, dict[str, deque[Call]]] = {}
+        self._waiting: dict[AttemptPlace, dict[str, deque[Call]]] = {}
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: AttemptPlace) -> None:
         """Begin an attempt: there are no calls of it."""
         self._waiting[place] = {}
 
-    def add(self, place: Place, call: ToolCall, draft: Draft | None) -> None:
+    def add(self, place: AttemptPlace, call: ToolCall, draft: SpanDraft | None) -> None:
         """Add a call."""
         self._waiting[place].setdefault(call.id, deque()).append((call, draft))
 
-    def find(self, place: Place, call: str) -> Draft | None:
+    def find(self, place: AttemptPlace, call: str) -> SpanDraft | None:
         """Return the span of the open call of that id, the earliest first."""
         waiting = self._waiting.get(place, {}).get(call)
         return waiting[0][1] if waiting else None
 
-    def take(self, place: Place, call: str) -> Call:
+    def take(self, place: AttemptPlace, call: str) -> Call:
         """Return the same, which is open no more, with the call itself."""
         waiting = self._waiting.get(place, {}).get(call)
         return waiting.popleft() if waiting else (None, None)
 
-    def drafts(self, place: Place) -> list[Draft]:
+    def drafts(self, place: AttemptPlace) -> list[SpanDraft]:
         """List the spans of all open calls."""
         waiting = self._waiting.get(place, {}).values()
         return [draft for one in waiting for _, draft in one if draft is not None]
 
-    def end(self, place: Place) -> list[Draft]:
+    def end(self, place: AttemptPlace) -> list[SpanDraft]:
         """End an attempt. Returns the spans of the calls that are still open."""
         left = self.drafts(place)
         self._waiting.pop(place, None)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from bot.tracing.picture_layout import picture_of
 from bot.tracing.whole_trace import Trace
-from specialists.sandbox.child_process import Limits, run_child
+from specialists.sandbox.child_process import ChildLimits, run_child
 from specialists.tools.extras import install_command
 
-_LIMITS = Limits(memory_mb=1500, cpu_seconds=30)
+_LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=30)
 _DEADLINE = 40.0
 _LARGEST = 8 * 1024 * 1024
 NOT_INSTALLED = f"No picture: drawing one takes matplotlib ({install_command('charts')})."

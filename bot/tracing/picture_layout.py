@@ -11,7 +11,7 @@ from typing import Any
 from bot.tracing.cut_texts import cut
 from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.time_scale import TimeScale, scale_of
-from bot.tracing.whole_trace import Lane, RequestFigures, Trace, crews_of
+from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, crews_of
 from handoff.contracts import SLASH, Usage
 from handoff.text.dollars import format_dollars
 
@@ -167,13 +167,13 @@ def _make_legend(lanes: Sequence[dict[str, Any]]) -> list[list[str]]:
     return [[style, words] for style, words in LEGEND if style in used]
 
 
-def _choose_lanes(lanes: Sequence[Lane], spans: Sequence[Span]) -> tuple[list[Lane], list[Lane]]:
+def _choose_lanes(lanes: Sequence[TraceLane], spans: Sequence[Span]) -> tuple[list[TraceLane], list[TraceLane]]:
     """Choose the lanes to show, in their order: the supervisor's, those that the end waited for, the busiest."""
     if len(lanes) <= MOST_LANES:
         return [*lanes], []
     waited_for = {one.lane for one in spans if one.critical}
 
-    def weight(lane: Lane) -> tuple[bool, bool, bool, float]:
+    def weight(lane: TraceLane) -> tuple[bool, bool, bool, float]:
         return (lane.name == SUPERVISORS_LANE, lane.name in waited_for, bool(lane.failed or lane.waited), lane.busy)
 
     kept = {lane.name for lane in sorted(lanes, key=weight, reverse=True)[: MOST_LANES - 1]}
@@ -181,7 +181,7 @@ def _choose_lanes(lanes: Sequence[Lane], spans: Sequence[Span]) -> tuple[list[La
 
 
 def _lay_out_lane(
-    lane: Lane, spans: Sequence[Span], scale: TimeScale, end: float, crews: frozenset[str]
+    lane: TraceLane, spans: Sequence[Span], scale: TimeScale, end: float, crews: frozenset[str]
 ) -> dict[str, Any]:
     own = [one for one in spans if one.lane == lane.name]
     inside = {one.id: one.parent for one in own if one.kind == "wait" and one.parent.startswith("attempt")}
@@ -208,7 +208,7 @@ def _lay_out_lane(
     }
 
 
-def _lane_facts(lane: Lane) -> str:
+def _lane_facts(lane: TraceLane) -> str:
     parts = [format_duration(lane.busy), format_cost(lane.usage) or format_tokens(lane.usage)]
     if lane.waited >= 1:
         parts.append(f"waited {format_duration(lane.waited)}")
@@ -246,7 +246,7 @@ def _join_bars(row: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _merge_lanes(rest: Sequence[Lane], spans: Sequence[Span], scale: TimeScale, end: float) -> dict[str, Any]:
+def _merge_lanes(rest: Sequence[TraceLane], spans: Sequence[Span], scale: TimeScale, end: float) -> dict[str, Any]:
     """Return one lane for all that are not shown: when any of them worked, and what they cost together."""
     names = {lane.name for lane in rest}
     worked = [one for one in spans if one.lane in names and one.kind == "attempt"]

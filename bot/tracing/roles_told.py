@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bot.tracing.attempts_told import BY_DURATION, Attempts, lane_of
+from bot.tracing.attempts_told import BY_DURATION, OpenAttempts, lane_of
 from bot.tracing.role_outcomes import outcome_of
 from bot.tracing.span import SUPERVISORS_LANE, SpanKind
-from bot.tracing.span_book import Draft, SpanBook, has_usage
+from bot.tracing.span_book import SpanBook, SpanDraft, has_usage
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.outstanding import outstanding
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 SINCE_CALLED_FOR = "its end is logged; it began when the event before it called for it"
 
 
-class Key(NamedTuple):
+class RoleStepKey(NamedTuple):
     """Names one step of a role while it is under way."""
 
     kind: SpanKind
@@ -32,13 +32,13 @@ class Key(NamedTuple):
     extra: tuple[Any, ...] = ()
 
 
-class Roles:
+class OpenRoleSteps:
     """The steps of roles that are under way."""
 
-    def __init__(self, book: SpanBook, attempts: Attempts) -> None:
+    def __init__(self, book: SpanBook, attempts: OpenAttempts) -> None:
         self._book = book
         self._attempts = attempts
-        self._open: dict[Key, Draft] = {}
+        self._open: dict[RoleStepKey, SpanDraft] = {}
         self._ready: set[tuple[str, str]] = set()
         self._unnamed: Any = None
         self.handed_up: dict[str, str] = {}
@@ -59,12 +59,12 @@ class Roles:
         """Tell of a step that this release would not have called for, or that came to nothing: it was paid for."""
         within = getattr(event, "within", "")
         start = event.at - _usage_of(event).duration
-        key = Key("plan" if isinstance(event, _OF_PLANS) else "synthesis", _LATE, event.request, within)
+        key = RoleStepKey("plan" if isinstance(event, _OF_PLANS) else "synthesis", _LATE, event.request, within)
         parent = self._attempts.around(event.request, within)
         of = {"parent": parent, "request": event.request, "subtask": within}
         self._close(self._book.begin(key.kind, key.role, SUPERVISORS_LANE, start, **of), key, event)
 
-    def _close(self, draft: Draft, key: Key, event: ev.Event) -> None:
+    def _close(self, draft: SpanDraft, key: RoleStepKey, event: ev.Event) -> None:
         usage = _usage_of(event)
         end, derived = event.at, SINCE_CALLED_FOR
         if isinstance(event, ev.PlanRevised):  # it says when the planner was asked
@@ -101,7 +101,7 @@ class Roles:
                 self._open[key] = self._begin_step(key, effect, ask)
         self._note_ready(effects)
 
-    def _end_step(self, key: Key, draft: Draft) -> None:
+    def _end_step(self, key: RoleStepKey, draft: SpanDraft) -> None:
         """End a step that is called for no more: by the event that reports it, or by something else."""
         event = self._unnamed
         place = (event.request, getattr(event, "within", None)) if event is not None else ()
@@ -111,7 +111,7 @@ class Roles:
             return
         self._book.close(draft, self._book.at, "stopped", words="it was called for no more")
 
-    def _step_key(self, effect: ef.Effect) -> Key | None:
+    def _step_key(self, effect: ef.Effect) -> RoleStepKey | None:
         """Name the step that an effect is; None if it is none. A crew plans within an attempt that has begun."""
         inner = effect.within if isinstance(effect, ef.MakePlan) else ""
         if inner and self._attempts.attempt(effect.request, inner) is None:
@@ -119,7 +119,7 @@ class Roles:
         return _step_key(effect)
 
     def _note_ready(self, effects: list[ef.Effect]) -> None:
-        ready = {(one.request, name) for one in effects if isinstance(one, ef.OfRun) and (name := _place_of(one))}
+        ready = {(one.request, name) for one in effects if isinstance(one, ef.RunEffect) and (name := _place_of(one))}
         for place in ready - self._ready:
             self._attempts.ready[place] = self._book.seq
         self._ready = ready
@@ -129,7 +129,7 @@ class Roles:
                 if crew is not None:
                     self.handed_up.setdefault(crew["id"], self._book.cause(self._book.seq))
 
-    def _begin_step(self, key: Key, effect: ef.Effect, ask: Ask | None) -> Draft:
+    def _begin_step(self, key: RoleStepKey, effect: ef.Effect, ask: RequestState | None) -> SpanDraft:
         lane, parent = SUPERVISORS_LANE, ""
         work = ask.work.get(key.subtask) if ask is not None and key.kind == "refine" else None
         if ask is not None and work is not None:
@@ -181,22 +181,22 @@ _KINDS: dict[type, SpanKind] = {
 """The kinds of the steps of roles; that of all others is `synthesis`."""
 
 
-def _step_key(effect: ef.Effect) -> Key | None:
+def _step_key(effect: ef.Effect) -> RoleStepKey | None:
     if isinstance(effect, ef.GatherMaterial):
-        return Key("gather", "reader", effect.request)
+        return RoleStepKey("gather", "reader", effect.request)
     if isinstance(effect, ef.Post):
-        return Key("post", _name_post(effect.request, effect.key), effect.request, "", "", (effect.key,))
+        return RoleStepKey("post", _name_post(effect.request, effect.key), effect.request, "", "", (effect.key,))
     if isinstance(effect, ef.OpenThread):
-        return Key("post", THREAD, effect.request)
+        return RoleStepKey("post", THREAD, effect.request)
     if isinstance(effect, ef.SortMessage):
-        return Key("sort", effect.role, effect.message)
+        return RoleStepKey("sort", effect.role, effect.message)
     role = getattr(effect, "role", "")
     if not role:
         return None
     within, subtask = getattr(effect, "within", ""), getattr(effect, "subtask", "")
     numbers = ("round", "part") if isinstance(effect, ef.ReduceMaterial) else ("attempt",) if subtask else ()
     extra = tuple(getattr(effect, name, 0) for name in numbers)
-    return Key(_KINDS.get(type(effect), "synthesis"), role, effect.request, within, subtask, extra)
+    return RoleStepKey(_KINDS.get(type(effect), "synthesis"), role, effect.request, within, subtask, extra)
 
 
 THREAD = "the thread of the run"
@@ -211,7 +211,7 @@ def _name_post(request: str, key: str) -> str:
 _ANSWERING = frozenset({"synthesizer", "selector", "planner"})
 
 
-def _is_report_of(event: ev.Event, key: Key) -> bool:  # noqa: C901, PLR0911 - one line for each kind of event
+def _is_report_of(event: ev.Event, key: RoleStepKey) -> bool:  # noqa: C901, PLR0911 - one line for each kind of event
     of = (key.kind, key.role, key.request)
     match event:
         case ev.MaterialGathered():
@@ -239,7 +239,7 @@ def _is_report_of(event: ev.Event, key: Key) -> bool:  # noqa: C901, PLR0911 - o
             return _reports_answer(event, key)
 
 
-def _reports_answer(event: ev.Event, key: Key) -> bool:
+def _reports_answer(event: ev.Event, key: RoleStepKey) -> bool:
     """Return True if an event reports a step from the results to the answer that goes by its name."""
     if not isinstance(event, ev.AnswerVerified | ev.MaterialReduced | ev.AnswerWritten):
         return False

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from handoff.contracts import Tier, Usage
-from handoff.state.state_values import Decision
+from handoff.state.state_values import EngineDecision
 
 SpanKind = Literal[
     "request", "gather", "plan", "subtask", "attempt", "chat", "tool", "wait", "pause", "verify", "refine", "synthesis",
@@ -102,5 +102,5 @@ class Span:
     arguments: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     text: str = ""
     brief: str = ""
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[EngineDecision, ...] = ()
     critical: bool = False

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.tracing.span import Span, SpanKind, SpanState
 from handoff.contracts import Usage
-from handoff.state.state_values import Decision
+from handoff.state.state_values import EngineDecision
 
 CONTAINERS = frozenset({"request", "subtask"})
 """Kinds that hold others and are no step themselves."""
@@ -15,7 +15,7 @@ _TELLING = ("plan", "verify", "refine", "synthesis", "gather", "attempt", "tool"
 """The kinds that a decision is about, the first of those that ended when it was made, or else of those that began."""
 
 
-class Draft:
+class SpanDraft:
     """A span that may still change. Its fields are those of `Span`."""
 
     __slots__ = ("at", "before", "began_by", "fields", "last", "until")
@@ -57,30 +57,30 @@ class SpanBook:
     """The spans of one job. `seq` and `at` are those of the entry that is being read."""
 
     def __init__(self) -> None:
-        self.drafts: dict[str, Draft] = {}
+        self.drafts: dict[str, SpanDraft] = {}
         self.seq = 0
         self.at = 0.0
         self._counts: dict[tuple[str, int], int] = {}
         self.ended_with: dict[int, list[str]] = {}
-        self.ended_here: list[Draft] = []
-        self.begun_here: list[Draft] = []
+        self.ended_here: list[SpanDraft] = []
+        self.begun_here: list[SpanDraft] = []
 
     def turn_to(self, seq: int, at: float) -> None:
         """Go on to the next entry."""
         self.seq, self.at = seq, at
         self.ended_here, self.begun_here = [], []
 
-    def begin(self, kind: SpanKind, name: str, lane: str, start: float, **fields: Any) -> Draft:
+    def begin(self, kind: SpanKind, name: str, lane: str, start: float, **fields: Any) -> SpanDraft:
         """Begin a span with the present entry, or with the one that `by` names."""
         by = fields.pop("by", self.seq)
         count = self._counts[kind, by] = self._counts.get((kind, by), 0) + 1
         number = f"{kind}-{by}" if count == 1 else f"{kind}-{by}-{count}"
         filled = {"id": number, "kind": kind, "name": name, "lane": lane, "start": start, "end": None, "state": "open"}
-        draft = self.drafts[number] = Draft(by, filled | fields)
+        draft = self.drafts[number] = SpanDraft(by, filled | fields)
         self.begun_here.append(draft)
         return draft
 
-    def close(self, draft: Draft, at: float, state: SpanState = "done", **fields: Any) -> None:
+    def close(self, draft: SpanDraft, at: float, state: SpanState = "done", **fields: Any) -> None:
         """End a span at `at`, but never before it began. One that has ended stays as it is."""
         if draft["state"] != "open":
             return
@@ -91,7 +91,7 @@ class SpanBook:
 
     def add(
         self, kind: SpanKind, name: str, lane: str, times: tuple[float, float], state: SpanState = "done", **fields: Any
-    ) -> Draft:
+    ) -> SpanDraft:
         """Add a span of which the log tells only once it is over."""
         draft = self.begin(kind, name, lane, min(times), **fields)
         self.close(draft, times[1], state)
@@ -103,7 +103,7 @@ class SpanBook:
         found = [one for one in self.ended_with.get(seq, ()) if self.drafts[one]["kind"] not in CONTAINERS]
         return next((one for one in found if one not in without and self.drafts[one]["kind"] != "chat"), "")
 
-    def decide(self, decisions: Iterable[Decision]) -> None:
+    def decide(self, decisions: Iterable[EngineDecision]) -> None:
         """Put each decision of the present entry to the span that it is about."""
         for one in decisions:
             about = _find_decision_span(self.ended_here, one) or _find_decision_span(self.begun_here, one)
@@ -138,7 +138,7 @@ def _order_after_parents(found: list[Span]) -> tuple[Span, ...]:
     return tuple(done)
 
 
-def _find_decision_span(drafts: list[Draft], decision: Decision) -> Draft | None:
+def _find_decision_span(drafts: list[SpanDraft], decision: EngineDecision) -> SpanDraft | None:
     there = [one for one in drafts if one["kind"] in _TELLING and one.get("subtask") == decision.subtask]
     return min(there, key=lambda one: _TELLING.index(one["kind"]), default=None)
 

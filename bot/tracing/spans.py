@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.store.interface import Entry
-from bot.tracing.attempts_told import Attempts
-from bot.tracing.roles_told import Roles
+from bot.store.interface import LogEntry
+from bot.tracing.attempts_told import OpenAttempts
+from bot.tracing.roles_told import OpenRoleSteps
 from bot.tracing.span import SUPERVISORS_LANE, Span, SpanState
-from bot.tracing.span_book import Draft, SpanBook
-from bot.tracing.steps import Walked, walk
-from bot.tracing.waits_told import Waits
+from bot.tracing.span_book import SpanBook, SpanDraft
+from bot.tracing.steps import WalkedEntry, walk
+from bot.tracing.waits_told import OpenWaits
 from handoff import events as ev
 from handoff.engine.engine import CHECKPOINTS
-from handoff.state.job_state import Job, RequestState
+from handoff.state.job_state import Job, RequestStatus
 
 _LAST = "the answer"
 _STEPS = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "refine", "synthesis", "post"})
@@ -64,10 +64,10 @@ def _collect_path(name: str, by_id: Mapping[str, Span], handed_up: Mapping[str, 
         name = here.after or (around.id if around is not None and around.kind == "attempt" else "")
 
 
-_ENDS: dict[RequestState, SpanState] = {"completed": "done", "failed": "failed", "cancelled": "stopped"}
+_ENDS: dict[RequestStatus, SpanState] = {"completed": "done", "failed": "failed", "cancelled": "stopped"}
 
 
-def spans(entries: Sequence[Entry]) -> tuple[Span, ...]:
+def spans(entries: Sequence[LogEntry]) -> tuple[Span, ...]:
     """Return the spans of a log, in the order in which they began; each after the one that it is below.
 
     From the first entry on that cannot be read there are no more: what is open by then stays `open`. It takes time in
@@ -88,12 +88,12 @@ class SpanReader:
         self.until = 0.0
         """The time of the last event."""
         self._book = SpanBook()
-        self._requests: dict[str, Draft] = {}
-        self._attempts = Attempts(self._book, self._requests)
-        self._roles = Roles(self._book, self._attempts)
-        self._waits = Waits(self._book, self._attempts)
+        self._requests: dict[str, SpanDraft] = {}
+        self._attempts = OpenAttempts(self._book, self._requests)
+        self._roles = OpenRoleSteps(self._book, self._attempts)
+        self._waits = OpenWaits(self._book, self._attempts)
 
-    def read(self, one: Walked, event: ev.Event, job: Job) -> None:
+    def read(self, one: WalkedEntry, event: ev.Event, job: Job) -> None:
         """Take in one event. The order matters: what it ended may be the reason why something else begins."""
         self._book.turn_to(one.entry.seq, event.at)
         self.until = max(self.until, event.at)

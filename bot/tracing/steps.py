@@ -7,42 +7,42 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bot.store.interface import Entry
+from bot.store.interface import LogEntry
 from handoff import events as ev
 from handoff.access.rights import is_step_of
 from handoff.engine.engine import CHECKPOINTS, apply
 from handoff.state.job_state import Job
-from handoff.state.state_values import Decision
+from handoff.state.state_values import EngineDecision
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """An entry of a log, and the decisions that followed from it."""
 
-    entry: Entry
-    decided: tuple[Decision, ...] = ()
+    entry: LogEntry
+    decided: tuple[EngineDecision, ...] = ()
 
 
-class Walked(NamedTuple):
+class WalkedEntry(NamedTuple):
     """One entry on a walk through a log: its event, the job before and after it, and the decisions that followed.
 
     `event` is None if the entry cannot be read, and `after` is None from the first such entry on: what comes behind a
     gap cannot be told for sure.
     """
 
-    entry: Entry
+    entry: LogEntry
     event: ev.Event | None
     before: Job | None
     after: Job | None
-    decided: tuple[Decision, ...] = ()
+    decided: tuple[EngineDecision, ...] = ()
 
 
-def steps_of(entries: Sequence[Entry]) -> list[Step]:
+def steps_of(entries: Sequence[LogEntry]) -> list[TraceStep]:
     """Return all steps of a log. From the first entry on that cannot be read they are without decisions."""
-    return [Step(one.entry, one.decided) for one in walk(entries)]
+    return [TraceStep(one.entry, one.decided) for one in walk(entries)]
 
 
-def list_own_steps(entries: Sequence[Entry], own: frozenset[str], user: str) -> list[Step]:
+def list_own_steps(entries: Sequence[LogEntry], own: frozenset[str], user: str) -> list[TraceStep]:
     """Return the steps of the `own` requests of `user` alone, and those of the job itself.
 
     Raises ValueError if an entry cannot be read: nobody knows then whose it is.
@@ -50,10 +50,12 @@ def list_own_steps(entries: Sequence[Entry], own: frozenset[str], user: str) -> 
     found = list(walk(entries, own))
     if any(one.event is None for one in found):
         raise ValueError("an entry of the log cannot be read")
-    return [Step(one.entry, one.decided) for one in found if one.event is not None and is_step_of(one.event, own, user)]
+    return [
+        TraceStep(one.entry, one.decided) for one in found if one.event is not None and is_step_of(one.event, own, user)
+    ]
 
 
-def walk(entries: Sequence[Entry], own: frozenset[str] | None = None) -> Iterator[Walked]:
+def walk(entries: Sequence[LogEntry], own: frozenset[str] | None = None) -> Iterator[WalkedEntry]:
     """Walk through a log, entry by entry. `own`: leave out decisions on other requests."""
     job: Job | None = None
     broken = False
@@ -61,16 +63,16 @@ def walk(entries: Sequence[Entry], own: frozenset[str] | None = None) -> Iterato
         event = _read(entry.payload)
         broken = broken or event is None
         if event is None or broken:
-            yield Walked(entry, event, job, None)
+            yield WalkedEntry(entry, event, job, None)
             continue
         try:
             after = apply(job, event)
         except ValueError:
             broken = True
-            yield Walked(entry, None, job, None)
+            yield WalkedEntry(entry, None, job, None)
             continue
         quiet = isinstance(event, CHECKPOINTS)
-        yield Walked(entry, event, job, after, () if quiet else _list_new_decisions(job, after, own))
+        yield WalkedEntry(entry, event, job, after, () if quiet else _list_new_decisions(job, after, own))
         job = after
 
 
@@ -81,7 +83,7 @@ def _read(payload: str) -> ev.Event | None:
         return None
 
 
-def events_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
+def events_json(steps: Sequence[TraceStep]) -> list[dict[str, Any]]:
     """Return each event as it was written, by whatever release, with its `seq` and what was `decided`, if anything.
 
     An entry that is no JSON object stands as `unreadable` text.
@@ -91,8 +93,8 @@ def events_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
     ]
 
 
-def _list_new_decisions(before: Job | None, after: Job, own: frozenset[str] | None) -> tuple[Decision, ...]:
-    new: list[Decision] = []
+def _list_new_decisions(before: Job | None, after: Job, own: frozenset[str] | None) -> tuple[EngineDecision, ...]:
+    new: list[EngineDecision] = []
     there = before.asks if before is not None else ()
     for place, ask in enumerate(after.asks):
         earlier = there[place] if place < len(there) else None
@@ -109,6 +111,6 @@ def _event_json(payload: str) -> dict[str, Any]:
     return event if isinstance(event, dict) else {"unreadable": payload}
 
 
-def _decisions_json(decisions: Sequence[Decision]) -> dict[str, Any]:
+def _decisions_json(decisions: Sequence[EngineDecision]) -> dict[str, Any]:
     decided = [{"subtask": one.subtask, "what": one.what, "why": one.why} for one in decisions]
     return {"decided": decided} if decided else {}

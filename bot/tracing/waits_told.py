@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.tracing.attempts_told import Attempts, lane_of
+from bot.tracing.attempts_told import OpenAttempts, lane_of
 from bot.tracing.span import SUPERVISORS_LANE, SpanState
-from bot.tracing.span_book import Draft, SpanBook
+from bot.tracing.span_book import SpanBook, SpanDraft
 from handoff import events as ev
-from handoff.state.job_state import Ask, Work
-from handoff.state.state_values import Answered, Question
+from handoff.state.job_state import RequestState, SubtaskState
+from handoff.state.state_values import Question, QuestionAnswer
 
 AWAY_DERIVED = "the log holds its end and how long it was"
 
 
-class Waits:
+class OpenWaits:
     """The waits that go on."""
 
-    def __init__(self, book: SpanBook, attempts: Attempts) -> None:
+    def __init__(self, book: SpanBook, attempts: OpenAttempts) -> None:
         self._book = book
         self._attempts = attempts
-        self._asked: dict[tuple[str, str, int], Draft] = {}
-        self._pauses: dict[tuple[str, str], Draft] = {}
-        self._aside: Draft | None = None
+        self._asked: dict[tuple[str, str, int], SpanDraft] = {}
+        self._pauses: dict[tuple[str, str], SpanDraft] = {}
+        self._aside: SpanDraft | None = None
 
     def event(self, event: ev.Event) -> None:
         """Take in an event about the whole job."""
@@ -40,7 +40,7 @@ class Waits:
             book.close(self._aside, event.at, "done", words=f"released by {event.user}")
             self._aside = None
 
-    def questions(self, ask: Ask) -> None:
+    def questions(self, ask: RequestState) -> None:
         """Begin the waits for what is asked now, and end those for what no longer is."""
         open_now = {(ask.id, name, one.number): one for name, one in ask.open_questions.items()}
         for key in [key for key in self._asked if key[0] == ask.id and key not in open_now]:
@@ -49,7 +49,7 @@ class Waits:
             if key not in self._asked:
                 self._asked[key] = self._begin_wait_span(ask, key[1], question)
 
-    def _begin_wait_span(self, ask: Ask, name: str, question: Question) -> Draft:
+    def _begin_wait_span(self, ask: RequestState, name: str, question: Question) -> SpanDraft:
         work = ask.work.get(name)
         kind = _kind_of(question)
         parent, lane = self._attempts.around(ask.id, ""), SUPERVISORS_LANE
@@ -77,7 +77,7 @@ class Waits:
             attempt=work.attempt if work is not None else 0,
         )
 
-    def _close_wait(self, key: tuple[str, str, int], draft: Draft, ask: Ask) -> None:
+    def _close_wait(self, key: tuple[str, str, int], draft: SpanDraft, ask: RequestState) -> None:
         _, name, number = key
         work = ask.work.get(name)
         given = ask.answered if not name else work.answered if work is not None else ()
@@ -88,7 +88,7 @@ class Waits:
         if name:
             self._attempts.begin_decided(ask.id, name, at)
 
-    def end_pauses(self, ask: Ask) -> None:
+    def end_pauses(self, ask: RequestState) -> None:
         """End the pauses that the event ended."""
         for place in [one for one in self._pauses if one[0] == ask.id]:
             work = ask.work.get(place[1])
@@ -98,14 +98,14 @@ class Waits:
                 early = self._book.at < draft.until
                 self._book.close(draft, min(self._book.at, draft.until), "stopped" if early else "done")
 
-    def begin_pauses(self, ask: Ask) -> None:
+    def begin_pauses(self, ask: RequestState) -> None:
         """Begin the pauses before next attempts."""
         for name, work in ask.work.items():
             waits = work.state == "pending" and work.not_before > self._book.at
             if waits and (ask.id, name) not in self._pauses and not ask.run.concluded:
                 self._pauses[ask.id, name] = self._pause(ask, work)
 
-    def _pause(self, ask: Ask, work: Work) -> Draft:
+    def _pause(self, ask: RequestState, work: SubtaskState) -> SpanDraft:
         fields: dict[str, Any] = {
             "parent": self._attempts.subtask(ask, work)["id"],
             "after": self._book.cause(self._book.seq),
@@ -126,7 +126,7 @@ def _kind_of(question: Question) -> str:
     return "doubt" if question.doubt is not None else "question"
 
 
-def _end_of(answered: Answered | None) -> tuple[SpanState, dict[str, Any]]:
+def _end_of(answered: QuestionAnswer | None) -> tuple[SpanState, dict[str, Any]]:
     """Say how a wait for people ended."""
     if answered is None:
         return "stopped", {"reason": "it was asked no more"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.store.interface import Entry
+from bot.store.interface import LogEntry
 from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.span_book import sum_usages
 from bot.tracing.spans import SpanReader
-from bot.tracing.steps import Step, walk
+from bot.tracing.steps import TraceStep, walk
 from handoff.access.rights import is_step_of
 from handoff.contracts import SLASH, Usage
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import gain_words, side_by_side
 
 MOST_SPANS = 20_000
@@ -22,7 +22,7 @@ BUSY = frozenset({"attempt", "gather", "plan", "verify", "refine", "synthesis"})
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class TraceLane:
     """What one specialist, or the supervisor, did for a request.
 
     `busy` is the seconds in which it was at work, and `waited` those in which it waited for people or for a retry.
@@ -56,7 +56,7 @@ class RequestFigures:
     side_by_side: float
     gain: str
     usage: Usage
-    lanes: tuple[Lane, ...]
+    lanes: tuple[TraceLane, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Trace:
     job: str
     team: str
     state: str
-    steps: tuple[Step, ...]
+    steps: tuple[TraceStep, ...]
     spans: tuple[Span, ...]
     requests: tuple[RequestFigures, ...]
     until: float = 0.0
@@ -84,12 +84,12 @@ class Trace:
         return tuple(one for one in self.spans if one.request == request)
 
 
-class Unreadable(ValueError):
+class UnreadableEntry(ValueError):
     """An entry cannot be read, so nobody knows whose it is: only who may see all of the job can be shown it."""
 
 
 def read_trace(
-    entries: Sequence[Entry], *, job: str = "", team: str = "", own: frozenset[str] | None = None, user: str = ""
+    entries: Sequence[LogEntry], *, job: str = "", team: str = "", own: frozenset[str] | None = None, user: str = ""
 ) -> Trace:
     """Read the trace of a log; of the `own` requests of `user` alone if those are given. It takes its time: see `walk`.
 
@@ -100,13 +100,13 @@ def read_trace(
     for one in walk(entries, own):
         if one.event is None or one.after is None:
             if own is not None:
-                raise Unreadable("an entry of the log cannot be read")
+                raise UnreadableEntry("an entry of the log cannot be read")
             broken, unreadable = broken or one.entry.seq, unreadable + 1
         else:
             reader.read(one, one.event, one.after)
             found = one.after
         if own is None or (one.event is not None and is_step_of(one.event, own, user)):
-            steps.append(Step(one.entry, one.decided))
+            steps.append(TraceStep(one.entry, one.decided))
     spans = reader.spans()
     shown = spans if own is None else _select_spans(spans, own)
     return Trace(
@@ -138,7 +138,7 @@ def _sum_up_requests(job: Job | None, spans: Sequence[Span], own: frozenset[str]
     return tuple(_sum_up_request(ask, of.get(ask.id, [])) for ask in asks)
 
 
-def _sum_up_request(ask: Ask, spans: Sequence[Span]) -> RequestFigures:
+def _sum_up_request(ask: RequestState, spans: Sequence[Span]) -> RequestFigures:
     apart, together = side_by_side(ask)
     return RequestFigures(
         id=ask.id,
@@ -156,7 +156,7 @@ def _sum_up_request(ask: Ask, spans: Sequence[Span]) -> RequestFigures:
     )
 
 
-def lanes_of(spans: Sequence[Span]) -> tuple[Lane, ...]:
+def lanes_of(spans: Sequence[Span]) -> tuple[TraceLane, ...]:
     """Return the lanes of a request's spans: the supervisor's, then each specialist's, those of a crew below it."""
     of: dict[str, list[Span]] = {}
     for one in spans:
@@ -180,12 +180,12 @@ def crews_of(spans: Sequence[Span]) -> frozenset[str]:
     return frozenset(one.parent for one in spans if one.kind in {"subtask", "plan"} and one.parent in attempts)
 
 
-def _sum_up_lane(name: str, spans: Sequence[Span], crews: frozenset[str]) -> Lane:
+def _sum_up_lane(name: str, spans: Sequence[Span], crews: frozenset[str]) -> TraceLane:
     """Sum up a lane. What a crew's attempt took is told by the lanes inside it; its own are its plans and answers."""
     attempts = [one for one in spans if one.kind == "attempt"]
     worked = _span_times(one for one in spans if one.kind in BUSY and one.id not in crews)
     waited = _span_times(one for one in spans if one.kind in {"wait", "pause"})
-    return Lane(
+    return TraceLane(
         name=name,
         usage=sum_usages(one.usage for one in spans),
         busy=_sum_covered_seconds(worked + waited) - _sum_covered_seconds(waited),

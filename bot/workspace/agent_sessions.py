@@ -30,7 +30,7 @@ class Status:
     timer: Timer | None = None
 
 
-class Sessions:
+class AgentSessions:
     """Sessions and statuses by (channel, thread).
 
     A session's status and the passing status share one place on the screen:

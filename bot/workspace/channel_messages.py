@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bot.workspace.agent_sessions import Sessions
+from bot.workspace.agent_sessions import AgentSessions
 from bot.workspace.changes import Change
 from bot.workspace.delivery import Delivery
 from bot.workspace.message_streams import Stream
@@ -23,13 +23,15 @@ NEW_ASSISTANT_THREAD = {
 HIDDEN_FROM_EVENTS = ("reply_count", "reply_users", "reply_users_count", "latest_reply", "subscribed", "is_locked")
 
 
-class Messages:
+class ChannelMessages:
     """Posts and changes messages, and tells the apps of it."""
 
-    def __init__(self, state: State, delivery: Delivery, sessions: Sessions, beside: "Messages | None" = None) -> None:
+    def __init__(
+        self, state: State, delivery: Delivery, sessions: AgentSessions, beside: "ChannelMessages | None" = None
+    ) -> None:
         self._state, self._delivery, self._sessions = state, delivery, sessions
         self.ephemerals: dict[str, dict[str, Message]] = beside.ephemerals if beside else defaultdict(dict)
-        self._apps: list[Messages] = beside._apps if beside else []  # noqa: SLF001  # one of its own class
+        self._apps: list[ChannelMessages] = beside._apps if beside else []  # noqa: SLF001  # one of its own class
         """Those of each app in the workspace: an event goes to every one of them."""
         self._apps.append(self)
 

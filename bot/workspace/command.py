@@ -118,7 +118,7 @@ async def _serve(options: argparse.Namespace) -> int:
 
     from bot.workspace.app_process import NOT_FOUND, app_environment, run_app, run_beside  # noqa: PLC0415 - the same
     from bot.workspace.workspace_server import Workspace  # noqa: PLC0415 - the same
-    from bot.workspace.world import Draft  # noqa: PLC0415 - the same
+    from bot.workspace.world import MessageDraft  # noqa: PLC0415 - the same
 
     workspace = await Workspace.start(
         options.manifest,
@@ -127,7 +127,7 @@ async def _serve(options: argparse.Namespace) -> int:
         rate_limits=not options.no_rate_limits,
         request_url=options.request_url,
         organisation=options.organisation,
-        drafts=[Draft(files=(options.sample,), label=f"Attach {options.sample.name}")] if options.sample else (),
+        drafts=[MessageDraft(files=(options.sample,), label=f"Attach {options.sample.name}")] if options.sample else (),
     )
     rate_limits = not options.no_rate_limits
     async with contextlib.AsyncExitStack() as stack:

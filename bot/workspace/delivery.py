@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import Any
 
-from bot.workspace.fault_injection import Faults
+from bot.workspace.fault_injection import FaultInjection
 from bot.workspace.identity import new_id
 from bot.workspace.traffic import InspectedTransport, Traffic
 from bot.workspace.transport import Ack, Retry, Transport
@@ -34,7 +34,7 @@ class Delivery:
     """Delivers events in their own tasks; `retry_scale` shortens the waits between attempts for tests."""
 
     def __init__(
-        self, state: State, faults: Faults, transport: Transport, traffic: Traffic, retry_scale: float
+        self, state: State, faults: FaultInjection, transport: Transport, traffic: Traffic, retry_scale: float
     ) -> None:
         self._state, self._faults, self._traffic = state, faults, traffic
         self._transport = InspectedTransport(transport, traffic)

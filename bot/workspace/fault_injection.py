@@ -21,8 +21,8 @@ DELIVERIES: frozenset[str] = frozenset({"duplicate_delivery", "lost_delivery", "
 
 
 @dataclass(frozen=True)
-class Fault:
-    """One fault of one call; see `Faults.add`."""
+class InjectedFault:
+    """One fault of one call; see `FaultInjection.add`."""
 
     kind: Kind
     retry_after: int
@@ -30,12 +30,12 @@ class Fault:
     error: str
 
 
-class Faults:
+class FaultInjection:
     """Faults that wait for their call."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, deque[Fault]] = defaultdict(deque)
-        self._deliveries: dict[str, deque[Fault]] = defaultdict(deque)
+        self._calls: dict[str, deque[InjectedFault]] = defaultdict(deque)
+        self._deliveries: dict[str, deque[InjectedFault]] = defaultdict(deque)
 
     def add(  # one call with named arguments reads better in a test than an object
         self,
@@ -69,13 +69,13 @@ class Faults:
             error: Slack's code, for `error`.
         """
         queue = (self._deliveries if kind in DELIVERIES else self._calls)[method]
-        queue.extend([Fault(kind, retry_after, seconds, error)] * times)
+        queue.extend([InjectedFault(kind, retry_after, seconds, error)] * times)
 
-    def take(self, method: str) -> Fault | None:
+    def take(self, method: str) -> InjectedFault | None:
         """Take the fault that waits for this call, if there is one."""
         return self._take_next(self._calls, method)
 
-    def take_delivery(self, event: str) -> Fault | None:
+    def take_delivery(self, event: str) -> InjectedFault | None:
         """Take the fault that waits for this delivery, if there is one."""
         return self._take_next(self._deliveries, event)
 
@@ -85,6 +85,6 @@ class Faults:
         self._deliveries.clear()
 
     @staticmethod
-    def _take_next(queues: dict[str, deque[Fault]], name: str) -> Fault | None:
+    def _take_next(queues: dict[str, deque[InjectedFault]], name: str) -> InjectedFault | None:
         queue = queues.get(name)
         return queue.popleft() if queue else None

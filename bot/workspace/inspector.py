@@ -4,7 +4,7 @@ from typing import Any
 
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.traffic import Entry
+from bot.workspace.traffic import TrafficEntry
 from bot.workspace.world import World
 
 Body = dict[str, Any]
@@ -34,7 +34,7 @@ class Inspector:
         )
         return {}
 
-    def _find(self, body: Body) -> Entry:
+    def _find(self, body: Body) -> TrafficEntry:
         entry = self._world.traffic.find(int(body["id"]))
         if entry is None:
             raise ActionFailed("That entry is no longer remembered.")

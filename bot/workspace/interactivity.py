@@ -5,10 +5,10 @@ from typing import Any
 
 from bot.workspace.blocks import check_view
 from bot.workspace.changes import Change
-from bot.workspace.channel_messages import Messages
+from bot.workspace.channel_messages import ChannelMessages
 from bot.workspace.elements import OPTION_GROUPS, SUGGESTED
 from bot.workspace.inputs import build_action_entry, initial_value, inputs_of, is_empty, is_input, value_of
-from bot.workspace.manifest import Command, Function, Shortcut
+from bot.workspace.manifest import Function, ManifestCommand, ManifestShortcut
 from bot.workspace.refusal import ActionFailed, Refusal
 from bot.workspace.responses import Responses
 from bot.workspace.transport import Ack, PayloadKind, Transport
@@ -21,7 +21,7 @@ FAILURES = {"timeout": "operation_timeout", "not_connected": "dispatch_failed", 
 
 
 @dataclass(frozen=True)
-class Place:
+class PressPlace:
     """Where a press happened: on a message (maybe an ephemeral one) or in a view."""
 
     channel: Channel | None = None
@@ -37,7 +37,7 @@ class Interactivity:
         self,
         state: State,
         transport: Transport,
-        messages: Messages,
+        messages: ChannelMessages,
         views: Views,
         responses: Responses,
         steps: WorkflowSteps,
@@ -51,7 +51,7 @@ class Interactivity:
         if self._state.users[user_id].team != self._state.identity.team_id:
             raise self._record_failure(user_id, f"{what} belongs to an app that is not installed in your workspace.")
 
-    async def command(self, user_id: str, channel: Channel, command: Command, text: str) -> None:
+    async def command(self, user_id: str, channel: Channel, command: ManifestCommand, text: str) -> None:
         """Run a slash command.
 
         Raises:
@@ -78,7 +78,7 @@ class Interactivity:
         ack = await self._send(user_id, "slash_commands", payload, f"{command.command} failed")
         self._responses.post_ack(ack.body, user_id, channel)
 
-    async def press(self, user_id: str, place: Place, block_id: str, element: Json, value: Any = None) -> None:
+    async def press(self, user_id: str, place: PressPlace, block_id: str, element: Json, value: Any = None) -> None:
         """Press a button or choose from a menu.
 
         Raises:
@@ -99,7 +99,7 @@ class Interactivity:
         payload |= self._step_fields(user_id, place, payload["trigger_id"])
         await self._send(user_id, "interactive", payload, "That did not work")
 
-    async def suggest(self, user_id: str, place: Place, block_id: str, element: Json, query: str) -> list[Json]:
+    async def suggest(self, user_id: str, place: PressPlace, block_id: str, element: Json, query: str) -> list[Json]:
         """Ask the app for the options of an external menu.
 
         Returns:
@@ -121,7 +121,7 @@ class Interactivity:
         return list(answer[key])
 
     async def shortcut(
-        self, user_id: str, shortcut: Shortcut, channel: Channel | None, message: Message | None
+        self, user_id: str, shortcut: ManifestShortcut, channel: Channel | None, message: Message | None
     ) -> None:
         """Use a shortcut, on a message or globally.
 
@@ -170,7 +170,7 @@ class Interactivity:
             self._tell_errors(user_id, view, missing)
             return False
         payload = {**self._base_payload("view_submission", user_id), "view": view, "response_urls": []}
-        payload |= self._step_fields(user_id, Place(view=view), payload["trigger_id"])
+        payload |= self._step_fields(user_id, PressPlace(view=view), payload["trigger_id"])
         ack = await self._send(user_id, "interactive", payload, "We had some trouble connecting. Try again?")
         return self._apply_submission(user_id, view, ack.body or {})
 
@@ -179,7 +179,7 @@ class Interactivity:
         self._views.close(user_id, view["id"])
         if view["notify_on_close"]:
             payload = {**self._base_payload("view_closed", user_id), "view": view, "is_cleared": False}
-            payload |= self._step_fields(user_id, Place(view=view), payload["trigger_id"])
+            payload |= self._step_fields(user_id, PressPlace(view=view), payload["trigger_id"])
             await self._send(user_id, "interactive", payload, "That did not work")
 
     # -- inside ----------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class Interactivity:
             "is_enterprise_install": self._state.installed == "organisation",
         }
 
-    def _message_fields(self, user_id: str, place: Place, put_in: Json) -> Json:
+    def _message_fields(self, user_id: str, place: PressPlace, put_in: Json) -> Json:
         channel, message = place.channel, place.message
         if channel is None or message is None:
             return {}
@@ -230,7 +230,7 @@ class Interactivity:
         }
         return payload if ephemeral else {**payload, "message": message.data}
 
-    def _step_fields(self, user_id: str, place: Place, trigger_id: str) -> Json:
+    def _step_fields(self, user_id: str, place: PressPlace, trigger_id: str) -> Json:
         """Return what a click says of the workflow step that the message or modal belongs to."""
         step = place.message.step if place.message else self._views.steps.get((place.view or {}).get("id", ""), "")
         return self._steps.describe_run(step, user_id, trigger_id)
@@ -295,6 +295,6 @@ def _describe_channel(channel: Channel) -> Json:
     return {"id": channel.id, "name": channel.name or "directmessage"}
 
 
-def _view_fields(place: Place) -> Json:
+def _view_fields(place: PressPlace) -> Json:
     view = place.view or {}
     return {"container": {"type": "view", "view_id": view["id"]}, "view": view}

@@ -11,7 +11,7 @@ import yaml
 
 
 @dataclass(frozen=True)
-class Command:
+class ManifestCommand:
     """A slash command; `command` starts with a slash."""
 
     command: str
@@ -21,7 +21,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Shortcut:
+class ManifestShortcut:
     """A shortcut; `kind` is `message` or `global`."""
 
     name: str
@@ -59,8 +59,8 @@ class Manifest:
     name: str
     bot_name: str
     description: str
-    commands: tuple[Command, ...]
-    shortcuts: tuple[Shortcut, ...]
+    commands: tuple[ManifestCommand, ...]
+    shortcuts: tuple[ManifestShortcut, ...]
     functions: tuple[Function, ...]
     scopes: frozenset[str]
     events: frozenset[str]
@@ -81,11 +81,11 @@ class Manifest:
     request_paths: dict[str, str]
     """Where payloads go that do not go where events go: the path by command, or by `interactive`."""
 
-    def command(self, name: str) -> Command | None:
+    def command(self, name: str) -> ManifestCommand | None:
         """Return the command of that name, slash included."""
         return next((command for command in self.commands if command.command == name), None)
 
-    def shortcut(self, callback_id: str) -> Shortcut | None:
+    def shortcut(self, callback_id: str) -> ManifestShortcut | None:
         """Return the shortcut with that callback id."""
         return next((shortcut for shortcut in self.shortcuts if shortcut.callback_id == callback_id), None)
 
@@ -168,8 +168,8 @@ def _request_paths(commands: Sequence[dict[str, Any]], settings: dict[str, Any])
     return {name: path for name, path in paths.items() if events and path != events}
 
 
-def _parse_command(raw: dict[str, Any]) -> Command:
-    return Command(
+def _parse_command(raw: dict[str, Any]) -> ManifestCommand:
+    return ManifestCommand(
         command=str(raw["command"]),
         description=str(raw.get("description") or ""),
         usage_hint=str(raw.get("usage_hint") or ""),
@@ -177,8 +177,8 @@ def _parse_command(raw: dict[str, Any]) -> Command:
     )
 
 
-def _parse_shortcut(raw: dict[str, Any]) -> Shortcut:
-    return Shortcut(
+def _parse_shortcut(raw: dict[str, Any]) -> ManifestShortcut:
+    return ManifestShortcut(
         name=str(raw.get("name") or raw["callback_id"]),
         callback_id=str(raw["callback_id"]),
         description=str(raw.get("description") or ""),

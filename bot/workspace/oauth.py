@@ -42,7 +42,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Wish:
+class InstallRequest:
     """What somebody who opened the page of the app is asked to allow: where the app wants the answer, and its state."""
 
     redirect_uri: str
@@ -63,8 +63,8 @@ class OAuth:
         self._tokens: dict[str, Token] = {}
         self._void: dict[str, str] = {}
         """Slack's error for a token that was good once."""
-        self._wishes: dict[str, Wish] = {}
-        self._codes: dict[str, tuple[str, Wish]] = {}
+        self._wishes: dict[str, InstallRequest] = {}
+        self._codes: dict[str, tuple[str, InstallRequest]] = {}
 
     def add(self, state: State) -> None:
         """Add a workspace, with the tokens that its record has."""
@@ -167,7 +167,7 @@ class OAuth:
             text = "The manifest must list it under oauth_config.redirect_urls (bad_redirect_uri)."
             return _render_page("This return address is unknown", text, 400)
         key = secrets.token_urlsafe(16)
-        self._wishes[key] = Wish(redirect, query.get("state", ""))
+        self._wishes[key] = InstallRequest(redirect, query.get("state", ""))
         ways = [(team, state.identity.team_name) for team, state in self.states.items()]
         ways += [(ORGANISATION, f"all of {state.identity.enterprise_name}") for state in self._list_workspaces()[:1]]
         of_wish = {"wish": key, "client_id": some.identity.client_id}

@@ -8,7 +8,7 @@ from typing import Any
 from bot.workspace.changes import Change
 from bot.workspace.channel_messages import interactive_elements
 from bot.workspace.identity import User
-from bot.workspace.interactivity import Place
+from bot.workspace.interactivity import PressPlace
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.shared_content import Rows, build_forward_attachment, pasted_table
 from bot.workspace.typed_text import encode_typed_text
@@ -279,7 +279,7 @@ class Person:
         message = self._world.messages.ephemerals[self.id].get(ts) or self._find_message(place, ts)
         for found, element in self._find_elements(message, action_id):
             if _fits_element(element, value) and block_id in (None, found):
-                where = Place(place, message, inputs=inputs)
+                where = PressPlace(place, message, inputs=inputs)
                 app = self._world.find_app(str(message.data.get("app_id")))
                 await app.interactivity.press(self.id, where, found, element, value)
                 return
@@ -298,13 +298,13 @@ class Person:
         """
         if view_id:
             view = self._find_view(view_id)
-            app, where = self._world.find_app(view["app_id"]), Place(view=view)
+            app, where = self._world.find_app(view["app_id"]), PressPlace(view=view)
             found = [(block["block_id"], element) for block, element in interactive_elements(view["blocks"])]
         else:
             place = self.channel(channel)
             message = self._world.messages.ephemerals[self.id].get(ts) or self._find_message(place, ts)
             app = self._world.find_app(str(message.data.get("app_id")))
-            where, found = Place(place, message), self._find_elements(message, action_id)
+            where, found = PressPlace(place, message), self._find_elements(message, action_id)
         for block_id, element in found:
             if element["action_id"] == action_id and "external" in element["type"]:
                 return await app.interactivity.suggest(self.id, where, block_id, element, query)
@@ -320,7 +320,7 @@ class Person:
         for block, element in interactive_elements(view["blocks"]):
             if element["action_id"] == action_id and _fits_element(element, value):
                 app = self._world.find_app(view["app_id"])
-                await app.interactivity.press(self.id, Place(view=view), block["block_id"], element, value)
+                await app.interactivity.press(self.id, PressPlace(view=view), block["block_id"], element, value)
                 return
         raise ActionFailed(f"The view has nothing called {action_id!r}.")
 

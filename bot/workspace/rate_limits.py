@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Limit:
+class MethodRate:
     """Calls a minute, and how many of them may come at once. `by` names the argument that has its own bucket."""
 
     per_minute: int
@@ -14,15 +14,15 @@ class Limit:
     by: str = ""
 
 
-POST = Limit(60, 4, "channel")
-TIER_2 = Limit(20, 20)
-TIER_3 = Limit(50, 50)
-TIER_4 = Limit(100, 100)
-SPECIAL = Limit(600, 600)
-STATUS = Limit(60, 60, "channel_id")
+POST = MethodRate(60, 4, "channel")
+TIER_2 = MethodRate(20, 20)
+TIER_3 = MethodRate(50, 50)
+TIER_4 = MethodRate(100, 100)
+SPECIAL = MethodRate(600, 600)
+STATUS = MethodRate(60, 60, "channel_id")
 
 
-class Limits:
+class RateLimits:
     """Counts calls against their limits; `enforced` switches all of it."""
 
     def __init__(self, now: Callable[[], float], *, enforced: bool) -> None:
@@ -30,7 +30,7 @@ class Limits:
         self._now = now
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
-    def wait(self, method: str, limit: Limit, key: str) -> int:
+    def wait(self, method: str, limit: MethodRate, key: str) -> int:
         """Count one call.
 
         Returns:

@@ -19,7 +19,7 @@ OF_ALL_APPS = frozenset({"channel", "deactivated", "file", "group", "list", "mes
 """The kinds of records that the apps of a workspace share."""
 
 
-class Record:
+class WorkspaceRecord:
     """Keeps records by kind and key. Without a folder everything stays in memory."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -57,9 +57,9 @@ class Record:
             for key, body in self._database.execute(query, (kind,)):
                 yield key, json.loads(body)
 
-    def part(self, app: str) -> "Record":
+    def part(self, app: str) -> "WorkspaceRecord":
         """Return the record as a further app keeps it: what apps share is shared, the rest is its own."""
-        return _Part(self, app)
+        return _RecordRow(self, app)
 
     async def write_file(self, file_id: str, content: bytes) -> None:
         """Keep the bytes of a file."""
@@ -125,8 +125,8 @@ class Record:
             cursor.execute("COMMIT")
 
 
-class _Part(Record):
-    def __init__(self, whole: Record, app: str) -> None:
+class _RecordRow(WorkspaceRecord):
+    def __init__(self, whole: WorkspaceRecord, app: str) -> None:
         self._whole, self._app = whole, app
 
     def put(self, kind: str, key: str, body: Snapshot) -> None:

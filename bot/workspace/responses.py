@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass
 
 from bot.workspace.blocks import check_message_blocks
-from bot.workspace.channel_messages import Messages
+from bot.workspace.channel_messages import ChannelMessages
 from bot.workspace.refusal import Refusal
 from bot.workspace.workspace_state import Channel, Json, Message, State
 
@@ -27,7 +27,7 @@ class Response:
 class Responses:
     """Hands out response URLs and posts what comes in by them."""
 
-    def __init__(self, state: State, messages: Messages) -> None:
+    def __init__(self, state: State, messages: ChannelMessages) -> None:
         self._state, self._messages = state, messages
         self._open: dict[str, Response] = {}
         self.base_url = ""

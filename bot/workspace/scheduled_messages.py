@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from bot.workspace.channel_messages import Messages
+from bot.workspace.channel_messages import ChannelMessages
 from bot.workspace.identity import new_id
 from bot.workspace.refusal import Refusal
 from bot.workspace.workspace_state import Channel, Json, State
@@ -27,7 +27,7 @@ class ScheduledMessage:
 class ScheduledMessages:
     """Keeps the messages for later and posts them by the workspace's clock."""
 
-    def __init__(self, state: State, messages: Messages) -> None:
+    def __init__(self, state: State, messages: ChannelMessages) -> None:
         self._state, self._messages = state, messages
         self.waiting = {key: ScheduledMessage(**body) for key, body in state.record.all("scheduled")}
         for each in self.waiting.values():

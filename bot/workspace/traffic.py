@@ -36,7 +36,7 @@ ABOUT_CALL = ("text", "markdown_text", "name", "status", "title", "user", "chann
 
 
 @dataclass
-class Entry:
+class TrafficEntry:
     """One thing that was sent to the app, or that the app called.
 
     `payload` and `answer` are JSON as it was at that moment; `at` is in seconds since the epoch, `ms` how long the
@@ -75,8 +75,8 @@ class Traffic:
     def __init__(self, clock: Clock, changes: Changes, app_id: str) -> None:
         self._clock, self._changes, self._app_id = clock, changes, app_id
         self._ids = itertools.count(1)
-        self._entries: deque[Entry] = deque(maxlen=MOST_ENTRIES)
-        self._unsent: deque[Entry] = deque(maxlen=MOST_UNSENT)
+        self._entries: deque[TrafficEntry] = deque(maxlen=MOST_ENTRIES)
+        self._unsent: deque[TrafficEntry] = deque(maxlen=MOST_UNSENT)
 
     def for_app(self, app_id: str) -> "Traffic":
         """Return the same list as a further app adds to it."""
@@ -84,11 +84,11 @@ class Traffic:
         other._app_id = app_id  # noqa: SLF001  # one of its own class
         return other
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[TrafficEntry]:
         """Return every entry that is remembered, oldest first."""
         return sorted([*self._entries, *self._unsent], key=lambda entry: entry.id)
 
-    def find(self, entry_id: int) -> Entry | None:
+    def find(self, entry_id: int) -> TrafficEntry | None:
         """Return the entry of that id, if it is remembered."""
         return next((entry for entry in self.entries() if entry.id == entry_id), None)
 
@@ -106,7 +106,7 @@ class Traffic:
         self._unsent.append(entry)
         self._show_entry(entry)
 
-    def sending(self, kind: PayloadKind, payload: Json, retry: Retry | None) -> Entry:
+    def sending(self, kind: PayloadKind, payload: Json, retry: Retry | None) -> TrafficEntry:
         """Add a payload that is on its way. A repeated attempt belongs to the entry of the first one."""
         if retry:
             earlier = self._find_event(payload["event_id"])
@@ -119,7 +119,7 @@ class Traffic:
         self._add(entry)
         return entry
 
-    def note_ack(self, entry: Entry, ack: Ack, seconds: float) -> None:
+    def note_ack(self, entry: TrafficEntry, ack: Ack, seconds: float) -> None:
         """Note how a payload's attempt ended."""
         entry.state, entry.ms = "ok" if ack.ok else "error", seconds * 1000
         entry.error = "" if ack.ok else ack.detail or FAILURES.get(ack.failure, ack.failure)
@@ -127,18 +127,20 @@ class Traffic:
         self._show_entry(entry)
         self._changes.wake()
 
-    def _find_event(self, event_id: str) -> Entry | None:
+    def _find_event(self, event_id: str) -> TrafficEntry | None:
         mark = f'"{event_id}"'
         return next((each for each in reversed(self._entries) if each.kind == "event" and mark in each.payload), None)
 
-    def _make_entry(self, kind: EntryKind, name: str, about: str, payload: Json) -> Entry:
-        return Entry(next(self._ids), kind, name, about, self._clock.now(), json.dumps(payload), app=self._app_id)
+    def _make_entry(self, kind: EntryKind, name: str, about: str, payload: Json) -> TrafficEntry:
+        return TrafficEntry(
+            next(self._ids), kind, name, about, self._clock.now(), json.dumps(payload), app=self._app_id
+        )
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: TrafficEntry) -> None:
         self._entries.append(entry)
         self._show_entry(entry)
 
-    def _show_entry(self, entry: Entry) -> None:
+    def _show_entry(self, entry: TrafficEntry) -> None:
         if self._changes.watchers:
             self._changes.show(Change({"type": "traffic", "entry": entry.summary()}))
 

@@ -48,11 +48,11 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from bot.workspace.agent_sessions import Sessions
+from bot.workspace.agent_sessions import AgentSessions
 from bot.workspace.changes import Change, Changes
-from bot.workspace.channel_messages import Messages
+from bot.workspace.channel_messages import ChannelMessages
 from bot.workspace.delivery import Delivery
-from bot.workspace.fault_injection import Faults
+from bot.workspace.fault_injection import FaultInjection
 from bot.workspace.file_store import MOST_BYTES, Files
 from bot.workspace.http_mode import HttpMode
 from bot.workspace.identity import Group, Identity
@@ -63,21 +63,21 @@ from bot.workspace.manifest import read_manifest
 from bot.workspace.manifest_notes import notes_on
 from bot.workspace.oauth import OAuth
 from bot.workspace.person import Person
-from bot.workspace.rate_limits import Limits
-from bot.workspace.record import Record
+from bot.workspace.rate_limits import RateLimits
+from bot.workspace.record import WorkspaceRecord
 from bot.workspace.responses import Responses
 from bot.workspace.routes import add_routes
 from bot.workspace.safety import Guard
 from bot.workspace.scheduled_messages import ScheduledMessages
 from bot.workspace.socket_mode import SocketMode
-from bot.workspace.traffic import Entry, InspectedTransport, Traffic
+from bot.workspace.traffic import InspectedTransport, Traffic, TrafficEntry
 from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.view_stacks import Views
 from bot.workspace.virtual_clock import Clock
 from bot.workspace.web_api.dispatch import Dispatch
 from bot.workspace.workflow_steps import StepRun, WorkflowSteps
 from bot.workspace.workspace_state import Channel, Json, State
-from bot.workspace.world import ApiCall, Draft, World
+from bot.workspace.world import ApiCall, MessageDraft, World
 
 T = TypeVar("T")
 HOST = "127.0.0.1"
@@ -106,7 +106,7 @@ class Workspace:
         request_url: str | None = None,
         retry_scale: float = 1.0,
         ack_seconds: float = 3.0,
-        drafts: Sequence[Draft] = (),
+        drafts: Sequence[MessageDraft] = (),
         organisation: str = "",
         installed: bool = True,
     ) -> "Workspace":
@@ -130,7 +130,7 @@ class Workspace:
             OSError: The manifest cannot be read, or the port is taken.
         """
         who = Identity().in_organisation(organisation) if organisation else None
-        state = State(read_manifest(manifest), Record(data), Clock(), Changes(), who)
+        state = State(read_manifest(manifest), WorkspaceRecord(data), Clock(), Changes(), who)
         transport = _make_transport(state, request_url, ack_seconds)
         oauth = OAuth(request_url)
         world = _make_world(state, transport, oauth, rate_limits=rate_limits, retry_scale=retry_scale)
@@ -161,7 +161,7 @@ class Workspace:
         who = here.identity.neighbour(name, in_organisation=in_organisation)
         # A direct message is named by its person and, behind a colon, the bot.
         ids = {} if who.enterprise_id else {name.partition(":")[0]: key for name, key in here.channel_ids.items()}
-        state = State(here.app, Record(None), Clock(), Changes(), who, ids)
+        state = State(here.app, WorkspaceRecord(None), Clock(), Changes(), who, ids)
         world = _make_world(state, self._transport, self._world.oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         workspace = type(self)(world, self._transport, self)
         if not installed:
@@ -277,7 +277,7 @@ class Workspace:
     # -- controls --------------------------------------------------------------------------------
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> FaultInjection:
         """The faults that can be switched on."""
         return self._world.faults
 
@@ -431,7 +431,7 @@ class Workspace:
         """Return the Web API calls that were seen, oldest first; the last 20,000 are kept."""
         return [call for call in self._world.calls if method in (None, call.method)]
 
-    def traffic(self) -> list[Entry]:
+    def traffic(self) -> list[TrafficEntry]:
         """Return what the inspector lists: the last payloads and calls, and events that were not sent, oldest first."""
         return self._world.traffic.entries()
 
@@ -541,12 +541,12 @@ def _make_world(  # a private call with named arguments
 ) -> World:
     """Join the parts of an app's world. What the apps of a workspace share comes from the first one, `beside`."""
     oauth.add(state)
-    app_id, faults = state.identity.app_id, Faults()
+    app_id, faults = state.identity.app_id, FaultInjection()
     traffic = beside.traffic.for_app(app_id) if beside else Traffic(state.clock, state.changes, app_id)
     delivery = Delivery(state, faults, transport, traffic, retry_scale)
-    sessions = beside.sessions if beside else Sessions(state)
+    sessions = beside.sessions if beside else AgentSessions(state)
     views = Views(state, beside.views if beside else None)
-    messages = Messages(state, delivery, sessions, beside.messages if beside else None)
+    messages = ChannelMessages(state, delivery, sessions, beside.messages if beside else None)
     responses, steps = Responses(state, messages), WorkflowSteps(state, delivery, oauth)
     interactivity = Interactivity(state, InspectedTransport(transport, traffic), messages, views, responses, steps)
     if beside:
@@ -554,7 +554,7 @@ def _make_world(  # a private call with named arguments
     world = World(
         state=state,
         faults=faults,
-        limits=Limits(state.clock.now, enforced=rate_limits),
+        limits=RateLimits(state.clock.now, enforced=rate_limits),
         delivery=delivery,
         sessions=sessions,
         messages=messages,

@@ -11,7 +11,7 @@ from bot.workspace.changes import Change, Changes
 from bot.workspace.identity import GROUPS, OTHER_BOT, PEOPLE, Group, Identity, User, new_id
 from bot.workspace.manifest import Manifest
 from bot.workspace.message_streams import Stream
-from bot.workspace.record import Record
+from bot.workspace.record import WorkspaceRecord
 from bot.workspace.virtual_clock import Clock
 
 Json = dict[str, Any]
@@ -123,7 +123,7 @@ class State:
     def __init__(  # what it is made of
         self,
         app: Manifest,
-        record: Record,
+        record: WorkspaceRecord,
         clock: Clock,
         changes: Changes,
         identity: Identity | None = None,

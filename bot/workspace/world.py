@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.workspace.agent_sessions import Sessions
-from bot.workspace.channel_messages import Messages
+from bot.workspace.agent_sessions import AgentSessions
+from bot.workspace.channel_messages import ChannelMessages
 from bot.workspace.delivery import Delivery
-from bot.workspace.fault_injection import Faults
+from bot.workspace.fault_injection import FaultInjection
 from bot.workspace.file_store import Files
 from bot.workspace.interactivity import Interactivity
 from bot.workspace.oauth import OAuth
-from bot.workspace.rate_limits import Limits
+from bot.workspace.rate_limits import RateLimits
 from bot.workspace.responses import Responses
 from bot.workspace.scheduled_messages import ScheduledMessages
 from bot.workspace.socket_mode import SocketMode
@@ -36,7 +36,7 @@ class ApiCall:
 
 
 @dataclass(frozen=True)
-class Draft:
+class MessageDraft:
     """A message that the page offers to fill in where nothing was said yet: its words, and files to go with it.
 
     Without words it offers to attach the files; without either, to choose a file of one's own.
@@ -52,11 +52,11 @@ class World:
     """The parts of the workspace, wired together by `workspace_server.Workspace`."""
 
     state: State
-    faults: Faults
-    limits: Limits
+    faults: FaultInjection
+    limits: RateLimits
     delivery: Delivery
-    sessions: Sessions
-    messages: Messages
+    sessions: AgentSessions
+    messages: ChannelMessages
     files: Files
     views: Views
     scheduled: ScheduledMessages
@@ -67,7 +67,7 @@ class World:
     oauth: OAuth
     sockets: SocketMode | None
     notice: str = ""
-    drafts: tuple[Draft, ...] = ()
+    drafts: tuple[MessageDraft, ...] = ()
     base_url: str = ""
     token_error: str = ""
     """Slack's error for every call with a bot token; empty while the token is good."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from handoff import events as ev
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +22,17 @@ class Actor:
     admin: bool = False
 
 
-def is_open(ask: Ask) -> bool:
+def is_open(ask: RequestState) -> bool:
     """Return True while a Stop can still end the request: its answer or its failure is not fixed yet."""
     return not (ask.over or ask.run.answer or ask.run.failure)
 
 
-def may_stop(ask: Ask, actor: Actor) -> bool:
+def may_stop(ask: RequestState, actor: Actor) -> bool:
     """Return True if this person may end the request: it is theirs, or a second try at one of theirs."""
     return actor.admin or actor.user in {one.request.user for one in (ask, *ask.tries)}
 
 
-def stoppable(job: Job, actor: Actor) -> tuple[Ask, ...]:
+def stoppable(job: Job, actor: Actor) -> tuple[RequestState, ...]:
     """Return the open requests of a job that end if this person says Stop."""
     return tuple(ask for ask in job.asks if is_open(ask) and may_stop(ask, actor))
 

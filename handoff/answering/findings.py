@@ -28,7 +28,7 @@ _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f]*\d)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedFinding:
     """A finding, and the titles of all results that have it. Its sources and suggestions are those of all of them.
 
     `link` is the address of the line that it is about; empty if that has none.
@@ -76,7 +76,7 @@ def gravity_key(finding: Finding) -> tuple[int, int]:
     return -_GRAVITY.index(finding.severity), -finding.confidence
 
 
-def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, str]) -> tuple[Shared, ...]:
+def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, str]) -> tuple[SharedFinding, ...]:
     """Return the graded findings of results, each once, the gravest first. Both are by subtask."""
     groups: list[list[tuple[str, Finding]]] = []
     for name, result in results.items():
@@ -116,12 +116,12 @@ def is_same(one: Finding, other: Finding) -> bool:
     return mine == theirs or len(mine & theirs) >= max(2.0, ALIKE * min(len(mine), len(theirs)))
 
 
-def format_findings(found: Iterable[Shared]) -> list[str]:
+def format_findings(found: Iterable[SharedFinding]) -> list[str]:
     """Return the lines of findings for a model to read."""
     return [demote_headings(each.line) for each in found]
 
 
-def _merge_group(group: list[tuple[str, Finding]]) -> Shared:
+def _merge_group(group: list[tuple[str, Finding]]) -> SharedFinding:
     first = min((one for _, one in group), key=gravity_key)
     rest = (one.message for _, one in group if words(one.message) - words(first.message))
     update = {
@@ -130,7 +130,7 @@ def _merge_group(group: list[tuple[str, Finding]]) -> Shared:
         "source": _join_distinct(one.source for _, one in group),
         "suggestion": _join_distinct(one.suggestion for _, one in group),
     }
-    return Shared(first.model_copy(update=update), tuple(dict.fromkeys(title for title, _ in group)))
+    return SharedFinding(first.model_copy(update=update), tuple(dict.fromkeys(title for title, _ in group)))
 
 
 def _join_distinct(texts: Iterable[str], between: str = "; ") -> str:

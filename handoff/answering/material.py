@@ -75,7 +75,7 @@ def contains_message(text: str, message: str) -> bool:
     if not said or len(said & there) < HELD * len(said):
         return False
     from handoff.checking.figures import list_figures  # noqa: PLC0415 - only where words alone do not tell
-    from handoff.checking.known_figures import Known  # noqa: PLC0415
+    from handoff.checking.known_figures import KnownFigures  # noqa: PLC0415
 
-    known = Known.of(text)
+    known = KnownFigures.of(text)
     return all(known.says(*figure) for figure in list_figures(message))

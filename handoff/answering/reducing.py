@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from handoff.checking.figures import list_figures
-from handoff.checking.known_figures import Known
+from handoff.checking.known_figures import KnownFigures
 from handoff.contracts import Note
 from handoff.text.context_budget import fits, tokens
 from handoff.text.headings import demote_headings
@@ -29,12 +29,12 @@ SHORTER = 4
 RESCUED = 8
 """Sentences of a part that are put back word for word, because the request asks for their figures."""
 
-Done = Mapping[tuple[int, int], tuple[Note, ...]]
+ReducedParts = Mapping[tuple[int, int], tuple[Note, ...]]
 """The notes of the finished parts, by round and part, both counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReductionCall:
     """One call of a round: the notes to condense to at most `limit` tokens."""
 
     round: int
@@ -44,16 +44,16 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ReductionStage:
     """The state of condensing: the parts to condense now (none: it is over), and the material as it is."""
 
     notes: tuple[Note, ...]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ReductionCall, ...] = ()
     rounds: int = 0
     left_out: tuple[str, ...] = ()
 
 
-def stage(material: Sequence[Note], done: Done, budget: int) -> Stage:
+def stage(material: Sequence[Note], done: ReducedParts, budget: int) -> ReductionStage:
     """Return what is to be condensed next, to fit `budget` tokens.
 
     `material` is what there was before the first round.
@@ -62,17 +62,18 @@ def stage(material: Sequence[Note], done: Done, budget: int) -> Stage:
     left_out: tuple[str, ...] = ()
     for number in range(1, MAX_ROUNDS + 1):
         if fits(size(notes), budget):
-            return Stage(notes, rounds=number - 1, left_out=left_out)
+            return ReductionStage(notes, rounds=number - 1, left_out=left_out)
         groups, unread = _group_notes(notes, int(budget * PART))
         left_out += unread
         parts = [
-            Part(number, place, group, max(1, size(group) // SHORTER)) for place, group in enumerate(groups, start=1)
+            ReductionCall(number, place, group, max(1, size(group) // SHORTER))
+            for place, group in enumerate(groups, start=1)
         ]
         waiting = tuple(part for part in parts if (number, part.part) not in done)
         if waiting:
-            return Stage(notes, waiting, number, left_out)
+            return ReductionStage(notes, waiting, number, left_out)
         notes = tuple(note for part in parts for note in done[number, part.part])
-    return Stage(notes, rounds=MAX_ROUNDS, left_out=left_out)
+    return ReductionStage(notes, rounds=MAX_ROUNDS, left_out=left_out)
 
 
 def room(context: int) -> int:
@@ -124,7 +125,7 @@ def _find_cut(text: str, limit: int) -> int:
     return max(1, high)
 
 
-def build_notes_from_reply(request: str, part: Part, reply: str) -> tuple[tuple[Note, ...], tuple[str, ...]]:
+def build_notes_from_reply(request: str, part: ReductionCall, reply: str) -> tuple[tuple[Note, ...], tuple[str, ...]]:
     """Return the notes that replace a part, made of the model's reply, and what they leave out.
 
     A figure that the request names, or asks for by the name of its measure, is put back word for word if the reply
@@ -145,7 +146,7 @@ def build_notes_from_reply(request: str, part: Part, reply: str) -> tuple[tuple[
     return tuple(notes), (*cut, *named)
 
 
-def truncate_notes(request: str, part: Part) -> tuple[tuple[Note, ...], tuple[str, ...]]:
+def truncate_notes(request: str, part: ReductionCall) -> tuple[tuple[Note, ...], tuple[str, ...]]:
     """Return the same without a model: the beginning of each note, and what is left out."""
     share = max(1, part.limit // len(part.notes))
     heads = [f"## {note.source}\n{note.text[: _find_cut(note.text, share)]}" for note in part.notes]
@@ -154,16 +155,16 @@ def truncate_notes(request: str, part: Part) -> tuple[tuple[Note, ...], tuple[st
     return notes, (f"{_join_sources(part)}: only the beginning of {whole:,} characters", *left_out)
 
 
-def render(part: Part) -> str:
+def render(part: ReductionCall) -> str:
     """Return a part as the model reads it: `## source` and the text of each note."""
     return "\n\n".join(f"## {note.source}\n{demote_headings(note.text)}" for note in part.notes)
 
 
-def _join_sources(part: Part) -> str:
+def _join_sources(part: ReductionCall) -> str:
     return ", ".join(dict.fromkeys(note.source for note in part.notes))
 
 
-def _read(part: Part, reply: str) -> list[Note]:
+def _read(part: ReductionCall, reply: str) -> list[Note]:
     """Split the reply by the headings that it kept of the material; make one note of it if it kept none."""
     known = {note.source.casefold(): note.source for note in part.notes}
     notes: list[Note] = []
@@ -180,10 +181,10 @@ def _read(part: Part, reply: str) -> list[Note]:
     return notes
 
 
-def _lost_figures(request: str, part: Part, reply: str) -> list[tuple[str, str]]:
+def _lost_figures(request: str, part: ReductionCall, reply: str) -> list[tuple[str, str]]:
     """Return the sentences whose figures the request is about and the reply lost, each figure once."""
     wanted = {one for one in words(request) if not any(sign.isdigit() for sign in one)}
-    named, held = Known.of(request), Known.of(reply)
+    named, held = KnownFigures.of(request), KnownFigures.of(reply)
     found: list[tuple[str, str]] = []
     for note in part.notes:
         for sentence in sentences(note.text):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from handoff.answering.line_links import line_links
 from handoff.briefs.provenance import list_people_words
 from handoff.contracts import Material, Result
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.state.once import once
 
 APP = " (app)"
@@ -23,7 +23,7 @@ _AFTER = ".,;:!?*_'\")}~"
 
 
 @once
-def known_addresses(job: Job, ask: Ask) -> frozenset[str]:
+def known_addresses(job: Job, ask: RequestState) -> frozenset[str]:
     """Return the addresses that people wrote up to a request, and those that tools gave for results and for deeds.
 
     Those of the messages with which people had something remembered are known too: an answer cites them.
@@ -32,7 +32,7 @@ def known_addresses(job: Job, ask: Ask) -> frozenset[str]:
 
 
 @once
-def _find_known_addresses(ask: Ask) -> frozenset[str]:
+def _find_known_addresses(ask: RequestState) -> frozenset[str]:
     """Return those of one request."""
     results = [work.result for work in ask.work.values() if work.result is not None]
     remembered = (part.name for one in ask.materials if one.kind == "memory" for part in one.outline)

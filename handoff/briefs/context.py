@@ -11,14 +11,14 @@ from types import MappingProxyType
 
 from handoff.answering.figure_names import remove_figures
 from handoff.answering.material import render_result
-from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Packed, Setting
+from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, PackedSize, RequestSetting
 from handoff.conversation.working_time import day_of
 from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
 from handoff.engine.nested import writes_before
-from handoff.materials.at_hand import BY, Needed, needed_by, result_material
+from handoff.materials.at_hand import BY, NeededMaterial, needed_by, result_material
 from handoff.materials.fitting import make_material_piece, make_result_piece
 from handoff.materials.outline import describe_columns
-from handoff.state.job_state import Ask, Job, Work
+from handoff.state.job_state import Job, RequestState, SubtaskState
 from handoff.text.context_budget import Piece, beginnings, fill
 
 BRIEF = 0.5
@@ -39,8 +39,8 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def handoff_for(
-    job: Job, ask: Ask, work: Work, now: float, texts: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Handoff, Packed]:
+    job: Job, ask: RequestState, work: SubtaskState, now: float, texts: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Handoff, PackedSize]:
     """Return the handoff of a subtask, and how much of its budget that takes. Its specialist is given nothing else.
 
     `now` is when the attempt begins; one that has begun is told the time of its beginning. `texts` are those of the
@@ -87,20 +87,20 @@ def handoff_for(
     return handoff, packed.packed
 
 
-def texts_needed(job: Job, ask: Ask, work: Work) -> tuple[str, ...]:
+def texts_needed(job: Job, ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
     """Return the digests of the texts that a subtask's handoff is made of."""
     given = needed_by(job, ask, work).given
     return tuple(dict.fromkeys(one.text for one in given if _goes_into_brief(one, ask, work.brief_text)))
 
 
-def _goes_into_brief(material: Material, ask: Ask, intent: str) -> bool:
+def _goes_into_brief(material: Material, ask: RequestState, intent: str) -> bool:
     """Return True if a text goes into the brief: tools read attached tables, and the brief may be the request."""
     if not material.text or (material.is_table and not material.is_small_paste):
         return False
     return material.kind != "request" or " ".join(ask.text.split()) not in " ".join(intent.split())
 
 
-def _is_request(ask: Ask, intent: str) -> bool:
+def _is_request(ask: RequestState, intent: str) -> bool:
     return " ".join(ask.text.split()) == " ".join(intent.split())
 
 
@@ -109,7 +109,7 @@ def _make_material_note(material: Material, text: str) -> Note:
     return Note(source=material.name + by, text=text)
 
 
-def _list_readable(needed: Needed, given: Mapping[str, bool], *, whole_task: bool) -> list[Material]:
+def _list_readable(needed: NeededMaterial, given: Mapping[str, bool], *, whole_task: bool) -> list[Material]:
     """Return what can be read part by part: tables, what was not given, and what was given in part (`given`: False).
 
     The request is not among them if it is the whole task.
@@ -132,7 +132,7 @@ def _note_piece(note: Note) -> Piece:
     return Piece(note.source, forms, weight=BEFORE)
 
 
-def _replaced_subtask(ask: Ask, work: Work) -> list[Note]:
+def _replaced_subtask(ask: RequestState, work: SubtaskState) -> list[Note]:
     """Return notes on the subtask that this one replaces: why that one failed, and what there was of its result."""
     replaced = ask.work.get(work.instead_of)
     if replaced is None or not replaced.failures:
@@ -144,12 +144,12 @@ def _replaced_subtask(ask: Ask, work: Work) -> list[Note]:
     return notes
 
 
-def _note_last_failure(work: Work) -> list[Note]:
+def _note_last_failure(work: SubtaskState) -> list[Note]:
     """Return a note on what the last attempt failed at, so that the next one can avoid it."""
     return [Note(source=FAILED, text=work.failures[-1])] if work.failures else []
 
 
-def _compute_limits(ask: Ask, work: Work) -> Constraints:
+def _compute_limits(ask: RequestState, work: SubtaskState) -> Constraints:
     """Return what the subtask has: the seconds and the failed calls that are left to it, and its tier's context."""
     return Constraints(
         tier=work.tier or "balanced",
@@ -159,7 +159,7 @@ def _compute_limits(ask: Ask, work: Work) -> Constraints:
     )
 
 
-def _note_rejected_result(work: Work) -> list[Note]:
+def _note_rejected_result(work: SubtaskState) -> list[Note]:
     """Return the last result that was sent back, and what is wrong with it, word for word."""
     if work.wanting is None:
         return []
@@ -170,13 +170,13 @@ def _note_rejected_result(work: Work) -> list[Note]:
     ]
 
 
-def _built_on_outside(ask: Ask, work: Work) -> list[Work]:
+def _built_on_outside(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
     """Return the subtasks that the enclosing subtasks build on: the brief was made from their results as well."""
     outer = ask.work.get(work.within)
     return [] if outer is None else [*(ask.work[name] for name in outer.subtask.after), *_built_on_outside(ask, outer)]
 
 
-def _note_earlier_writes(ask: Ask, work: Work) -> list[Note]:
+def _note_earlier_writes(ask: RequestState, work: SubtaskState) -> list[Note]:
     """Return a note on what earlier attempts wrote, or may have written: it must not be written again."""
     writes = writes_before(ask, work)
     if not writes:
@@ -186,7 +186,7 @@ def _note_earlier_writes(ask: Ask, work: Work) -> list[Note]:
     return [Note(source="Already begun in an earlier attempt (do not do it again)", text="\n".join(lines))]
 
 
-def _select_files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artifact, ...]:
+def _select_files(job: Job, ask: RequestState, work: SubtaskState, needed: NeededMaterial) -> tuple[Artifact, ...]:
     """Return the files that the subtask needs, oldest first, and those that the direct dependencies made."""
     intent = work.brief_text.casefold()
     wanted = {one.name for one in needed.given}
@@ -211,20 +211,20 @@ def _describe_file(material: Material) -> Artifact:
     return file.model_copy(update={"name": material.name, "about": about})
 
 
-def describe_earlier_requests(job: Job, ask: Ask) -> str:
+def describe_earlier_requests(job: Job, ask: RequestState) -> str:
     """Return what was asked and answered before a request in its thread."""
     texts = [text for one in job.earlier(ask) for text in (one.text, one.run.answer or "")]
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
 
 
-def join_words_for_subtask(ask: Ask, work: Work) -> str:
+def join_words_for_subtask(ask: RequestState, work: SubtaskState) -> str:
     """Return all that people, the plan and earlier results say to a subtask: figures in it need no other source.
 
     Complaints about its own earlier results are left out, and what they quote with them: being told that a figure is
     wrong makes it no righter.
     """
     texts = [ask.text]
-    inner: Work | None = work
+    inner: SubtaskState | None = work
     while inner is not None:
         others = [ask.work[name].result for name in inner.subtask.after]
         texts += [inner.subtask.intent, inner.subtask.done_when, *(note.text for note in inner.answers)]
@@ -235,12 +235,12 @@ def join_words_for_subtask(ask: Ask, work: Work) -> str:
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
 
 
-def circumstances(at: float, setting: Setting | None) -> str:
+def circumstances(at: float, setting: RequestSetting | None) -> str:
     """Say when it is, who asks and where. `at` is seconds since the epoch; without a setting the time is in UTC.
 
     Models do not know the date. Without it "next Friday" and "latest" are guesses.
     """
-    known = setting or Setting()
+    known = setting or RequestSetting()
     local = datetime.fromtimestamp(at, UTC) + timedelta(seconds=known.offset)
     day = f"{DAYS[local.weekday()]} {day_of(at, known.offset)}"
     who, where = _fit_name_on_line(known.requester), _fit_name_on_line(known.channel)

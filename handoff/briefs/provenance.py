@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from handoff.contracts import Material, PrivateSource, Request
 from handoff.engine.nested import plan_around
 from handoff.materials.at_hand import answer_digest, material_of, needed_by
-from handoff.state.job_state import Ask, Job, Work, replace
-from handoff.state.once import Step, once, take_step
-from handoff.state.state_values import Answered, Provenance, source
+from handoff.state.job_state import Job, RequestState, SubtaskState, replace
+from handoff.state.once import FoldStep, once, take_step
+from handoff.state.state_values import Provenance, QuestionAnswer, source
 from handoff.text.text_words import words_in_order
 
 _QUOTE = ">"
@@ -27,7 +27,7 @@ _LONGEST_NAME = 80
 """Characters of a name: people are told it."""
 
 
-def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
+def provenance_of(job: Job, ask: RequestState, work: SubtaskState) -> Provenance:
     """Say where the brief of a subtask comes from.
 
     The requester's words are the texts of this request and of their own requests before it in the thread, without what
@@ -56,7 +56,7 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
 
 
 @once
-def list_requester_words(job: Job, ask: Ask) -> tuple[str, ...]:
+def list_requester_words(job: Job, ask: RequestState) -> tuple[str, ...]:
     """Return what the requester of a request wrote in the job up to it."""
     user = ask.request.user
     mine = [one for one in job.asks[: (job.place_of(ask.id) or 0) + 1] if one.request.user == user]
@@ -65,13 +65,13 @@ def list_requester_words(job: Job, ask: Ask) -> tuple[str, ...]:
 
 
 @once
-def list_people_words(ask: Ask) -> tuple[str, ...]:
+def list_people_words(ask: RequestState) -> tuple[str, ...]:
     """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
     return (_remove_file_names(ask, ask.text), *(said.text for said in _list_typed_answers(ask)))
 
 
 @once
-def _collect_requester_words(ask: Ask) -> tuple[str, tuple[Answered, ...]]:
+def _collect_requester_words(ask: RequestState) -> tuple[str, tuple[QuestionAnswer, ...]]:
     """Return the requester's own words of a request, and what was typed as answers."""
     own = "\n\n".join((strip_quoted_text(ask.request), *(one.text for one in ask.correction_messages)))
     return _remove_file_names(ask, own), _list_typed_answers(ask)
@@ -89,13 +89,13 @@ def strip_quoted_text(request: Request) -> str:
     return _ADDRESS.sub(lambda found: " " if found.group().casefold() in quoted else found.group(), text)
 
 
-def _remove_file_names(ask: Ask, text: str) -> str:
+def _remove_file_names(ask: RequestState, text: str) -> str:
     for name in (*(file.name for file in ask.request.attachments), *(file.name for file in ask.artifacts)):
         text = text.replace(name, " ")
     return text
 
 
-def _list_typed_answers(ask: Ask) -> tuple[Answered, ...]:
+def _list_typed_answers(ask: RequestState) -> tuple[QuestionAnswer, ...]:
     """Return the answers that people typed; one without a user was assumed."""
     return tuple(
         said
@@ -104,13 +104,13 @@ def _list_typed_answers(ask: Ask) -> tuple[Answered, ...]:
     )
 
 
-def _list_worded_answers(ask: Ask) -> tuple[Answered, ...]:
+def _list_worded_answers(ask: RequestState) -> tuple[QuestionAnswer, ...]:
     """Return what people answered in words. A mere yes or no to an approval tells nobody anything."""
     answered = (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
     return tuple(said for said in answered if said.question.approval is None or _answer_words(said))
 
 
-def _answer_words(said: Answered) -> str:
+def _answer_words(said: QuestionAnswer) -> str:
     """Return the words of an answer that those who work on are told: of an approval, its reason or its edit."""
     if said.question.approval is None:
         return said.text
@@ -141,14 +141,14 @@ def _merge_view_sources(view: Mapping[str, _Sources]) -> _Sources:
     return tuple(dict.fromkeys(one for sources in view.values() for one in sources))
 
 
-def _trace_earlier_requests(job: Job, ask: Ask) -> _Made:
+def _trace_earlier_requests(job: Job, ask: RequestState) -> _Made:
     """Tell of what was made for the requests before one.
 
     The oldest first, as each may have been made from what was made before it: what is kept of one is right for as long
     as these are the same.
     """
     made: dict[tuple[bool, str], tuple[str, _Sources]] = {}
-    last: Step[_Made] | None = None
+    last: FoldStep[_Made] | None = None
     for place in range(job.place_of(ask.id) or 0):
         last = take_step(_trace_request, last, job.asks[place], job, place, made)
         for key, of in last.found.items():
@@ -156,7 +156,7 @@ def _trace_earlier_requests(job: Job, ask: Ask) -> _Made:
     return made
 
 
-def _trace_request(ask: Ask, job: Job, place: int, made: _Made) -> _Made:
+def _trace_request(ask: RequestState, job: Job, place: int, made: _Made) -> _Made:
     """Tell of what was made for a request: from all that is private that who planned it or worked on it saw."""
     until_then = replace(job, asks=job.asks[: place + 1])
     seen = _merge_view_sources(_Views(until_then, made).view_of_planner(ask))
@@ -167,7 +167,7 @@ def _trace_request(ask: Ask, job: Job, place: int, made: _Made) -> _Made:
     return dict.fromkeys((*answer, *files), (ask.request.user, sources))
 
 
-def _read(ask: Ask, work: Work) -> _Sources:
+def _read(ask: RequestState, work: SubtaskState) -> _Sources:
     """Return what tools gave a subtask that is private. Where only that they did is known, it is a source itself."""
     if work.read_private and not work.read_sources:
         return (source("attempts", f"{ask.id}/{work.subtask.id}", f"what {_quote_title(work)} read"),)
@@ -186,7 +186,7 @@ class _Views:
     planner: _View | None = None
     works: dict[str, _View] = field(default_factory=dict)
 
-    def of(self, ask: Ask, work: Work) -> _View:
+    def of(self, ask: RequestState, work: SubtaskState) -> _View:
         """Tell what is private in the view of whoever works on a subtask."""
         key = work.subtask.id
         if key not in self.works:
@@ -204,7 +204,7 @@ class _Views:
             self.works[key] = view | _merge_sources(brief)
         return self.works[key]
 
-    def _find_private_sources(self, ask: Ask, work: Work) -> _Sources:
+    def _find_private_sources(self, ask: RequestState, work: SubtaskState) -> _Sources:
         """Return all that is private that those who worked on a subtask saw: its result was made from that."""
         inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
         seen = (
@@ -212,10 +212,10 @@ class _Views:
         )
         return tuple(dict.fromkeys(seen))
 
-    def _trace_materials(self, ask: Ask, materials: Iterable[Material]) -> Iterator[tuple[str, _Sources]]:
+    def _trace_materials(self, ask: RequestState, materials: Iterable[Material]) -> Iterator[tuple[str, _Sources]]:
         return ((_name_material(one), self._sources_of(ask, one)) for one in materials)
 
-    def _trace_brief(self, ask: Ask, work: Work) -> Iterator[tuple[str, _Sources]]:
+    def _trace_brief(self, ask: RequestState, work: SubtaskState) -> Iterator[tuple[str, _Sources]]:
         """Tell what the writers of a brief had seen, unless it is what the requester wrote, whole and word for word.
 
         Known words are not enough: a long brief in a few of them could say anything, and which passage was chosen says
@@ -235,12 +235,12 @@ class _Views:
         for name, sources in (shown | around).items():
             yield name.removeprefix(f"{_WRITTEN} "), sources
 
-    def _are_own(self, ask: Ask, texts: Iterable[str]) -> bool:
+    def _are_own(self, ask: RequestState, texts: Iterable[str]) -> bool:
         """Return True if the requester wrote each of some texts, whole, in the job."""
         said = {words_in_order(text) for text in texts if text.strip()} - {words_in_order(ask.text)}
         return all(_is_wording(one, list_requester_words(self.job, ask)) for one in said)
 
-    def view_of_planner(self, ask: Ask) -> _View:
+    def view_of_planner(self, ask: RequestState) -> _View:
         """Tell what is private of all that was shown to who planned the request, and to who revised its plan."""
         if self.planner is None:
             read = ((_name_result(one), _read(ask, one)) for one in ask.work.values() if one.read_private)
@@ -257,14 +257,14 @@ class _Views:
             self.planner = _merge_sources(found)
         return self.planner
 
-    def _yield_asked_before(self, ask: Ask) -> Iterator[tuple[str, _Sources]]:
+    def _yield_asked_before(self, ask: RequestState) -> Iterator[tuple[str, _Sources]]:
         name = "what somebody else asked before"
         others = [
             one for one in self.job.asks[: self.job.place_of(ask.id) or 0] if one.request.user != ask.request.user
         ]
         yield name, tuple(source("request", one.id, name) for one in others)
 
-    def _sources_of(self, ask: Ask, material: Material) -> _Sources:
+    def _sources_of(self, ask: RequestState, material: Material) -> _Sources:
         """Return what is private of a material: nothing if the requester wrote it, or it was made for them of nothing.
 
         What was made for somebody else is a source itself, whatever it was made from.
@@ -291,18 +291,18 @@ def _merge_sources(found: Iterable[tuple[str, _Sources]]) -> _View:
 _WRITTEN = "a brief written by who had seen"
 
 
-def _is_fixed(ask: Ask, work: Work) -> bool:
+def _is_fixed(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if a subtask is as the crew's pipeline has it: neither revised nor rewritten."""
     return ask.run_around(work).fixed and not (work.changed or work.brief or work.instead_of)
 
 
-def _list_brief_texts(work: Work) -> Iterator[str]:
+def _list_brief_texts(work: SubtaskState) -> Iterator[str]:
     """Yield the brief of a subtask, and when it is done."""
     yield work.brief_text
     yield work.subtask.done_when
 
 
-def _yield_later_texts(ask: Ask, work: Work) -> Iterator[str]:
+def _yield_later_texts(ask: RequestState, work: SubtaskState) -> Iterator[str]:
     """Yield what others wrote of what a subtask is told besides: its faults, the questions that were answered."""
     yield from work.wanting.faults if work.wanting is not None else ()
     for said in (*ask.answered, *work.answered):
@@ -315,14 +315,14 @@ def _yield_later_texts(ask: Ask, work: Work) -> Iterator[str]:
             yield from (one.name, one.brief)
 
 
-def _built_on(ask: Ask, work: Work) -> list[Work]:
+def _built_on(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
     """Return the subtasks whose results are in view: its dependencies, those around it, and the one it replaces."""
     names = (*work.subtask.after, work.instead_of)
     outer = ask.work.get(work.within)
     return [ask.work[name] for name in names if name in ask.work] + ([] if outer is None else _built_on(ask, outer))
 
 
-def _yield_words_of_others(ask: Ask) -> Iterator[tuple[str, _Sources]]:
+def _yield_words_of_others(ask: RequestState) -> Iterator[tuple[str, _Sources]]:
     name = "the message that it was started from"
     if ask.request.quoted:
         yield name, (source("quoted", ask.request.quoted, name),)
@@ -344,11 +344,11 @@ def _name_material(material: Material) -> str:
     return known.get(material.kind, _shorten_name(material.name))
 
 
-def _name_result(work: Work) -> str:
+def _name_result(work: SubtaskState) -> str:
     return f"the result of {_quote_title(work)}"
 
 
-def _quote_title(work: Work) -> str:
+def _quote_title(work: SubtaskState) -> str:
     return f'"{_shorten_name(work.subtask.title)}"'
 
 

@@ -31,7 +31,7 @@ Kind = Literal["fault", "doubt"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ResultOrigins:
     """A result and its origins.
 
     `intent` is all that the brief, people and earlier results say, `asked` are of these the request and the brief, and
@@ -57,18 +57,18 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class CheckRemarks:
     """The remarks of all checks: no remark at all is an acceptance."""
 
     faults: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
 
 
-def run_checks(seen: Seen) -> Looked:
+def run_checks(seen: ResultOrigins) -> CheckRemarks:
     """Run all checks over a result."""
     checks = (*(check(seen) for check in CHECKS), _check_confidence(seen))
     remarks = [remark for check in checks for remark in islice(check, MOST)]
-    return Looked(
+    return CheckRemarks(
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "fault")),
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "doubt")),
     )
@@ -85,7 +85,7 @@ def quote_on_one_line(text: str) -> str:
     return f"“{line if len(line) <= QUOTED else line[: QUOTED - 1] + '…'}”"
 
 
-def _check_shape(seen: Seen) -> Iterable[Remark]:
+def _check_shape(seen: ResultOrigins) -> Iterable[Remark]:
     """Check what the contract cannot: that the summary and the findings have words in them."""
     if _is_blank(seen.result.summary):
         yield Remark("fault", f"The summary {quote_on_one_line(seen.result.summary)} says nothing.")
@@ -114,7 +114,7 @@ _FILE = re.compile(r"[\w-][\w .-]{0,80}\.(?:docx?|pdf|xlsx?|pptx?|csv|tsv|md|txt
 """The name of a file as specialists make and read them."""
 
 
-def _check_emptiness(seen: Seen) -> Iterable[Remark]:
+def _check_emptiness(seen: ResultOrigins) -> Iterable[Remark]:
     content = seen.result.content
     if _is_blank(content) or _NOTHING.fullmatch(content):
         yield Remark("fault", f"The content is {quote_on_one_line(content)}: nothing was handed in.")
@@ -130,12 +130,12 @@ def _check_emptiness(seen: Seen) -> Iterable[Remark]:
         )
 
 
-def _is_known_file(name: str, seen: Seen) -> bool:
+def _is_known_file(name: str, seen: ResultOrigins) -> bool:
     given = (seen.intent, seen.before(), *seen.evidence, *seen.sources, *(one.name for one in seen.result.artifacts))
     return any(name.casefold() in text.casefold() for text in given)
 
 
-def _find_echo(seen: Seen) -> Iterable[Remark]:
+def _find_echo(seen: ResultOrigins) -> Iterable[Remark]:
     """Find a content that is the task itself, or most of it: small models give a text to review back as it is."""
     content = f" {words_in_order(seen.result.content)} "
     if len(content) < ECHOED or seen.result.findings or seen.result.artifacts:
@@ -156,7 +156,7 @@ _SHORTEST = 4
 """Letters of a part of a site's name by which a text may name the site, as in "according to Reuters"."""
 
 
-def _check_source(seen: Seen) -> Iterable[Remark]:
+def _check_source(seen: ResultOrigins) -> Iterable[Remark]:
     """Check that a source is named if the criterion asks for one, or if tools read pages."""
     if any(finding.source.strip() for finding in seen.result.findings) or _NAMES_SOURCE.search(seen.result.content):
         return
@@ -180,11 +180,16 @@ def _list_site_words(sources: Sequence[str]) -> set[str]:
     return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _SHORTEST}
 
 
-def _check_confidence(seen: Seen) -> Iterable[Remark]:
+def _check_confidence(seen: ResultOrigins) -> Iterable[Remark]:
     yield from (Remark("doubt", doubt) for doubt in seen.result.doubts)
     if seen.result.confidence < DOUBTFUL and not seen.result.doubts:
         yield Remark("doubt", f"Its own confidence is {seen.result.confidence} of 100.")
 
 
-CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_check_shape, _check_emptiness, _find_echo, _check_source)
+CHECKS: tuple[Callable[[ResultOrigins], Iterable[Remark]], ...] = (
+    _check_shape,
+    _check_emptiness,
+    _find_echo,
+    _check_source,
+)
 """The checks; `run_checks` adds that of its confidence."""

@@ -20,7 +20,7 @@ from handoff.checking.derived_figures import (
     list_distinct_quantities,
     worked_out,
 )
-from handoff.checking.known_figures import Known, said, sentence
+from handoff.checking.known_figures import KnownFigures, said, sentence
 from handoff.checking.numerals import (
     SMALL,
     YEARS,
@@ -68,7 +68,7 @@ def find_unsupported_figures(text: str, known: Iterable[str]) -> tuple[Figure, .
     """
     shown = blank_non_figures(text)
     given = left = figures_of(shown)
-    ground = Known(shown)
+    ground = KnownFigures(shown)
     for texts in _batch_texts(known) if given else ():
         ground.read(texts)
         left = [one for one in left if not _is_known_figure(one, ground, shown)]
@@ -86,7 +86,7 @@ def find_unsupported_figures(text: str, known: Iterable[str]) -> tuple[Figure, .
     return tuple(Figure(text[one.start : one.end].strip(), one.start, one.end, faults.get(one, "")) for one in left)
 
 
-def _faults_of_workings(text: str, shown: str, figures: Sequence[Numeral], ground: Known) -> dict[Numeral, str]:
+def _faults_of_workings(text: str, shown: str, figures: Sequence[Numeral], ground: KnownFigures) -> dict[Numeral, str]:
     """Return what is wrong with the workings of figures, empty for those that bear them out.
 
     A working may build on a figure that one before it bears out.
@@ -105,7 +105,7 @@ def _workings_by_figure(text: str) -> dict[Numeral, Working]:
     return worked_figures(figures_of(blank_non_figures(text)), workings, text) if workings else {}
 
 
-def _fault_of_working(working: Working, figure: Numeral, text: str, ground: Known) -> str:
+def _fault_of_working(working: Working, figure: Numeral, text: str, ground: KnownFigures) -> str:
     expression, written = working.expression, text[figure.start : figure.end].strip()
     numbers = working.numbers()
     for one in numbers:
@@ -169,11 +169,11 @@ def is_figure(one: Numeral) -> bool:
     return bool(one.readings) and one.readings[0][0] != 0 and not (one.kind == "%" and one.readings[0][0] == 100.0)
 
 
-def _is_known_figure(one: Numeral, ground: Known, shown: str) -> bool:
+def _is_known_figure(one: Numeral, ground: KnownFigures, shown: str) -> bool:
     return ground.says(one, shown[one.start : one.end]) or ground.bounds(one, shown[max(0, one.start - 20) : one.start])
 
 
-def _follows_from_known(one: Numeral, ground: Known, shown: str, standing: Sequence[Numeral]) -> bool:
+def _follows_from_known(one: Numeral, ground: KnownFigures, shown: str, standing: Sequence[Numeral]) -> bool:
     """Return True if a figure follows from what is said, and not by chance."""
     start, end = sentence(shown, one.start, one.end)
     near = list_distinct_quantities(other for other in standing if start <= other.start < end)

@@ -47,7 +47,7 @@ _WINDOWED = 24
 """The longest list of which the sums of neighbouring rows are known too, such as those of a quarter."""
 
 
-class Said:
+class TextFigures:
     """What one text says: its figures, at once, and how they stand in lines and lists, when that is asked for."""
 
     def __init__(self, text: str) -> None:
@@ -119,7 +119,7 @@ class Said:
         return by_line, cells
 
 
-said = lru_cache(maxsize=64)(Said)
+said = lru_cache(maxsize=64)(TextFigures)
 """Read a text that is known."""
 
 
@@ -179,17 +179,17 @@ def _yield_misquotations(digits: str) -> Iterator[tuple[int, str]]:
         yield from ((2, f"{digits[:place]}{digit}{digits[place + 1 :]}") for digit in "0123456789" if digit != sign)
 
 
-class Known:
+class KnownFigures:
     """All that is known, of whoever said it, for the figures of one text (`shown`)."""
 
     def __init__(self, shown: str) -> None:
-        self.said: list[Said] = []
+        self.said: list[TextFigures] = []
         self._text, self._shown = shown, scales(shown)
         self._values: dict[str, list[float]] = {}
         self._signs: dict[float, set[str]] = {}
 
     @classmethod
-    def of(cls, text: str) -> Known:
+    def of(cls, text: str) -> KnownFigures:
         """Return what one text says, for figures of another that names no scale."""
         known = cls("")
         known.read([text])
@@ -238,7 +238,7 @@ class Known:
                 holding.setdefault(quantity, []).append(place)
         return holding
 
-    def _add(self, value: float, numeral: Numeral, source: Said) -> None:
+    def _add(self, value: float, numeral: Numeral, source: TextFigures) -> None:
         scaled = source.scales if numeral.kind in {"", "money"} else (1.0,)
         for scale in scaled:
             self._values.setdefault(numeral.kind, []).append(value * scale)

@@ -15,7 +15,7 @@ AgainMode = Literal["retry", "continue", "whole"]
 """
 
 
-class Again(Contract):
+class RetryRef(Contract):
     """What a second try takes up: the request of the id `of`.
 
     `step` is the subtask from which it is run again; empty: what failed. `gone` are the names of files that are not

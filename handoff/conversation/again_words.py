@@ -20,7 +20,7 @@ LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RetryWish:
     """What is wanted of an earlier request.
 
     `step` names the step from which it is run again, in the words of who said so; empty: none is named. `when`, if not
@@ -79,21 +79,21 @@ _ELSEWHERE: Mapping[AgainMode, tuple[str, ...]] = {
 """The same in other languages, as whole messages."""
 
 
-def wish_of(text: str) -> Wish | None:
+def wish_of(text: str) -> RetryWish | None:
     """Return what a text wants to have tried again; None if it asks for anything else."""
     said = " ".join(text.split())
     if len(said) > LONGEST or not said:
         return None
     if found := _FROM.match(said) or _STEP.match(said):
-        return Wish(step=found["step"].strip(" .!"))
+        return RetryWish(step=found["step"].strip(" .!"))
     if found := _LATER.match(said):
-        return Wish("whole", when=found["when"].strip())
+        return RetryWish("whole", when=found["when"].strip())
     ways: tuple[tuple[re.Pattern[str], AgainMode], ...]
     ways = ((_RETRY, "retry"), (_CONTINUE, "continue"), (_WHOLE, "whole"))
     plain = " ".join(words_of(said))
     modes = [mode for pattern, mode in ways if pattern.match(said)]
     modes += [mode for mode, words in _ELSEWHERE.items() if plain in words]
-    return Wish(modes[0]) if modes else None
+    return RetryWish(modes[0]) if modes else None
 
 
 def names_the_last(text: str) -> bool:

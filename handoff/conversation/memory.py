@@ -56,7 +56,7 @@ class Memory(Contract):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class MemoryWish:
     """What a message asks: to remember or to forget a text, of the channel or (`mine`) of the person alone."""
 
     verb: Literal["remember", "forget"]
@@ -64,7 +64,7 @@ class Wish:
     mine: bool = False
 
 
-def wish_in(text: str) -> Wish | None:
+def wish_in(text: str) -> MemoryWish | None:
     """Read what a message asks to remember or to forget; None if it asks for something else.
 
     The text of a wish that only quotes is empty.
@@ -75,7 +75,7 @@ def wish_in(text: str) -> Wish | None:
         if (found := pattern.match(text)) is not None:
             mine = any(part for part in found.groupdict().values())
             said: Literal["remember", "forget"] = "forget" if verb == "forget" else "remember"
-            return Wish(said, drop_quoted_lines(text[found.end() :]), mine)
+            return MemoryWish(said, drop_quoted_lines(text[found.end() :]), mine)
     return None
 
 

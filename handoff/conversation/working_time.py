@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from handoff.contracts import NO_QUIET, Asking, Quiet
+from handoff.contracts import NO_QUIET, AskingTerms, QuietTimes
 
 DAY = 86_400
 HOUR = 3_600
@@ -24,7 +24,9 @@ def day_of(at: float, offset: int) -> str:
     return f"{local.day} {MONTHS[local.month - 1]} {local.year}"
 
 
-def add_working_seconds(since: float, seconds: float, asking: Asking, offset: int, quiet: Quiet = NO_QUIET) -> float:
+def add_working_seconds(
+    since: float, seconds: float, asking: AskingTerms, offset: int, quiet: QuietTimes = NO_QUIET
+) -> float:
     """Return when so many seconds of working time have passed since a moment, for somebody `offset` ahead of UTC.
 
     The moment that is returned lies in working time, so that nobody is reminded in the night. Hours that close no later
@@ -40,7 +42,7 @@ def add_working_seconds(since: float, seconds: float, asking: Asking, offset: in
     return quiet_until(first, quiet)
 
 
-def quiet_until(at: float, quiet: Quiet) -> float:
+def quiet_until(at: float, quiet: QuietTimes) -> float:
     """Return when the quiet hours end that a moment lies in; the moment itself if it lies in none."""
     moment = at + quiet.offset
     for _ in range(_MOST_TRIES):
@@ -51,7 +53,7 @@ def quiet_until(at: float, quiet: Quiet) -> float:
     return moment - quiet.offset if moment > at + quiet.offset else at
 
 
-def _past_hours(local: float, quiet: Quiet) -> float:
+def _past_hours(local: float, quiet: QuietTimes) -> float:
     day = local // DAY * DAY
     begins, ends = day + quiet.begins * 60, day + quiet.ends * 60
     if quiet.begins > quiet.ends:  # over midnight
@@ -59,13 +61,13 @@ def _past_hours(local: float, quiet: Quiet) -> float:
     return ends if begins <= local < ends else local
 
 
-def _past_weekend(local: float, quiet: Quiet) -> float:
+def _past_weekend(local: float, quiet: QuietTimes) -> float:
     day = int(local // DAY)
     weekday = (day + _EPOCH_WEEKDAY) % 7
     return float((day + 7 - weekday) * DAY) if quiet.weekends and weekday >= _WEEKEND else local
 
 
-def _add_working_time(since: float, seconds: float, asking: Asking, offset: int) -> float:
+def _add_working_time(since: float, seconds: float, asking: AskingTerms, offset: int) -> float:
     """Return when so many seconds of working time have passed since a moment."""
     opens, closes = (asking.opens, asking.closes) if asking.closes > asking.opens else (0, 24)
     now, left = since + offset, seconds

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from handoff import events as ev
-from handoff.answering.findings import Shared, merge_graded_findings
+from handoff.answering.findings import SharedFinding, merge_graded_findings
 from handoff.answering.fixed_words import phrase
 from handoff.answering.line_links import line_link
 from handoff.answering.material import render_result, render_with_unsure_note
@@ -23,11 +23,11 @@ from handoff.effects import Effect, ReduceMaterial, SelectAnswer, VerifyAnswer, 
 from handoff.evidence.omissions import add_omissions
 from handoff.evidence.refutations import add_refutations
 from handoff.materials.at_hand import list_unneeded_files, list_unneeded_materials
-from handoff.state.job_state import Ask, Run, Work, replace
+from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import PLEASE_CHECK
 
 if TYPE_CHECKING:
-    from handoff.answering.reducing import Stage
+    from handoff.answering.reducing import ReductionStage
 
 LATE = 60.0
 """The least seconds that a model call for the answer gets, even if the run's time is up."""
@@ -40,7 +40,7 @@ NO_SOURCE = "No source has “{figure}”: leave it out, or give the figure that
 # ---------------------------------------------------------------- what is still to be done
 
 
-def steps(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
+def steps(ask: RequestState, run: PlanRun, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects that are due now that all subtasks of a run have ended, and the time to look again.
 
     At the run's deadline the answer is written from what there is: nobody condenses or verifies any more.
@@ -56,13 +56,13 @@ def steps(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
     return [_choose_answer_effect(ask, run, faults_of_draft(ask, run))], None
 
 
-def _choose_answer_effect(ask: Ask, run: Run, faults: tuple[str, ...] = ()) -> WriteAnswer | SelectAnswer:
+def _choose_answer_effect(ask: RequestState, run: PlanRun, faults: tuple[str, ...] = ()) -> WriteAnswer | SelectAnswer:
     if strategy(ask, run) == "select":
         return SelectAnswer(ask.id, faults, run.within)
     return WriteAnswer(ask.id, faults, run.within)
 
 
-def needs_verifying(ask: Ask, run: Run) -> bool:
+def needs_verifying(ask: RequestState, run: PlanRun) -> bool:
     """Return True if the verifier is to read the answer of a run: that of the request, if it may say something of fact.
 
     A single result of a specialist that read nothing and found nothing, such as a draft of a greeting, does not.
@@ -73,7 +73,7 @@ def needs_verifying(ask: Ask, run: Run) -> bool:
     return len(there) > 1 or any(one.readings or one.evidence or one.findings or one.doubts for one in there)
 
 
-def faults_of_draft(ask: Ask, run: Run) -> tuple[str, ...]:
+def faults_of_draft(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
     """Return what the synthesizer can mend in a draft, in words for it.
 
     What the request asks for and a single result leaves out, no other result has either.
@@ -90,23 +90,23 @@ def faults_of_draft(ask: Ask, run: Run) -> tuple[str, ...]:
     return (*faults, *(NO_SOURCE.format(figure=one) for one in list_doubtful_figures(run, run.invented)))
 
 
-def list_doubtful_figures(run: Run, figures: Iterable[str]) -> tuple[str, ...]:
+def list_doubtful_figures(run: PlanRun, figures: Iterable[str]) -> tuple[str, ...]:
     """Return the figures that stay in doubt after the verifier has read the answer, each once."""
     borne_out = run.verified.borne_out if run.verified is not None else ()
     return tuple(one for one in dict.fromkeys(figures) if one not in borne_out)
 
 
-def is_late(run: Run, now: float) -> bool:
+def is_late(run: PlanRun, now: float) -> bool:
     """Return True if the run's time is up."""
     return run.deadline is not None and run.deadline <= now
 
 
-def is_draft(ask: Ask, run: Run, now: float) -> bool:
+def is_draft(ask: RequestState, run: PlanRun, now: float) -> bool:
     """Return True if the verifier is to read what is written now before people see it."""
     return needs_verifying(ask, run) and not is_late(run, now)
 
 
-def seconds_for_call(run: Run, now: float) -> float:
+def seconds_for_call(run: PlanRun, now: float) -> float:
     """Return how long a call for the answer may take: as any call, but not far beyond the run's deadline."""
     most = run.terms.call_seconds
     return most if run.deadline is None else min(most, max(LATE, run.deadline - now))
@@ -115,19 +115,19 @@ def seconds_for_call(run: Run, now: float) -> float:
 # ---------------------------------------------------------------- of what the answer is made
 
 
-def results(ask: Ask, run: Run) -> dict[str, Result]:
+def results(ask: RequestState, run: PlanRun) -> dict[str, Result]:
     """Return the results of a run by subtask, in the order of the plan."""
     return {work.subtask.id: work.result for work in ask.inside(run.within) if work.result is not None}
 
 
-def rivals(ask: Ask, run: Run) -> dict[str, Work]:
+def rivals(ask: RequestState, run: PlanRun) -> dict[str, SubtaskState]:
     """Return the subtasks that the strategy `select` chooses from: those whose result no other result builds on."""
     there = results(ask, run)
     used = {name for other in there for name in ask.work[other].subtask.after}
     return {name: ask.work[name] for name in there if name not in used}
 
 
-def strategy(ask: Ask, run: Run) -> Strategy:
+def strategy(ask: RequestState, run: PlanRun) -> Strategy:
     """Return how the results are put together: a plan whose parts all lead to one has nothing to select from."""
     if run.plan is None or run.plan.strategy != "select":
         return run.plan.strategy if run.plan is not None else "merge"
@@ -136,7 +136,7 @@ def strategy(ask: Ask, run: Run) -> Strategy:
     return "select" if sum(work.subtask.id not in used for work in own) > 1 else "merge"
 
 
-def contents(ask: Ask, run: Run) -> tuple[dict[str, str], dict[str, int]]:
+def contents(ask: RequestState, run: PlanRun) -> tuple[dict[str, str], dict[str, int]]:
     """Return the content of each result, and how many of its passages were replaced by a pointer to another result.
 
     If several results share a passage, the one that builds on the others keeps it. Findings that `findings` lists are
@@ -153,7 +153,7 @@ def contents(ask: Ask, run: Run) -> tuple[dict[str, str], dict[str, int]]:
     return dict(fresh), dict(lost)
 
 
-def findings(ask: Ask, run: Run) -> tuple[Shared, ...]:
+def findings(ask: RequestState, run: PlanRun) -> tuple[SharedFinding, ...]:
     """Return the findings of all results that have a severity, a place or a suggestion, the gravest first.
 
     Less sure ones are left out where the crew keeps them apart.
@@ -168,10 +168,10 @@ def findings(ask: Ask, run: Run) -> tuple[Shared, ...]:
             for name, one in there.items()
         }
     found = merge_graded_findings(there, {name: ask.work[name].subtask.title for name in there})
-    return tuple(Shared(one.finding, one.by, line_link(one.finding, ask.materials)) for one in found)
+    return tuple(SharedFinding(one.finding, one.by, line_link(one.finding, ask.materials)) for one in found)
 
 
-def text_of(ask: Ask, run: Run, work: Work, *, listed: bool = False) -> str:
+def text_of(ask: RequestState, run: PlanRun, work: SubtaskState, *, listed: bool = False) -> str:
     """Return the text of a result with a line on what is less sure, which a crew inside has told by its own terms.
 
     `listed`: the findings of `findings` are told elsewhere.
@@ -192,18 +192,18 @@ def _drop_repeated_passages(
     return tuple(kept.items()), tuple(lost.items())
 
 
-def stage(ask: Ask, run: Run) -> Stage:
+def stage(ask: RequestState, run: PlanRun) -> ReductionStage:
     """Return how far condensing is. Rival results are not condensed: one of them is the answer, word for word."""
     from handoff.answering import reducing  # noqa: PLC0415 - only where material is condensed
 
     texts, _ = contents(ask, run)
     notes = tuple(Note(source=ask.work[name].subtask.title, text=text) for name, text in texts.items())
     if strategy(ask, run) == "select":
-        return reducing.Stage(notes)
+        return reducing.ReductionStage(notes)
     return reducing.stage(notes, run.reduced, room(run))
 
 
-def room(run: Run) -> int:
+def room(run: PlanRun) -> int:
     """Return the tokens that the results may take in the synthesizer's call."""
     from handoff.answering import reducing  # noqa: PLC0415 - the same
 
@@ -213,12 +213,12 @@ def room(run: Run) -> int:
 # ---------------------------------------------------------------- what the answer lacks
 
 
-def missing(ask: Ask, run: Run) -> tuple[Work, ...]:
+def missing(ask: RequestState, run: PlanRun) -> tuple[SubtaskState, ...]:
     """Return the subtasks of a run that brought no result. What is missing inside a subtask is a gap of its result."""
     return tuple(work for work in ask.inside(run.within) if work.state in {"error", "skipped"} and not work.dropped)
 
 
-def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
+def out_of_reach(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
     """Return in words what no work could bring: files not fetched, and parts that nobody in the crew can do."""
     passed = {line for one in list_unneeded_materials(ask) for line in (one.fault, *one.gaps)}
     files = () if run.within else tuple(fault for fault in ask.file_faults if fault not in passed)
@@ -228,7 +228,7 @@ def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
     return (*files, *said, *(phrase("nobody", ask.text, what=part) for part in parts))
 
 
-def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
+def gaps(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
     """Return what the answer lacks, each in words for people."""
     lines = [f"{work.subtask.title}: {work.reason}" for work in missing(ask, run)]
     own = [work for work in ask.inside(run.within) if not work.dropped]
@@ -243,7 +243,7 @@ def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*out_of_reach(ask, run), *lines)))
 
 
-def _name_denied_calls(ask: Ask) -> list[str]:
+def _name_denied_calls(ask: RequestState) -> list[str]:
     """Name what was not done because people denied it or did not decide in time."""
     text = ask.text
     return [
@@ -253,7 +253,7 @@ def _name_denied_calls(ask: Ask) -> list[str]:
     ]
 
 
-def _gaps_of(work: Work, result: Result, alone: bool) -> list[str]:  # noqa: FBT001 - of a private function
+def _gaps_of(work: SubtaskState, result: Result, alone: bool) -> list[str]:  # noqa: FBT001 - of a private function
     """Return the gaps of one result, each with its title unless the result is the only one."""
     title = work.subtask.title
     return [gap if alone or gap.startswith(title) else f"{title}: {gap}" for gap in result.gaps]
@@ -262,7 +262,7 @@ def _gaps_of(work: Work, result: Result, alone: bool) -> list[str]:  # noqa: FBT
 # ---------------------------------------------------------------- what each step changes
 
 
-def material_reduced(ask: Ask, run: Run, event: ev.MaterialReduced) -> Ask:
+def material_reduced(ask: RequestState, run: PlanRun, event: ev.MaterialReduced) -> RequestState:
     """Keep the notes of one part of a round."""
     key = (event.round, event.part)
     if key in run.reduced:
@@ -276,7 +276,7 @@ def material_reduced(ask: Ask, run: Run, event: ev.MaterialReduced) -> Ask:
     return ask.with_decision(event.at, run.within, f"condense, round {event.round}, part {event.part}", why)
 
 
-def apply_answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
+def apply_answer_written(ask: RequestState, run: PlanRun, event: ev.AnswerWritten) -> RequestState:
     """Keep the text as a draft if the verifier reads it, or if it has invented figures; else it is the answer.
 
     After the deadline nothing is written again: its figures are marked.
@@ -299,7 +299,9 @@ def apply_answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
     return ask.with_run(replace(kept, invented=again, unsupported=event.unsupported))
 
 
-def conclude_run(ask: Ask, run: Run, text: str, at: float, unsupported: tuple[str, ...] = ()) -> Ask:
+def conclude_run(
+    ask: RequestState, run: PlanRun, text: str, at: float, unsupported: tuple[str, ...] = ()
+) -> RequestState:
     """Return the request with the answer of a run, to which code adds what it may not leave out."""
     inherited = (one for result in results(ask, run).values() for one in result.unsupported if one in text)
     figures = list_doubtful_figures(run, (*unsupported, *inherited))
@@ -310,7 +312,7 @@ def conclude_run(ask: Ask, run: Run, text: str, at: float, unsupported: tuple[st
     return ask.with_run(replace(run, answer=answer, unsupported=figures, written=at))
 
 
-def _final_parts(ask: Ask, run: Run) -> dict[str, str]:
+def _final_parts(ask: RequestState, run: PlanRun) -> dict[str, str]:
     """Return the texts that an answer is put together from, by title: no other result builds on them.
 
     One that is a file in the thread is told by that.
@@ -322,7 +324,7 @@ def _final_parts(ask: Ask, run: Run) -> dict[str, str]:
     return {title: one.content for title, one in parts if all(file.publish_as == "nothing" for file in one.artifacts)}
 
 
-def answer_verified(ask: Ask, run: Run, event: ev.AnswerVerified) -> Ask:
+def answer_verified(ask: RequestState, run: PlanRun, event: ev.AnswerVerified) -> RequestState:
     """Make a draft without faults the answer. One with faults is written once more, and read again."""
     if run.draft is None or run.verified is not None or run.concluded:
         return ask
@@ -337,7 +339,7 @@ def answer_verified(ask: Ask, run: Run, event: ev.AnswerVerified) -> Ask:
     return conclude_run(ask, run, run.draft or "", event.at, run.unsupported)
 
 
-TRANSITIONS: Mapping[str, Callable[[Ask, Run, Any], Ask]] = {
+TRANSITIONS: Mapping[str, Callable[[RequestState, PlanRun, Any], RequestState]] = {
     "MaterialReduced": material_reduced,
     "AnswerVerified": answer_verified,
     "AnswerWritten": apply_answer_written,

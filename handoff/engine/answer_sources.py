@@ -10,10 +10,10 @@ from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Result
 from handoff.engine.answer import gaps, results
 from handoff.engine.nested import build_run_brief
-from handoff.state.job_state import Ask, Run
+from handoff.state.job_state import PlanRun, RequestState
 
 
-def figures_of_no_source(ask: Ask, run: Run, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+def figures_of_no_source(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the figures of a text, as it writes them, that no result, tool or person said or lets one work out.
 
     What a result has without a source is no source. `earlier` are the requests and answers before this one.
@@ -21,13 +21,13 @@ def figures_of_no_source(ask: Ask, run: Run, text: str, earlier: Sequence[str] =
     return _list_unknown_figures(ask, run, text, sources(ask, run, earlier))
 
 
-def figures_of_no_result(ask: Ask, run: Run, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+def figures_of_no_result(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """Return those of them that no result has either: whoever wrote the text made them up, and can mend that."""
     contents = (text for result in results(ask, run).values() for text in (result.content, result.summary))
     return _list_unknown_figures(ask, run, text, (*sources(ask, run, earlier), *contents))
 
 
-def _list_unknown_figures(ask: Ask, run: Run, text: str, known: Sequence[str]) -> tuple[str, ...]:
+def _list_unknown_figures(ask: RequestState, run: PlanRun, text: str, known: Sequence[str]) -> tuple[str, ...]:
     if not any(sign.isdigit() for sign in text):
         return ()
     sure = {str(each) for result in results(ask, run).values() for each in list_confidences(result)}
@@ -35,7 +35,7 @@ def _list_unknown_figures(ask: Ask, run: Run, text: str, known: Sequence[str]) -
     return name_figures(text, found)
 
 
-def sources(ask: Ask, run: Run, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+def sources(ask: RequestState, run: PlanRun, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the texts that an answer's figures may come from: results, tools' lines, people's words, our own lines."""
     own = ask.inside(run.within)
     answers = (note.text for work in ask.work.values() for note in work.answers)

@@ -23,8 +23,8 @@ from handoff.approval_values import (
 from handoff.contracts import REQUESTER, Estimate, Terms
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import list_ready, settle
-from handoff.state.job_state import Ask, Job, Run, Work, replace
-from handoff.state.state_values import Answered, Earlier, Question, Ruling, Vote, may_answer
+from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
+from handoff.state.state_values import EarlierRulings, Question, QuestionAnswer, Ruling, Vote, may_answer
 from handoff.text.dollars import format_dollars
 
 
@@ -49,7 +49,7 @@ def _may_decide(terms: ApprovalTerms, requester: str, actor: Actor) -> bool:
     return (actor.admin and ADMINS in named) or may_answer(named, actor.user, actor.groups)
 
 
-def precedents(job: Job, ask: Ask, approval: Approval) -> tuple[tuple[Approval, Ruling], ...]:
+def precedents(job: Job, ask: RequestState, approval: Approval) -> tuple[tuple[Approval, Ruling], ...]:
     """Return what people approved with all similar calls, where a call is similar: its requester, scope and terms.
 
     None of them holds by itself: see `earlier`.
@@ -65,7 +65,7 @@ def precedents(job: Job, ask: Ask, approval: Approval) -> tuple[tuple[Approval, 
     )
 
 
-def earlier(job: Job, ask: Ask, approval: Approval, actors: Mapping[str, Actor | None]) -> Earlier:
+def earlier(job: Job, ask: RequestState, approval: Approval, actors: Mapping[str, Actor | None]) -> EarlierRulings:
     """Say what earlier rulings say of a call, so that nobody is asked about it twice.
 
     What people did not approve in this request is not asked for again. "Approve similar" holds for a call if all who
@@ -79,16 +79,16 @@ def earlier(job: Job, ask: Ask, approval: Approval, actors: Mapping[str, Actor |
     """
     for before, ruling in _iterate_rulings([ask]):
         if not ruling.approved and before.scope == approval.scope and ruling.digest == approval.digest:
-            return Earlier(ruling)
+            return EarlierRulings(ruling)
     new: tuple[str, ...] = ()
     for before, ruling in precedents(job, ask, approval):
         if list_excluded_users(approval.terms, ask.request.user, ruling.users, actors):
             continue
         more = tuple(one for one in approval.in_view if one not in before.in_view)
         if not more:
-            return Earlier(ruling)
+            return EarlierRulings(ruling)
         new = min((new or more, more), key=len)
-    return Earlier(None, new)
+    return EarlierRulings(None, new)
 
 
 def list_excluded_users(
@@ -99,14 +99,16 @@ def list_excluded_users(
     return tuple(user for user, actor in now if actor is None or not _may_decide(terms, requester, actor))
 
 
-def _iterate_rulings(asks: Iterable[Ask]) -> Iterator[tuple[Approval, Ruling]]:
+def _iterate_rulings(asks: Iterable[RequestState]) -> Iterator[tuple[Approval, Ruling]]:
     for answered in (one for ask in asks for work in ask.work.values() for one in work.answered):
         approval, ruling = answered.question.approval, answered.ruling
         if approval is not None and ruling is not None:
             yield from zip(approval.calls, ruling.of_calls(approval), strict=True)
 
 
-def ask_for(ask: Ask, work: Work, approval: Approval, at: float, votes: tuple[Vote, ...] = ()) -> Ask:
+def ask_for(
+    ask: RequestState, work: SubtaskState, approval: Approval, at: float, votes: tuple[Vote, ...] = ()
+) -> RequestState:
     """Ask people to approve something. The attempt keeps its checkpoints, to go on from them."""
     whom = deciders(approval.terms, ask.request.user)
     asking = ask.run_around(work).terms.asking
@@ -116,7 +118,7 @@ def ask_for(ask: Ask, work: Work, approval: Approval, at: float, votes: tuple[Vo
     return ask.with_work(replace(work, state="input_required", question=question, approvals=work.approvals + 1))
 
 
-def apply_decision(ask: Ask, event: ev.ApprovalDecided) -> Ask:
+def apply_decision(ask: RequestState, event: ev.ApprovalDecided) -> RequestState:
     """Count a person's decision on an open approval. One that does not fit it, or may not, changes nothing."""
     work = ask.work.get(event.subtask)
     question = work.question if work else None
@@ -143,18 +145,20 @@ def apply_decision(ask: Ask, event: ev.ApprovalDecided) -> Ask:
     return _close_if_quorum(ask, work, question, approval, event.at)
 
 
-def expire_approval(ask: Ask, work: Work, question: Question, at: float) -> Ask:
+def expire_approval(ask: RequestState, work: SubtaskState, question: Question, at: float) -> RequestState:
     """End an approval on which nobody decided in time. It is not denied: whoever worked on it is told so."""
     if question.approval is None:
         return ask
     return _apply_ruling(ask, work, question, _make_ruling(ask, question.approval, "expired", at, ()))
 
 
-def _split_approval(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
+def _split_approval(
+    ask: RequestState, work: SubtaskState, question: Question, approval: Approval, event: ev.ApprovalDecided
+) -> RequestState:
     """Ask about several calls one by one, in their order: nothing is decided yet."""
     if not approval.parts:
         return ask
-    work = _close_question(work, question, Answered(question, event.user, "apart", event.at))
+    work = _close_question(work, question, QuestionAnswer(question, event.user, "apart", event.at))
     return ask_for(ask, work, _queue_calls(approval.parts), event.at)
 
 
@@ -162,7 +166,9 @@ def _queue_calls(calls: tuple[Approval, ...]) -> Approval:
     return calls[0].model_copy(update={"then": calls[1:]})
 
 
-def _apply_edit(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
+def _apply_edit(
+    ask: RequestState, work: SubtaskState, question: Question, approval: Approval, event: ev.ApprovalDecided
+) -> RequestState:
     """Put a person's arguments in place of the model's: who edited approves them, and all earlier approvals are void.
 
     If others have to approve as well, they are asked anew.
@@ -183,11 +189,13 @@ def _apply_edit(ask: Ask, work: Work, question: Question, approval: Approval, ev
         asked = dataclasses.replace(question, votes=(vote,))
         return _apply_ruling(ask, work, asked, _make_ruling(ask, changed, "edited", event.at, (event.user,)))
     ruling = _make_ruling(ask, changed, "edited", event.at, (event.user,))
-    work = _close_question(work, question, Answered(question, event.user, "edited", event.at, ruling))
+    work = _close_question(work, question, QuestionAnswer(question, event.user, "edited", event.at, ruling))
     return ask_for(ask, work, changed, event.at, (vote,))
 
 
-def _close_if_quorum(ask: Ask, work: Work, question: Question, approval: Approval, at: float) -> Ask:
+def _close_if_quorum(
+    ask: RequestState, work: SubtaskState, question: Question, approval: Approval, at: float
+) -> RequestState:
     """Go on if enough people have approved it by now; wait for the others if not."""
     votes = question.votes
     if len(votes) < approval.terms.quorum:
@@ -199,7 +207,7 @@ def _close_if_quorum(ask: Ask, work: Work, question: Question, approval: Approva
 
 
 def _make_ruling(
-    ask: Ask,
+    ask: RequestState,
     approval: Approval,
     outcome: RulingOutcome,
     at: float,
@@ -224,10 +232,10 @@ def _make_ruling(
     )
 
 
-def _apply_ruling(ask: Ask, work: Work, question: Question, ruling: Ruling) -> Ask:
+def _apply_ruling(ask: RequestState, work: SubtaskState, question: Question, ruling: Ruling) -> RequestState:
     """Close the approval, and let the attempt go on from its checkpoints with the ruling as the last of them."""
     user = ruling.users[-1] if ruling.users else ""
-    work = _close_question(work, question, Answered(question, user, ruling.outcome, ruling.at, ruling))
+    work = _close_question(work, question, QuestionAnswer(question, user, ruling.outcome, ruling.at, ruling))
     approval = question.approval
     if approval is not None and approval.kind == "cost":
         return _cost_ruled(ask, work, ruling)
@@ -238,7 +246,7 @@ def _apply_ruling(ask: Ask, work: Work, question: Question, ruling: Ruling) -> A
     return ask.with_work(work)
 
 
-def _close_question(work: Work, question: Question, answered: Answered) -> Work:
+def _close_question(work: SubtaskState, question: Question, answered: QuestionAnswer) -> SubtaskState:
     """Close a question of a resting attempt: the seconds that people took do not count as its time."""
     started = work.attempt_started + max(0.0, answered.at - question.asked)
     return replace(work, question=None, answered=(*work.answered, answered), attempt_started=started)
@@ -250,7 +258,7 @@ _DENIED = "not begun: a person denied it"
 _UNDECIDED = "not begun: nobody approved what it would cost in time"
 
 
-def ask_for_costs(ask: Ask, at: float) -> Ask:
+def ask_for_costs(ask: RequestState, at: float) -> RequestState:
     """Ask about each subtask that could begin now, and is likely to cost more than the terms of its run allow."""
     runs = [ask.run, *(work.run for work in ask.all_inside("") if work.run is not None and is_open(work))]
     for run in runs:
@@ -260,7 +268,7 @@ def ask_for_costs(ask: Ask, at: float) -> Ask:
     return ask
 
 
-def _cost_words(run: Run, work: Work) -> str:
+def _cost_words(run: PlanRun, work: SubtaskState) -> str:
     """Say what a subtask is likely to cost if that is more than the terms allow; empty if it is not."""
     estimate, terms = work.estimate or Estimate(subtask="", calls=0, tokens=0), run.terms
     if terms.ask_above_cost and estimate.cost is not None and estimate.cost > terms.ask_above_cost:
@@ -271,7 +279,7 @@ def _cost_words(run: Run, work: Work) -> str:
     return ""
 
 
-def _make_cost_approval(run: Run, work: Work, what: str) -> Approval:
+def _make_cost_approval(run: PlanRun, work: SubtaskState, what: str) -> Approval:
     arguments = {"specialist": work.specialist, "task": work.brief_text}
     return Approval(
         kind="cost",
@@ -289,7 +297,7 @@ def terms_of_costs(terms: Terms) -> ApprovalTerms:
     return ApprovalTerms(mode="always", approvers=terms.approvers, quorum=terms.quorum, own=terms.own_approval)
 
 
-def _cost_ruled(ask: Ask, work: Work, ruling: Ruling) -> Ask:
+def _cost_ruled(ask: RequestState, work: SubtaskState, ruling: Ruling) -> RequestState:
     """Let the attempt begin, or go on without the subtask."""
     if ruling.approved:
         return ask.with_work(replace(work, state="pending", cost_approved=True))

@@ -11,13 +11,13 @@ import re
 from collections.abc import Sequence
 
 from handoff import events as ev
-from handoff.contracts import ANYONE, NO_QUIET, REQUESTER, Asking, Escalation, Known
+from handoff.contracts import ANYONE, NO_QUIET, REQUESTER, AskingTerms, Escalation, KnownPerson
 from handoff.conversation import spoken
 from handoff.conversation.working_time import add_working_seconds, describe_span
 from handoff.engine import approvals
 from handoff.engine.subtask import end_subtask
-from handoff.state.job_state import Ask, Job, Work, replace
-from handoff.state.state_values import Answered, Failure, Question, Reminder
+from handoff.state.job_state import Job, RequestState, SubtaskState, replace
+from handoff.state.state_values import Failure, Question, QuestionAnswer, Reminder
 from handoff.text.member_ids import PERSON
 
 MOST_REMINDERS = 4
@@ -38,14 +38,14 @@ def find_mentioned_people(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_MENTIONED.findall(text)))
 
 
-def list_askable(job: Job, ask: Ask) -> tuple[str, ...]:
+def list_askable(job: Job, ask: RequestState) -> tuple[str, ...]:
     """Return whom an asker may name beside the requester: whom they mentioned, and who spoke in the thread."""
     spoke = (*ask.speakers, *sorted(job.people))
     found = dict.fromkeys((*find_mentioned_people(ask.text), *spoke))
     return tuple(one for one in found if one != ask.request.user)[:MOST_ASKABLE]
 
 
-def whom_of(ask: Ask, rule: Sequence[str], named: Sequence[str], message: str) -> tuple[str, ...]:
+def whom_of(ask: RequestState, rule: Sequence[str], named: Sequence[str], message: str) -> tuple[str, ...]:
     """Return who may answer: by the crew's `rule`, else those whom the asker `named`, else who `message` speaks to.
 
     Otherwise it is the requester. Empty: anybody in the thread.
@@ -57,11 +57,11 @@ def whom_of(ask: Ask, rule: Sequence[str], named: Sequence[str], message: str) -
     return tuple(dict.fromkeys(found)) or (ask.request.user,)
 
 
-def _resolve_requester(ask: Ask, words: Sequence[str]) -> tuple[str, ...]:
+def _resolve_requester(ask: RequestState, words: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ask.request.user if word == REQUESTER else word for word in words))
 
 
-def _find_person(name: str, people: Sequence[Known]) -> str:
+def _find_person(name: str, people: Sequence[KnownPerson]) -> str:
     """Return the one person whom a name or an id means; empty if that is nobody, or nobody knows which."""
     sought = " ".join(spoken.words_of(name))
     found = _USER.match(name.strip())
@@ -70,12 +70,12 @@ def _find_person(name: str, people: Sequence[Known]) -> str:
     return meant.pop() if len(meant) == 1 else ""
 
 
-def _list_name_forms(person: Known) -> set[str]:
+def _list_name_forms(person: KnownPerson) -> set[str]:
     whole = {" ".join(spoken.words_of(name)) for name in person.names}
     return whole | {name.partition(" ")[0] for name in whole}
 
 
-def _spoken_to(message: str, people: Sequence[Known]) -> list[str]:
+def _spoken_to(message: str, people: Sequence[KnownPerson]) -> list[str]:
     """Return the person to whom a question is said by its first words: “Ben, which year?”."""
     if found := _USER.match(message.strip()):
         return [one.user for one in people if one.user == found[1]]
@@ -89,8 +89,8 @@ def _spoken_to(message: str, people: Sequence[Known]) -> list[str]:
 
 
 def question_of(
-    ask: Ask,
-    work: Work,
+    ask: RequestState,
+    work: SubtaskState,
     at: float,
     message: str,
     options: tuple[str, ...],
@@ -112,13 +112,13 @@ def question_of(
     )
 
 
-def make_escalation_question(ask: Ask, work: Work, at: float, escalation: Escalation) -> Question:
+def make_escalation_question(ask: RequestState, work: SubtaskState, at: float, escalation: Escalation) -> Question:
     """Make the question that a specialist asks."""
     named, assumption = escalation.whom, escalation.assumption
     return question_of(ask, work, at, escalation.message, escalation.options, named=named, assumption=assumption)
 
 
-def planners_question(ask: Ask, event: ev.PlannerAsked) -> Question:
+def planners_question(ask: RequestState, event: ev.PlannerAsked) -> Question:
     """Make the question that the planner asks before it plans."""
     return Question(
         1,
@@ -131,7 +131,7 @@ def planners_question(ask: Ask, event: ev.PlannerAsked) -> Question:
     )
 
 
-def _resolve_assumption(asking: Asking, options: Sequence[str]) -> str:
+def _resolve_assumption(asking: AskingTerms, options: Sequence[str]) -> str:
     if asking.assume.casefold() == FIRST:
         return next((option for option in options if option.strip()), "")
     return asking.assume
@@ -140,7 +140,7 @@ def _resolve_assumption(asking: Asking, options: Sequence[str]) -> str:
 # ---------------------------------------------------------------- nobody answers
 
 
-def next_reminder(ask: Ask, question: Question) -> tuple[float, tuple[str, ...]] | None:
+def next_reminder(ask: RequestState, question: Question) -> tuple[float, tuple[str, ...]] | None:
     """Return when people are to be reminded of a question, and who; None if nobody is any more.
 
     First it is those who were asked, then the crew's next ones, then the requester.
@@ -154,7 +154,7 @@ def next_reminder(ask: Ask, question: Question) -> tuple[float, tuple[str, ...]]
     return add_working_seconds(since, asking.remind_after, asking, _earliest_offset(ask, to), quiet), to
 
 
-def _choose_next_people(ask: Ask, question: Question) -> tuple[str, ...]:
+def _choose_next_people(ask: RequestState, question: Question) -> tuple[str, ...]:
     if not question.reminders:
         return question.whom or (ask.request.user,)
     if question.only:
@@ -164,7 +164,7 @@ def _choose_next_people(ask: Ask, question: Question) -> tuple[str, ...]:
     return tuple([one for one in line if one not in told][:1])
 
 
-def _earliest_offset(ask: Ask, to: Sequence[str]) -> int:
+def _earliest_offset(ask: RequestState, to: Sequence[str]) -> int:
     """Return by how much the first of these people is ahead of UTC; the requester's zone where it is not known."""
     setting = ask.setting
     if setting is None:
@@ -179,7 +179,7 @@ def expiry_time(question: Question) -> float | None:
     return question.asked + question.asking.expire_after
 
 
-def apply_reminder(ask: Ask, event: ev.QuestionReminded) -> Ask:
+def apply_reminder(ask: RequestState, event: ev.QuestionReminded) -> RequestState:
     """Remember a reminder. Whom it brings in may answer, too."""
     question = ask.open_questions.get(event.subtask)
     if question is None or question.number != event.number:
@@ -194,14 +194,14 @@ def apply_reminder(ask: Ask, event: ev.QuestionReminded) -> Ask:
     return ask.with_work(replace(ask.work[event.subtask], question=question))
 
 
-def apply_expiry(ask: Ask, event: ev.QuestionExpired) -> Ask:
+def apply_expiry(ask: RequestState, event: ev.QuestionExpired) -> RequestState:
     """Go on with what was to be assumed; without it if nothing was."""
     question = ask.open_questions.get(event.subtask)
     if question is None or question.number != event.number or question.doubt is not None:
         return ask
     if question.approval is not None:
         return approvals.expire_approval(ask, ask.work[event.subtask], question, event.at)
-    answered = Answered(question, "", question.assumption, event.at)
+    answered = QuestionAnswer(question, "", question.assumption, event.at)
     words = f"nobody answered within {describe_span(question.asking.expire_after)}"
     ask = ask.with_decision(event.at, event.subtask, "question expired", words + _format_assumption(question))
     if not event.subtask:
@@ -213,14 +213,14 @@ def _format_assumption(question: Question) -> str:
     return f"; assumed: {question.assumption}" if question.assumption else ""
 
 
-def _planner_goes_on(ask: Ask, question: Question, words: str, event: ev.QuestionExpired) -> Ask:
+def _planner_goes_on(ask: RequestState, question: Question, words: str, event: ev.QuestionExpired) -> RequestState:
     if question.assumption:
         return ask
     failure = Failure("planning", f"{words} what was asked: {question.message}", "Say it in a new request.")
     return replace(ask, run=replace(ask.run, failure=failure, written=event.at))
 
 
-def apply_answer(ask: Ask, work: Work, answered: Answered, without: str = "") -> Ask:
+def apply_answer(ask: RequestState, work: SubtaskState, answered: QuestionAnswer, without: str = "") -> RequestState:
     """Let a subtask go on with an answer. `without`, if not empty, is why it is left out where the answer is empty."""
     work = replace(work, question=None, answered=(*work.answered, answered))
     if wants_without(answered.question, answered.text) or (without and not answered.text):
@@ -233,7 +233,7 @@ def wants_without(question: Question, text: str) -> bool:
     return WITHOUT in question.options and text.strip().casefold() == WITHOUT.casefold()
 
 
-def assumptions(ask: Ask) -> list[str]:
+def assumptions(ask: RequestState) -> list[str]:
     """List what was assumed as nobody answered, for the readers of the answer."""
     answered = (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
     return [

@@ -11,7 +11,7 @@ import dataclasses
 
 from handoff.contracts import Note
 from handoff.engine import replan
-from handoff.state.job_state import LATER, SETTLED, Ask, replace
+from handoff.state.job_state import LATER, SETTLED, RequestState, replace
 from handoff.state.state_values import Correction, ReplanTrigger
 
 MOST = 5
@@ -25,17 +25,17 @@ TAKEN_BACK = "A correction of the request was taken back. The request now reads:
 DELETED = "(This correction was deleted.)"
 
 
-def is_open(ask: Ask) -> bool:
+def is_open(ask: RequestState) -> bool:
     """Return True while the work on a request can still change: not all of it has ended."""
     return not ask.run.concluded and (ask.run.plan is None or ask.run.state != "synthesizing")
 
 
-def may_correct(ask: Ask) -> bool:
+def may_correct(ask: RequestState) -> bool:
     """Return True if a correction of this request can still be applied."""
     return is_open(ask) and ask.corrections < MOST
 
 
-def add_correction(ask: Ask, message: str, words: str, at: float) -> tuple[Ask, int, int]:
+def add_correction(ask: RequestState, message: str, words: str, at: float) -> tuple[RequestState, int, int]:
     """Return the request with a correction in it, how many running parts are told, and how many wait for the planner.
 
     `message` is the id of the message that says it: who edits or deletes that changes the correction.
@@ -44,29 +44,31 @@ def add_correction(ask: Ask, message: str, words: str, at: float) -> tuple[Ask, 
     return _apply_correction(ask, message, words, at)
 
 
-def apply_edit(before: Ask, ask: Ask, name: str, at: float) -> tuple[Ask, int, int]:
+def apply_edit(before: RequestState, ask: RequestState, name: str, at: float) -> tuple[RequestState, int, int]:
     """Do the same for a request whose message was edited; `ask` is as it reads now. `name` names the edit."""
     tables = (one for one in ask.request.attachments if one not in before.request.attachments)
     changed = (f"\n\n{NEW_TABLE.format(name=one.name)}\n{one.text.strip()}" for one in tables)
     return _apply_correction(ask, name, f"{NEW_WORDING} {ask.text}{''.join(changed)}", at)
 
 
-def find_correction(ask: Ask, message: str) -> Correction | None:
+def find_correction(ask: RequestState, message: str) -> Correction | None:
     """Return the correction of a request that stands in a message; None if that corrects nothing."""
     return next((one for one in ask.correction_messages if one.message == message), None)
 
 
-def reword_correction(ask: Ask, old: Correction, new: Correction, name: str, at: float) -> tuple[Ask, int, int]:
+def reword_correction(
+    ask: RequestState, old: Correction, new: Correction, name: str, at: float
+) -> tuple[RequestState, int, int]:
     """Do the same for a correction whose message was edited. `name` names the edit."""
     return _apply_correction(ask := replace_correction(ask, old, new), name, f"{CHANGED_CORRECTION} {ask.text}", at)
 
 
-def take_back_correction(ask: Ask, old: Correction, name: str, at: float) -> tuple[Ask, int, int]:
+def take_back_correction(ask: RequestState, old: Correction, name: str, at: float) -> tuple[RequestState, int, int]:
     """Do the same for a correction whose message was deleted. `name` names the deletion."""
     return _apply_correction(ask := replace_correction(ask, old, None), name, f"{TAKEN_BACK} {ask.text}", at)
 
 
-def replace_correction(ask: Ask, old: Correction, new: Correction | None) -> Ask:
+def replace_correction(ask: RequestState, old: Correction, new: Correction | None) -> RequestState:
     """Return the request with another wording of a correction, or without it; nothing keeps its former words."""
     text = new.text if new is not None else DELETED
 
@@ -92,7 +94,7 @@ def replace_correction(ask: Ask, old: Correction, new: Correction | None) -> Ask
     )
 
 
-def _apply_correction(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, int, int]:
+def _apply_correction(ask: RequestState, name: str, words: str, at: float) -> tuple[RequestState, int, int]:
     ask = replace(ask, changes=(*ask.changes, words))
     ask = ask.with_decision(at, "", CORRECTED, words)
     if ask.run.plan is None:

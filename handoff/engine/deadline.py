@@ -5,13 +5,13 @@ from __future__ import annotations
 from handoff import events as ev
 from handoff.engine.ladder import seconds_for
 from handoff.engine.subtask import charged_so_far, end_subtasks, settle
-from handoff.state.job_state import SETTLED, Ask, replace
+from handoff.state.job_state import SETTLED, RequestState, replace
 from handoff.state.state_values import Failure
 
 BEFORE = "an earlier release ended it"
 
 
-def apply_deadline(ask: Ask, event: ev.DeadlineReached) -> Ask:
+def apply_deadline(ask: RequestState, event: ev.DeadlineReached) -> RequestState:
     """End the subtask, or all subtasks that have not ended, with the results there are."""
     if ask.run.concluded or ask.run.plan is None:
         return ask
@@ -32,7 +32,7 @@ def apply_deadline(ask: Ask, event: ev.DeadlineReached) -> Ask:
     return settle(ask, event.at, work.within if work is not None else "") if late else ask
 
 
-def ended_before(ask: Ask, at: float) -> Ask:
+def ended_before(ask: RequestState, at: float) -> RequestState:
     """End a request that an earlier release ended: people have seen its end, even if today's rules would go on."""
     late = [one for one in ask.inside("") if one.state not in SETTLED]
     ask = settle(end_subtasks(ask, late, BEFORE, at), at) if ask.inside("") else ask

@@ -31,7 +31,16 @@ from handoff.engine.nested import is_open
 from handoff.engine.subtask import list_ready
 from handoff.engine.transitions import TRANSITIONS, cancel_request, end_withdrawn
 from handoff.materials.deleted import delete_sources, mark_deleted_materials
-from handoff.state.job_state import SETTLED, Ask, Job, RequestState, Run, SubtaskState, Work, replace
+from handoff.state.job_state import (
+    SETTLED,
+    Job,
+    PlanRun,
+    RequestState,
+    RequestStatus,
+    SubtaskState,
+    SubtaskStatus,
+    replace,
+)
 from handoff.state.state_values import Failure
 from handoff.text.change_names import names_a_change
 
@@ -119,7 +128,7 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     failure = Failure("the request", event.refusal) if event.refusal else None
     before = job.asks[-1].request.crew if job.asks else event.usual
     request = event.request if event.request.crew else event.request.model_copy(update={"crew": before})
-    ask = Ask(request=request, run=Run(failure=failure), refusal=event.refusal)
+    ask = RequestState(request=request, run=PlanRun(failure=failure), refusal=event.refusal)
     if not has_to_gather(event.request):
         ask = replace(ask, gathered=True)
     if event.again is not None:
@@ -174,7 +183,7 @@ def _resume_clocks(job: Job, at: float, away: float = 0.0) -> Job:
 # ---------------------------------------------------------------- the states of the request and of its runs
 
 
-def _update_states(ask: Ask, at: float) -> Ask:
+def _update_states(ask: RequestState, at: float) -> RequestState:
     """Return the request with the states that follow from its parts: its own, and those of the runs inside."""
     run = ask.run
     if run.concluded:
@@ -194,19 +203,19 @@ def _update_states(ask: Ask, at: float) -> Ask:
     return ask.with_run(_set_run_state(run, _state_of(ask, run, own), at))
 
 
-def _update_nested_states(ask: Ask, at: float) -> Ask:
+def _update_nested_states(ask: RequestState, at: float) -> RequestState:
     """Update the runs of crews, the innermost first. A subtask waits while its crew waits for people."""
     for work in reversed([work for work in ask.all_inside("") if is_open(work)]):
         name = work.subtask.id
         run = ask.run_of(name)
         started = run.plan is not None and not run.concluded
         run = _set_run_state(run, _state_of(ask, run, ask.inside(name)) if started else "working", at)
-        waits: SubtaskState = "input_required" if run.state == "input_required" else "in_progress"
+        waits: SubtaskStatus = "input_required" if run.state == "input_required" else "in_progress"
         ask = ask.with_work(replace(ask.work[name], run=run, state=waits))
     return ask
 
 
-def _state_of(ask: Ask, run: Run, own: tuple[Work, ...]) -> RequestState:
+def _state_of(ask: RequestState, run: PlanRun, own: tuple[SubtaskState, ...]) -> RequestStatus:
     """Return the state of a run that follows from the states of its subtasks."""
     states = {work.state for work in own}
     if states <= SETTLED:
@@ -217,7 +226,7 @@ def _state_of(ask: Ask, run: Run, own: tuple[Work, ...]) -> RequestState:
     return "working"
 
 
-def _set_run_state(run: Run, state: RequestState, at: float) -> Run:
+def _set_run_state(run: PlanRun, state: RequestStatus, at: float) -> PlanRun:
     """Return the run in that state. Its clock stands still while it waits for people."""
     if run.state == state:
         return run
@@ -228,7 +237,7 @@ def _set_run_state(run: Run, state: RequestState, at: float) -> Run:
     return replace(run, state=state)
 
 
-def _end_is_visible(ask: Ask) -> bool:
+def _end_is_visible(ask: RequestState) -> bool:
     needed = [answer_key(ask.id)]
     if not ask.refusal:
         needed.append(card_end_key(ask.id))

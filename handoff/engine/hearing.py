@@ -19,8 +19,8 @@ from handoff.effects import Acknowledge, Effect, SortMessage
 from handoff.engine import correcting, second_try
 from handoff.engine.transitions import question_answered
 from handoff.events import Aim
-from handoff.state.job_state import Ask, Job, replace
-from handoff.state.state_values import Heard, Outcome, Question, Talk, may_answer
+from handoff.state.job_state import Job, RequestState, replace
+from handoff.state.state_values import HeardMessage, Outcome, Question, ThreadTalk, may_answer
 
 SOON = 15 * 60.0
 """Seconds after the bot's last words in which a question of the requester is for the bot without a doubt."""
@@ -43,19 +43,19 @@ def effects(job: Job, now: float) -> tuple[list[Effect], float | None]:
     return [_make_message_effect(job, one) for one in job.heard if one.not_before <= now], min(waits, default=None)
 
 
-def _make_message_effect(job: Job, one: Heard) -> Effect:
+def _make_message_effect(job: Job, one: HeardMessage) -> Effect:
     if one.outcome:
         return Acknowledge(one.receipt, job.latest.id)
     aims, otherwise = _list_possible_aims(job, one)
     return SortMessage(one.receipt, job.latest.id, one.message.text, one.mentioned, aims, otherwise)
 
 
-def find_waiting_message(job: Job, receipt: str) -> Heard | None:
+def find_waiting_message(job: Job, receipt: str) -> HeardMessage | None:
     """Return the message that still waits under that name; None if it waits no more."""
     return next((one for one in job.heard if one.receipt == receipt), None)
 
 
-def _list_possible_aims(job: Job, one: Heard) -> tuple[tuple[Aim, ...], Aim]:
+def _list_possible_aims(job: Job, one: HeardMessage) -> tuple[tuple[Aim, ...], Aim]:
     """Return the purposes that a message may have now, and the one to take if nobody can tell.
 
     If nobody can tell what a message is for that may change the work or follow up on it, it stays `unknown`, and is
@@ -79,7 +79,7 @@ def _list_possible_aims(job: Job, one: Heard) -> tuple[tuple[Aim, ...], Aim]:
 # ---------------------------------------------------------------- the free rules
 
 
-def classify_by_rules(job: Job, one: Heard, names: Iterable[str] = ()) -> Aim | None:
+def classify_by_rules(job: Job, one: HeardMessage, names: Iterable[str] = ()) -> Aim | None:
     """Say what a message is for if that is certain without a model; None leaves doubt.
 
     `names` are the other people of the thread. What rules say only decides the purpose: whether the author may is
@@ -102,7 +102,7 @@ def classify_by_rules(job: Job, one: Heard, names: Iterable[str] = ()) -> Aim | 
     return "request" if one.mentioned else _follow_up(job, one)
 
 
-def _follow_up(job: Job, one: Heard) -> Aim | None:
+def _follow_up(job: Job, one: HeardMessage) -> Aim | None:
     """Say what a message without a mention is for in a thread where nothing is under way."""
     text, user, before = one.message.text, one.message.user, one.before
     since = one.message.at - before.spoke
@@ -136,23 +136,23 @@ def record_message(job: Job, event: ev.MessageHeard) -> Job:
         return job
     before = job.talk
     speakers = (*before.speakers, message.user)[-MOST_SPEAKERS:]
-    job = replace(job, talk=Talk(before.spoke, speakers, event.others), people=job.people | {message.user})
+    job = replace(job, talk=ThreadTalk(before.spoke, speakers, event.others), people=job.people | {message.user})
     if event.others:
         return job
-    return replace(job, heard=(*job.heard, Heard(message.id, message, event.mentioned, event.groups, before)))
+    return replace(job, heard=(*job.heard, HeardMessage(message.id, message, event.mentioned, event.groups, before)))
 
 
 def note_bot_message(job: Job, at: float) -> Job:
     """Note that the bot has said something: what people say next may be to it."""
-    return replace(job, talk=Talk(at))
+    return replace(job, talk=ThreadTalk(at))
 
 
-def report_queued_request(job: Job, request: str, before: Ask | None) -> Job:
+def report_queued_request(job: Job, request: str, before: RequestState | None) -> Job:
     """Have the author of a new request told that it waits, if another one is under way."""
     ask = job.ask(request)
     if before is None or ask is None or ask.refusal:
         return job
-    return replace(job, heard=(*job.heard, Heard(f"{request}+", ask.request, outcome="queued")))
+    return replace(job, heard=(*job.heard, HeardMessage(f"{request}+", ask.request, outcome="queued")))
 
 
 def drop_acknowledged_message(job: Job, event: ev.MessageAcknowledged) -> Job:
@@ -194,7 +194,7 @@ def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
     )
 
 
-def _answer_question(job: Job, one: Heard, asked: tuple[str, Question], text: str, at: float) -> Job:
+def _answer_question(job: Job, one: HeardMessage, asked: tuple[str, Question], text: str, at: float) -> Job:
     ask = job.current
     if ask is None:
         return job
@@ -203,7 +203,7 @@ def _answer_question(job: Job, one: Heard, asked: tuple[str, Question], text: st
     return job.with_ask(question_answered(ask, event))
 
 
-def _take_as_correction(job: Job, one: Heard, at: float) -> Job:
+def _take_as_correction(job: Job, one: HeardMessage, at: float) -> Job:
     ask = job.current
     if ask is None or not _may_correct(ask, one):
         return _set_outcome(job, one, "request")
@@ -211,7 +211,7 @@ def _take_as_correction(job: Job, one: Heard, at: float) -> Job:
     return _set_outcome(job.with_ask(after), one, "applied", told=told, waiting=waits)
 
 
-def _retry_sorting(job: Job, one: Heard, at: float) -> Job:
+def _retry_sorting(job: Job, one: HeardMessage, at: float) -> Job:
     """Have the dispatcher asked again about a message, and tell its author once that this takes a while.
 
     After the last try a mention is taken for a request, and of other messages whose author has asked for something here
@@ -221,14 +221,14 @@ def _retry_sorting(job: Job, one: Heard, at: float) -> Job:
     if one.tries < len(PAUSES):
         later = dataclasses.replace(one, tries=one.tries + 1, not_before=at + PAUSES[one.tries])
         heard = tuple(later if each is one else each for each in job.heard)
-        told = (Heard(f"{one.receipt}?", one.message, outcome="unsorted"),) if theirs and not one.tries else ()
+        told = (HeardMessage(f"{one.receipt}?", one.message, outcome="unsorted"),) if theirs and not one.tries else ()
         return replace(job, heard=(*heard, *told))
     if theirs:
         return _set_outcome(job, one, "request" if one.mentioned else "unclear")
     return _drop_heard(job, one)
 
 
-def _drop_heard(job: Job, one: Heard) -> Job:
+def _drop_heard(job: Job, one: HeardMessage) -> Job:
     return replace(job, heard=tuple(each for each in job.heard if each.receipt != one.receipt))
 
 
@@ -255,7 +255,7 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
     request = now.model_copy(update={"crew": crew})
     read = ask.gathered and (same_files or ask.run.plan is not None)  # else what is attached is read anew
     new = replace(ask, request=request, edited=event.stamp, gathered=read)
-    receipt = Heard(f"{ask.id}~{event.at}", new.request)
+    receipt = HeardMessage(f"{ask.id}~{event.at}", new.request)
     if ask.over or not correcting.is_open(ask):
         return _report_late_edit(job, ask, receipt, event.at)
     if ask is not job.current:
@@ -301,18 +301,20 @@ def _correction_deleted(job: Job, event: ev.RequestWithdrawn) -> Job:
     return job
 
 
-def _make_edit_receipt(ask: Ask, message: str, text: str, at: float) -> Heard:
+def _make_edit_receipt(ask: RequestState, message: str, text: str, at: float) -> HeardMessage:
     said = ask.request.model_copy(update={"id": message, "text": text, "attachments": ()})
-    return Heard(f"{message}~{at}", said)
+    return HeardMessage(f"{message}~{at}", said)
 
 
-def _record_receipt(job: Job, receipt: Heard, changed: tuple[Ask, int, int], outcome: Outcome = "applied") -> Job:
+def _record_receipt(
+    job: Job, receipt: HeardMessage, changed: tuple[RequestState, int, int], outcome: Outcome = "applied"
+) -> Job:
     ask, told, waits_for = changed
     receipt = dataclasses.replace(receipt, outcome=outcome, told=told, waiting=waits_for)
     return replace(job.with_ask(ask), heard=(*job.heard, receipt))
 
 
-def _report_late_edit(job: Job, ask: Ask, receipt: Heard, at: float) -> Job:
+def _report_late_edit(job: Job, ask: RequestState, receipt: HeardMessage, at: float) -> Job:
     """Tell the author of an edit that the answer is written already, if that was not long ago."""
     fresh = ask.run.answer is not None and at - (ask.ended or at) <= EDITED_LATE
     if not fresh or ask.cancelled_by:
@@ -320,7 +322,7 @@ def _report_late_edit(job: Job, ask: Ask, receipt: Heard, at: float) -> Job:
     return replace(job, heard=(*job.heard, dataclasses.replace(receipt, outcome="too_late")))
 
 
-def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[Ask, ...]]:
+def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[RequestState, ...]]:
     """Forget a deleted message that nobody has acted on. Returns the requests too that have to be stopped.
 
     They are the message's own, and the second tries at it: its words are theirs.
@@ -335,13 +337,13 @@ def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[A
 # ---------------------------------------------------------------- inside
 
 
-def list_questions_for(job: Job, one: Heard) -> list[tuple[str, Question]]:
+def list_questions_for(job: Job, one: HeardMessage) -> list[tuple[str, Question]]:
     """Return the open questions that the author of a message may answer, with their subtasks (empty: the planner's)."""
     found = job.current.open_questions.items() if job.current is not None else ()
     return [(name, question) for name, question in found if question.may_answer(one.message.user, one.groups)]
 
 
-def meant_by(job: Job, one: Heard) -> tuple[str, Question, str] | None:
+def meant_by(job: Job, one: HeardMessage) -> tuple[str, Question, str] | None:
     """Return the question that a message is about, with its subtask, and what the message says of it.
 
     Where there are several, it is the one that the message names (“Place: Oslo”), or the only one whose options it
@@ -358,13 +360,13 @@ def meant_by(job: Job, one: Heard) -> tuple[str, Question, str] | None:
     return (*chosen[0], text) if len(chosen) == 1 and not text.isdecimal() else None
 
 
-def _names_subtask(head: str, ask: Ask, subtask: str) -> bool:
+def _names_subtask(head: str, ask: RequestState, subtask: str) -> bool:
     """Return True if some words name the subtask that asks: they are how its title begins, or one that it holds."""
     said, title = spoken.words_of(head), spoken.words_of(ask.work[subtask].subtask.title) if subtask else []
     return bool(said) and (title[: len(said)] == said or (len(said) == 1 and said[0] in title))
 
 
-def open_approval(job: Job, one: Heard) -> str:
+def open_approval(job: Job, one: HeardMessage) -> str:
     """Return the first subtask with an approval that is for the author of a message; empty if there is none."""
     found = job.current.open_questions.items() if job.current is not None else ()
     who = (one.message.user, one.groups)
@@ -372,15 +374,17 @@ def open_approval(job: Job, one: Heard) -> str:
     return next(theirs, "")
 
 
-def _may_correct(ask: Ask, one: Heard) -> bool:
+def _may_correct(ask: RequestState, one: HeardMessage) -> bool:
     return ask.request.user == one.message.user and correcting.may_correct(ask) and not one.message.attachments
 
 
-def _has_same_text(ask: Ask, text: str) -> bool:
+def _has_same_text(ask: RequestState, text: str) -> bool:
     return " ".join(text.split()).casefold() == " ".join(ask.request.text.split()).casefold()
 
 
-def _set_outcome(job: Job, one: Heard, outcome: Outcome, *, question: str = "", told: int = 0, waiting: int = 0) -> Job:
+def _set_outcome(
+    job: Job, one: HeardMessage, outcome: Outcome, *, question: str = "", told: int = 0, waiting: int = 0
+) -> Job:
     marked = dataclasses.replace(one, outcome=outcome, question=question, told=told, waiting=waiting)
     return replace(job, heard=tuple(marked if each is one else each for each in job.heard))
 

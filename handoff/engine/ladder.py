@@ -14,8 +14,8 @@ from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
 from handoff.engine.asking import WITHOUT, question_of
 from handoff.engine.subtask import end_subtask, end_subtasks, unsettled_inside
-from handoff.state.job_state import Ask, Work, replace
-from handoff.state.state_values import Candidate, ReplanTrigger, Rung, Trouble
+from handoff.state.job_state import RequestState, SubtaskState, replace
+from handoff.state.state_values import Candidate, FailureCause, RecoveryStep, ReplanTrigger
 
 MAX_FAILURES = 3
 """Failures of one subtask, of any kind, after which it ends. The same number of model calls may bring it nothing."""
@@ -32,7 +32,7 @@ ONCE_MORE = "Try once more"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecoveryStepInfo:
     """The meaning of a rung, in words for people, and its cost: model calls of its own, and whole attempts."""
 
     what: str
@@ -40,18 +40,18 @@ class Step:
     attempts: int
 
 
-RUNGS: Mapping[Rung, Step] = MappingProxyType(
+RUNGS: Mapping[RecoveryStep, RecoveryStepInfo] = MappingProxyType(
     {
-        "retry": Step("the same again, after a pause", 0, 1),
-        "refine": Step("again with a brief rewritten from the error", 1, 1),
-        "stronger": Step("again with a stronger model", 0, 1),
-        "fallback": Step("another specialist steps in", 0, 1),
-        "replan": Step("the part is planned again", 1, 0),
-        "ask": Step("a person is asked", 0, 1),
-        "without": Step("the job goes on without it", 0, 0),
+        "retry": RecoveryStepInfo("the same again, after a pause", 0, 1),
+        "refine": RecoveryStepInfo("again with a brief rewritten from the error", 1, 1),
+        "stronger": RecoveryStepInfo("again with a stronger model", 0, 1),
+        "fallback": RecoveryStepInfo("another specialist steps in", 0, 1),
+        "replan": RecoveryStepInfo("the part is planned again", 1, 0),
+        "ask": RecoveryStepInfo("a person is asked", 0, 1),
+        "without": RecoveryStepInfo("the job goes on without it", 0, 0),
     }
 )
-LADDER: Mapping[Trouble, tuple[Rung, ...]] = MappingProxyType(
+LADDER: Mapping[FailureCause, tuple[RecoveryStep, ...]] = MappingProxyType(
     {
         "passing": ("retry", "fallback", "retry", "ask", "without"),
         "lost": ("retry", "retry", "ask", "without"),
@@ -75,7 +75,7 @@ asked if the specialist itself asks, and before a critical subtask is given up: 
 `MAX_QUESTIONS` times. After `MAX_FAILURES` only `without` is left.
 """
 
-_UNCOUNTED: frozenset[Rung] = frozenset({"ask", "fallback"})
+_UNCOUNTED: frozenset[RecoveryStep] = frozenset({"ask", "fallback"})
 """Rungs that have bounds of their own."""
 _STRONGER: Mapping[Tier, Tier] = MappingProxyType({"fast": "balanced", "balanced": "deep"})
 
@@ -96,7 +96,7 @@ class Standing:
     failures: int = 1
     failed_calls: int = 0
     questions: int = 0
-    taken: tuple[Rung, ...] = ()
+    taken: tuple[RecoveryStep, ...] = ()
     fallback: str = ""
     tried: tuple[str, ...] = ()
     critical: bool = False
@@ -108,16 +108,16 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class NextRecovery:
     """The rung to take, with the specialist, the tier and the seconds to wait if it leads to another attempt."""
 
-    rung: Rung
+    rung: RecoveryStep
     specialist: str
     tier: Tier
     delay: float = 0.0
 
 
-def choose_next_rung(trouble: Trouble, now: Standing) -> Next:
+def choose_next_rung(trouble: FailureCause, now: Standing) -> NextRecovery:
     """Choose the rung that follows a failure or an escalation of a subtask."""
     rungs = LADDER[trouble]
     for place, rung in enumerate(rungs):
@@ -125,29 +125,33 @@ def choose_next_rung(trouble: Trouble, now: Standing) -> Next:
             continue
         if found := _evaluate_rung(rung, trouble, now):
             return found
-    return Next("without", now.specialist, now.tier)
+    return NextRecovery("without", now.specialist, now.tier)
 
 
-def _evaluate_rung(rung: Rung, trouble: Trouble, now: Standing) -> Next | None:
+def _evaluate_rung(rung: RecoveryStep, trouble: FailureCause, now: Standing) -> NextRecovery | None:
     """Return the rung as it would be taken; None if it cannot be taken."""
     if rung == "ask":
         asked = trouble == "ambiguous_input" or (now.critical and not _has_failed_too_often(now))
-        return Next(rung, now.specialist, now.tier) if asked and now.questions < MAX_QUESTIONS else None
+        return NextRecovery(rung, now.specialist, now.tier) if asked and now.questions < MAX_QUESTIONS else None
     if rung == "without" or _has_failed_too_often(now) or now.left < LEAST_SECONDS:
         return None
     if rung == "fallback":
         steps_in = now.fallback and now.fallback not in (now.specialist, *now.tried)
         delay = max(now.pause, BACKOFF[-1]) if trouble == "passing" else 0.0  # the fallback asks the same provider
-        return Next(rung, now.fallback, now.fallback_tier or now.tier, delay) if steps_in and delay < now.left else None
+        return (
+            NextRecovery(rung, now.fallback, now.fallback_tier or now.tier, delay)
+            if steps_in and delay < now.left
+            else None
+        )
     if rung == "replan":
-        return Next(rung, now.specialist, now.tier) if now.replans else None
+        return NextRecovery(rung, now.specialist, now.tier) if now.replans else None
     if rung == "stronger":
         tier = _find_higher_tier(now)
-        return Next(rung, now.specialist, tier) if tier else None
+        return NextRecovery(rung, now.specialist, tier) if tier else None
     if rung == "retry":
         delay = max(now.pause, BACKOFF[min(now.taken.count("retry"), len(BACKOFF) - 1)])
-        return Next(rung, now.specialist, now.tier, delay) if delay < now.left else None
-    return Next(rung, now.specialist, now.tier)
+        return NextRecovery(rung, now.specialist, now.tier, delay) if delay < now.left else None
+    return NextRecovery(rung, now.specialist, now.tier)
 
 
 def _find_higher_tier(now: Standing) -> Tier | None:
@@ -165,7 +169,7 @@ def _has_failed_too_often(now: Standing) -> bool:
 # ---------------------------------------------------------------- the seconds of a subtask
 
 
-def seconds_for(ask: Ask, work: Work) -> float:
+def seconds_for(ask: RequestState, work: SubtaskState) -> float:
     """Return the seconds for all attempts at a subtask: by the terms of its run, or of the crew that it is given to."""
     member = ask.member_of(work)
     if member is not None and member.crew is not None:
@@ -173,12 +177,12 @@ def seconds_for(ask: Ask, work: Work) -> float:
     return ask.run_around(work).terms.subtask_seconds
 
 
-def seconds_left(ask: Ask, work: Work) -> float:
+def seconds_left(ask: RequestState, work: SubtaskState) -> float:
     """Return the seconds that earlier attempts have left to the subtask."""
     return max(0.0, seconds_for(ask, work) - work.spent)
 
 
-def attempt_seconds(ask: Ask, work: Work) -> float:
+def attempt_seconds(ask: RequestState, work: SubtaskState) -> float:
     """Return the seconds that an attempt gets: what is left of the deadline, no less than makes sense."""
     return max(LEAST_SECONDS, seconds_left(ask, work))
 
@@ -187,15 +191,15 @@ def attempt_seconds(ask: Ask, work: Work) -> float:
 
 
 def climb(
-    ask: Ask,
-    work: Work,
-    trouble: Trouble,
+    ask: RequestState,
+    work: SubtaskState,
+    trouble: FailureCause,
     message: str,
     at: float,
     *,
     partial: Result | None = None,
     pause: float = 0.0,
-) -> Ask:
+) -> RequestState:
     """Take the next rung of the ladder, or end the subtask with the best result so far.
 
     The attempt has ended, its usage is charged, and no call of it is in doubt. If a crew worked on the subtask, the
@@ -210,7 +214,9 @@ def climb(
     return take_next_rung(ask, work, trouble, message, at, pause=pause)
 
 
-def take_next_rung(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pause: float = 0.0) -> Ask:
+def take_next_rung(
+    ask: RequestState, work: SubtaskState, trouble: FailureCause, message: str, at: float, *, pause: float = 0.0
+) -> RequestState:
     """Take the next rung after a failure that is counted already, or end the subtask with the best result so far."""
     member = ask.member_of(work)
     following = choose_next_rung(
@@ -246,13 +252,13 @@ def take_next_rung(ask: Ask, work: Work, trouble: Trouble, message: str, at: flo
     return ask.with_work(_reset_for_attempt(work, following, at))
 
 
-def _tier_of_the_fallback(ask: Ask, work: Work, member: Member | None) -> Tier | None:
+def _tier_of_the_fallback(ask: RequestState, work: SubtaskState, member: Member | None) -> Tier | None:
     """Return the fallback's own tier, as the present model may be down; None if the plan names a tier."""
     stand_in = ask.run_around(work).members.get(member.fallback) if member else None
     return stand_in.tier if stand_in and work.subtask.tier is None else None
 
 
-def _reset_for_attempt(work: Work, following: Next, at: float) -> Work:
+def _reset_for_attempt(work: SubtaskState, following: NextRecovery, at: float) -> SubtaskState:
     """Make the subtask ready for another attempt. The seconds that it has to wait count as spent."""
     passed_on = following.specialist != work.specialist
     return replace(
@@ -266,7 +272,7 @@ def _reset_for_attempt(work: Work, following: Next, at: float) -> Work:
     )
 
 
-def _ask_people(ask: Ask, work: Work, trouble: Trouble, message: str, at: float) -> Ask:
+def _ask_people(ask: RequestState, work: SubtaskState, trouble: FailureCause, message: str, at: float) -> RequestState:
     question = work.question
     if trouble != "ambiguous_input" or question is None:
         text = f"{work.subtask.title} cannot be done as it is: {message} What now?"

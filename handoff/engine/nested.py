@@ -1,8 +1,8 @@
 """Runs inside a run: a subtask that is given to a crew has a plan, subtasks and an end of its own.
 
-All subtasks of a request lie flat in `Ask.work`, each with `within`, the id of the subtask that it is inside. The
-`Run` of a crew is kept in the subtask that it works on. It begins with the attempt (`begin_attempt`) and ends by
-handing its outcome up to the run around it (`handed_up`), where it counts like a specialist's result or failure.
+All subtasks of a request lie flat in `RequestState.work`, each with `within`, the id of the subtask that it is inside.
+The `PlanRun` of a crew is kept in the subtask that it works on. It begins with the attempt (`begin_attempt`) and ends
+by handing its outcome up to the run around it (`handed_up`), where it counts like a specialist's result or failure.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from handoff.answering.material import render_result
 from handoff.checking import checks
 from handoff.contracts import SLASH, Finding, Plan, Result, Terms
 from handoff.engine.answer import findings, gaps, text_of
-from handoff.state.job_state import Ask, Run, Work, replace
-from handoff.state.state_values import Written
+from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
+from handoff.state.state_values import EarlierWrite
 
 AGAIN = "~"
 """The mark before the attempt's number in the ids inside a second or later attempt, so that no two ids are the same."""
@@ -26,30 +26,30 @@ SUMMARY = 1_200
 """Characters of a summary that is made of several results' summaries."""
 
 
-def is_open(work: Work) -> bool:
+def is_open(work: SubtaskState) -> bool:
     """Return True while a crew works on this subtask."""
     under_way = work.state in {"in_progress", "input_required"} and work.question is None
     return work.run is not None and under_way
 
 
-def crew_at(ask: Ask, within: str) -> str:
+def crew_at(ask: RequestState, within: str) -> str:
     """Return the path (see `specialists.registry.Crew`) of the crew at `within`; empty for the outermost crew."""
     return ask.work[within].specialist if within else ""
 
 
-def plan_around(ask: Ask, work: Work) -> Plan | None:
+def plan_around(ask: RequestState, work: SubtaskState) -> Plan | None:
     """Return the plan that a subtask belongs to; None if its crew no longer has one."""
     outer = ask.work.get(work.within)
     return ask.run.plan if not work.within else outer.run.plan if outer is not None and outer.run is not None else None
 
 
-def is_gone(ask: Ask, work: Work) -> bool:
+def is_gone(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if a subtask is in no plan any more. One that its `only_for` left out is still in it."""
     plan = plan_around(ask, work)
     return work.dropped and (plan is None or work.subtask.id not in {one.id for one in plan.subtasks})
 
 
-def build_run_brief(ask: Ask, run: Run) -> str:
+def build_run_brief(ask: RequestState, run: PlanRun) -> str:
     """Return what a run has to answer: the brief of the subtask that a crew was given, or the request's text.
 
     What the requester answered to the planner belongs to the request.
@@ -59,7 +59,7 @@ def build_run_brief(ask: Ask, run: Run) -> str:
     return "\n\n".join((ask.text, *(f"{note.source}\n{note.text}" for note in ask.answers)))
 
 
-def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
+def writes_before(ask: RequestState, work: SubtaskState) -> tuple[EarlierWrite, ...]:
     """Return the tool writes of earlier attempts at a subtask and at those around it, carried out or in doubt.
 
     Those of the subtask that it replaces, and of the subtasks inside that one, are included.
@@ -71,7 +71,7 @@ def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
     return tuple(dict.fromkeys(found if outer is None else (*found, *writes_before(ask, outer))))
 
 
-def is_for_people(ask: Ask, run: Run) -> bool:
+def is_for_people(ask: RequestState, run: PlanRun) -> bool:
     """Return True if what is written for a run is what people read next: nothing is joined with it.
 
     So it is for the request's own run, and for a crew that alone has the request.
@@ -84,13 +84,13 @@ def is_for_people(ask: Ask, run: Run) -> bool:
     return alone and is_for_people(ask, around)
 
 
-def room_left(ask: Ask) -> int:
+def room_left(ask: RequestState) -> int:
     """Return how many more subtasks a request may have, in all its runs together."""
     return max(0, MAX_IN_ALL - len(ask.work))
 
 
-def inner_plan(outer: Work, plan: Plan) -> Plan:
-    """Return the plan of a crew at a subtask, with its ids changed to those in `Ask.work`."""
+def inner_plan(outer: SubtaskState, plan: Plan) -> Plan:
+    """Return the plan of a crew at a subtask, with its ids changed to those in `RequestState.work`."""
     again = f"{AGAIN}{outer.attempt}" if outer.attempt > 1 else ""
 
     def name(short: str) -> str:
@@ -106,7 +106,9 @@ def inner_plan(outer: Work, plan: Plan) -> Plan:
 # ---------------------------------------------------------------- how a crew's run begins and ends
 
 
-def begin_attempt(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]:
+def begin_attempt(
+    ask: RequestState, work: SubtaskState, specialist: str, at: float
+) -> tuple[RequestState, SubtaskState]:
     """Return the request and the subtask as an attempt begins, with a new run if a crew takes the subtask.
 
     Of the subtasks inside an earlier attempt only the tool writes are kept.
@@ -124,10 +126,10 @@ def begin_attempt(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask
     left = max(0.0, min(member.crew.job_seconds - work.spent, ask.run_around(work).terms.job_seconds))
     own = {"job_seconds": left, "subtask_seconds": min(member.crew.subtask_seconds, left)}
     terms = Terms.model_validate({**member.crew.model_dump(), **own})
-    return ask, replace(work, run=Run(within=work.subtask.id, terms=terms, since=at))
+    return ask, replace(work, run=PlanRun(within=work.subtask.id, terms=terms, since=at))
 
 
-def combine_results(ask: Ask, run: Run, content: str = "") -> Result | None:
+def combine_results(ask: RequestState, run: PlanRun, content: str = "") -> Result | None:
     """Combine the results of a run into one; None if there are none. `content` is the answer that was made of them.
 
     Its findings are those of the answer: what several found at one place is one, and less sure ones that the crew keeps
@@ -155,7 +157,7 @@ def combine_results(ask: Ask, run: Run, content: str = "") -> Result | None:
     )
 
 
-def _merge_findings(ask: Ask, run: Run, of: list[Result]) -> tuple[Finding, ...]:
+def _merge_findings(ask: RequestState, run: PlanRun, of: list[Result]) -> tuple[Finding, ...]:
     least = run.terms.confidence if run.terms.unsure == "apart" else 0
     each = dict.fromkeys(one for result in of for one in result.findings if one.confidence >= least)
     if len(of) == 1:
@@ -164,7 +166,7 @@ def _merge_findings(ask: Ask, run: Run, of: list[Result]) -> tuple[Finding, ...]
     return tuple(dict.fromkeys((*graded, *(one for one in each if not is_graded(one)))))
 
 
-def _summarize_results(results: list[tuple[Work, Result]]) -> str:
+def _summarize_results(results: list[tuple[SubtaskState, Result]]) -> str:
     """Return one line for each result; the longest are cut if all together are too long."""
     share = max(120, SUMMARY // len(results))
     lines = []
@@ -174,7 +176,7 @@ def _summarize_results(results: list[tuple[Work, Result]]) -> str:
     return "\n".join(lines)
 
 
-def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.AttemptFailed:
+def handed_up(ask: RequestState, work: SubtaskState, at: float) -> ev.ResultReturned | ev.AttemptFailed:
     """Return the outcome of a crew's run as an event of the enclosing run.
 
     What people read next was looked at as an answer, and its figures of no source are marked: it is not sent back.
@@ -193,8 +195,8 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
     asked = (ask.text, work.brief_text)
     said_by_people = "\n\n".join([*asked, *(note.text for note in work.answers)])
     done_when, sources = work.subtask.done_when, _merge_sources(results)
-    seen = checks.Seen(result, said_by_people, done_when, _list_source_texts(results), sources, asked=asked)
-    found = checks.run_checks(seen) if not is_for_people(ask, run) else checks.Looked()
+    seen = checks.ResultOrigins(result, said_by_people, done_when, _list_source_texts(results), sources, asked=asked)
+    found = checks.run_checks(seen) if not is_for_people(ask, run) else checks.CheckRemarks()
     return ev.ResultReturned.model_validate({**of, "result": result, "faults": found.faults, "doubts": found.doubts})
 
 

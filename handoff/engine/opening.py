@@ -11,19 +11,19 @@ from types import MappingProxyType
 
 from handoff import events as ev
 from handoff.effects import OpenThread, answer_key, card_end_key
-from handoff.state.job_state import Ask, replace
+from handoff.state.job_state import RequestState, replace
 from handoff.state.state_values import Failure
 
 STEP = "opening the thread"
 OPENED = "The thread is open; the work goes on there."
 
 
-def opening(ask: Ask) -> OpenThread | None:
+def opening(ask: RequestState) -> OpenThread | None:
     """Return the one thing to do for a request that opens a thread; None if it is another, or was stopped."""
     return OpenThread(ask.id) if ask.request.opens and not ask.run.concluded else None
 
 
-def thread_opened(ask: Ask, event: ev.ThreadOpened) -> Ask:
+def thread_opened(ask: RequestState, event: ev.ThreadOpened) -> RequestState:
     """End the request: its visible end is the thread's first message, or that there is none."""
     if ask.run.concluded or not ask.request.opens:
         return ask

@@ -27,7 +27,7 @@ from handoff.engine.ladder import attempt_seconds, seconds_left
 from handoff.engine.nested import is_open
 from handoff.engine.opening import opening
 from handoff.engine.subtask import list_ready
-from handoff.state.job_state import SETTLED, Ask, Job, Run, Work
+from handoff.state.job_state import SETTLED, Job, PlanRun, RequestState, SubtaskState
 
 BEYOND = 20.0
 """Seconds after its deadline at which an attempt that did not end by itself is cut off."""
@@ -45,7 +45,7 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
     return [*effects, *heard, *copies], _earlier_time(due, later)
 
 
-def _request_effects(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+def _request_effects(ask: RequestState, now: float) -> tuple[list[Effect], float | None]:
     run = ask.run
     if run.concluded:
         return _closing_effects(ask, now)
@@ -70,7 +70,7 @@ def _request_effects(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     return effects + steps, due
 
 
-def _effects_before_work(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+def _effects_before_work(ask: RequestState, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects until there is a plan that may begin, and the time to look again."""
     effects: list[Effect] = []
     if card_key(ask.id) not in ask.posted:
@@ -85,12 +85,12 @@ def _effects_before_work(ask: Ask, now: float) -> tuple[list[Effect], float | No
     return [*effects, *waiting], due
 
 
-def _make_plan_effect(ask: Ask) -> MakePlan:
+def _make_plan_effect(ask: RequestState) -> MakePlan:
     faults = ask.run.rejections[-1] if ask.run.rejections else ()
     return MakePlan(ask.id, faults, corrected=ask.corrections)
 
 
-def _subtask_effects(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
+def _subtask_effects(ask: RequestState, run: PlanRun, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects for the subtasks of a run, and the time to look again."""
     effects: list[Effect] = []
     due: float | None = None
@@ -108,7 +108,9 @@ def _subtask_effects(ask: Ask, run: Run, now: float) -> tuple[list[Effect], floa
     return effects, due
 
 
-def _crew_run_effects(ask: Ask, work: Work, run: Run, now: float) -> tuple[list[Effect], float | None]:
+def _crew_run_effects(
+    ask: RequestState, work: SubtaskState, run: PlanRun, now: float
+) -> tuple[list[Effect], float | None]:
     """Return the effects for the run of a crew at a subtask, and the time to look again."""
     name = work.subtask.id
     if run.concluded:
@@ -124,7 +126,7 @@ def _crew_run_effects(ask: Ask, work: Work, run: Run, now: float) -> tuple[list[
     return effects, _earlier_time(due, run.deadline)
 
 
-def _attempt_effect(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | None]:
+def _attempt_effect(ask: RequestState, work: SubtaskState, now: float) -> tuple[Effect | None, float | None]:
     """Return the effect for a subtask that has begun or can begin, and the time to look at it again."""
     name = work.subtask.id
     if work.refining:
@@ -144,7 +146,7 @@ def _attempt_effect(ask: Ask, work: Work, now: float) -> tuple[Effect | None, fl
     return RunSubtask(ask.id, name, number, work.specialist, tier, timeout, work.subtask.done_when), ends
 
 
-def _question_effects(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+def _question_effects(ask: RequestState, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects for the open questions, and the time to look again.
 
     They are posts that the thread does not show yet. A question that nobody answers is closed in the end, and people
@@ -168,7 +170,7 @@ def _question_effects(ask: Ask, now: float) -> tuple[list[Effect], float | None]
     return effects, due
 
 
-def _file_effects(ask: Ask) -> list[Effect]:
+def _file_effects(ask: RequestState) -> list[Effect]:
     shown = {artifact for one in ask.tries for artifact in _list_posted_files(one)}
     return [
         Post(ask.id, key)
@@ -180,13 +182,13 @@ def _file_effects(ask: Ask) -> list[Effect]:
     ]
 
 
-def _list_posted_files(ask: Ask) -> set[str]:
+def _list_posted_files(ask: RequestState) -> set[str]:
     """Return the ids of the files that a request has put into the thread."""
     made = (one for work in ask.inside("") if work.result is not None for one in work.result.artifacts)
     return {one.id for one in made if ask.posted.get(file_key(ask.id, one.id))}
 
 
-def _closing_effects(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+def _closing_effects(ask: RequestState, now: float) -> tuple[list[Effect], float | None]:
     """Return the last posts of a request: its files, then its visible end, with the card's last edit beside them.
 
     And the time to look again, if the end waits for the card.
@@ -203,7 +205,7 @@ def _closing_effects(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     return effects, due
 
 
-def _card_due(ask: Ask, now: float) -> float | None:
+def _card_due(ask: RequestState, now: float) -> float | None:
     """Return until when the end of a request waits for its card; None if it does not."""
     if ask.refusal or ask.cancelled_by or ask.run.written is None or card_key(ask.id) in ask.posted:
         return None

@@ -12,8 +12,8 @@ from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
 from handoff.engine import asking, ladder, replan, taken_works
 from handoff.engine.nested import room_left
 from handoff.engine.subtask import settle
-from handoff.state.job_state import Ask, Run, Work, replace
-from handoff.state.state_values import Answered, Failure, ReplanTrigger
+from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
+from handoff.state.state_values import Failure, QuestionAnswer, ReplanTrigger
 
 MAX_REJECTED_PLANS = 2
 """Rejected plans after which the run fails: the planner may correct its plan once."""
@@ -30,7 +30,7 @@ _WORDS = {
 # ---------------------------------------------------------------- a question before there is a plan
 
 
-def open_planner_question(ask: Ask, event: ev.PlannerAsked) -> Ask:
+def open_planner_question(ask: RequestState, event: ev.PlannerAsked) -> RequestState:
     """Wait for a person's answer. The planner may ask once for each request."""
     if ask.run.concluded or ask.run.plan is not None or ask.question is not None or ask.answers:
         return ask
@@ -39,21 +39,21 @@ def open_planner_question(ask: Ask, event: ev.PlannerAsked) -> Ask:
     return replace(ask, question=asking.planners_question(ask, event), usage=ask.usage + event.usage)
 
 
-def record_planner_answer(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+def record_planner_answer(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
     """Keep the answer to the planner's question: the planner is asked again, with it."""
     question = ask.question
     if ask.run.concluded or question is None or not question.may_answer(event.user, event.groups):
         return ask
     if event.number not in {0, question.number}:
         return ask
-    answered = Answered(question, event.user, event.text, event.at)
+    answered = QuestionAnswer(question, event.user, event.text, event.at)
     return replace(ask, question=None, answered=(*ask.answered, answered))
 
 
 # ---------------------------------------------------------------- a first plan
 
 
-def apply_plan(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
+def apply_plan(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> RequestState:
     """Begin to work by the plan: add its subtasks to those of the request."""
     if run.plan is not None or (ask.question is not None and not run.within):
         return ask
@@ -80,7 +80,7 @@ def apply_plan(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     return ask if taken is None else settle(ask, event.at)
 
 
-def _find_misfit(ask: Ask, plan: Plan) -> str:
+def _find_misfit(ask: RequestState, plan: Plan) -> str:
     """Say why a crew's plan does not fit into the request as it is now; empty if it fits.
 
     Other subtasks may have been added since the planner was asked.
@@ -93,10 +93,10 @@ def _find_misfit(ask: Ask, plan: Plan) -> str:
 
 def work_of(
     plan: Plan, members: dict[str, Member], estimates: dict[str, Estimate], within: str = ""
-) -> dict[str, Work]:
+) -> dict[str, SubtaskState]:
     """Return the subtasks of a new plan, by id. `within` is the subtask that they are inside."""
     return {
-        subtask.id: Work(
+        subtask.id: SubtaskState(
             subtask=subtask,
             specialist=subtask.specialist,
             within=within,
@@ -107,7 +107,7 @@ def work_of(
     }
 
 
-def apply_rejection(ask: Ask, run: Run, event: ev.PlanRejected) -> Ask:
+def apply_rejection(ask: RequestState, run: PlanRun, event: ev.PlanRejected) -> RequestState:
     """Let the planner try once more, or end the run if it has no try left."""
     if run.within and run.plan is not None:
         return ask
@@ -115,7 +115,7 @@ def apply_rejection(ask: Ask, run: Run, event: ev.PlanRejected) -> Ask:
     return _record_rejection(ask, run, event.faults, event.at)
 
 
-def _record_rejection(ask: Ask, run: Run, faults: tuple[str, ...], at: float) -> Ask:
+def _record_rejection(ask: RequestState, run: PlanRun, faults: tuple[str, ...], at: float) -> RequestState:
     run = replace(run, rejections=(*run.rejections, faults))
     if len(run.rejections) >= MAX_REJECTED_PLANS:
         failure = Failure(
@@ -130,7 +130,7 @@ def _record_rejection(ask: Ask, run: Run, faults: tuple[str, ...], at: float) ->
 # ---------------------------------------------------------------- a revision
 
 
-def apply_revised_plan(ask: Ask, event: ev.PlanRevised) -> Ask:
+def apply_revised_plan(ask: RequestState, event: ev.PlanRevised) -> RequestState:
     """Go on by the revised plan.
 
     If a failure led here and the planner changes nothing, take the next rung of the ladder.
@@ -161,7 +161,7 @@ def _trigger_subtask(trigger: ReplanTrigger) -> str:
 
 
 def _find_revision_faults(
-    ask: Ask, run: Run, event: ev.PlanRevised, old: Plan, plan: Plan, free: frozenset[str]
+    ask: RequestState, run: PlanRun, event: ev.PlanRevised, old: Plan, plan: Plan, free: frozenset[str]
 ) -> tuple[str, ...]:
     """Say why the new plan cannot replace the present one: it changes what has started since the planner was asked."""
     new = {subtask.id: subtask for subtask in plan.subtasks}
@@ -180,7 +180,7 @@ def _find_revision_faults(
     return (*faults, *(f"There is no {name} in the crew." for name in sorted(strangers)))
 
 
-def _apply_revision(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> Ask:
+def _apply_revision(ask: RequestState, run: PlanRun, event: ev.PlanRevised, plan: Plan) -> RequestState:
     """Return the request under its new plan, with each change and its reason among the decisions."""
     changes = {change.subtask: change for change in event.changes}
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
@@ -191,7 +191,7 @@ def _apply_revision(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> As
         for name, subtask in new.items()
         if name not in ask.work
     }
-    work: dict[str, Work] = {}
+    work: dict[str, SubtaskState] = {}
     for name, one in ask.work.items():
         mine = one.within == run.within and not one.dropped
         work[name] = _revise_subtask(run, one, new.get(name), changes.get(name), event) if mine else one
@@ -205,10 +205,10 @@ def _apply_revision(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> As
 
 
 def _make_subtask(
-    run: Run, subtask: Subtask, change: PlanChange | None, estimate: Estimate | None, before: Work | None
-) -> Work:
+    run: PlanRun, subtask: Subtask, change: PlanChange | None, estimate: Estimate | None, before: SubtaskState | None
+) -> SubtaskState:
     """Make a new subtask. One that replaces another takes over people's answers to it."""
-    return Work(
+    return SubtaskState(
         subtask=subtask,
         specialist=subtask.specialist,
         within=run.within,
@@ -221,8 +221,8 @@ def _make_subtask(
 
 
 def _revise_subtask(
-    run: Run, work: Work, subtask: Subtask | None, change: PlanChange | None, event: ev.PlanRevised
-) -> Work:
+    run: PlanRun, work: SubtaskState, subtask: Subtask | None, change: PlanChange | None, event: ev.PlanRevised
+) -> SubtaskState:
     """Return a subtask of the old plan as it is under the new one. If nothing else changes, its dependencies may."""
     if subtask is None or (change is not None and change.kind in {"dropped", "replaced"}):
         gone = subtask is None
@@ -250,7 +250,7 @@ def _describe_plan_change(change: PlanChange | None) -> str:
     return f"{_WORDS[change.kind]}: {change.why}" if change is not None else "no longer in the plan"
 
 
-def _apply_next_rung(ask: Ask, trigger: ReplanTrigger, event: ev.PlanRevised) -> Ask:
+def _apply_next_rung(ask: RequestState, trigger: ReplanTrigger, event: ev.PlanRevised) -> RequestState:
     """Take the next rung for a failed subtask that the planner left as it was."""
     work = ask.work.get(trigger.subtask)
     if trigger.cause != "failure" or work is None or work.state != "pending" or work.trouble is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from handoff.contracts import Result
 from handoff.engine.nested import is_open
 from handoff.evidence.omissions import GRAVE
-from handoff.state.job_state import Ask, Work, replace
+from handoff.state.job_state import RequestState, SubtaskState, replace
 from handoff.state.state_values import ReplanTrigger
 
 MAX_REVISIONS = 2
@@ -29,7 +29,7 @@ def describe_plan_conflict(result: Result) -> str:
     return " ".join(" ".join(said).split())[:LONGEST]
 
 
-def news_in(ask: Ask, work: Work, result: Result) -> str:
+def news_in(ask: RequestState, work: SubtaskState, result: Result) -> str:
     """Return what a result says that the planner did not foresee, in its own words; empty if it says nothing of it."""
     if said := describe_plan_conflict(result):
         return said
@@ -39,7 +39,7 @@ def news_in(ask: Ask, work: Work, result: Result) -> str:
     return " ".join(" ".join((*grave, *result.gaps)).split())[:LONGEST]
 
 
-def _is_built_on(ask: Ask, work: Work) -> bool:
+def _is_built_on(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if a subtask that has not started builds on this one, at whatever remove.
 
     One that is there for certain findings foresees them.
@@ -52,42 +52,42 @@ def _is_built_on(ask: Ask, work: Work) -> bool:
     return len(reached) > 1
 
 
-def list_not_started(ask: Ask, within: str) -> tuple[Work, ...]:
+def list_not_started(ask: RequestState, within: str) -> tuple[SubtaskState, ...]:
     """Return the subtasks of a plan that have not started: those that a revision may change."""
     return tuple(work for work in ask.inside(within) if work.state == "pending" and work.attempt == 0)
 
 
-def list_changeable(ask: Ask, trigger: ReplanTrigger) -> frozenset[str]:
+def list_changeable(ask: RequestState, trigger: ReplanTrigger) -> frozenset[str]:
     """Return the ids that a revision may change: subtasks not started, and the one whose failure led to it."""
     free = {work.subtask.id for work in list_not_started(ask, trigger.within)}
     failed = ask.work.get(trigger.subtask) if trigger.cause == "failure" else None
     return frozenset(free | {failed.subtask.id} if failed is not None and failed.state == "pending" else free)
 
 
-def explain_no_replan(ask: Ask, within: str) -> str:
+def explain_no_replan(ask: RequestState, within: str) -> str:
     """Say why the planner is not asked because of a finding; empty if it is asked."""
     if not may_ask(ask):
         return f"the planner is asked {MAX_REVISIONS} times a request at most"
     return "" if list_not_started(ask, within) else "everything in it has started"
 
 
-def may_ask(ask: Ask) -> bool:
+def may_ask(ask: RequestState) -> bool:
     """Return True if the planner may be asked once more, after everything that it is still to be asked about."""
     return ask.revisions + sum(not _counts_not(one) for one in _open(ask)) < MAX_REVISIONS
 
 
-def add_trigger(ask: Ask, trigger: ReplanTrigger) -> Ask:
+def add_trigger(ask: RequestState, trigger: ReplanTrigger) -> RequestState:
     """Add a trigger to those that the planner is to be asked about. Call it only if `may_ask`."""
     return replace(ask, replans=(*_open(ask), trigger))
 
 
-def remove_trigger(ask: Ask, trigger: ReplanTrigger) -> Ask:
+def remove_trigger(ask: RequestState, trigger: ReplanTrigger) -> RequestState:
     """Remove this trigger, and any that no longer matter; count one revision, unless the requester asked for it."""
     left = tuple(one for one in _open(ask) if one != trigger)
     return replace(ask, replans=left, revisions=ask.revisions + (not _counts_not(trigger)))
 
 
-def current_trigger(ask: Ask) -> ReplanTrigger | None:
+def current_trigger(ask: RequestState) -> ReplanTrigger | None:
     """Return the trigger that the planner is to be asked about now; None if there is none.
 
     They are asked one at a time.
@@ -96,7 +96,7 @@ def current_trigger(ask: Ask) -> ReplanTrigger | None:
     return next((one for one in _open(ask) if _counts_not(one) or not spent), None)
 
 
-def is_held_back(ask: Ask, work: Work) -> bool:
+def is_held_back(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if a subtask has to wait for the planner: it has not started, or its own failure is the trigger."""
     if not ask.replans:
         return False
@@ -111,17 +111,17 @@ def _counts_not(trigger: ReplanTrigger) -> bool:
     return trigger.cause == "correction"
 
 
-def list_followed_plans(ask: Ask) -> tuple[str, ...]:
+def list_followed_plans(ask: RequestState) -> tuple[str, ...]:
     """Return the plans that somebody works by: the request's own (an empty id), and those of crews by their subtask."""
     inner = (work.subtask.id for work in ask.all_inside("") if work.run is not None and work.run.plan is not None)
     return ("", *(name for name in inner if _is_followed(ask, name)))
 
 
-def _open(ask: Ask) -> tuple[ReplanTrigger, ...]:
+def _open(ask: RequestState) -> tuple[ReplanTrigger, ...]:
     return tuple(one for one in ask.replans if is_relevant(ask, one))
 
 
-def is_relevant(ask: Ask, trigger: ReplanTrigger) -> bool:
+def is_relevant(ask: RequestState, trigger: ReplanTrigger) -> bool:
     """Return True if it still makes sense to ask the planner about a trigger.
 
     It does not if everything has started, if a deadline ended the failed subtask, or if the crew no longer works by
@@ -135,7 +135,7 @@ def is_relevant(ask: Ask, trigger: ReplanTrigger) -> bool:
     return bool(list_not_started(ask, trigger.within)) if trigger.cause == "finding" else work.state == "pending"
 
 
-def _is_followed(ask: Ask, within: str) -> bool:
+def _is_followed(ask: RequestState, within: str) -> bool:
     """Return True if somebody works by that plan, and by all plans around it."""
     work = ask.work.get(within)
     return not within or (work is not None and is_open(work) and _is_followed(ask, work.within))

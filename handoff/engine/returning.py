@@ -6,14 +6,14 @@ from handoff import events as ev
 from handoff.engine import ladder
 from handoff.engine.ladder import LEAST_SECONDS, seconds_left
 from handoff.engine.subtask import add_faults_to_gaps, complete
-from handoff.state.job_state import Ask, Work, replace
+from handoff.state.job_state import RequestState, SubtaskState, replace
 from handoff.state.state_values import Candidate
 
 MAX_ROUNDS = 3
 """Results of one subtask that may be found wanting; after the last, the best of them is taken, its faults named."""
 
 
-def review_result(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
+def review_result(ask: RequestState, work: SubtaskState, event: ev.ResultReturned) -> RequestState:
     """Take a result in which the free checks found nothing that they had not found before; send others back.
 
     A fault that a check finds again, word for word, is only a doubt: the check may be wrong. Words that were never
@@ -50,7 +50,7 @@ def _better_candidate(best: Candidate | None, found: Candidate) -> Candidate:
     return best
 
 
-def apply_refined_brief(ask: Ask, event: ev.BriefRefined) -> Ask:
+def apply_refined_brief(ask: RequestState, event: ev.BriefRefined) -> RequestState:
     """Try again with the new brief; without one, take the next rung."""
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or not work.refining or work.attempt != event.attempt:

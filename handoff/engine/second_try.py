@@ -12,12 +12,12 @@ from collections.abc import Mapping
 
 from handoff.access import rights
 from handoff.contracts import Request
-from handoff.conversation.again import Again
+from handoff.conversation.again import RetryRef
 from handoff.conversation.again_words import wish_of
 from handoff.materials.at_hand import needed_by
 from handoff.materials.deleted import FAULT
-from handoff.state.job_state import Ask, Job, Run, Work, replace
-from handoff.state.state_values import PLEASE_CHECK, Failure, Question, Written
+from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
+from handoff.state.state_values import PLEASE_CHECK, EarlierWrite, Failure, Question
 
 KEEP, DO_AGAIN, GO_ON, STOP = "Keep what is done", "Do it again", "Go on without", "Stop"
 """The answers before a second try begins. Nothing but the words of the second one has anything done again."""
@@ -28,12 +28,12 @@ LONG = 200
 # ---------------------------------------------------------------- how it begins
 
 
-def apply_retry(job: Job, ask: Ask, again: Again, at: float) -> Ask:
+def apply_retry(job: Job, ask: RequestState, again: RetryRef, at: float) -> RequestState:
     """Return a new request as the second try that it is, or as one that is refused."""
     before = job.ask(again.of)
     why = explain_retry_refusal(job, before, again, rights.Actor(ask.request.user, again.groups, again.admin))
     if before is None or why:
-        return replace(ask, refusal=why, run=Run(failure=Failure("the request", why)), gathered=True)
+        return replace(ask, refusal=why, run=PlanRun(failure=Failure("the request", why)), gathered=True)
     before, again = resolve_planned_try(before, again)
     if again.mode == "continue" and not before.cancelled_by:
         again = again.model_copy(update={"mode": "retry"})
@@ -55,7 +55,7 @@ def apply_retry(job: Job, ask: Ask, again: Again, at: float) -> Ask:
     return replace(ask, question=_make_retry_question(job, ask, before, again, at))
 
 
-def explain_retry_refusal(job: Job, before: Ask | None, again: Again, actor: rights.Actor) -> str:
+def explain_retry_refusal(job: Job, before: RequestState | None, again: RetryRef, actor: rights.Actor) -> str:
     """Say in words for people why a request cannot be taken up; empty if it can."""
     if before is None or before.refusal or before.withdrawn:
         return "There is nothing here that I could try again."
@@ -70,7 +70,7 @@ def explain_retry_refusal(job: Job, before: Ask | None, again: Again, actor: rig
     return ""
 
 
-def find_request_to_retry(job: Job, actor: rights.Actor, request: str = "") -> Ask | None:
+def find_request_to_retry(job: Job, actor: rights.Actor, request: str = "") -> RequestState | None:
     """Return the request that is named, or the last one of the person's own that ended; of several tries the last one.
 
     None: there is none, or not one that they may have tried again.
@@ -80,7 +80,7 @@ def find_request_to_retry(job: Job, actor: rights.Actor, request: str = "") -> A
     return find_last_try(job, own[-1]) if own else None
 
 
-def resolve_planned_try(before: Ask, again: Again) -> tuple[Ask, Again]:
+def resolve_planned_try(before: RequestState, again: RetryRef) -> tuple[RequestState, RetryRef]:
     """Return what a try that was stopped before it began took up, and how: it has nothing of its own to take up."""
     while before.run.plan is None and before.before is not None and before.again is not None:
         earlier = before.again
@@ -91,7 +91,7 @@ def resolve_planned_try(before: Ask, again: Again) -> tuple[Ask, Again]:
     return before, again
 
 
-def parse_plain_retry(job: Job, text: str, user: str) -> Again | None:
+def parse_plain_retry(job: Job, text: str, user: str) -> RetryRef | None:
     """Return what somebody wants tried again by a word without a mention, if there is something to try; else None."""
     wish = wish_of(text)
     before = (
@@ -99,36 +99,36 @@ def parse_plain_retry(job: Job, text: str, user: str) -> Again | None:
     )
     if wish is None or before is None:
         return None
-    again = Again(of=before.id, mode=wish.mode)
+    again = RetryRef(of=before.id, mode=wish.mode)
     return None if is_done(before, again) or find_open_retry(job, before) is not None else again
 
 
-def is_done(before: Ask, again: Again) -> bool:
+def is_done(before: RequestState, again: RetryRef) -> bool:
     """Return True if nothing of a request failed, so that there is nothing to run again unless a step is named."""
     if again.step or again.mode == "whole" or before.run.answer is None:
         return False
     return not list_incomplete(before)
 
 
-def find_open_retry(job: Job, before: Ask) -> Ask | None:
+def find_open_retry(job: Job, before: RequestState) -> RequestState | None:
     """Return the second try at a request, or at a try of it, that has not ended; None if there is none."""
     first = (before, *before.tries)[-1].id
     return next((one for one in job.asks if not one.over and first in {each.id for each in one.tries}), None)
 
 
-def find_last_try(job: Job, ask: Ask) -> Ask:
+def find_last_try(job: Job, ask: RequestState) -> RequestState:
     """Return the last try at a request that has ended, or the request itself."""
     tries = [one for one in job.asks if one.run.concluded and ask.id in {each.id for each in one.tries}]
     return next((one for one in reversed(tries) if not one.withdrawn), ask)
 
 
-def _restore_request(request: Request, before: Ask, *, own: bool) -> Request:
+def _restore_request(request: Request, before: RequestState, *, own: bool) -> Request:
     """Return the request with the words of the one that it takes up; those of somebody else are quoted."""
     first, text = before.request, before.request.text if own else before.text
     return request.model_copy(update={"text": text, "quoted": first.quoted if own else text, "crew": first.crew})
 
 
-def _list_all_writes(job: Job, before: Ask) -> tuple[Written, ...]:
+def _list_all_writes(job: Job, before: RequestState) -> tuple[EarlierWrite, ...]:
     """Return the calls of all tries so far, each once: also of one whose message was deleted meanwhile."""
     first = (before, *before.tries)[-1].id
     tries = (one for one in job.asks if first in {one.id, *(each.id for each in one.tries)})
@@ -139,14 +139,14 @@ def _list_all_writes(job: Job, before: Ask) -> tuple[Written, ...]:
 # ---------------------------------------------------------------- what is run again, and what is kept
 
 
-def is_incomplete(work: Work) -> bool:
+def is_incomplete(work: SubtaskState) -> bool:
     """Return True if a subtask brought nothing, or not all that it was to bring."""
     if work.state != "complete" or work.result is None:
         return True
     return bool(work.result.gaps or work.not_approved or work.unknown)
 
 
-def list_incomplete(ask: Ask) -> tuple[str, ...]:
+def list_incomplete(ask: RequestState) -> tuple[str, ...]:
     """Return the subtasks, at any depth, that a plain second try runs again; not those that only build on them."""
     return tuple(
         name
@@ -155,19 +155,19 @@ def list_incomplete(ask: Ask) -> tuple[str, ...]:
     )
 
 
-def _index_needed_subtasks(ask: Ask) -> dict[str, Work]:
+def _index_needed_subtasks(ask: RequestState) -> dict[str, SubtaskState]:
     """Return the subtasks by id, each before those inside it, without what a revision found needless."""
     return {work.subtask.id: work for work in ask.all_inside("") if not work.dropped}
 
 
-def _lacks_inside(ask: Ask, work: Work) -> bool:
+def _lacks_inside(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if it lacks only what some part inside it lacks: the others inside it are kept then."""
     if work.run is None or work.run.plan is None or work.result is None:
         return False
     return any(is_incomplete(one) for one in ask.inside(work.subtask.id) if not one.dropped)
 
 
-def run_again(ask: Ask, again: Again) -> frozenset[str]:
+def run_again(ask: RequestState, again: RetryRef) -> frozenset[str]:
     """Return the ids of the subtasks, at any depth, that begin afresh: the first ones, and all that builds on them."""
     there = _index_needed_subtasks(ask)
     if again.mode == "whole":
@@ -180,7 +180,7 @@ def run_again(ask: Ask, again: Again) -> frozenset[str]:
     return frozenset(found)
 
 
-def _drawn_in(there: Mapping[str, Work], found: set[str]) -> set[str]:
+def _drawn_in(there: Mapping[str, SubtaskState], found: set[str]) -> set[str]:
     """Return what builds on those found or on a crew that they are in, and what they build on that has no result."""
     changed = {*found, *(name for one in found for name in _enclosing_subtasks(there, one))}
     later = {name for name, work in there.items() if changed & set(work.subtask.after)}
@@ -190,12 +190,12 @@ def _drawn_in(there: Mapping[str, Work], found: set[str]) -> set[str]:
     return (later | inside | missing) - found
 
 
-def _enclosing_subtasks(there: Mapping[str, Work], name: str) -> set[str]:
+def _enclosing_subtasks(there: Mapping[str, SubtaskState], name: str) -> set[str]:
     outer = there[name].within
     return {outer, *_enclosing_subtasks(there, outer)} if outer in there else set()
 
 
-def list_kept_subtasks(ask: Ask, again: Again) -> tuple[str, ...]:
+def list_kept_subtasks(ask: RequestState, again: RetryRef) -> tuple[str, ...]:
     """Return the ids of the subtasks that are taken over: with their results, or, if a crew is among them, in part."""
     afresh, there = run_again(ask, again), _index_needed_subtasks(ask)
     return tuple(name for name in there if name not in afresh)
@@ -204,13 +204,13 @@ def list_kept_subtasks(ask: Ask, again: Again) -> tuple[str, ...]:
 # ---------------------------------------------------------------- what people decide before it begins
 
 
-def list_repeated_calls(ask: Ask, again: Again) -> tuple[Written, ...]:
+def list_repeated_calls(ask: RequestState, again: RetryRef) -> tuple[EarlierWrite, ...]:
     """Return the calls that were made, or may have been, by what is run again."""
     afresh = run_again(ask, again)
     return tuple(dict.fromkeys(one for name in afresh for one in ask.work[name].own_writes))
 
 
-def lost_files(job: Job, ask: Ask, again: Again) -> tuple[str, ...]:
+def lost_files(job: Job, ask: RequestState, again: RetryRef) -> tuple[str, ...]:
     """Return the names of the files that are gone, and that what is run again, or not planned yet, would need."""
     afresh = [ask.work[name] for name in run_again(ask, again)]
     needed = {one.name for work in afresh for one in needed_by(job, ask, work).all}
@@ -218,7 +218,9 @@ def lost_files(job: Job, ask: Ask, again: Again) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*again.gone, *(one.name for one in own))))
 
 
-def _make_retry_question(job: Job, ask: Ask, before: Ask, again: Again, at: float) -> Question | None:
+def _make_retry_question(
+    job: Job, ask: RequestState, before: RequestState, again: RetryRef, at: float
+) -> Question | None:
     """Return what is asked before a second try begins; None if it may begin at once."""
     attached = {one.name for one in ask.request.attachments}
     writes = list_repeated_calls(before, again)
@@ -240,7 +242,7 @@ def _make_retry_question(job: Job, ask: Ask, before: Ask, again: Again, at: floa
     )
 
 
-def _list_write_lines(writes: tuple[Written, ...]) -> list[str]:
+def _list_write_lines(writes: tuple[EarlierWrite, ...]) -> list[str]:
     if not writes:
         return []
     lines = [f"• {'' if one.known else f'{PLEASE_CHECK}: '}{_shorten_line(one.what)}" for one in writes[:LISTED]]
@@ -269,7 +271,7 @@ def is_stop_answer(text: str) -> bool:
     return _normalize_answer(text) == _normalize_answer(STOP)
 
 
-def apply_repeat_answer(ask: Ask, question: Question, text: str) -> Ask:
+def apply_repeat_answer(ask: RequestState, question: Question, text: str) -> RequestState:
     """Take an answer: only who says that calls are to be made again has them forgotten as made."""
     if _normalize_answer(text) != _normalize_answer(DO_AGAIN):
         return ask

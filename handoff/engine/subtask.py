@@ -11,7 +11,7 @@ from handoff.engine import replan
 from handoff.engine.answer import conclude_run, is_draft, text_of
 from handoff.engine.nested import combine_results, is_open
 from handoff.events import TurnTaken
-from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
+from handoff.state.job_state import SETTLED, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Candidate, Failure, ReplanTrigger
 
 _CHECK_FIRST = "Look first at what is unknown, then mention me again and say what is still to be done."
@@ -19,7 +19,7 @@ _OTHER_WORDS = "Ask in other words, or for a part of it."
 _AFTER_ALL = "If it is to be done after all, have it tried again, and approve it then."
 
 
-def list_ready(ask: Ask, run: Run) -> list[Work]:
+def list_ready(ask: RequestState, run: PlanRun) -> list[SubtaskState]:
     """Return the pending subtasks of a run whose dependencies have all ended.
 
     If all of them ended without a result, the subtask is not pending any more: `settle` has skipped it.
@@ -31,7 +31,7 @@ def list_ready(ask: Ask, run: Run) -> list[Work]:
     ]
 
 
-def charged_so_far(ask: Ask, works: Iterable[Work]) -> Ask:
+def charged_so_far(ask: RequestState, works: Iterable[SubtaskState]) -> RequestState:
     """Charge the turns of attempts that are cut off: these will not report their usage themselves."""
     for work in works:
         usage = sum((point.turn.usage for point in work.checkpoints if isinstance(point, TurnTaken)), Usage())
@@ -43,7 +43,7 @@ def charged_so_far(ask: Ask, works: Iterable[Work]) -> Ask:
 # ---------------------------------------------------------------- the end of a subtask
 
 
-def complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
+def complete(ask: RequestState, work: SubtaskState, result: Result, at: float) -> RequestState:
     """End the subtask with a result, whose usage is charged already."""
     news = replan.news_in(ask, work, result)
     if lost := _missing_dependencies(ask, work):
@@ -52,7 +52,7 @@ def complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
     return settle(_add_trigger(ask.with_work(done), done, news, at), at, work.within)
 
 
-def _missing_dependencies(ask: Ask, work: Work) -> tuple[str, ...]:
+def _missing_dependencies(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
     """Name the dependencies that brought no result, as a gap, even if the specialist does not mention them."""
     others = [ask.work[name] for name in work.subtask.after]
     lost = [repr(other.subtask.title) for other in others if other.result is None and not other.dropped]
@@ -61,7 +61,7 @@ def _missing_dependencies(ask: Ask, work: Work) -> tuple[str, ...]:
     return (phrase("without", ask.text, title=work.subtask.title, others=", ".join(lost)),)
 
 
-def _add_trigger(ask: Ask, work: Work, words: str, at: float) -> Ask:
+def _add_trigger(ask: RequestState, work: SubtaskState, words: str, at: float) -> RequestState:
     """Have the planner asked again if the words of a result may upset the plan."""
     if not words:
         return ask
@@ -71,13 +71,13 @@ def _add_trigger(ask: Ask, work: Work, words: str, at: float) -> Ask:
     return replan.add_trigger(ask, ReplanTrigger(work.subtask.id, words, "finding", work.within))
 
 
-def fail_subtask(ask: Ask, work: Work, reason: str, at: float) -> Ask:
+def fail_subtask(ask: RequestState, work: SubtaskState, reason: str, at: float) -> RequestState:
     """End the subtask without a result."""
     over = replace(work, state="error", reason=reason, ended=at, refining="", question=None)
     return settle(ask.with_work(over), at, work.within)
 
 
-def end_subtask(ask: Ask, work: Work, message: str, at: float) -> Ask:
+def end_subtask(ask: RequestState, work: SubtaskState, message: str, at: float) -> RequestState:
     """End the subtask with the best result so far and a named gap, or in error if there is no result."""
     if work.best is None:
         return fail_subtask(ask, work, message, at)
@@ -91,7 +91,7 @@ def add_faults_to_gaps(candidate: Candidate, *more: str) -> Result:
     return result.model_copy(update={"gaps": tuple(dict.fromkeys(named))})
 
 
-def end_subtasks(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
+def end_subtasks(ask: RequestState, late: list[SubtaskState], text: str, at: float) -> RequestState:
     """End these subtasks at once, before any of them is skipped because of another.
 
     If a crew works on one, the results that the crew has by then become its result.
@@ -111,7 +111,7 @@ def end_subtasks(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
     return ask
 
 
-def unsettled_inside(ask: Ask, work: Work) -> list[Work]:
+def unsettled_inside(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
     """Return the subtasks inside this one that have not ended; none if no crew worked on it."""
     if work.run is None:
         return []
@@ -121,7 +121,7 @@ def unsettled_inside(ask: Ask, work: Work) -> list[Work]:
 # ---------------------------------------------------------------- what the end of one means for the others
 
 
-def settle(ask: Ask, at: float, within: str = "") -> Ask:
+def settle(ask: RequestState, at: float, within: str = "") -> RequestState:
     """After a subtask of a run ended, skip those that cannot or need not run, and end a run that needs no synthesis.
 
     A run whose subtasks brought no result fails. A run of a single subtask has that subtask's result as its answer, or
@@ -142,7 +142,7 @@ def settle(ask: Ask, at: float, within: str = "") -> Ask:
     return ask
 
 
-def _skip_blocked_subtasks(ask: Ask, at: float, within: str) -> Ask:
+def _skip_blocked_subtasks(ask: RequestState, at: float, within: str) -> RequestState:
     """Skip pending subtasks whose dependencies all ended without a result, or with nothing that they are there for.
 
     What those leave behind is looked at in turn, until no more are found.
@@ -158,13 +158,13 @@ def _skip_blocked_subtasks(ask: Ask, at: float, within: str) -> Ask:
     return ask
 
 
-def _is_stranded(ask: Ask, work: Work) -> bool:
+def _is_stranded(ask: RequestState, work: SubtaskState) -> bool:
     after = [ask.work[name] for name in work.subtask.after]
     lost = all(other.state in {"error", "skipped"} and not other.dropped for other in after)
     return work.state == "pending" and bool(after) and lost
 
 
-def _is_needless(ask: Ask, work: Work) -> bool:
+def _is_needless(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if a subtask has nothing to do by its own `only_for`. While its plan is looked at, that is open."""
     only_for, after = work.subtask.only_for, [ask.work[name] for name in work.subtask.after]
     if only_for is None or not after or work.state != "pending" or work.attempt or replan.is_held_back(ask, work):
@@ -173,7 +173,7 @@ def _is_needless(ask: Ask, work: Work) -> bool:
     return all(other.state in SETTLED for other in after) and not any(only_for.fits(one) for one in found)
 
 
-def is_beyond(works: Iterable[Work]) -> bool:
+def is_beyond(works: Iterable[SubtaskState]) -> bool:
     """Return True if all of these that failed are out of the scope of whoever works here: a retry changes nothing.
 
     What a person denied may still be approved.
@@ -182,11 +182,11 @@ def is_beyond(works: Iterable[Work]) -> bool:
     return bool(failed) and all(work.trouble == "out_of_scope" and not _was_denied(work) for work in failed)
 
 
-def _was_denied(work: Work) -> bool:
+def _was_denied(work: SubtaskState) -> bool:
     return any(one.ruling is not None and not one.ruling.approved for one in work.answered)
 
 
-def _make_no_result_failure(ask: Ask, own: tuple[Work, ...]) -> Failure:
+def _make_no_result_failure(ask: RequestState, own: tuple[SubtaskState, ...]) -> Failure:
     first = next((work for work in own if work.state == "error"), own[0])
     advice = _OTHER_WORDS if is_beyond(own) else "Once that is fixed, press *Try again*. Finished parts are kept."
     if ask.unknown:

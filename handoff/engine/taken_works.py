@@ -9,11 +9,11 @@ from handoff import events as ev
 from handoff.contracts import Estimate, Member, Tier, Usage
 from handoff.engine.approvals import deciders
 from handoff.engine.nested import is_gone, is_open
-from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
-from handoff.state.state_values import Checkpoint, Ruling, Written
+from handoff.state.job_state import SETTLED, PlanRun, RequestState, SubtaskState, replace
+from handoff.state.state_values import Checkpoint, EarlierWrite, Ruling
 
 
-def reuse_subtasks(ask: Ask, event: ev.PlanProposed) -> dict[str, Work] | None:
+def reuse_subtasks(ask: RequestState, event: ev.PlanProposed) -> dict[str, SubtaskState] | None:
     """Return the subtasks of a second try by its earlier plan; None if the plan is a new one."""
     before = ask.before
     if before is None or event.kept is None:
@@ -24,7 +24,7 @@ def reuse_subtasks(ask: Ask, event: ev.PlanProposed) -> dict[str, Work] | None:
     return taking.inside("")
 
 
-def resume_stopped_run(ask: Ask, run: Run, event: ev.PlanProposed) -> tuple[Ask, Run]:
+def resume_stopped_run(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> tuple[RequestState, PlanRun]:
     """Return the request and its run as they go on after a stop; as they are if they do not."""
     before = ask.before
     if before is None or ask.again is None or ask.again.mode != "continue" or event.kept is None:
@@ -40,8 +40,8 @@ class _Taking:
 
     def __init__(
         self,
-        ask: Ask,
-        before: Ask,
+        ask: RequestState,
+        before: RequestState,
         kept: frozenset[str],
         members: Mapping[str, Member],
         estimates: Mapping[str, Estimate],
@@ -53,9 +53,9 @@ class _Taking:
         attached = {one.file_id for one in ask.request.attachments}
         self._new = tuple(one.name for one in ask.materials if one.file_id in attached)
 
-    def inside(self, within: str) -> dict[str, Work]:
+    def inside(self, within: str) -> dict[str, SubtaskState]:
         """Return the subtasks of a run, and those of the runs inside it that are taken over."""
-        found: dict[str, Work] = {}
+        found: dict[str, SubtaskState] = {}
         for work in self._before.inside(within):
             name = work.subtask.id
             if is_gone(self._before, work):
@@ -69,25 +69,25 @@ class _Taking:
                 found |= self.inside(name)
         return found
 
-    def _list_with_nested(self, work: Work) -> tuple[Work, ...]:
+    def _list_with_nested(self, work: SubtaskState) -> tuple[SubtaskState, ...]:
         return (work, *(self._before.all_inside(work.subtask.id) if work.run is not None else ()))
 
-    def _is_whole(self, work: Work) -> bool:
+    def _is_whole(self, work: SubtaskState) -> bool:
         return all(each.subtask.id in self._kept or each.dropped for each in self._list_with_nested(work))
 
-    def _keep_ended_subtask(self, work: Work) -> Work:
+    def _keep_ended_subtask(self, work: SubtaskState) -> SubtaskState:
         """Keep a subtask that has ended; let one that was stopped go on."""
         if work.state in SETTLED:
             return replace(work, kept=True)
         return approved_anew(gone_on(work, self._left, self._at), self._ask.request.user)
 
-    def _restart_subtask(self, work: Work) -> Work:
+    def _restart_subtask(self, work: SubtaskState) -> SubtaskState:
         """Begin a subtask afresh: with what people answered and attached, and with what must not be written again."""
         made, subtask = {one.digest for one in self._ask.done}, work.subtask
         if self._new and subtask.needs is not None:
             needs = tuple(dict.fromkeys((*subtask.needs, *self._new)))
             subtask = subtask.model_copy(update={"needs": needs})
-        return Work(
+        return SubtaskState(
             subtask=subtask,
             specialist=work.subtask.specialist,
             within=work.within,
@@ -97,18 +97,18 @@ class _Taking:
             writes=tuple(one for one in _list_writes(self._before, work) if one.digest in made),
         )
 
-    def _tier_of(self, work: Work) -> Tier | None:
+    def _tier_of(self, work: SubtaskState) -> Tier | None:
         """Return the tier of the specialist as the plan has it, by the crew as it is now."""
         known = self._before.run_around(work).members
         member = (known if work.within else {**known, **self._members}).get(work.subtask.specialist)
         return member.tier if member is not None else work.tier
 
-    def _reopen_crew_run(self, work: Work) -> Work:
+    def _reopen_crew_run(self, work: SubtaskState) -> SubtaskState:
         """Let a crew go on with its plan, some parts of which begin afresh."""
         before = work.run
         if before is None:
             return self._restart_subtask(work)
-        run = Run(
+        run = PlanRun(
             within=before.within,
             state="working",
             plan=before.plan,
@@ -117,7 +117,7 @@ class _Taking:
             terms=before.terms,
             since=self._at,
         )
-        return Work(
+        return SubtaskState(
             subtask=work.subtask,
             specialist=work.specialist,
             within=work.within,
@@ -136,7 +136,7 @@ class _Taking:
         )
 
 
-def gone_on(work: Work, left: float, at: float) -> Work:
+def gone_on(work: SubtaskState, left: float, at: float) -> SubtaskState:
     """Let a subtask that was under way at `left` go on at `at`, from its last model turn.
 
     What it had spent is charged to the earlier try. Nobody has seen its open question here: it is asked anew.
@@ -154,7 +154,7 @@ def gone_on(work: Work, left: float, at: float) -> Work:
     return now
 
 
-def approved_anew(work: Work, requester: str) -> Work:
+def approved_anew(work: SubtaskState, requester: str) -> SubtaskState:
     """Forget what was approved for somebody else's request and is not yet begun: people are asked for this one.
 
     An open approval is put to those who may decide for the requester of this try.
@@ -177,7 +177,7 @@ def _clear_usage(point: Checkpoint) -> Checkpoint:
     return point.model_copy(update={"turn": point.turn.model_copy(update={"usage": Usage()})})
 
 
-def _list_writes(ask: Ask, work: Work) -> tuple[Written, ...]:
+def _list_writes(ask: RequestState, work: SubtaskState) -> tuple[EarlierWrite, ...]:
     """Return what a subtask wrote, or may have written, and what those inside it did."""
     inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
     return tuple(dict.fromkeys(one for each in (work, *inside) for one in each.own_writes))

@@ -17,15 +17,15 @@ from handoff.engine import answer, approvals, asking, deadline, ladder, plan, re
 from handoff.engine.nested import begin_attempt, is_open
 from handoff.engine.opening import thread_opened
 from handoff.engine.subtask import charged_so_far
-from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
-from handoff.state.state_values import Answered, Failure, Trouble
+from handoff.state.job_state import SETTLED, PlanRun, RequestState, SubtaskState, replace
+from handoff.state.state_values import Failure, FailureCause, QuestionAnswer
 
 HANDED_OVER: frozenset[EscalationReason] = frozenset({"hand_over", "out_of_scope", "confidence_too_low"})
 """The escalations of a first responder that bring in the planner: it says so, or it cannot do it."""
 DECISION = "hand over"
 
 
-def hand_over(ask: Ask, run: Run, work: Work, why: str, at: float) -> Ask:
+def hand_over(ask: RequestState, run: PlanRun, work: SubtaskState, why: str, at: float) -> RequestState:
     """Take the first responder's work off the plan, and have the planner asked, who is told why.
 
     The subtask stays, as one that is no longer needed: what it read counts for what may leave the house. What people
@@ -45,14 +45,14 @@ UNTOLD = "The requester has said since: “{words}” It was not taken in."
 """The fault of a result that was made without a correction."""
 
 
-def cancel_request(ask: Ask, event: ev.CancelRequested) -> Ask:
+def cancel_request(ask: RequestState, event: ev.CancelRequested) -> RequestState:
     """End the request because a person stopped it. Only the report is left to post."""
     ask = charged_so_far(ask, (work for work in ask.work.values() if work.state not in SETTLED))
     run = replace(ask.run, failure=Failure("the job", "stopped by a person"), written=event.at)
     return replace(ask, cancelled_by=event.user, run=run)
 
 
-def end_withdrawn(ask: Ask, event: ev.RequestWithdrawn) -> Ask:
+def end_withdrawn(ask: RequestState, event: ev.RequestWithdrawn) -> RequestState:
     """End the request because its message was deleted, even if its answer is written and only to be posted."""
     if answer_key(ask.id) in ask.posted:
         return ask
@@ -61,7 +61,7 @@ def end_withdrawn(ask: Ask, event: ev.RequestWithdrawn) -> Ask:
     return replace(ask, withdrawn=True)
 
 
-def _material_gathered(ask: Ask, event: ev.MaterialGathered) -> Ask:
+def _material_gathered(ask: RequestState, event: ev.MaterialGathered) -> RequestState:
     found = event.materials
     if ask.before is not None:  # what comes with a second try takes the place of what has its name
         names = {one.name for one in found}
@@ -72,7 +72,7 @@ def _material_gathered(ask: Ask, event: ev.MaterialGathered) -> Ask:
 # ---------------------------------------------------------------- attempts
 
 
-def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
+def _attempt_started(ask: RequestState, event: ev.AttemptStarted) -> RequestState:
     work = ask.work.get(event.subtask)
     if work is None or work.state != "pending" or event.attempt != work.attempt + 1:
         return ask
@@ -94,7 +94,7 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
     )
 
 
-def _find_running_subtask(ask: Ask, event: ev.OfAttempt) -> Work | None:
+def _find_running_subtask(ask: RequestState, event: ev.OfAttempt) -> SubtaskState | None:
     """Return the subtask of an attempt's event; None if the attempt has ended."""
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or work.state != "in_progress" or work.attempt != event.attempt:
@@ -102,23 +102,23 @@ def _find_running_subtask(ask: Ask, event: ev.OfAttempt) -> Work | None:
     return work
 
 
-def _add_checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolStarted | ev.ToolReturned) -> Ask:
+def _add_checkpoint(ask: RequestState, event: ev.TurnTaken | ev.ToolStarted | ev.ToolReturned) -> RequestState:
     work = _find_running_subtask(ask, event)
     return ask.with_work(replace(work, checkpoints=(*work.checkpoints, event))) if work else ask
 
 
-def _tool_in_doubt(ask: Ask, event: ev.ToolInDoubt) -> Ask:
+def _tool_in_doubt(ask: RequestState, event: ev.ToolInDoubt) -> RequestState:
     work = _find_running_subtask(ask, event)
     intent = next((one for one in work.intents if one.call == event.call), None) if work else None
     return writes.ask_about(ask, work, intent, event.reason, event.usage, event.at) if work and intent else ask
 
 
-def _apply_approval_asked(ask: Ask, event: ev.ApprovalAsked) -> Ask:
+def _apply_approval_asked(ask: RequestState, event: ev.ApprovalAsked) -> RequestState:
     work = _find_running_subtask(ask, event)
     return approvals.ask_for(ask, work, event.approval, event.at) if work else ask
 
 
-def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
+def _result_returned(ask: RequestState, event: ev.ResultReturned) -> RequestState:
     work = _find_running_subtask(ask, event)
     if work is None:
         return ask
@@ -129,14 +129,14 @@ def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
     return returning.review_result(ask, work, event)
 
 
-def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
+def _attempt_failed(ask: RequestState, event: ev.AttemptFailed) -> RequestState:
     work = _find_running_subtask(ask, event)
     if work is None:
         return ask
     if work.intents:
         return writes.ask_about(ask, work, work.intents[0], event.message, event.usage, event.at)
     passing = event.transient and event.kind in {"model", "unavailable"}
-    trouble: Trouble = "passing" if passing else event.kind
+    trouble: FailureCause = "passing" if passing else event.kind
     ask, work = ask.charge(
         work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.usage
     )
@@ -144,7 +144,7 @@ def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
     return ladder.climb(ask, work, trouble, event.message, event.at, partial=event.partial, pause=event.pause)
 
 
-def _apply_escalation(ask: Ask, event: ev.Escalated) -> Ask:
+def _apply_escalation(ask: RequestState, event: ev.Escalated) -> RequestState:
     work = _find_running_subtask(ask, event)
     if work is None:
         return ask
@@ -166,7 +166,7 @@ def _apply_escalation(ask: Ask, event: ev.Escalated) -> Ask:
 # ---------------------------------------------------------------- people
 
 
-def question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+def question_answered(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
     """Take a person's answer to the open question of a subtask, or of the planner."""
     if not event.subtask:
         return _apply_request_answer(ask, event)
@@ -176,14 +176,14 @@ def question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
         return ask
     if event.number not in {0, question.number} or not question.may_answer(event.user, event.groups):
         return ask
-    answered = Answered(question, event.user, event.text, event.at)
+    answered = QuestionAnswer(question, event.user, event.text, event.at)
     if question.doubt is None:
         return asking.apply_answer(ask, work, answered)
     work = replace(work, question=None, answered=(*work.answered, answered))
     return writes.settle_unknown_write(ask, work, question.doubt, event, waited=event.at - question.asked)
 
 
-def _apply_request_answer(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+def _apply_request_answer(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
     """Take the answer to the planner's question, or to the one before a second try."""
     after, question = plan.record_planner_answer(ask, event), ask.question
     if after is ask or question is None or not question.second_try:
@@ -196,23 +196,25 @@ def _apply_request_answer(ask: Ask, event: ev.QuestionAnswered) -> Ask:
 # ---------------------------------------------------------------- the end of a request
 
 
-def _request_failed(ask: Ask, event: ev.RequestFailed) -> Ask:
+def _request_failed(ask: RequestState, event: ev.RequestFailed) -> RequestState:
     if ask.run.concluded:
         return ask
     failure = Failure(event.step, event.reason, event.advice)
     return replace(ask, run=replace(ask.run, failure=failure, written=event.at), usage=ask.usage + event.usage)
 
 
-def _apply_posted(ask: Ask, event: ev.Posted) -> Ask:
+def _apply_posted(ask: RequestState, event: ev.Posted) -> RequestState:
     ask = replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
     ends = event.key == answer_key(ask.id) and not ask.run.concluded
     return deadline.ended_before(ask, event.at) if ends else ask
 
 
-def _apply_to_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any], Ask]:
+def _apply_to_run(
+    change: Callable[[RequestState, PlanRun, Any], RequestState],
+) -> Callable[[RequestState, Any], RequestState]:
     """Apply `change` to the run that the event's `within` names, and charge the event's usage."""
 
-    def changed(ask: Ask, event: Any) -> Ask:
+    def changed(ask: RequestState, event: Any) -> RequestState:
         if event.within:
             work = ask.work.get(event.within)
             if ask.run.concluded or work is None or not is_open(work):
@@ -223,10 +225,12 @@ def _apply_to_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any]
     return changed
 
 
-def _skip_if_corrected(change: Callable[[Ask, Any], Ask]) -> Callable[[Ask, Any], Ask]:
+def _skip_if_corrected(
+    change: Callable[[RequestState, Any], RequestState],
+) -> Callable[[RequestState, Any], RequestState]:
     """Leave out what a planner made of a request that was corrected meanwhile: it is planned anew."""
 
-    def changed(ask: Ask, event: Any) -> Ask:
+    def changed(ask: RequestState, event: Any) -> RequestState:
         if not event.within and ask.run.plan is None and event.corrected < ask.corrections:
             return replace(ask, usage=ask.usage + event.usage)
         return change(ask, event)
@@ -234,11 +238,11 @@ def _skip_if_corrected(change: Callable[[Ask, Any], Ask]) -> Callable[[Ask, Any]
     return changed
 
 
-def _apply_planner_asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
+def _apply_planner_asked(ask: RequestState, event: ev.PlannerAsked) -> RequestState:
     return plan.open_planner_question(ask, event) if event.corrected >= ask.corrections else ask
 
 
-TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
+TRANSITIONS: Mapping[str, Callable[[RequestState, Any], RequestState]] = {
     "MaterialGathered": _material_gathered,
     "SettingKnown": lambda ask, event: replace(ask, setting=ask.setting or event.setting),
     "PlannerAsked": _apply_planner_asked,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.subtask import fail_subtask
-from handoff.state.job_state import Ask, Work, replace
-from handoff.state.state_values import Checked, DoubtVerdict, Question, UnknownWrite
+from handoff.state.job_state import RequestState, SubtaskState, replace
+from handoff.state.state_values import CheckedWrite, DoubtVerdict, Question, UnknownWrite
 
 HAPPENED = "It happened"
 NOT_HAPPENED = "It did not happen"
@@ -31,7 +31,9 @@ def verdict_of(text: str) -> DoubtVerdict:
     return _VERDICTS.get(text.strip(" \t\n.!“”\"'").casefold(), "words")
 
 
-def ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: Usage, at: float) -> Ask:
+def ask_about(
+    ask: RequestState, work: SubtaskState, intent: ev.ToolStarted, reason: str, usage: Usage, at: float
+) -> RequestState:
     """Ask the requester whether a call was carried out. The attempt keeps its checkpoints, to go on from them."""
     number = work.asked_so_far + 1
     doubt = UnknownWrite(intent.call, intent.tool, intent.what, reason, usage)
@@ -42,8 +44,8 @@ def ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: 
 
 
 def settle_unknown_write(
-    ask: Ask, work: Work, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited: float
-) -> Ask:
+    ask: RequestState, work: SubtaskState, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited: float
+) -> RequestState:
     """Let the attempt go on from its checkpoints, or end it if the person says so.
 
     The `waited` seconds do not count as time of the attempt.
@@ -52,7 +54,7 @@ def settle_unknown_write(
     if verdict == "stop":
         ask, work = ask.charge(work.attempt_over(), doubt.usage)
         return fail_subtask(ask, work, "stopped by a person", event.at)
-    checked = Checked(event.at, doubt.call, verdict, event.user, event.text)
+    checked = CheckedWrite(event.at, doubt.call, verdict, event.user, event.text)
     started = work.attempt_started + max(0.0, waited)
     points = (*work.checkpoints, checked)
     return ask.with_work(replace(work, state="in_progress", checkpoints=points, attempt_started=started))

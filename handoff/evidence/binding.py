@@ -41,7 +41,7 @@ _FIGURE = re.compile(
 
 
 @dataclass(frozen=True)
-class Document:
+class ReadDocument:
     """A text that was there to be read: a material, or the reply of a tool. It is taken apart at most once.
 
     `is_table`: it is the text of a table; `is_brief`: it is what the specialist was told. `code` is the SQL or code
@@ -97,7 +97,7 @@ class Binding:
     faults: tuple[str, ...] = ()
 
 
-def bind_result(result: Result, documents: Sequence[Document], said: Iterable[str] = ()) -> Binding:
+def bind_result(result: Result, documents: Sequence[ReadDocument], said: Iterable[str] = ()) -> Binding:
     """Find the evidence of a result in what was read. Without any material there is nothing that it could quote.
 
     `said` is what people and earlier results said, the nearest first: figures of it are known, too. Where nothing was
@@ -144,7 +144,7 @@ def _strip_workings(result: Result) -> Result:
     return result.model_copy(update={**texts, "findings": findings})
 
 
-def _make_binder(documents: Sequence[Document]) -> CellBinder:
+def _make_binder(documents: Sequence[ReadDocument]) -> CellBinder:
     """Return what figures are bound to: the grids, and the texts that are none."""
     grids = tuple(one.grid for one in documents if one.grid is not None)
     return CellBinder(
@@ -152,7 +152,7 @@ def _make_binder(documents: Sequence[Document]) -> CellBinder:
     )
 
 
-def _list_known_texts(documents: Sequence[Document], said: Iterable[str]) -> list[str]:
+def _list_known_texts(documents: Sequence[ReadDocument], said: Iterable[str]) -> list[str]:
     """Return the texts whose figures are known: what people and earlier results said, and what was read.
 
     The reply to code that holds numbers of nobody is none of them: it says again what the model has typed. Nor is the
@@ -176,12 +176,12 @@ def _describe_unsourced_figure(figure: str, known: Sequence[str]) -> str:
     )
 
 
-def _add_places(finding: Finding, documents: Sequence[Document]) -> Finding:
+def _add_places(finding: Finding, documents: Sequence[ReadDocument]) -> Finding:
     """Return a finding with the place of each of its quotations, as far as a text has it."""
     return finding.model_copy(update={"evidence": tuple(_locate_evidence(one, documents) for one in finding.evidence)})
 
 
-def _locate_evidence(evidence: Evidence, documents: Sequence[Document]) -> Evidence:
+def _locate_evidence(evidence: Evidence, documents: Sequence[ReadDocument]) -> Evidence:
     wanted = evidence.source.casefold()
     for one in sorted(documents, key=lambda each: each.name.casefold() != wanted):
         at = one.find(evidence.quotation)
@@ -191,7 +191,7 @@ def _locate_evidence(evidence: Evidence, documents: Sequence[Document]) -> Evide
     return evidence.model_copy(update={"place": "", "is_found": False})
 
 
-def _fault_of(quotation: Quotation, documents: Sequence[Document], materials: Sequence[Document]) -> str:
+def _fault_of(quotation: Quotation, documents: Sequence[ReadDocument], materials: Sequence[ReadDocument]) -> str:
     """Say what is wrong with a quotation; empty if nothing is, or if it may be of something that nobody gave."""
     if _is_short(quotation.words):
         return ""
@@ -210,7 +210,7 @@ def _is_short(words_quoted: str) -> bool:
     return len(words_quoted.split()) < FEW_WORDS
 
 
-def _is_attributed(quotation: Quotation, materials: Sequence[Document]) -> bool:
+def _is_attributed(quotation: Quotation, materials: Sequence[ReadDocument]) -> bool:
     """Return True if the line of a quotation says whose words it has: it names a material, or a place in one."""
     if find_named_places(quotation.line):
         return True
@@ -222,13 +222,13 @@ def _is_attributed(quotation: Quotation, materials: Sequence[Document]) -> bool:
     )
 
 
-def _describe_missing_quotation(words_quoted: str, materials: Sequence[Document]) -> str:
+def _describe_missing_quotation(words_quoted: str, materials: Sequence[ReadDocument]) -> str:
     names = ", ".join(one.name for one in materials[:5])
     quoted = quote_on_one_line(words_quoted)
     return f"{quoted} stands nowhere in {names}: quote it word for word, or say it without quotation marks."
 
 
-def _find_misplacement(quotation: Quotation, found: Sequence[tuple[Document, int]]) -> str:
+def _find_misplacement(quotation: Quotation, found: Sequence[tuple[ReadDocument, int]]) -> str:
     """Say where a quotation stands if its line names another section or page of a text that has such numbers."""
     places = find_named_places(quotation.line)
     for kind, number in places:
@@ -245,7 +245,9 @@ def _find_misplacement(quotation: Quotation, found: Sequence[tuple[Document, int
     return ""
 
 
-def _describe_misattribution(quotation: Quotation, found: Sequence[Document], materials: Sequence[Document]) -> str:
+def _describe_misattribution(
+    quotation: Quotation, found: Sequence[ReadDocument], materials: Sequence[ReadDocument]
+) -> str:
     """Say which file or which speaker has a quotation, if a text says that another one has it."""
     named = file_named_for(quotation, (one.name for one in materials))
     if found and named and not any(one.name == named for one in found):
@@ -254,14 +256,14 @@ def _describe_misattribution(quotation: Quotation, found: Sequence[Document], ma
     return f"{quote_on_one_line(quotation.words)} {faults[0]}." if faults and all(faults) else ""
 
 
-def _stands_in(words_quoted: str, kind: Kind, number: int, documents: Sequence[Document]) -> bool:
+def _stands_in(words_quoted: str, kind: Kind, number: int, documents: Sequence[ReadDocument]) -> bool:
     """Return True if a section holds a quotation that an earlier section holds as well."""
     parts = (one.text[slice(*one.spans[kind][number])] for one in documents if number in one.spans[kind])
     return any(find_quotation(part, words_quoted) is not None for part in parts)
 
 
 def _misplaced_figures(
-    text: str, quotations: Sequence[Quotation], materials: Sequence[Document]
+    text: str, quotations: Sequence[Quotation], materials: Sequence[ReadDocument]
 ) -> Iterator[tuple[str, str]]:
     """Yield sentences with a figure beside a section or page that does not have it, though another one does.
 

@@ -17,7 +17,7 @@ from handoff.checking.derived_figures import rounding
 from handoff.checking.figures import blank_non_figures, figures_of, is_figure
 from handoff.checking.numerals import Numeral
 from handoff.evidence.grids import Cell, Grid
-from handoff.evidence.period_words import Period, periods_in
+from handoff.evidence.period_words import CalendarPeriod, periods_in
 from handoff.evidence.place_words import SENTENCE_END
 
 _CLAUSE_END = re.compile(r"[;,(\u2013\u2014](?=\s|\()|\s[\u2013\u2014-]\s|\uff0c|\u3001|\u060c")
@@ -162,14 +162,14 @@ class CellBinder:
                 )
         return ""
 
-    def _yield_named_parts(self, words: str) -> Iterator[_Part]:
+    def _yield_named_parts(self, words: str) -> Iterator[_TablePart]:
         """Yield the kinds of rows of the tables that a text names: the one value of a column, or the one period."""
         tables = [one for one in self.grids if not one.is_reply]
         for grid in tables:
             for column, labels in grid.labels.items():
                 named = [one for one in dict.fromkeys(filter(None, labels)) if _names_label(words, one)]
                 if len(named) == 1 and len({*labels}) > 1:
-                    yield _Part(named[0], named[0], None, column)
+                    yield _TablePart(named[0], named[0], None, column)
         periods = periods_in(words)
         if len(periods) == 1:
             one = periods[0]
@@ -178,7 +178,7 @@ class CellBinder:
             if (any(fits) and not all(fits)) or (
                 not any(fits) and not one.period.month and any(_has_years(grid) for grid in tables)
             ):
-                yield _Part(words[one.start : one.end], "", one.period, -1)
+                yield _TablePart(words[one.start : one.end], "", one.period, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +190,12 @@ class _Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _TablePart:
     """Some rows of a table: those with a word in a column, or those of a period."""
 
     name: str
     word: str
-    period: Period | None
+    period: CalendarPeriod | None
     column: int
 
     def is_meant_by(self, grid: Grid) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from handoff.checking.numerals import normalize_digits, numerals
-from handoff.evidence.period_words import Period, period_of
+from handoff.evidence.period_words import CalendarPeriod, period_of
 
 ONLY = "only"
 """The word in a reply before a condition that its rows meet, such as `only status = paid: 6 of 10 rows`."""
@@ -78,7 +78,7 @@ class Grid:
         return found
 
     @cached_property
-    def periods(self) -> dict[int, tuple[Period | None, ...]]:
+    def periods(self) -> dict[int, tuple[CalendarPeriod | None, ...]]:
         """The months and years that the rows of a column are of, for columns of nothing else."""
         found = {}
         for column, name in enumerate(self.columns):

@@ -16,20 +16,20 @@ _PLACE = re.compile(r"\[\[ ?rows(?: (\d{1,3}))? ?\]\]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Inserted:
+class InsertedRows:
     """A text with its rows, and what is wrong with the places that it names, in words for whoever wrote it."""
 
     text: str
     fault: str = ""
 
 
-def insert_rows(text: str, grids: Sequence[Grid]) -> Inserted:
+def insert_rows(text: str, grids: Sequence[Grid]) -> InsertedRows:
     """Put rows in where a text has a place for them. `grids` are those of the queries that brought rows, in order."""
     wrong = [found[0] for found in _PLACE.finditer(text) if _find_grid(found, grids) is None]
     if wrong:
         there = f"there are {len(grids)} queries that brought rows" if grids else "no query brought rows"
-        return Inserted(text, f"{wrong[0]} stands for no rows: {there}.")
-    return Inserted(_PLACE.sub(lambda found: _render_table(_find_grid(found, grids)), text))
+        return InsertedRows(text, f"{wrong[0]} stands for no rows: {there}.")
+    return InsertedRows(_PLACE.sub(lambda found: _render_table(_find_grid(found, grids)), text))
 
 
 def _find_grid(found: re.Match[str], grids: Sequence[Grid]) -> Grid | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from handoff.answering.findings import Shared
+from handoff.answering.findings import SharedFinding
 from handoff.answering.fixed_words import Phrase, phrase
 from handoff.answering.material import contains_message, render_finding
 from handoff.contracts import Severity
@@ -23,7 +23,7 @@ BY_CHANCE = 20
 """An answer may have one word by chance for so many words that a part alone has."""
 
 
-def add_omissions(text: str, findings: Sequence[Shared], parts: Mapping[str, str], request: str) -> str:
+def add_omissions(text: str, findings: Sequence[SharedFinding], parts: Mapping[str, str], request: str) -> str:
     """Return the answer with how many grave findings there are, and with the findings and parts that it leaves out.
 
     `parts` are the contents of the results that no other result builds on, by title.

@@ -59,13 +59,13 @@ _MONTH_COLUMN = re.compile(r"month|monat|mois|\bmes\b|mese|mês|maand|miesi[aą]
 _YEAR_COLUMN = re.compile(r"year|jahr|ann[ée]e|\baño|anno|\bano\b|jaar|\brok\b|年", re.IGNORECASE)
 
 
-class Period(NamedTuple):
+class CalendarPeriod(NamedTuple):
     """A month of a year, a month of any year (`year` 0), or a whole year (`month` 0)."""
 
     year: int
     month: int
 
-    def fits(self, other: Period) -> bool:
+    def fits(self, other: CalendarPeriod) -> bool:
         """Return True if one may be the other, or a part of it: what one of them leaves open fits anything."""
         return all(not one or not its or one == its for one, its in zip(self, other, strict=True))
 
@@ -73,7 +73,7 @@ class Period(NamedTuple):
 class PeriodNamed(NamedTuple):
     """A period that a text names, from `start` to `end`."""
 
-    period: Period
+    period: CalendarPeriod
     start: int
     end: int
 
@@ -87,27 +87,27 @@ def periods_in(text: str) -> tuple[PeriodNamed, ...]:
         name = one["name"].replace("\u0130", "I").replace("\u0131", "i")  # which match an i
         if name.casefold() in _DOUBTFUL and not name[0].isupper():
             continue
-        period = Period(int(one["year"] or 0), _NUMBER_OF[name.casefold()])
+        period = CalendarPeriod(int(one["year"] or 0), _NUMBER_OF[name.casefold()])
         found.append(PeriodNamed(period, one.start(), one.end()))
     for pattern in (_ISO, _SIGNS):
         found += [
-            PeriodNamed(Period(int(one["year"] or 0), int(one["month"])), one.start(), one.end())
+            PeriodNamed(CalendarPeriod(int(one["year"] or 0), int(one["month"])), one.start(), one.end())
             for one in pattern.finditer(text)
         ]
     for one in _BARE_YEAR.finditer(text):
         if not any(each.start <= one.start() < each.end for each in found):
-            found.append(PeriodNamed(Period(int(one["year"]), 0), one.start(), one.end()))
+            found.append(PeriodNamed(CalendarPeriod(int(one["year"]), 0), one.start(), one.end()))
     return tuple(sorted(found, key=lambda each: each.start))
 
 
-def period_of(cell: str, column: str) -> Period | None:
+def period_of(cell: str, column: str) -> CalendarPeriod | None:
     """Return the month or year that a cell is, if it is nothing else. `column` is the name of its column."""
     text = cell.strip()
     if found := _CELL.fullmatch(text):
         if found["month"] or _YEAR_COLUMN.search(column):
-            return Period(int(found["year"]), int(found["month"] or 0))
+            return CalendarPeriod(int(found["year"]), int(found["month"] or 0))
         return None
     if text.isdigit() and 1 <= int(text) <= 12 and _MONTH_COLUMN.search(column):
-        return Period(0, int(text))
+        return CalendarPeriod(0, int(text))
     named = periods_in(text) if len(text) <= 20 else ()
     return named[0].period if len(named) == 1 and (named[0].start, named[0].end) == (0, len(text)) else None

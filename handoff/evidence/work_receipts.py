@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from handoff.answering.fixed_words import phrase
 from handoff.evidence.statements import words_around
 from handoff.materials.at_hand import LAST_ANSWER, REQUEST, list_unneeded_files
-from handoff.state.job_state import Ask, Work
+from handoff.state.job_state import RequestState, SubtaskState
 
 _COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
 _CONDITION = re.compile(r"(?P<words>.*?)(?: \((?P<count>[\d,]+/[\d,]+)\))?", re.DOTALL)
@@ -44,7 +44,7 @@ class Receipts:
     not_done: tuple[str, ...] = ()
 
 
-def receipts_of(ask: Ask) -> Receipts:
+def receipts_of(ask: RequestState) -> Receipts:
     """Return the receipts of a request's work. Work that a second try took over counts, as its result does."""
     works = ask.all_inside("")
     results = [work.result for work in works if work.result is not None]
@@ -72,7 +72,7 @@ def receipts_of(ask: Ask) -> Receipts:
     )
 
 
-def _render_writes(ask: Ask, works: Iterable[Work]) -> Iterable[str]:
+def _render_writes(ask: RequestState, works: Iterable[SubtaskState]) -> Iterable[str]:
     for work in works:
         for one in work.own_writes:
             if one.known:
@@ -80,12 +80,12 @@ def _render_writes(ask: Ask, works: Iterable[Work]) -> Iterable[str]:
                 yield phrase("reused", ask.text, what=what) if work.kept else what
 
 
-def _list_file_names(works: Iterable[Work]) -> Iterable[str]:
+def _list_file_names(works: Iterable[SubtaskState]) -> Iterable[str]:
     results = (work.result for work in works if work.result is not None)
     return (one.name for result in results for one in result.artifacts if one.publish_as != "nothing")
 
 
-def _failed_writes(works: Iterable[Work]) -> Iterable[str]:
+def _failed_writes(works: Iterable[SubtaskState]) -> Iterable[str]:
     """Yield the calls that failed; those that people denied are gaps of the answer."""
     for work in works:
         denied = {approval.tool for approval, _ in work.not_approved}
@@ -93,7 +93,7 @@ def _failed_writes(works: Iterable[Work]) -> Iterable[str]:
         yield from (one for one in failed if one.partition(":")[0] not in denied)
 
 
-def receipt_lines(ask: Ask) -> list[str]:
+def receipt_lines(ask: RequestState) -> list[str]:
     """Return at most two lines of receipts in the request's language, the first about reading; none without work.
 
     A passage of a document is told by the document's name alone.
@@ -118,7 +118,7 @@ def receipt_lines(ask: Ask) -> list[str]:
     return [line for line in (" · ".join(filter(None, parts)) for parts in (reading, doing)) if line]
 
 
-def _add_message_count(name: str, ask: Ask) -> str:
+def _add_message_count(name: str, ask: RequestState) -> str:
     """Add to the name of a channel how many messages of it were there to read."""
     count = next((len(one.outline) for one in ask.materials if one.of_channel and one.name == name), 0)
     if not count:
@@ -144,7 +144,7 @@ def _render_condition_without_sql(condition: str) -> str:
     return count if _SQL.search(plain) else condition.replace(words, plain)
 
 
-def statements_of_no_source(ask: Ask) -> tuple[str, ...]:
+def statements_of_no_source(ask: RequestState) -> tuple[str, ...]:
     """Return what of the answer stands in nothing that was read, as it writes it: figures, quotations, sentences."""
     answer = ask.run.answer or ""
     results = (work.result for work in ask.all_inside("") if work.result is not None)
@@ -153,7 +153,7 @@ def statements_of_no_source(ask: Ask) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*ask.run.unsupported, *unbound, *unfound)))
 
 
-def list_statements(ask: Ask) -> tuple[str, ...]:
+def list_statements(ask: RequestState) -> tuple[str, ...]:
     """Return them for people: a figure comes with the words of the answer around it, figures of one sentence as one."""
     together: dict[str, list[str]] = {}
     for one in statements_of_no_source(ask):

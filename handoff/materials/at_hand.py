@@ -9,7 +9,7 @@ from itertools import islice
 
 from handoff.answering.material import render_result
 from handoff.contracts import Artifact, Material
-from handoff.state.job_state import Ask, Job, Work
+from handoff.state.job_state import Job, RequestState, SubtaskState
 from handoff.state.once import once
 
 LONG_REQUEST, LONG_LINES = 600, 8
@@ -23,7 +23,7 @@ BY = " (by "
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class NeededMaterial:
     """What a subtask needs, the most needed first. What lies `aside` it may read part by part, but is not given it."""
 
     given: tuple[Material, ...] = ()
@@ -36,7 +36,7 @@ class Needed:
 
 
 @once
-def material_of(job: Job, ask: Ask) -> tuple[Material, ...]:
+def material_of(job: Job, ask: RequestState) -> tuple[Material, ...]:
     """List all that a request can work on, the likeliest first. No two have the same name.
 
     These are its own text if that is long, what was gathered for it (of what is remembered that alone: later requests
@@ -56,22 +56,22 @@ def material_of(job: Job, ask: Ask) -> tuple[Material, ...]:
     return tuple(_yield_unique_names(found))
 
 
-def _request_materials(ask: Ask) -> list[Material]:
+def _request_materials(ask: RequestState) -> list[Material]:
     text = ask.text.strip()
     if len(text) < LONG_REQUEST and text.count("\n") + 1 < LONG_LINES:
         return []
     return [Material(name=REQUEST, kind="request", size=len(text), text=digest_of(text), origin="requester")]
 
 
-def _materials_of_kind(ask: Ask, kind: str) -> list[Material]:
+def _materials_of_kind(ask: RequestState, kind: str) -> list[Material]:
     return [one for one in ask.materials if one.kind == kind]
 
 
-def _materials_for_later(ask: Ask) -> list[Material]:
+def _materials_for_later(ask: RequestState) -> list[Material]:
     return [*_materials_of_kind(ask, "thread"), *_materials_of_kind(ask, "file")]
 
 
-def _answer_materials(before: Sequence[Ask]) -> list[Material]:
+def _answer_materials(before: Sequence[RequestState]) -> list[Material]:
     last = islice((one for one in before if one.run.answer), MOST_ANSWERS)
     return [
         Material(name=_name_answer(number), kind="answer", size=len(one.run.answer or ""), text=digest, origin="model")
@@ -81,7 +81,7 @@ def _answer_materials(before: Sequence[Ask]) -> list[Material]:
 
 
 @once
-def answer_digest(ask: Ask) -> str:
+def answer_digest(ask: RequestState) -> str:
     """Return the digest of a request's answer; empty if it has none."""
     return digest_of(ask.run.answer) if ask.run.answer else ""
 
@@ -91,7 +91,7 @@ def _name_answer(number: int) -> str:
 
 
 @once
-def _list_made_files(ask: Ask) -> tuple[Material, ...]:
+def _list_made_files(ask: RequestState) -> tuple[Material, ...]:
     results = [work.result for work in ask.work.values() if work.result is not None and not work.within]
     return tuple(
         _make_file_material(file) for result in results for file in result.artifacts if file.publish_as != "nothing"
@@ -127,7 +127,7 @@ def _number_name(one: Material, number: int) -> str:
     return f"{head} ({number}){dot}{ending}"
 
 
-def needed_by(job: Job, ask: Ask, work: Work) -> Needed:
+def needed_by(job: Job, ask: RequestState, work: SubtaskState) -> NeededMaterial:
     """Return what a subtask needs. One that names nothing needs all that there is, but for older answers and files.
 
     What is remembered is for every subtask: it is little, and nobody has to name it.
@@ -140,20 +140,20 @@ def needed_by(job: Job, ask: Ask, work: Work) -> Needed:
         return there
     by_name = {one.name: one for one in there.all}
     named = (*work.subtask.needs, *(one.name for one in there.given if one.kind == "memory"))
-    return Needed(tuple(by_name[name] for name in dict.fromkeys(named) if name in by_name))
+    return NeededMaterial(tuple(by_name[name] for name in dict.fromkeys(named) if name in by_name))
 
 
-def _choose_default_needs(job: Job, ask: Ask) -> Needed:
+def _choose_default_needs(job: Job, ask: RequestState) -> NeededMaterial:
     """Return what a subtask is given that names nothing."""
     given: list[Material] = []
     aside: list[Material] = []
     for one in material_of(job, ask):
         older = one.kind == "answer" and one.name != LAST_ANSWER
         (aside if older or (one.file is not None and one.origin == "model") else given).append(one)
-    return Needed(tuple(given), tuple(aside))
+    return NeededMaterial(tuple(given), tuple(aside))
 
 
-def list_unneeded_files(ask: Ask) -> tuple[Material, ...]:
+def list_unneeded_files(ask: RequestState) -> tuple[Material, ...]:
     """Return the files that are attached to a request and that no subtask needs, though they could be read."""
     works = [work for work in ask.inside("") if not work.dropped]
     if not works or any(work.subtask.needs is None for work in works):
@@ -166,7 +166,7 @@ def list_unneeded_files(ask: Ask) -> tuple[Material, ...]:
     return tuple(one for one in attached if one.name not in needs)
 
 
-def list_unneeded_materials(ask: Ask) -> tuple[Material, ...]:
+def list_unneeded_materials(ask: RequestState) -> tuple[Material, ...]:
     """Return the files of others in the thread that no subtask names as a need, nor the request in its words.
 
     What is wrong with them lacks nobody anything.
@@ -180,14 +180,14 @@ def list_unneeded_materials(ask: Ask) -> tuple[Material, ...]:
     return tuple(one for one in theirs if one.name not in needs and one.name.casefold() not in said)
 
 
-def texts_of(job: Job, ask: Ask) -> dict[str, str]:
+def texts_of(job: Job, ask: RequestState) -> dict[str, str]:
     """Return the texts that lie in the log itself by digest: of the request, of answers, and of results."""
     before = {answer_digest(one): one.run.answer for one in job.asks if one.run.answer}
     results = (render_result(work.result) for work in ask.work.values() if work.result is not None)
     return {**before, **{digest_of(text): text for text in (ask.text.strip(), *results)}}
 
 
-def result_material(work: Work) -> Material | None:
+def result_material(work: SubtaskState) -> Material | None:
     """Return the result of a subtask as material, under the subtask's id; None if it has none."""
     if work.result is None:
         return None

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from handoff.contracts import Material
-from handoff.state.job_state import Ask, Job, replace
-from handoff.state.state_values import Copy
+from handoff.state.job_state import Job, RequestState, replace
+from handoff.state.state_values import DeletedCopy
 
 FAULT = "It was deleted in Slack, and my copy with it."
 BLANK = "(This message was deleted.)"
@@ -25,7 +25,7 @@ def mark_deleted_materials(job: Job) -> Job:
     """Return the job with its materials marked that are deleted by now, and their copies among those to be dropped."""
     if not job.deleted:
         return job
-    copies: list[Copy] = []
+    copies: list[DeletedCopy] = []
     asks = tuple(_delete_from_request(ask, job.deleted, copies) for ask in job.asks)
     if not copies:
         return job
@@ -42,22 +42,22 @@ def blank_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return text
 
 
-def _delete_from_request(ask: Ask, gone: tuple[str, ...], copies: list[Copy]) -> Ask:
+def _delete_from_request(ask: RequestState, gone: tuple[str, ...], copies: list[DeletedCopy]) -> RequestState:
     materials = tuple(_mark_if_deleted(one, gone, copies) for one in ask.materials)
     return ask if materials == ask.materials else replace(ask, materials=materials)
 
 
-def _mark_if_deleted(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
+def _mark_if_deleted(one: Material, gone: tuple[str, ...], copies: list[DeletedCopy]) -> Material:
     if one.kind in {"thread", "memory"}:
         return _delete_from_thread(one, gone, copies)
     if not {one.file_id, one.message} & set(gone) or not _list_digests(one):
         return one
-    copies += [Copy(digest) for digest in _list_digests(one)]
+    copies += [DeletedCopy(digest) for digest in _list_digests(one)]
     left = {"text": "", "size": 0, "file": None, "pictures": (), "outline": (), "gaps": (), "notes": (), "fault": FAULT}
     return one.model_copy(update=left)
 
 
-def _delete_from_thread(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
+def _delete_from_thread(one: Material, gone: tuple[str, ...], copies: list[DeletedCopy]) -> Material:
     """Take messages out of a thread's text, or what was forgotten out of what is remembered.
 
     Their sections stay, so that the others are cited as before. A thread that could not be read has none.
@@ -67,7 +67,7 @@ def _delete_from_thread(one: Material, gone: tuple[str, ...], copies: list[Copy]
     ends = [*(section.start for section in one.outline[1:]), one.size]
     for section, end in zip(one.outline, ends, strict=True):
         if section.message in gone and one.text:
-            copies.append(Copy(one.text, section.start, end))
+            copies.append(DeletedCopy(one.text, section.start, end))
     kept = (each.model_copy(update={"message": ""}) if each.message in gone else each for each in one.outline)
     return one.model_copy(update={"outline": tuple(kept)}) if gone else one
 

@@ -7,7 +7,7 @@ from handoff.answering.material import render_finding, render_result
 from handoff.contracts import Material, Section
 from handoff.materials.outline import summarize_outline
 from handoff.materials.passages import excerpt
-from handoff.state.job_state import Work
+from handoff.state.job_state import SubtaskState
 from handoff.text.context_budget import Piece
 
 RESULT, NEEDED = 2_000, 1_000
@@ -17,7 +17,7 @@ LINE = 300
 GONE = "(its text is no longer kept)"
 
 
-def make_result_piece(other: Work, wanted: str) -> Piece:
+def make_result_piece(other: SubtaskState, wanted: str) -> Piece:
     """Make a piece of a result: its whole content, else its summary with the passages that the brief is about.
 
     If room is short, less sure results are shortened before surer ones. Findings with a severity or a place are listed

@@ -24,7 +24,7 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OutlinePart:
     """A part of a text, from `start` to `end`."""
 
     start: int
@@ -132,28 +132,28 @@ def _section_title(name: str) -> str:
     return _LINE.sub("", name)
 
 
-def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> Part | None:
+def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> OutlinePart | None:
     """Find a part by the name of a section, or by `line 120` or `at 12000`, which is a character.
 
     It has at most `most` characters. Return None if there is no such part. An empty name is the beginning.
     """
     name = " ".join(wanted.split()).casefold()
     if not name:
-        return Part(0, min(len(text), most)) if text else None
+        return OutlinePart(0, min(len(text), most)) if text else None
     outline = whole_outline(text, outline)
     names = [" ".join(one.name.split()).casefold() for one in outline]
     chosen = next((index for index, one in enumerate(names) if name in {one, _section_title(one)}), None)
     number = _NUMBER.fullmatch(name)
     if chosen is None and number:
         start = _find_offset(text, number[1].casefold(), int(number[2]))
-        return Part(start, min(len(text), start + most)) if 0 <= start < len(text) else None
+        return OutlinePart(start, min(len(text), start + most)) if 0 <= start < len(text) else None
     if chosen is None:
         chosen = next((index for index, one in enumerate(names) if len(name) > 2 and name in one), None)
     if chosen is None:
         return None
     start = outline[chosen].start
     end = outline[chosen + 1].start if chosen + 1 < len(outline) else len(text)
-    return Part(start, min(end, start + most))
+    return OutlinePart(start, min(end, start + most))
 
 
 def _find_offset(text: str, kind: str, number: int) -> int:

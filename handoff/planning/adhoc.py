@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from handoff.contracts import SUPERVISOR, Made, Member, Plan, Tier
+from handoff.contracts import SUPERVISOR, MadeSpecialist, Member, Plan, Tier
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 """The form of any specialist's name."""
@@ -27,7 +27,7 @@ _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class AdhocAllowance:
     """The specialists that a crew allows its planner to have made.
 
     Attributes:
@@ -65,12 +65,12 @@ def clean_made_specialists(plan: Plan) -> Plan:
     return plan.model_copy(update={"made": made})
 
 
-def find_made_specialist(plan: Plan | None, name: str) -> Made | None:
+def find_made_specialist(plan: Plan | None, name: str) -> MadeSpecialist | None:
     """Return the specialist that was made for the plan under that name; None if there is none, or no plan."""
     return next((one for one in plan.made if one.name == name), None) if plan is not None else None
 
 
-def members_of(plan: Plan, allowed: Allowance) -> dict[str, Member]:
+def members_of(plan: Plan, allowed: AdhocAllowance) -> dict[str, Member]:
     """Return the made specialists of a plan as members, by name."""
     return {
         one.name: Member(
@@ -85,7 +85,7 @@ def members_of(plan: Plan, allowed: Allowance) -> dict[str, Member]:
     }
 
 
-def faults_of(plan: Plan, members: Mapping[str, Member], allowed: Allowance | None) -> list[str]:
+def faults_of(plan: Plan, members: Mapping[str, Member], allowed: AdhocAllowance | None) -> list[str]:
     """Return the certain faults of a plan's made specialists. `allowed` is None if the crew allows none."""
     if not plan.made:
         return []
@@ -115,11 +115,11 @@ def wording_of(plan: Plan) -> list[str]:
     return [_make_fault(one, text) for one, brief in briefs if brief and brief == one.description.casefold()]
 
 
-def _make_fault(one: Made, text: str) -> str:
+def _make_fault(one: MadeSpecialist, text: str) -> str:
     return f"The made specialist {one.name[:_QUOTED]!r} {text}."
 
 
-def _find_name_faults(one: Made, taken: Iterable[str]) -> list[str]:
+def _find_name_faults(one: MadeSpecialist, taken: Iterable[str]) -> list[str]:
     if not NAME.fullmatch(one.name) or one.name == SUPERVISOR:
         return ["needs a name of small letters, digits, - and _, a letter first, at most 40"]
     return ["has the name of a specialist that there is; work with that one, or choose another name"] * (
@@ -127,7 +127,7 @@ def _find_name_faults(one: Made, taken: Iterable[str]) -> list[str]:
     )
 
 
-def _find_text_faults(one: Made) -> list[str]:
+def _find_text_faults(one: MadeSpecialist) -> list[str]:
     found = []
     if not one.description:
         found.append("has no description; say in a line what it can do")
@@ -144,7 +144,7 @@ def _find_text_faults(one: Made) -> list[str]:
     return found
 
 
-def _find_right_faults(one: Made, allowed: Allowance) -> list[str]:
+def _find_right_faults(one: MadeSpecialist, allowed: AdhocAllowance) -> list[str]:
     lent = ", ".join(allowed.tools) or "none"
     found = []
     for tool in dict.fromkeys(one.tools):

@@ -29,7 +29,7 @@ TRUST = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class EstimatedWorker:
     """The properties of a specialist that an estimate depends on.
 
     `prompt` is the tokens of its own prompt and of its tools, which are sent with each turn. `model` is the provider's
@@ -44,7 +44,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastUsage:
     """The averages of a specialist's past attempts on a tier. `seconds` is the time of an attempt from start to end."""
 
     attempts: int
@@ -53,10 +53,10 @@ class Past:
     tokens_out: float
     seconds: float
 
-    def and_then(self, usage: Usage, seconds: float, *, most: int) -> Past:
+    def and_then(self, usage: Usage, seconds: float, *, most: int) -> PastUsage:
         """Add one more attempt. About the last `most` attempts count: older ones fade."""
         share = 1 / (min(self.attempts, most - 1) + 1)
-        return Past(
+        return PastUsage(
             self.attempts + 1,
             self.calls + (usage.calls - self.calls) * share,
             self.tokens_in + (usage.tokens_in - self.tokens_in) * share,
@@ -65,11 +65,11 @@ class Past:
         )
 
 
-NO_PAST = Past(0, 0.0, 0.0, 0.0, 0.0)
+NO_PAST = PastUsage(0, 0.0, 0.0, 0.0, 0.0)
 
 
 def estimates(
-    plan: Plan, workers: Mapping[str, Worker], past: Callable[[str, Tier], Past], price: Price
+    plan: Plan, workers: Mapping[str, EstimatedWorker], past: Callable[[str, Tier], PastUsage], price: Price
 ) -> tuple[Estimate, ...]:
     """Estimate each subtask of a checked plan, in the plan's order.
 
@@ -87,7 +87,7 @@ def estimates(
     return tuple(made)
 
 
-def estimate(subtask: Subtask, worker: Worker, past: Past, price: Price) -> Estimate:
+def estimate(subtask: Subtask, worker: EstimatedWorker, past: PastUsage, price: Price) -> Estimate:
     """Estimate one attempt without trouble: a retry or a stronger tier costs more."""
     calls = min(worker.max_turns, 1 + math.ceil(worker.max_turns / SHARE_OF_TURNS)) if worker.has_tools else 1
     brief = (len(subtask.intent) + len(subtask.done_when)) // CHARACTERS + DEPENDENCY * len(subtask.after)

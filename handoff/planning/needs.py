@@ -12,7 +12,7 @@ NAMED = 12
 
 
 @dataclass(slots=True)
-class Settled:
+class SettledNeeds:
     """A plan whose needs are all there, what was mended, or the faults that keep it from being one."""
 
     plan: Plan
@@ -20,7 +20,7 @@ class Settled:
     faults: list[str] = field(default_factory=list)
 
 
-def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mended: bool = False) -> Settled:
+def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mended: bool = False) -> SettledNeeds:
     """Return the plan with needs that name material, each as it is called.
 
     A need that is the id of a subtask becomes a dependency on it. If the plan is `mended` (the second try), a need that
@@ -29,8 +29,8 @@ def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mende
     """
     if not there:
         bare = (one if one.needs is None else one.model_copy(update={"needs": None}) for one in plan.subtasks)
-        return Settled(plan.model_copy(update={"subtasks": tuple(bare)}))
-    done = Settled(plan)
+        return SettledNeeds(plan.model_copy(update={"subtasks": tuple(bare)}))
+    done = SettledNeeds(plan)
     ids = {one.id for one in plan.subtasks}
     subtasks = [_settle_needs(one, there, ids, done, mended=mended) for one in plan.subtasks]
     done.plan = plan.model_copy(update={"subtasks": tuple(subtasks)})
@@ -45,7 +45,7 @@ def match_materials(wanted: Iterable[str], there: Sequence[Material]) -> tuple[s
 
 
 def _settle_needs(
-    one: Subtask, there: Sequence[Material], ids: Collection[str], done: Settled, *, mended: bool
+    one: Subtask, there: Sequence[Material], ids: Collection[str], done: SettledNeeds, *, mended: bool
 ) -> Subtask:
     if one.needs is None:
         return one
@@ -91,7 +91,7 @@ def _file_stem(name: str) -> str:
     return last.rpartition(".")[0] or last
 
 
-def _hand_out(done: Settled, own: Sequence[Material]) -> None:
+def _hand_out(done: SettledNeeds, own: Sequence[Material]) -> None:
     """Give what nobody needs to the subtask that it plainly concerns, and name the rest among the reasons."""
     subtasks = list(done.plan.subtasks)
     if any(one.needs is None for one in subtasks):

@@ -26,7 +26,7 @@ FollowUps = Literal["pipeline", "planner"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PipelineStep:
     """One step. `needs` are words of `NEEDS` or endings of files; None: all that there is."""
 
     name: str
@@ -48,7 +48,7 @@ class Pipeline:
     `follow_ups` says who plans a later request in a thread: the pipeline as well, or the planner.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
     strategy: Strategy = "merge"
     instruction: str = ""
     follow_ups: FollowUps = "pipeline"
@@ -84,7 +84,7 @@ def faults_of(pipeline: Pipeline, members: Sequence[str]) -> tuple[str, ...]:
     return plan_check.check(build_pipeline_plan(pipeline, PlanBrief(_SAMPLE)), known)
 
 
-def _make_step_subtask(step: Step, stands: str, there: Sequence[Material], *, by_reference: bool) -> Subtask:
+def _make_step_subtask(step: PipelineStep, stands: str, there: Sequence[Material], *, by_reference: bool) -> Subtask:
     brief = step.brief.strip()
     intent = brief.replace(PLACE, stands) if PLACE in brief else f"{brief}\n\nThe request:\n{stands}"
     needs = None if step.needs is None or not there else tuple(_list_needed_names(step.needs, there))

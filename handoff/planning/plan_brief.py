@@ -9,7 +9,7 @@ from types import MappingProxyType
 from handoff.contracts import Artifact, Handoff, Material, Note, Plan
 from handoff.conversation.again_words import names_the_last
 from handoff.materials.at_hand import BY, material_of, needed_by
-from handoff.state.job_state import Ask, Job, Work
+from handoff.state.job_state import Job, RequestState, SubtaskState
 
 BEGINNING = 1_500
 """Characters of a material's text that the planner is shown, where there is room."""
@@ -33,7 +33,7 @@ class PlanBrief:
     text: str
     files: tuple[Artifact, ...] = ()
     file_faults: tuple[str, ...] = ()
-    earlier: tuple[Ask, ...] = ()
+    earlier: tuple[RequestState, ...] = ()
     notes: tuple[Note, ...] = ()
     materials: tuple[Material, ...] = ()
     own: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ class PlanBrief:
         )
 
 
-def make_request_brief(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
+def make_request_brief(job: Job, ask: RequestState, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
     """Return the brief on a request, with the files of the thread so far and the requests before it.
 
     `texts` are those of `beginnings_of`, by digest.
@@ -88,14 +88,14 @@ def make_request_brief(job: Job, ask: Ask, texts: Mapping[str, str] = MappingPro
     )
 
 
-def _plan_before(ask: Ask, earlier: Sequence[Ask]) -> Plan | None:
+def _plan_before(ask: RequestState, earlier: Sequence[RequestState]) -> Plan | None:
     """Return the plan of the request before one that says the same in other words; None for any other."""
     if not earlier or not names_the_last(ask.text):
         return None
     return earlier[-1].run.plan
 
 
-def beginnings_of(job: Job, ask: Ask) -> tuple[Material, ...]:
+def beginnings_of(job: Job, ask: RequestState) -> tuple[Material, ...]:
     """Return the material whose beginnings the planner is shown: texts that people gave, and that it does not see."""
     kinds = {"file", "thread", "memory"}
     found = [
@@ -125,7 +125,7 @@ def _excerpt_material(material: Material, text: str) -> tuple[str, ...]:
     return (text, f"{first}\n(…)\n{end}")
 
 
-def make_subtask_brief(handoff: Handoff, job: Job, ask: Ask, work: Work) -> PlanBrief:
+def make_subtask_brief(handoff: Handoff, job: Job, ask: RequestState, work: SubtaskState) -> PlanBrief:
     """Return the brief on a subtask that is given to a crew, from its handoff: what it needs, its parts may need."""
     materials = needed_by(job, ask, work).all
     given = {note.source.partition(BY)[0]: (note.text[:BEGINNING],) for note in handoff.given}

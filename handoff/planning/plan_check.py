@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from handoff.contracts import Member, Plan, Subtask
 from handoff.planning import adhoc, shared_decisions
-from handoff.planning.adhoc import Allowance
+from handoff.planning.adhoc import AdhocAllowance
 
 _ENDING = (
     "csv|tsv|xlsx|xlsm|xls|ods|parquet|jsonl|ndjson|json|pdf|docx|doc|odt|rtf|pptx|ppt|txt|md|log|xml|png|jpe?g|svg"
@@ -81,7 +81,7 @@ def parse_plan(text: str) -> tuple[Plan | None, tuple[str, ...]]:
 def check(
     plan: Plan,
     members: Mapping[str, Member],
-    allowed: Allowance | None = None,
+    allowed: AdhocAllowance | None = None,
     *,
     mended: bool = False,
     known: Sequence[str] | None = None,

@@ -10,7 +10,7 @@ from typing import Any
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member, Plan
 from handoff.planning import needs, plan_check
-from handoff.planning.adhoc import Allowance
+from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.mending import mend
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import make_single_plan
@@ -45,7 +45,7 @@ def read_reply(
     text: str,
     brief: PlanBrief,
     members: Mapping[str, Member],
-    allowed: Allowance | None = None,
+    allowed: AdhocAllowance | None = None,
     *,
     mended: bool = False,
 ) -> PlannerReply:
@@ -115,7 +115,7 @@ def _parse_plan(
     fields: dict[str, Any],
     brief: PlanBrief,
     members: Mapping[str, Member],
-    allowed: Allowance | None,
+    allowed: AdhocAllowance | None,
     reasons: tuple[str, ...],
     *,
     mended: bool,

@@ -16,7 +16,7 @@ from handoff.engine.nested import AGAIN, room_left
 from handoff.engine.replan import list_changeable
 from handoff.planning import needs, plan_check
 from handoff.planning.mending import mend
-from handoff.state.job_state import SETTLED, Ask, Run
+from handoff.state.job_state import SETTLED, PlanRun, RequestState
 from handoff.state.state_values import ReplanTrigger
 from handoff.text.reply_text import json_in
 
@@ -78,7 +78,9 @@ class Revision:
     faults: tuple[str, ...] = ()
 
 
-def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger, there: Sequence[Material] = ()) -> Revision:
+def read_revision(
+    text: str, ask: RequestState, run: PlanRun, trigger: ReplanTrigger, there: Sequence[Material] = ()
+) -> Revision:
     """Build the plan that follows from the planner's reply. Never raises for anything that a model says.
 
     Args:
@@ -116,7 +118,7 @@ def _add_mending_reasons(changes: Sequence[PlanChange], mended: Sequence[str]) -
     return (first.model_copy(update={"why": why}), *rest)
 
 
-def _find_new_faults(run: Run, old: Plan, plan: Plan) -> list[str]:
+def _find_new_faults(run: PlanRun, old: Plan, plan: Plan) -> list[str]:
     """Return the faults of the new plan that the old one did not have, as some of those may have been let pass.
 
     Specialists that were made for the old plan are members by now, and a revision has no others made.
@@ -132,8 +134,8 @@ def _find_new_faults(run: Run, old: Plan, plan: Plan) -> list[str]:
 class _Draft:
     """A plan while it is put together from a reply. `free` are the ids of the subtasks that may be changed."""
 
-    ask: Ask
-    run: Run
+    ask: RequestState
+    run: PlanRun
     old: Plan
     trigger: ReplanTrigger
     free: frozenset[str]

@@ -20,7 +20,7 @@ Files = Literal["any", "none", "some"] | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RoutingRule:
     """A routing rule of a crew's file.
 
     `to` are equals, one of which gets the request; `when` and `unless` are safe patterns.
@@ -49,7 +49,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class KnownLoad:
     """The known load of a specialist.
 
     `waiting` is the number of attempts under way, `seconds` what one attempt takes (None: not known yet), and `out` is
@@ -61,11 +61,11 @@ class Load:
     out: bool = False
 
 
-Loads = Callable[[str], Load]
+Loads = Callable[[str], KnownLoad]
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class RoutedPlan:
     """A plan that no model made, with its reasons."""
 
     plan: Plan
@@ -73,7 +73,7 @@ class Routed:
     reasons: tuple[str, ...]
 
 
-def route(brief: PlanBrief, rules: Sequence[Rule], loads: Loads) -> Routed | None:
+def route(brief: PlanBrief, rules: Sequence[RoutingRule], loads: Loads) -> RoutedPlan | None:
     """Return a plan of one subtask; None if the planner has to decide.
 
     The planner decides if no rule fits, if several fit that lead to different specialists (that is more than one
@@ -89,7 +89,7 @@ def route(brief: PlanBrief, rules: Sequence[Rule], loads: Loads) -> Routed | Non
     rule = fit[0]
     name, why = choose_lightest(rule.to, loads)
     reason = f"rule {rule.name}: {name} alone, without asking the planner"
-    return Routed(make_single_plan(brief.text, name, rule.done_when), rule.name, (reason, *([why] if why else [])))
+    return RoutedPlan(make_single_plan(brief.text, name, rule.done_when), rule.name, (reason, *([why] if why else [])))
 
 
 FIRST = "first_responder"
@@ -120,9 +120,9 @@ def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> 
     group = {name: names for names in equals for name in names}
     given: Counter[str] = Counter()
 
-    def load(name: str) -> Load:
+    def load(name: str) -> KnownLoad:
         known = loads(name)
-        return Load(known.waiting + given[name], known.seconds, known.out)
+        return KnownLoad(known.waiting + given[name], known.seconds, known.out)
 
     subtasks, reasons = [], []
     for subtask in plan.subtasks:
@@ -141,7 +141,7 @@ def choose_lightest(names: Sequence[str], loads: Loads) -> tuple[str, str]:
     """
     if len(names) == 1:
         return names[0], ""
-    known: Mapping[str, Load] = {name: loads(name) for name in names}
+    known: Mapping[str, KnownLoad] = {name: loads(name) for name in names}
     times = [load.seconds for load in known.values() if load.seconds is not None]
     usual = sum(times) / len(times) if times else 1.0
 
@@ -153,7 +153,7 @@ def choose_lightest(names: Sequence[str], loads: Loads) -> tuple[str, str]:
     return chosen, f"{chosen} of {_describe_loads(known)}"
 
 
-def _describe_loads(known: Mapping[str, Load]) -> str:
+def _describe_loads(known: Mapping[str, KnownLoad]) -> str:
     told = []
     for name, load in known.items():
         seconds = "" if load.seconds is None else f", {load.seconds:.1f} s each"

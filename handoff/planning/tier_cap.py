@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import get_args
 
 from handoff.contracts import Member, Plan, Tier
-from handoff.planning.adhoc import Allowance, find_made_specialist
+from handoff.planning.adhoc import AdhocAllowance, find_made_specialist
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
 """All tiers, the lowest first."""
@@ -48,7 +48,7 @@ def capped_plan(plan: Plan, highest: Tier) -> Plan:
     return plan.model_copy(update={"subtasks": subtasks})
 
 
-def capped_allowance(allowed: Allowance | None, highest: Tier) -> Allowance | None:
+def capped_allowance(allowed: AdhocAllowance | None, highest: Tier) -> AdhocAllowance | None:
     """Return what may be made under a highest tier; None if the crew lends only higher ones, or nothing."""
     within = tuple(tier for tier in tiers_to(highest) if allowed is not None and tier in allowed.tiers)
     return replace(allowed, tiers=within) if allowed is not None and within else None

@@ -1,8 +1,8 @@
 """The state of a job, as `handoff.engine.engine` builds it from the log. Values only: the rules are in the engine.
 
-From the outside in: a `Job` is a thread, an `Ask` is one request in it, a `Run` is one plan under way, and a `Work` is
-one subtask of a plan. Dataclasses rather than pydantic models: nothing here crosses a boundary, and a job is rebuilt
-with every event.
+From the outside in: a `Job` is a thread, an `RequestState` is one request in it, a `PlanRun` is one plan under way, and
+a `SubtaskState` is one subtask of a plan. Dataclasses rather than pydantic models: nothing here crosses a boundary, and
+a job is rebuilt with every event.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from handoff.contracts import (
     Material,
     Member,
     Note,
-    Packed,
+    PackedSize,
     Place,
     Plan,
     PrivateSource,
     Request,
+    RequestSetting,
     Result,
-    Setting,
     Subtask,
     Terms,
     Tier,
     Usage,
 )
-from handoff.conversation.again import Again
+from handoff.conversation.again import RetryRef
 from handoff.events import AnswerVerified, ToolReturned, ToolStarted
 from handoff.state.once import KEPT, once
 from handoff.state.state_values import (
-    Answered,
     Candidate,
-    Checked,
+    CheckedWrite,
     Checkpoint,
-    Copy,
     Correction,
-    Decision,
+    DeletedCopy,
+    EarlierWrite,
+    EngineDecision,
     Failure,
-    Heard,
+    FailureCause,
+    HeardMessage,
     Question,
+    QuestionAnswer,
+    RecoveryStep,
     ReplanTrigger,
     Ruling,
-    Rung,
-    Talk,
-    Trouble,
-    Written,
+    ThreadTalk,
     private_replies,
 )
 
 T = TypeVar("T")
-RequestState = Literal["submitted", "working", "input_required", "synthesizing", "completed", "failed", "cancelled"]
+RequestStatus = Literal["submitted", "working", "input_required", "synthesizing", "completed", "failed", "cancelled"]
 """The state of a run. Only the request's own run reaches the last three states.
 
 - `submitted`: there is no plan yet.
@@ -66,7 +66,7 @@ RequestState = Literal["submitted", "working", "input_required", "synthesizing",
 - `failed`: people see why there is no answer.
 - `cancelled`: a person stopped it, and people see the report.
 """
-SubtaskState = Literal["pending", "in_progress", "input_required", "complete", "error", "skipped"]
+SubtaskStatus = Literal["pending", "in_progress", "input_required", "complete", "error", "skipped"]
 """The state of a subtask.
 
 - `pending`: it waits for other subtasks, for its next attempt, or for a rewritten brief.
@@ -77,7 +77,7 @@ SubtaskState = Literal["pending", "in_progress", "input_required", "complete", "
 - `skipped`: it never began, or a revision of the plan dropped or replaced it.
 """
 
-SETTLED: frozenset[SubtaskState] = frozenset({"complete", "error", "skipped"})
+SETTLED: frozenset[SubtaskStatus] = frozenset({"complete", "error", "skipped"})
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 PLAIN = Terms()
 """The terms that hold if neither the settings nor a crew say otherwise."""
@@ -100,7 +100,7 @@ else:
 
 
 @dataclass(frozen=True)
-class Run:
+class PlanRun:
     """One plan under way: the plan of a request, or the plan of a crew that works on a subtask.
 
     `within` is the id of that subtask; empty: the request's own run. `fixed`: the plan is the crew's pipeline.
@@ -117,7 +117,7 @@ class Run:
     """
 
     within: str = ""
-    state: RequestState = "submitted"
+    state: RequestStatus = "submitted"
     plan: Plan | None = None
     fixed: bool = False
     is_first: bool = False
@@ -155,7 +155,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Work:
+class SubtaskState:
     """One subtask and how far it is. Times are seconds since the epoch.
 
     The attempts: `attempt_started` moves on by the time that people took to settle a doubt. `checkpoints` are the
@@ -182,16 +182,16 @@ class Work:
     subtask: Subtask
     specialist: str
     within: str = ""
-    run: Run | None = None
+    run: PlanRun | None = None
     tier: Tier | None = None
-    state: SubtaskState = "pending"
+    state: SubtaskStatus = "pending"
     attempt: int = 0
     not_before: float = 0.0
     started: float | None = None
     attempt_started: float = 0.0
     ended: float | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
-    writes: tuple[Written, ...] = ()
+    writes: tuple[EarlierWrite, ...] = ()
     failures: tuple[str, ...] = ()
     reason: str = ""
     question: Question | None = None
@@ -199,18 +199,18 @@ class Work:
     doubts: int = 0
     approvals: int = 0
     cost_approved: bool = False
-    rungs: tuple[Rung, ...] = ()
+    rungs: tuple[RecoveryStep, ...] = ()
     tried: tuple[str, ...] = ()
     failed_calls: int = 0
     spent: float = 0.0
     resumed: float = 0.0
     brief: str = ""
     refining: str = ""
-    trouble: Trouble | None = None
+    trouble: FailureCause | None = None
     best: Candidate | None = None
     wanting: Candidate | None = None
     rounds: int = 0
-    answered: tuple[Answered, ...] = ()
+    answered: tuple[QuestionAnswer, ...] = ()
     answers: tuple[Note, ...] = ()
     result: Result | None = None
     usage: Usage = Usage()
@@ -242,7 +242,7 @@ class Work:
 
     def attempt_over(
         self, took: float = 0.0, *, private: bool | None = None, sources: tuple[PrivateSource, ...] = ()
-    ) -> Work:
+    ) -> SubtaskState:
         """Drop the attempt's checkpoints and add its seconds, but keep its tool writes (carried out or in doubt).
 
         `private` says if a tool gave it something private, and `sources` what; None: its checkpoints do. Of a crew,
@@ -277,7 +277,7 @@ class Work:
         return open_intents(self.checkpoints)
 
     @property
-    def own_writes(self) -> tuple[Written, ...]:
+    def own_writes(self) -> tuple[EarlierWrite, ...]:
         """What its attempts wrote, or may have written, in order."""
         return (*self.writes, *list_written_calls(self.checkpoints))
 
@@ -306,7 +306,7 @@ class Work:
         return tuple((call, ruling.outcome) for call, ruling in found.values())
 
 
-ENDED: frozenset[RequestState] = frozenset({"completed", "failed", "cancelled"})
+ENDED: frozenset[RequestStatus] = frozenset({"completed", "failed", "cancelled"})
 LATER = "Said since then, by the same person:"
 """What stands before a correction in the text of its request."""
 OVER = "_over"
@@ -314,7 +314,7 @@ OVER = "_over"
 
 
 @dataclass(frozen=True)
-class Ask:
+class RequestState:
     """One request of a job, from its arrival to its visible end.
 
     `run` is the request's own run. `work` holds the subtasks of all its runs by id, those of the crews inside
@@ -331,17 +331,17 @@ class Ask:
     """
 
     request: Request
-    run: Run = Run()
-    work: Mapping[str, Work] = field(default_factory=lambda: NOTHING)
+    run: PlanRun = PlanRun()
+    work: Mapping[str, SubtaskState] = field(default_factory=lambda: NOTHING)
     refusal: str = ""
     gathered: bool = False
     materials: tuple[Material, ...] = ()
     file_faults: tuple[str, ...] = ()
-    setting: Setting | None = None
+    setting: RequestSetting | None = None
     speakers: tuple[str, ...] = ()
     question: Question | None = None
-    answered: tuple[Answered, ...] = ()
-    decisions: tuple[Decision, ...] = ()
+    answered: tuple[QuestionAnswer, ...] = ()
+    decisions: tuple[EngineDecision, ...] = ()
     replans: tuple[ReplanTrigger, ...] = ()
     revisions: int = 0
     cancelled_by: str = ""
@@ -352,9 +352,9 @@ class Ask:
     posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     usage: Usage = Usage()
     ended: float | None = None
-    again: Again | None = None
-    before: Ask | None = None
-    done: tuple[Written, ...] = ()
+    again: RetryRef | None = None
+    before: RequestState | None = None
+    done: tuple[EarlierWrite, ...] = ()
 
     @property
     def id(self) -> str:
@@ -373,7 +373,7 @@ class Ask:
         return tuple(one.file for one in self.materials if one.file is not None)
 
     @property
-    def state(self) -> RequestState:
+    def state(self) -> RequestStatus:
         """The state of the request's own run."""
         return self.run.state
 
@@ -388,7 +388,7 @@ class Ask:
         return tuple(one.note for one in self.answered if not one.question.second_try)
 
     @property
-    def tries(self) -> tuple[Ask, ...]:
+    def tries(self) -> tuple[RequestState, ...]:
         """The tries before it at what it takes up, the last one first; none if it is no second try."""
         return () if self.before is None else (self.before, *self.before.tries)
 
@@ -412,7 +412,7 @@ class Ask:
         """True once people have seen how the request ended."""
         return self.run.state in ENDED
 
-    def run_of(self, within: str) -> Run:
+    def run_of(self, within: str) -> PlanRun:
         """Return the run of the crew at the subtask `within`; the request's own run for an empty id.
 
         Raises KeyError if there is no such subtask, ValueError if no crew works or worked on it.
@@ -422,44 +422,44 @@ class Ask:
             raise ValueError(f"no crew works on subtask {within}")
         return run
 
-    def run_around(self, work: Work) -> Run:
+    def run_around(self, work: SubtaskState) -> PlanRun:
         """Return the run that a subtask belongs to; the request's own if the crew around it no longer works on it."""
         outer = self.work.get(work.within)
         return self.run if outer is None or outer.run is None else outer.run
 
-    def member_of(self, work: Work) -> Member | None:
+    def member_of(self, work: SubtaskState) -> Member | None:
         """Return the member that a subtask is given to; None if the plan does not list it."""
         return self.run_around(work).members.get(work.specialist)
 
-    def with_run(self, run: Run) -> Ask:
+    def with_run(self, run: PlanRun) -> RequestState:
         """Return the request with `run` in place of the earlier version of that run."""
         if not run.within:
             return replace(self, run=run)
         return self.with_work(replace(self.work[run.within], run=run))
 
-    def with_work(self, work: Work) -> Ask:
+    def with_work(self, work: SubtaskState) -> RequestState:
         """Return the request with `work` in place of the earlier version of that subtask."""
         return replace(self, work=MappingProxyType({**self.work, work.subtask.id: work}))
 
-    def with_decision(self, at: float, subtask: str, what: str, why: str) -> Ask:
+    def with_decision(self, at: float, subtask: str, what: str, why: str) -> RequestState:
         """Return the request with one more decision, for its trace. `subtask` is empty if it is about all of it."""
-        return replace(self, decisions=(*self.decisions, Decision(at, subtask, what, why)))
+        return replace(self, decisions=(*self.decisions, EngineDecision(at, subtask, what, why)))
 
-    def with_pack(self, at: float, subtask: str, pack: Packed) -> Ask:
+    def with_pack(self, at: float, subtask: str, pack: PackedSize) -> RequestState:
         """Return the request with one more decision if something was left out of a call to fit its budget."""
         if not pack.left_out:
             return self
         why = f"{pack.tokens:,} of {pack.budget:,} tokens; left out: " + "; ".join(pack.left_out)
-        decision = Decision(at, subtask, "pack", why, pack.left_out)
+        decision = EngineDecision(at, subtask, "pack", why, pack.left_out)
         return replace(self, decisions=(*self.decisions, decision))
 
-    def charge(self, work: Work, usage: Usage) -> tuple[Ask, Work]:
+    def charge(self, work: SubtaskState, usage: Usage) -> tuple[RequestState, SubtaskState]:
         """Add `usage` to a subtask, which is returned, and to the request and the subtasks around it."""
         if not usage.model_fields_set:  # nothing was used
             return self, work
         return self.charge_around(work.within, usage), replace(work, usage=work.usage + usage)
 
-    def charge_around(self, name: str, usage: Usage) -> Ask:
+    def charge_around(self, name: str, usage: Usage) -> RequestState:
         """Return the request with `usage` added to it, to the subtask of that id, and to its enclosing subtasks."""
         ask = self
         while work := ask.work.get(name):
@@ -467,13 +467,13 @@ class Ask:
             name = work.within
         return replace(ask, usage=ask.usage + usage)
 
-    def inside(self, within: str) -> tuple[Work, ...]:
+    def inside(self, within: str) -> tuple[SubtaskState, ...]:
         """Return the subtasks of one run: of the crew at `within`, or of the request itself for an empty id."""
         return tuple([work for work in self.work.values() if work.within == within])
 
-    def all_inside(self, within: str) -> tuple[Work, ...]:
+    def all_inside(self, within: str) -> tuple[SubtaskState, ...]:
         """Return the subtasks of a run and of all runs inside it, each before those inside it."""
-        found: tuple[Work, ...] = ()
+        found: tuple[SubtaskState, ...] = ()
         for work in self.inside(within):
             found += (work, *(self.all_inside(work.subtask.id) if work.run is not None else ()))
         return found
@@ -494,16 +494,16 @@ class Job:
     """
 
     place: Place
-    asks: tuple[Ask, ...] = ()
+    asks: tuple[RequestState, ...] = ()
     seq: int = 0
     takeovers: int = 0
     quarantine: Failure | None = None
-    talk: Talk = field(default_factory=Talk)
-    heard: tuple[Heard, ...] = ()
+    talk: ThreadTalk = field(default_factory=ThreadTalk)
+    heard: tuple[HeardMessage, ...] = ()
     people: frozenset[str] = frozenset()
     """Slack ids of all who asked, answered or said something in the thread."""
     deleted: tuple[str, ...] = ()
-    copies: tuple[Copy, ...] = ()
+    copies: tuple[DeletedCopy, ...] = ()
 
     @property
     def id(self) -> str:
@@ -511,13 +511,13 @@ class Job:
         return self.place.job_id
 
     @property
-    def current(self) -> Ask | None:
+    def current(self) -> RequestState | None:
         """The first request that has not ended: the requests of a thread are worked on in order.
 
         Asked again and again of threads with hundreds of requests: those that had ended in the job that this one is a
         copy of are not looked at again, as long as they are the same.
         """
-        ended: tuple[Ask, ...] = self.__dict__.get(OVER, ())
+        ended: tuple[RequestState, ...] = self.__dict__.get(OVER, ())
         place = len(ended) if self.asks[: len(ended)] == ended else 0
         while place < len(self.asks) and self.asks[place].run.state in ENDED:
             place += 1
@@ -526,17 +526,17 @@ class Job:
         return self.asks[place] if place < len(self.asks) else None
 
     @property
-    def latest(self) -> Ask:
+    def latest(self) -> RequestState:
         """The current request, or the last one if all have ended."""
         return self.current or self.asks[-1]
 
-    def ask(self, request_id: str) -> Ask | None:
+    def ask(self, request_id: str) -> RequestState | None:
         """Return the request of that id, or None."""
         place = self.place_of(request_id)
         return None if place is None else self.asks[place]
 
     @once
-    def earlier(self, ask: Ask) -> tuple[Ask, ...]:
+    def earlier(self, ask: RequestState) -> tuple[RequestState, ...]:
         """Return the requests before one, oldest first; before a second try, those before the first try.
 
         Of several tries the last one that was answered counts.
@@ -547,7 +547,7 @@ class Job:
         bettered = {other.id for one in tries for other in one.tries}
         return tuple([one for one in before if one.request.id not in bettered] if bettered else before)
 
-    def changes_since(self, before: Job | None) -> list[tuple[Ask, Ask | None]]:
+    def changes_since(self, before: Job | None) -> list[tuple[RequestState, RequestState | None]]:
         """Return the requests that are new, or not as they were before some events, each with itself before.
 
         A thread may have hundreds of requests, and an event changes one or two.
@@ -556,7 +556,7 @@ class Job:
         changed = [(ask, was) for ask, was in zip(self.asks, were, strict=False) if ask is not was]
         return [*changed, *((ask, None) for ask in self.asks[len(were) :])]
 
-    def with_ask(self, ask: Ask) -> Job:
+    def with_ask(self, ask: RequestState) -> Job:
         """Return the job with `ask` in place of the earlier version of that request."""
         place = self.place_of(ask.id)
         return self if place is None else replace(self, asks=(*self.asks[:place], ask, *self.asks[place + 1 :]))
@@ -577,23 +577,23 @@ def open_intents(checkpoints: Sequence[Checkpoint]) -> tuple[ToolStarted, ...]:
     return tuple(intent for intent, end in _pair_writes(checkpoints) if end is None)
 
 
-def list_written_calls(checkpoints: Sequence[Checkpoint]) -> tuple[Written, ...]:
+def list_written_calls(checkpoints: Sequence[Checkpoint]) -> tuple[EarlierWrite, ...]:
     """List the calls that an attempt made, or may have made, in order."""
     kept = (_record_write(intent, end) for intent, end in _pair_writes(checkpoints))
     return tuple(one for one in kept if one is not None)
 
 
-def _pair_writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolReturned | Checked | None]]:
+def _pair_writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolReturned | CheckedWrite | None]]:
     """Pair each intent with its outcome.
 
     If an id occurs again in a later turn, the first open intent of that id is meant.
     """
-    found: list[tuple[ToolStarted, ToolReturned | Checked | None]] = []
+    found: list[tuple[ToolStarted, ToolReturned | CheckedWrite | None]] = []
     for point in checkpoints:
         if isinstance(point, ToolStarted):
             found.append((point, None))
-        elif isinstance(point, ToolReturned | Checked):
-            call = point.call if isinstance(point, Checked) else point.reply.call_id
+        elif isinstance(point, ToolReturned | CheckedWrite):
+            call = point.call if isinstance(point, CheckedWrite) else point.reply.call_id
             for index, (intent, end) in enumerate(found):
                 if end is None and intent.call == call:
                     found[index] = (intent, point)
@@ -601,12 +601,12 @@ def _pair_writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, T
     return found
 
 
-def _record_write(intent: ToolStarted, end: ToolReturned | Checked | None) -> Written | None:
+def _record_write(intent: ToolStarted, end: ToolReturned | CheckedWrite | None) -> EarlierWrite | None:
     """Return the call as it must be remembered; None if it certainly was not carried out."""
     if isinstance(end, ToolReturned):
         address = next((one for one in end.sources if "://" in one), "")
-        return None if end.reply.failed else Written(intent.what, intent.digest, True, end.reply.text, address)
-    if isinstance(end, Checked) and end.verdict == "not_happened":
+        return None if end.reply.failed else EarlierWrite(intent.what, intent.digest, True, end.reply.text, address)
+    if isinstance(end, CheckedWrite) and end.verdict == "not_happened":
         return None
-    known = isinstance(end, Checked) and end.verdict == "happened"
-    return Written(intent.what, intent.digest, known, end.words if isinstance(end, Checked) else "")
+    known = isinstance(end, CheckedWrite) and end.verdict == "happened"
+    return EarlierWrite(intent.what, intent.digest, known, end.words if isinstance(end, CheckedWrite) else "")

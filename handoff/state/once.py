@@ -42,14 +42,14 @@ def once(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[R]):
+class FoldStep(Generic[R]):
     """What was found at a value in a row of them, after the step `before`."""
 
-    before: Step[R] | None
+    before: FoldStep[R] | None
     found: R
 
 
-def take_step(work: Callable[..., R], before: Step[R] | None, value: Any, *more: Any) -> Step[R]:
+def take_step(work: Callable[..., R], before: FoldStep[R] | None, value: Any, *more: Any) -> FoldStep[R]:
     """Take one step along a row of values. It is kept with the value, and right as long as the same came before it.
 
     `more` must follow from the value and from those before it.
@@ -57,7 +57,7 @@ def take_step(work: Callable[..., R], before: Step[R] | None, value: Any, *more:
     there = value.__dict__.get(KEPT)
     if there is None:
         there = value.__dict__[KEPT] = {}
-    kept: Step[R] | None = there.get((take_step, work))
+    kept: FoldStep[R] | None = there.get((take_step, work))
     if kept is None or kept.before is not before:
-        kept = there[take_step, work] = Step(before, work(value, *more))
+        kept = there[take_step, work] = FoldStep(before, work(value, *more))
     return kept

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from handoff.approval_values import Approval, ApprovalChoice, RulingOutcome
-from handoff.contracts import Asking, EscalationReason, Note, PrivateSource, Request, Result, Usage
+from handoff.contracts import AskingTerms, EscalationReason, Note, PrivateSource, Request, Result, Usage
 from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
 
-Trouble = FailureKind | EscalationReason | Literal["passing"]
+FailureCause = FailureKind | EscalationReason | Literal["passing"]
 """The reason why an attempt brought no result. `passing`: a fault of the provider that is likely to go away."""
-Rung = Literal["retry", "refine", "stronger", "fallback", "replan", "ask", "without"]
+RecoveryStep = Literal["retry", "refine", "stronger", "fallback", "replan", "ask", "without"]
 
 PLEASE_CHECK = "unknown, please check"
 """The words that tell people of a call that may or may not have been carried out."""
@@ -39,7 +39,7 @@ class UnknownWrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedWrite:
     """A person's answer on a call that was in doubt. As a checkpoint it takes the place of the call's outcome."""
 
     at: float
@@ -50,7 +50,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class EarlierWrite:
     """A call of an earlier attempt that must not be made again.
 
     `known` is True if it was certainly carried out; otherwise it may have been. `came_of_it` is its reply, or the
@@ -115,7 +115,7 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierRulings:
     """What earlier rulings say of a call: the `ruling` that holds for it as well, if one does.
 
     `new` are the ids of the private sources that have come into view since people approved similar calls, if that is
@@ -132,7 +132,7 @@ def source(kind: str, text: str, name: str, tool: str = "", target: str = "") ->
     return PrivateSource(id=digest[:20], name=name, tool=tool, target=target)
 
 
-Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked | Ruling
+Checkpoint = TurnTaken | ToolReturned | ToolStarted | CheckedWrite | Ruling
 """One step of an attempt, kept so that the next owner can go on after it."""
 
 
@@ -204,10 +204,10 @@ class Question:
     approval: Approval | None = None
     votes: tuple[Vote, ...] = ()
     assumption: str = ""
-    asking: Asking = field(default_factory=Asking)
+    asking: AskingTerms = field(default_factory=AskingTerms)
     reminders: tuple[Reminder, ...] = ()
     second_try: bool = False
-    done: tuple[Written, ...] = ()
+    done: tuple[EarlierWrite, ...] = ()
 
     @property
     def only(self) -> bool:
@@ -220,7 +220,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class QuestionAnswer:
     """An answer to a question: who gave it, its text, and when (seconds since the epoch).
 
     Without a `user` nobody did: the text was assumed. `ruling`, if the question was about an approval, is how that
@@ -242,7 +242,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class EngineDecision:
     """A decision of the engine and its reason, in words for people.
 
     `at` is seconds since the epoch. `subtask` is empty if the decision is about the whole request. `left_out` names
@@ -293,7 +293,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class ThreadTalk:
     """What people said in the thread since the bot last did.
 
     `spoke` is when the bot last posted something (seconds since the epoch). `speakers` are the authors of the messages
@@ -306,7 +306,7 @@ class Talk:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class DeletedCopy:
     """A copy of something that was deleted: what the store keeps under `digest`.
 
     With an `end`, it is only the characters from `start` to there: the rest of that text stays.
@@ -363,7 +363,7 @@ Outcome = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardMessage:
     """A message of the thread that is still to be sorted or acknowledged.
 
     `receipt` names it within the job. `groups` are the user groups of its author. `before` is what was said before it.
@@ -376,7 +376,7 @@ class Heard:
     message: Request
     mentioned: bool = False
     groups: tuple[str, ...] = ()
-    before: Talk = field(default_factory=Talk)
+    before: ThreadTalk = field(default_factory=ThreadTalk)
     outcome: Outcome = ""
     question: str = ""
     told: int = 0

@@ -13,7 +13,7 @@ from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Deed
 from handoff.approval_values import Approval
 from handoff.engine import answer
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 NO_REQUEST = "no request in it, or not from a person"
 CLOSED = "not asked, or closed by then"
@@ -33,10 +33,10 @@ def deeds_of(before: Job | None, event: ev.Event, after: Job) -> tuple[AuditEntr
     return tuple(AuditEntry(deed=deed, **of, **more) for deed, more in found)
 
 
-Found = tuple[Deed, dict[str, Any]]
+AuditedDeed = tuple[Deed, dict[str, Any]]
 
 
-def _find_request_deeds(before: Job | None, after: Job) -> Iterator[Found]:
+def _find_request_deeds(before: Job | None, after: Job) -> Iterator[AuditedDeed]:
     """Tell what happened to requests: asked, answered, stopped, ended."""
     for ask, old in after.changes_since(before):
         of = {"request": ask.id}
@@ -53,7 +53,7 @@ def _find_request_deeds(before: Job | None, after: Job) -> Iterator[Found]:
             yield "ended", {**of, "user": ask.request.user, "why": _name_end(ask), "cost": ask.usage.cost or 0.0}
 
 
-def _find_event_deeds(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found]:
+def _find_event_deeds(event: ev.Event, before: Job | None, after: Job) -> Iterator[AuditedDeed]:
     """Tell what the event itself says, and what it came to nothing with."""
     match event:
         case ev.QuestionAnswered() if _count(before, event.request) == _count(after, event.request):
@@ -79,7 +79,7 @@ def _find_event_deeds(event: ev.Event, before: Job | None, after: Job) -> Iterat
 _CHOSEN = {"approve_alike": "and similar calls", "edit": "as edited", "apart": "to be decided one by one"}
 
 
-def _describe_decision(event: ev.ApprovalDecided, before: Job | None, after: Job) -> Found:
+def _describe_decision(event: ev.ApprovalDecided, before: Job | None, after: Job) -> AuditedDeed:
     """Tell of a decision on an approval. One that changed nothing came too late, or was nobody's who may."""
     approval = _approval_of(before, event)
     where = (
@@ -109,7 +109,7 @@ def _deed_fields(job: Job, event: ev.OfRequest) -> dict[str, Any]:
     return {"request": event.request, "user": ask.request.user if ask is not None else ""}
 
 
-def _count_answers(ask: Ask | None) -> Counter[tuple[str, str]]:
+def _count_answers(ask: RequestState | None) -> Counter[tuple[str, str]]:
     """Count the answers that were taken, by subtask (that of the planner's questions is called so) and who answered.
 
     Those that a second try took over were given before.
@@ -130,7 +130,7 @@ def _count_cancelled_requests(job: Job) -> int:
     return sum(bool(ask.cancelled_by) for ask in job.asks)
 
 
-def _name_end(ask: Ask) -> str:
+def _name_end(ask: RequestState) -> str:
     if ask.run.answer is not None and answer.gaps(ask, ask.run):
         return "answered in part"
     return {"completed": "answered", "cancelled": "stopped"}.get(ask.state, "failed")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from handoff.state.job_state import Ask, Job, SubtaskState
+from handoff.state.job_state import Job, RequestState, SubtaskStatus
 from handoff.summaries.summary import STEP_TITLE, rows, title_of
 
 ROWS = "rows"
@@ -18,7 +18,7 @@ MOST = 8
 class ShownRow:
     """A row of a card: how the subtask stands, its title, and who works on it."""
 
-    state: SubtaskState
+    state: SubtaskStatus
     title: str
     specialist: str
 
@@ -29,7 +29,7 @@ def project_rows(job: Job) -> dict[str, str]:
     return {ROWS: "" if ask.over or ask.run.plan is None else _encode_rows(ask)}
 
 
-def _encode_rows(ask: Ask) -> str:
+def _encode_rows(ask: RequestState) -> str:
     every = rows(ask)
     kept = [[work.state, title_of(ask, work)[:STEP_TITLE], work.specialist] for work in every[:MOST]]
     return json.dumps([kept, len(every) - len(kept)], separators=(",", ":"))

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from handoff.contracts import SLASH
 from handoff.conversation.spoken import words_of
-from handoff.state.job_state import Ask, Work
+from handoff.state.job_state import RequestState, SubtaskState
 from handoff.summaries.summary import rows, title_of
 
 _NUMBER = re.compile(r"^(?:step|part|number|no\.?|#)?\s*#?\s*(\d{1,3})$", re.IGNORECASE)
@@ -16,7 +16,7 @@ MOST = 5
 """Steps that are listed where none, or more than one, is meant."""
 
 
-def step_meant(ask: Ask, said: str) -> str | tuple[str, ...]:
+def step_meant(ask: RequestState, said: str) -> str | tuple[str, ...]:
     """Return the id of the step that some words mean; else the ids of those that come nearest, the likeliest first."""
     words = said.strip().strip("`'\"“”").strip()
     there = [work for work in ask.all_inside("") if not work.dropped]
@@ -36,7 +36,7 @@ def step_meant(ask: Ask, said: str) -> str | tuple[str, ...]:
     return _find_similar_steps(there, words)
 
 
-def step_line(ask: Ask, step: str) -> str:
+def step_line(ask: RequestState, step: str) -> str:
     """Name a step for people: its number on the card if it has one, its title and its id."""
     work = ask.work[step]
     ids = [one.subtask.id for one in rows(ask)]
@@ -44,30 +44,30 @@ def step_line(ask: Ask, step: str) -> str:
     return f"{number}{title_of(ask, work)} ({step})"
 
 
-def _is_id(work: Work, said: str) -> bool:
+def _is_id(work: SubtaskState, said: str) -> bool:
     name = work.subtask.id.casefold()
     return said.casefold() in {name, name.rpartition(SLASH)[2]}
 
 
-def _is_titled(work: Work, said: str) -> bool:
+def _is_titled(work: SubtaskState, said: str) -> bool:
     return bool(words_of(said)) and words_of(work.subtask.title) == words_of(said)
 
 
-def _title_begins_with(work: Work, said: str) -> bool:
+def _title_begins_with(work: SubtaskState, said: str) -> bool:
     title, wanted = words_of(work.subtask.title), words_of(said)
     return bool(wanted) and title[: len(wanted)] == wanted
 
 
-def _contains_words(work: Work, said: str) -> bool:
+def _contains_words(work: SubtaskState, said: str) -> bool:
     wanted = set(words_of(said))
     return bool(wanted) and wanted <= {*words_of(work.subtask.title), *words_of(work.subtask.id)}
 
 
-def _find_similar_steps(there: list[Work], said: str) -> tuple[str, ...]:
+def _find_similar_steps(there: list[SubtaskState], said: str) -> tuple[str, ...]:
     """Return the steps whose ids or titles are most alike."""
     wanted = " ".join(words_of(said))
 
-    def likeness(work: Work) -> float:
+    def likeness(work: SubtaskState) -> float:
         names = (work.subtask.id, work.subtask.title, *words_of(work.subtask.title))
         return max(SequenceMatcher(None, wanted, name.casefold()).ratio() for name in names)
 

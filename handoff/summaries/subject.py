@@ -7,8 +7,8 @@ anything.
 from __future__ import annotations
 
 from handoff.conversation.spoken import ASKING
-from handoff.state.job_state import Ask, Job
-from handoff.state.once import Step, take_step
+from handoff.state.job_state import Job, RequestState
+from handoff.state.once import FoldStep, take_step
 from handoff.text.text_words import words
 
 ENOUGH = 4
@@ -17,15 +17,15 @@ SHARED = 0.25
 """The part of its words that a request about something else may share with what the thread was about."""
 
 
-def subject_of(job: Job) -> Ask | None:
+def subject_of(job: Job) -> RequestState | None:
     """Return the request that names the job's thread; None if all were withdrawn."""
-    last: Step[int | None] | None = None
+    last: FoldStep[int | None] | None = None
     for place, ask in enumerate(job.asks):
         last = take_step(_find_naming_request, last, ask, job, place, last and last.found)
     return None if last is None or last.found is None else job.asks[last.found]
 
 
-def _find_naming_request(ask: Ask, job: Job, place: int, named: int | None) -> int | None:
+def _find_naming_request(ask: RequestState, job: Job, place: int, named: int | None) -> int | None:
     """Return the place of the request that names the thread up to one, given that of the thread up to the one before.
 
     A request that goes on with the subject mostly shares words with the one that named it, or with the last ones.
@@ -42,7 +42,7 @@ def _find_naming_request(ask: Ask, job: Job, place: int, named: int | None) -> i
     return place
 
 
-def _collect_request_words(ask: Ask) -> frozenset[str]:
+def _collect_request_words(ask: RequestState) -> frozenset[str]:
     """Return the words of a request and of what was answered: a follow-up may take up either."""
     plan = ask.run.plan.goal if ask.run.plan else ""
     return words(ask.request.text) | words(plan) | words(ask.run.answer or "")

@@ -16,7 +16,7 @@ from handoff.engine.nested import is_open
 from handoff.engine.plan import PLANNED_ANEW
 from handoff.engine.replan import current_trigger
 from handoff.materials.at_hand import list_unneeded_materials
-from handoff.state.job_state import SETTLED, Ask, Job, Work
+from handoff.state.job_state import SETTLED, Job, RequestState, SubtaskState
 from handoff.state.state_values import may_answer
 
 TITLE = 200
@@ -99,7 +99,7 @@ def projection(job: Job) -> dict[str, str]:
     }
 
 
-def waited_for(ask: Ask, within: str = "") -> tuple[str, ...] | None:
+def waited_for(ask: RequestState, within: str = "") -> tuple[str, ...] | None:
     """Return who may answer the open questions of a request, or of a subtask and those inside it.
 
     They are ids of people and user groups; none: anybody in the thread may. None: nothing is asked.
@@ -150,7 +150,7 @@ def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
     )
 
 
-def describe_step(ask: Ask) -> str:
+def describe_step(ask: RequestState) -> str:
     """Say in a few words for people what the request is at; empty once it is over."""
     if ask.over:
         return ""
@@ -170,7 +170,7 @@ def describe_step(ask: Ask) -> str:
     return _describe_answering(ask) if all(work.state in SETTLED for work in works) else _describe_working(ask, works)
 
 
-def _describe_working(ask: Ask, works: Sequence[Work]) -> str:
+def _describe_working(ask: RequestState, works: Sequence[SubtaskState]) -> str:
     if current_trigger(ask) is not None and not any(work.state == "in_progress" for work in works):
         return "taking a second look at the plan"
     for state in ("in_progress", "pending", "input_required"):
@@ -179,25 +179,25 @@ def _describe_working(ask: Ask, works: Sequence[Work]) -> str:
     return "working"
 
 
-def _describe_answering(ask: Ask) -> str:
+def _describe_answering(ask: RequestState) -> str:
     """Say which of the steps from the results to the answer comes next."""
     effect = answer.steps(ask, ask.run, 0.0)[0][0]
     return getattr(effect, "doing", "writing the answer")
 
 
-def _describe_workers(ask: Ask, works: Sequence[Work]) -> str:
+def _describe_workers(ask: RequestState, works: Sequence[SubtaskState]) -> str:
     shown = [f"{title_of(ask, work)[:STEP_TITLE]} ({work.specialist})" for work in works[:2]]
     more = len(works) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def speed_up(ask: Ask) -> float:
+def speed_up(ask: RequestState) -> float:
     """Return the gain of working side by side: all subtask times over the time from the first start to the last end."""
     apart, together = side_by_side(ask)
     return apart / together if together > 0 else 1.0
 
 
-def side_by_side(ask: Ask) -> tuple[float, float]:
+def side_by_side(ask: RequestState) -> tuple[float, float]:
     """Return the seconds of all subtasks one by one, and those from the first start to the last end.
 
     Both are 0 where fewer than two have ended, so that there is nothing to compare, and where a script or rules
@@ -217,7 +217,7 @@ def side_by_side(ask: Ask) -> tuple[float, float]:
     return sum(work.duration for work in works), max(0.0, wall)
 
 
-def gain_words(ask: Ask) -> str:
+def gain_words(ask: RequestState) -> str:
     """Say how many specialists worked side by side and what that gained; empty where it gained nothing to speak of."""
     if (gain := speed_up(ask)) <= _WORTH_TELLING:
         return ""
@@ -231,12 +231,12 @@ APART = " \u203a "
 """The separator between the names of the enclosing crews and a subtask's own title."""
 
 
-def title_of(ask: Ask, work: Work) -> str:
+def title_of(ask: RequestState, work: SubtaskState) -> str:
     """Return a subtask's title, behind the names of the crews that it is inside, the outermost first."""
     return APART.join((*_enclosing_crews(ask, work), work.subtask.title))
 
 
-def _enclosing_crews(ask: Ask, work: Work) -> tuple[str, ...]:
+def _enclosing_crews(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
     outer = ask.work.get(work.within)
     if outer is None:
         return ()
@@ -244,7 +244,7 @@ def _enclosing_crews(ask: Ask, work: Work) -> tuple[str, ...]:
     return (*_enclosing_crews(ask, outer), crew[:1].upper() + crew[1:])
 
 
-def rows(ask: Ask) -> tuple[Work, ...]:
+def rows(ask: RequestState) -> tuple[SubtaskState, ...]:
     """Return the subtasks to show, each before those inside it.
 
     What is inside a completed one is only counted, by `parts_words`, unless that is all there is to the request.
@@ -255,11 +255,11 @@ def rows(ask: Ask) -> tuple[Work, ...]:
     return tuple(work for work in ask.all_inside("") if not work.handed_over and not done & _ids_around(ask, work))
 
 
-def _ids_around(ask: Ask, work: Work) -> set[str]:
+def _ids_around(ask: RequestState, work: SubtaskState) -> set[str]:
     return {work.within} | _ids_around(ask, ask.work[work.within]) if work.within else set()
 
 
-def parts_words(ask: Ask, work: Work) -> str:
+def parts_words(ask: RequestState, work: SubtaskState) -> str:
     """Say in a few words how far a crew is with its subtask; empty if no crew works or worked on it."""
     parts = [one for one in ask.inside(work.subtask.id) if not one.dropped]
     if work.run is None:
@@ -272,7 +272,7 @@ def parts_words(ask: Ask, work: Work) -> str:
     return f"{count} inside"
 
 
-def notes(ask: Ask) -> list[str]:
+def notes(ask: RequestState) -> list[str]:
     """List what readers of an answer should know though it lacks nothing, each once, in the order of its subtasks.
 
     What was assumed as nobody answered a question comes first, then how files were read.
@@ -285,12 +285,12 @@ def notes(ask: Ask) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-def list_innermost(ask: Ask) -> tuple[Work, ...]:
+def list_innermost(ask: RequestState) -> tuple[SubtaskState, ...]:
     """Return the subtasks, with each one that a crew works on replaced by those inside it."""
     return tuple(_iterate_innermost(ask, ask.inside("")))
 
 
-def _iterate_innermost(ask: Ask, works: Iterable[Work]) -> Iterable[Work]:
+def _iterate_innermost(ask: RequestState, works: Iterable[SubtaskState]) -> Iterable[SubtaskState]:
     for work in works:
         parts = ask.inside(work.subtask.id) if is_open(work) else ()
         yield from _iterate_innermost(ask, parts) if parts else (work,)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from handoff.contracts import Packed
+from handoff.contracts import PackedSize
 
 FULL = 0.85
 """The share of a budget that may be filled before pieces are shortened: tokens are only estimated from characters."""
@@ -46,7 +46,7 @@ class Pack:
     """The texts that fit, in the order of their pieces, and the size of the whole."""
 
     texts: tuple[str, ...]
-    packed: Packed
+    packed: PackedSize
 
     @property
     def text(self) -> str:
@@ -91,7 +91,7 @@ def pack(pieces: Sequence[Piece], budget: int) -> Pack:
             total += sizes[place]
     texts = tuple(piece.forms[form] for piece, form in zip(pieces, chosen, strict=True))
     left_out = tuple(_describe_cut(piece, form) for piece, form in zip(pieces, chosen, strict=True) if form)
-    return Pack(texts, Packed(tokens=sum(sizes), budget=budget, left_out=left_out))
+    return Pack(texts, PackedSize(tokens=sum(sizes), budget=budget, left_out=left_out))
 
 
 def fill(pieces: Sequence[Piece], budget: int) -> Pack:
@@ -120,7 +120,7 @@ def fill(pieces: Sequence[Piece], budget: int) -> Pack:
         for piece, text in zip(pieces, texts, strict=True)
         if text != piece.forms[0]
     ]
-    return Pack(tuple(texts), Packed(tokens=sum(sizes), budget=budget, left_out=tuple(left_out)))
+    return Pack(tuple(texts), PackedSize(tokens=sum(sizes), budget=budget, left_out=tuple(left_out)))
 
 
 def _shorten_piece(piece: Piece, room: int, whole: int) -> str:

@@ -12,7 +12,7 @@ Mapped = dict[str, tuple[yaml.Node, yaml.Node]]
 """A YAML mapping by its keys: the node of the key, for its line, and that of the value."""
 
 
-class Noting(Protocol):
+class FaultCollector(Protocol):
     """What takes the faults of a file; `crew_file.CrewFile` does."""
 
     def fault(self, node: yaml.Node, text: str) -> None:
@@ -29,7 +29,7 @@ def _describe_node(node: yaml.Node) -> str:
     return f"the text {said[:40]!r}" if said else "empty"
 
 
-def mapping(noting: Noting, node: yaml.Node, keys: tuple[str, ...], what: str) -> Mapped:
+def mapping(noting: FaultCollector, node: yaml.Node, keys: tuple[str, ...], what: str) -> Mapped:
     """Read a mapping by its keys; keys that are unknown or stand there twice are noted and left out."""
     if not isinstance(node, yaml.MappingNode):
         shown = f"{what} is not a list of `key: value` lines; the keys are {', '.join(keys)}"
@@ -47,7 +47,7 @@ def mapping(noting: Noting, node: yaml.Node, keys: tuple[str, ...], what: str) -
     return found
 
 
-def sequence(noting: Noting, node: yaml.Node, key: str) -> list[yaml.Node]:
+def sequence(noting: FaultCollector, node: yaml.Node, key: str) -> list[yaml.Node]:
     """Read the items of a list that is not empty."""
     if not isinstance(node, yaml.SequenceNode) or not node.value:
         noting.fault(
@@ -57,7 +57,7 @@ def sequence(noting: Noting, node: yaml.Node, key: str) -> list[yaml.Node]:
     return list(node.value)
 
 
-def text(noting: Noting, node: yaml.Node, key: str) -> str:
+def text(noting: FaultCollector, node: yaml.Node, key: str) -> str:
     """Read a text, as it stands; empty if it is none."""
     if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
         noting.fault(node, f"{key} takes text: this is {_describe_node(node)}")
@@ -65,12 +65,12 @@ def text(noting: Noting, node: yaml.Node, key: str) -> str:
     return str(node.value)
 
 
-def texts(noting: Noting, node: yaml.Node, key: str) -> list[str]:
+def texts(noting: FaultCollector, node: yaml.Node, key: str) -> list[str]:
     """Read a list of texts."""
     return [said for one in sequence(noting, node, key) if (said := text(noting, one, key))]
 
 
-def names(noting: Noting, node: yaml.Node, key: str, known: tuple[str, ...]) -> tuple[str, ...]:
+def names(noting: FaultCollector, node: yaml.Node, key: str, known: tuple[str, ...]) -> tuple[str, ...]:
     """Read one name or a list of names of specialists and crews that are `known`."""
     nodes = [node] if isinstance(node, yaml.ScalarNode) else sequence(noting, node, key)
     found = []
@@ -86,7 +86,7 @@ def names(noting: Noting, node: yaml.Node, key: str, known: tuple[str, ...]) -> 
     return tuple(found)
 
 
-def number(noting: Noting, node: yaml.Node, key: str, bounds: tuple[int, int]) -> int:
+def number(noting: FaultCollector, node: yaml.Node, key: str, bounds: tuple[int, int]) -> int:
     """Read a whole number within bounds, both included; the lower one if it is none."""
     low, high = bounds
     said = node.value if isinstance(node, yaml.ScalarNode) else ""
@@ -96,7 +96,7 @@ def number(noting: Noting, node: yaml.Node, key: str, bounds: tuple[int, int]) -
     return int(said)
 
 
-def one_of(noting: Noting, node: yaml.Node, key: str, words: tuple[str, ...]) -> str:
+def one_of(noting: FaultCollector, node: yaml.Node, key: str, words: tuple[str, ...]) -> str:
     """Read one of some words; the first if it is none."""
     said = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
     if said not in words:
@@ -105,7 +105,7 @@ def one_of(noting: Noting, node: yaml.Node, key: str, words: tuple[str, ...]) ->
     return said
 
 
-def yes(noting: Noting, node: yaml.Node, key: str) -> bool:
+def yes(noting: FaultCollector, node: yaml.Node, key: str) -> bool:
     """Read true or false."""
     said = str(node.value).lower() if isinstance(node, yaml.ScalarNode) else ""
     if said not in {"true", "yes", "false", "no"}:

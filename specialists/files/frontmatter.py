@@ -26,7 +26,7 @@ class CrewFault:
 
 
 @dataclass(slots=True)
-class Page:
+class MarkdownPage:
     """A file's front matter with the line of each key, its body, and what could not be read.
 
     `front` is the front matter as it stands there, `unclear` says that it is not valid YAML, `warnings` are what people
@@ -86,9 +86,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def read(path: Path) -> Page:
+def read(path: Path) -> MarkdownPage:
     """Read a file. What is wrong with it is in `faults`; `values` and `body` hold what could be read."""
-    page = Page(path)
+    page = MarkdownPage(path)
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -112,7 +112,7 @@ def read(path: Path) -> Page:
     return page
 
 
-def _read_keys(page: Page, text: str) -> None:
+def _read_keys(page: MarkdownPage, text: str) -> None:
     try:
         loader = yaml.SafeLoader(text)
     except yaml.YAMLError as error:
@@ -143,7 +143,7 @@ def _read_keys(page: Page, text: str) -> None:
         loader.dispose()
 
 
-def _note_invalid_yaml(page: Page, error: yaml.YAMLError) -> None:
+def _note_invalid_yaml(page: MarkdownPage, error: yaml.YAMLError) -> None:
     page.unclear = True
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 2 if mark else 2

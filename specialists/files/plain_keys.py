@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from specialists.files.frontmatter import Page
+from specialists.files.frontmatter import MarkdownPage
 
 _KEY = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
 _CASES = re.compile(r"(?:\\n|\s)*(?:<example>|\bexamples?:).*", re.IGNORECASE | re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
-def read_plainly(page: Page, keys: Collection[str]) -> dict[str, object]:
+def read_plainly(page: MarkdownPage, keys: Collection[str]) -> dict[str, object]:
     """Read the known keys of a page's front matter, each a text or a list of texts; other lines go on with the last."""
     found: dict[str, list[str]] = {}
     last = ""

@@ -14,7 +14,7 @@ _NAMED = 5
 _UNSEEN = re.compile("[\ud800-\udfff\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
-class Allowance:
+class InnerFileAllowance:
     """What a file may still pass on of the files in it. What is over it is counted, and said in the end."""
 
     def __init__(self, contents: Contents) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from handoff.approval_values import ADMINS, ASK, ApprovalTerms
 from handoff.contracts import REQUESTER
 from handoff.text.member_ids import is_group, is_person
-from specialists.files.frontmatter import CrewFault, Page, did_you_mean, form_of
+from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean, form_of
 from specialists.tools.tool import Tool
 
 KEYS = ("approve", "approvers", "quorum", "self")
@@ -85,7 +85,7 @@ class ApprovalRules:
 NOTHING_SAID = ApprovalRules()
 
 
-def read(page: Page, tools: Mapping[str, Tool], *, own_tools: frozenset[str] | None = None) -> ApprovalRules:
+def read(page: MarkdownPage, tools: Mapping[str, Tool], *, own_tools: frozenset[str] | None = None) -> ApprovalRules:
     """Read the keys of a page. What is wrong is added to the page's faults and left out.
 
     `own_tools` are those of the specialist whose page it is; None: it is a crew's, which may name any tool.
@@ -104,7 +104,9 @@ def read(page: Page, tools: Mapping[str, Tool], *, own_tools: frozenset[str] | N
     )
 
 
-def _read_modes(page: Page, value: Any, tools: Mapping[str, Tool], own_tools: frozenset[str] | None) -> dict[str, Mode]:
+def _read_modes(
+    page: MarkdownPage, value: Any, tools: Mapping[str, Tool], own_tools: frozenset[str] | None
+) -> dict[str, Mode]:
     if not isinstance(value, dict) or not value:
         page.fault("approve must name tools, each with ask, never or always: {post_note: never}", key="approve")
         return {}
@@ -129,7 +131,7 @@ def _read_modes(page: Page, value: Any, tools: Mapping[str, Tool], own_tools: fr
     return modes
 
 
-def _read_approvers(page: Page, value: Any) -> tuple[str, ...] | None:
+def _read_approvers(page: MarkdownPage, value: Any) -> tuple[str, ...] | None:
     named = [value] if isinstance(value, str) else value
     if not isinstance(named, list) or not named or not all(isinstance(one, str) for one in named):
         text = "approvers must be a list of requester, admins, and Slack ids such as U012AB or S012AB"
@@ -147,7 +149,7 @@ def _read_approvers(page: Page, value: Any) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(named))
 
 
-def _read_quorum(page: Page, value: Any) -> int | None:
+def _read_quorum(page: MarkdownPage, value: Any) -> int | None:
     text = str(value)
     if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= MOST):
         page.fault(f"quorum must be a whole number from 1 to {MOST}", key="quorum")
@@ -155,7 +157,7 @@ def _read_quorum(page: Page, value: Any) -> int | None:
     return int(text)
 
 
-def _read_self_approval(page: Page, value: Any) -> bool | None:
+def _read_self_approval(page: MarkdownPage, value: Any) -> bool | None:
     text = str(value).lower()
     if text not in {"true", "yes", "false", "no"}:
         page.fault("self takes true or false: whether people may approve calls of their own requests", key="self")

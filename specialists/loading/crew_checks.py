@@ -12,7 +12,7 @@ from typing import Any
 
 from handoff.contracts import ANYONE, REQUESTER
 from handoff.text.member_ids import is_group, is_person
-from specialists.files.frontmatter import Page, did_you_mean, form_of
+from specialists.files.frontmatter import MarkdownPage, did_you_mean, form_of
 from specialists.tools.tool import Tool
 
 LINE_LIMIT = 240
@@ -27,7 +27,7 @@ _SAID_ALREADY = re.compile(r"\bcannot\b|\bcan't\b", re.IGNORECASE)
 _NAMES_ALL = frozenset({"all", "anything", "everything", "anything else", "everything else", "nothing", "none", "n/a"})
 
 
-def read(page: Page, description: str) -> tuple[str, tuple[str, ...]]:
+def read(page: MarkdownPage, description: str) -> tuple[str, tuple[str, ...]]:
     """Read the line on what it can do, and what it cannot. Faults are added to the page.
 
     `can` may stand in place of the description, or add to it; both keys take a list of a few words an item.
@@ -48,7 +48,7 @@ def read(page: Page, description: str) -> tuple[str, tuple[str, ...]]:
     return description, cannot
 
 
-def read_examples(page: Page) -> tuple[tuple[str, str], ...]:
+def read_examples(page: MarkdownPage) -> tuple[tuple[str, str], ...]:
     """Read the requests that it alone does, each with the kind of work. Faults are added to the page."""
     value: Any = page.values.get("examples", {})
     if not isinstance(value, dict) or not all(isinstance(text, str) for pair in value.items() for text in pair):
@@ -84,7 +84,7 @@ def _make_example(asked: str, kind: str) -> str:
     return f'`"{text}": {" ".join(kind.split())[:40]}`'
 
 
-def _read_items(page: Page, key: str) -> tuple[str, ...]:
+def _read_items(page: MarkdownPage, key: str) -> tuple[str, ...]:
     if key not in page.values:
         return ()
     value: Any = page.values[key]
@@ -117,7 +117,9 @@ def _find_item_fault(key: str, item: str) -> str:
     return ""
 
 
-def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str], tools: Mapping[str, Tool]) -> None:
+def check(
+    pages: Sequence[MarkdownPage], crews: Mapping[str, MarkdownPage], unread: Sequence[str], tools: Mapping[str, Tool]
+) -> None:
     """Add the faults to the pages.
 
     Args:
@@ -128,8 +130,8 @@ def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str
         unread: Names of files that have faults of their own already.
         tools: All tools there are, by name.
     """
-    owners: dict[str, Page] = {}
-    holders: dict[str, Page] = {}
+    owners: dict[str, MarkdownPage] = {}
+    holders: dict[str, MarkdownPage] = {}
     for page in pages:
         name = page.name
         if name in owners:
@@ -153,7 +155,7 @@ def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str
         _check_fallback(name, page, fallbacks)
 
 
-def tool_names(page: Page) -> list[str] | None:
+def tool_names(page: MarkdownPage) -> list[str] | None:
     """Read the names under `tools`, a YAML list or separated by commas; None for anything else."""
     value = page.values.get("tools", [])
     if isinstance(value, str):
@@ -163,7 +165,7 @@ def tool_names(page: Page) -> list[str] | None:
     return None
 
 
-def _check_fallback(name: str, page: Page, fallbacks: Mapping[str, object]) -> None:
+def _check_fallback(name: str, page: MarkdownPage, fallbacks: Mapping[str, object]) -> None:
     fallback = fallbacks[name]
     if not isinstance(fallback, str):
         return

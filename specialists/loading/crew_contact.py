@@ -7,7 +7,7 @@ import re
 import yaml
 
 from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import Noting
+from specialists.files.crew_nodes import FaultCollector
 
 PLACE = "{contact}"
 """Where the contact stands in a specialist's prompt."""
@@ -17,7 +17,7 @@ _ODD = re.compile(r"[<>\n\r]")
 _SPOKEN = re.compile(r"<[@#!]")
 
 
-def read(noting: Noting, node: yaml.Node) -> str:
+def read(noting: FaultCollector, node: yaml.Node) -> str:
     """Read a Slack id of a person (U...), user group (S...) or channel (C...), or words such as a mail address."""
     said = nodes.text(noting, node, "contact").strip()
     if _SPOKEN.match(said):

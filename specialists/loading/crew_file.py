@@ -17,11 +17,11 @@ import yaml
 
 from handoff.contracts import Tier
 from handoff.conversation.working_time import read_span
-from handoff.planning.adhoc import Allowance
+from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.pipeline import Pipeline
-from handoff.planning.routing import Rule
+from handoff.planning.routing import RoutingRule
 from specialists.files import crew_nodes as nodes
-from specialists.files.frontmatter import CrewFault, Page, did_you_mean
+from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean
 from specialists.files.yaml_root import yaml_root
 from specialists.loading import approval_keys, crew_contact, crew_making, crew_pipeline, crew_rules, crew_words
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
@@ -43,7 +43,7 @@ _SETTING = re.compile(r"[A-Z][A-Z0-9_]+")
 _UNSURE = ("mark", "apart")
 _WHOM = {"asks": "whom", "asks_next": "then"}
 _WHEN = ("remind_after", "expire_after")
-"""The keys on questions to people, with `assume`: see `handoff.contracts.Asking`."""
+"""The keys on questions to people, with `assume`: see `handoff.contracts.AskingTerms`."""
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 
 
@@ -52,12 +52,12 @@ class CrewFile:
     """A crew's file as it was read, with its faults."""
 
     path: Path
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[RoutingRule, ...] = ()
     equals: tuple[tuple[str, ...], ...] = ()
     terms: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, Tier] = field(default_factory=dict)
     asking: dict[str, tuple[str, ...] | float | str] = field(default_factory=dict)
-    """What it says on questions to people: fields of `handoff.contracts.Asking`."""
+    """What it says on questions to people: fields of `handoff.contracts.AskingTerms`."""
     default: str = ""
     """The member that gets a request for which no plan could be made; empty: the one that comes first."""
     first: str = ""
@@ -68,10 +68,10 @@ class CrewFile:
     """The settings without which it is no member of another crew of the same bot."""
     pipeline: Pipeline | None = None
     contact: str = ""
-    make: Allowance | None = None
+    make: AdhocAllowance | None = None
     allow_out: frozenset[str] = frozenset()
     """The tools and hosts to which something private may go without asking."""
-    about: Page = field(default_factory=lambda: Page(Path()))
+    about: MarkdownPage = field(default_factory=lambda: MarkdownPage(Path()))
     """Its description of the crew, for the crew around it; its faults are not among `faults`."""
     approvals: ApprovalRules = NOTHING_SAID
     channel: dict[str, tuple[str, CrewFault]] = field(default_factory=dict)
@@ -95,7 +95,7 @@ CHANNEL_KEYS = ("follow_ups", "highest_tier", "budget", "quiet_hours", "zone")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class CrewNames:
     """What a crew's file may name: the crew's `members`, specialists and crews inside it, and all `tools`."""
 
     members: tuple[str, ...]
@@ -109,12 +109,12 @@ def read(
 
     `below` are the files of the crews that it extends, the lowest first: a key is read where it stands last.
     """
-    file = CrewFile(folder / NAME, about=Page(folder / NAME))
+    file = CrewFile(folder / NAME, about=MarkdownPage(folder / NAME))
     if not file.path.exists():
         return file
     root = yaml_root(file.path, file.faults, hint="put patterns in single quotes")
     if root is not None:
-        named = Named(tuple(specialists), tools)
+        named = CrewNames(tuple(specialists), tools)
         top: nodes.Mapped = {}
         for one in (*below, root):
             top |= nodes.mapping(file, one, (*_READERS, *_ABOUT, *approval_keys.KEYS, *_BELOW), "the file")
@@ -138,7 +138,7 @@ def _read_about(file: CrewFile, top: nodes.Mapped) -> None:
 
 
 def _read_approvals(file: CrewFile, top: nodes.Mapped, tools: Mapping[str, Tool]) -> None:
-    page = Page(file.path)
+    page = MarkdownPage(file.path)
     for key in set(approval_keys.KEYS) & set(top):
         page.values[key] = nodes.read_plain_value(top[key][1])
         page.lines[key] = top[key][0].start_mark.line + 1
@@ -150,23 +150,23 @@ def _read_approvals(file: CrewFile, top: nodes.Mapped, tools: Mapping[str, Tool]
 # ---------------------------------------------------------------- the keys, one reader each
 
 
-def _read_rules(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_rules(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
     file.rules = crew_rules.read(file, node, named.members)
 
 
-def _read_equals(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_equals(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
     file.equals = crew_rules.read_equals(file, node, named.members)
 
 
-def _read_default(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_default(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     file.default = "".join(nodes.names(file, node, key, named.members)[:1])
     if isinstance(node, yaml.SequenceNode):
         file.fault(node, "default names one specialist")
 
 
-def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read who gets a request before any planner: one specialist; `none` leaves out that of a crew below."""
     if isinstance(node, yaml.ScalarNode) and node.value == "none":
         file.first = ""
@@ -177,12 +177,12 @@ def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, named: Name
         file.fault(node, "first names one specialist")
 
 
-def _read_contact(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_contact(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key, named
     file.contact = crew_contact.read(file, node)
 
 
-def _read_needs(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_needs(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read the settings without which another crew does not have this one as a member."""
     del named
     given = nodes.read_plain_value(node)
@@ -191,52 +191,52 @@ def _read_needs(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None
         file.fault(node, f"{key} names settings, such as LEADHAND_KNOWLEDGE, one or a list")
 
 
-def _read_requests(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_requests(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del named
     file.requests = tuple(" ".join(one.split()) for one in nodes.texts(file, node, key))
     if len(file.requests) > MOST_REQUESTS:
         file.fault(node, f"{key} has {len(file.requests)} items; at most {MOST_REQUESTS} are allowed")
 
 
-def _read_pipeline(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_pipeline(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
     none = isinstance(node, yaml.ScalarNode) and node.value == "none"  # that of a crew below is not this one's
     file.pipeline = None if none else crew_pipeline.read(file, node, named.members)
 
 
-def _make(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _make(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
     file.make = crew_making.read(file, node, named.members, named.tools)
 
 
-def _read_roles(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_roles(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key, named
     file.roles = crew_making.read_roles(file, node)
 
 
-def _read_number(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_number(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del named
     file.terms[key] = nodes.number(file, node, key, _TERMS[key])
 
 
-def _read_context(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_context(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read the tokens of material that a call of a tier is given, for crews whose work is long."""
     del named
     tiers = nodes.mapping(file, node, _TIERS, key)
     file.terms[key] = {tier: nodes.number(file, one, tier, _CONTEXT) for tier, (_, one) in tiers.items()}
 
 
-def _read_verifier(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_verifier(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del named
     file.terms[key] = nodes.yes(file, node, key)
 
 
-def _read_unsure(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_unsure(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del named
     file.terms[key] = nodes.one_of(file, node, key, _UNSURE)
 
 
-def _ask_above(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _ask_above(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read above which estimate people approve a subtask before it begins: `$2.50`, or a number of tokens."""
     del named
     text = str(node.value).replace("_", "").replace(",", "") if isinstance(node, yaml.ScalarNode) else ""
@@ -248,7 +248,7 @@ def _ask_above(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
         file.fault(node, f"{key} takes dollars such as $2.50, or a number of tokens such as 300000")
 
 
-def _read_addressees(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_addressees(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read whom questions are for, and who is reminded of them after that."""
     del named
     words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else nodes.texts(file, node, key)
@@ -257,7 +257,7 @@ def _read_addressees(file: CrewFile, key: str, node: yaml.Node, named: Named) ->
     file.asking[_WHOM[key]] = tuple(words)
 
 
-def _read_wait(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_wait(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read after which time people are reminded, or a question is closed."""
     del named
     seconds = read_span(str(node.value))
@@ -266,13 +266,13 @@ def _read_wait(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.asking[key] = seconds or 0.0
 
 
-def _read_assumption(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_assumption(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read what is assumed if nobody answers."""
     del named
     file.asking[key] = nodes.text(file, node, key)
 
 
-def _allow_out(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _allow_out(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read which tools and hosts may be sent something private without asking anybody."""
     found: set[str] = set()
     for one in nodes.sequence(file, node, key):
@@ -291,7 +291,7 @@ def _allow_out(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.allow_out = frozenset(found)
 
 
-def _read_channel(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_channel(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read what the crew sets for channels."""
     del named
     for name, (_, value) in nodes.mapping(file, node, CHANNEL_KEYS, key).items():
@@ -299,23 +299,23 @@ def _read_channel(file: CrewFile, key: str, node: yaml.Node, named: Named) -> No
             file.channel[name] = (text.strip(), CrewFault(_file_of(value), value.start_mark.line + 1, ""))
 
 
-def _read_instructions(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_instructions(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key, named
     file.words = replace(file.words, instructions=crew_words.read_instructions(file, node))
 
 
-def _read_examples(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_examples(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
     found = crew_words.read_examples(file, node, named.members)
     file.words = replace(file.words, examples=found, members=frozenset(named.members))
 
 
-def _read_answer(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _read_answer(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key, named
     file.words = replace(file.words, answer=crew_words.read_answer(file, node))
 
 
-_READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
+_READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, CrewNames], None]] = {
     "rules": _read_rules,
     "equals": _read_equals,
     "default": _read_default,

@@ -9,9 +9,9 @@ import yaml
 
 from handoff.contracts import Tier
 from handoff.effects import ROLES
-from handoff.planning.adhoc import MOST, Allowance
+from handoff.planning.adhoc import MOST, AdhocAllowance
 from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import Noting
+from specialists.files.crew_nodes import FaultCollector
 from specialists.files.frontmatter import did_you_mean
 from specialists.tools.tool import Tool
 from specialists.turns import finish_tools
@@ -20,14 +20,14 @@ _KEYS = ("tools", "tiers", "at_most", "fallback")
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
-def read(noting: Noting, node: yaml.Node, known: tuple[str, ...], tools: Mapping[str, Tool]) -> Allowance:
+def read(noting: FaultCollector, node: yaml.Node, known: tuple[str, ...], tools: Mapping[str, Tool]) -> AdhocAllowance:
     """Read which ad-hoc specialists a plan may have. Tools that write are refused here, whatever a plan says later."""
     keys = {key: value for key, (_, value) in nodes.mapping(noting, node, _KEYS, "make").items()}
-    usual = Allowance()
+    usual = AdhocAllowance()
     fallback = nodes.names(noting, keys["fallback"], "fallback", known) if "fallback" in keys else ()
     if len(fallback) > 1:
         noting.fault(keys["fallback"], "fallback names one specialist")
-    return Allowance(
+    return AdhocAllowance(
         tools=_read_lent_tools(noting, keys["tools"], tools) if "tools" in keys else (),
         tiers=_read_tiers(noting, keys["tiers"]) if "tiers" in keys else usual.tiers,
         at_most=nodes.number(noting, keys["at_most"], "at_most", (1, MOST)) if "at_most" in keys else usual.at_most,
@@ -37,7 +37,7 @@ def read(noting: Noting, node: yaml.Node, known: tuple[str, ...], tools: Mapping
     )
 
 
-def read_roles(noting: Noting, node: yaml.Node) -> dict[str, Tier]:
+def read_roles(noting: FaultCollector, node: yaml.Node) -> dict[str, Tier]:
     """Read the tiers of the supervisor's roles, by name."""
     roles: dict[str, Tier] = {}
     for role, (_, value) in nodes.mapping(noting, node, ROLES, "roles").items():
@@ -49,7 +49,7 @@ def read_roles(noting: Noting, node: yaml.Node) -> dict[str, Tier]:
     return roles
 
 
-def _read_lent_tools(noting: Noting, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[str, ...]:
+def _read_lent_tools(noting: FaultCollector, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[str, ...]:
     listed = [] if isinstance(node, yaml.SequenceNode) and not node.value else nodes.sequence(noting, node, "tools")
     names: list[str] = []
     for one in listed:
@@ -70,7 +70,7 @@ def _read_lent_tools(noting: Noting, node: yaml.Node, tools: Mapping[str, Tool])
     return tuple(names)
 
 
-def _read_tiers(noting: Noting, node: yaml.Node) -> tuple[Tier, ...]:
+def _read_tiers(noting: FaultCollector, node: yaml.Node) -> tuple[Tier, ...]:
     named = [str(one.value) for one in nodes.sequence(noting, node, "tiers")]
     tiers = tuple(tier for tier in _TIERS if tier in named)
     if named and len(tiers) != len(named):

@@ -10,10 +10,10 @@ import yaml
 from handoff.contracts import OnlyFor, Severity, Strategy, Tier
 from handoff.planning import pipeline as plans
 from handoff.planning.adhoc import NAME
-from handoff.planning.pipeline import NEEDS, FollowUps, Pipeline, Step
+from handoff.planning.pipeline import NEEDS, FollowUps, Pipeline, PipelineStep
 from handoff.planning.plan_check import MAX_SUBTASKS
 from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import Noting
+from specialists.files.crew_nodes import FaultCollector
 from specialists.files.frontmatter import did_you_mean
 
 _KEYS = ("steps", "strategy", "instruction", "follow_ups")
@@ -29,7 +29,7 @@ _NAMED = re.compile(r"Subtask '([^']+)'")
 T = TypeVar("T", bound=str)
 
 
-def read(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> Pipeline | None:
+def read(noting: FaultCollector, node: yaml.Node, known: tuple[str, ...]) -> Pipeline | None:
     """Read the pipeline: its steps, or a mapping with `steps`. None if it cannot be one; what is wrong is noted.
 
     `known` are the names of the members who can have a step.
@@ -62,7 +62,9 @@ def read(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> Pipeline | 
     return pipeline
 
 
-def _read_step(noting: Noting, node: yaml.Node, known: tuple[str, ...], before: dict[str, yaml.Node]) -> Step | None:
+def _read_step(
+    noting: FaultCollector, node: yaml.Node, known: tuple[str, ...], before: dict[str, yaml.Node]
+) -> PipelineStep | None:
     """Read one step. `before` are the steps before it, by their names: this one is added."""
     keys = {key: one for key, (_, one) in nodes.mapping(noting, node, _STEP_KEYS, "a step").items()}
     missing = [key for key in _NEEDED if key not in keys]
@@ -87,7 +89,7 @@ def _read_step(noting: Noting, node: yaml.Node, known: tuple[str, ...], before: 
         return None
     after = _read_earlier_steps(noting, keys["after"], before) if "after" in keys else ()
     before[name] = node
-    return Step(
+    return PipelineStep(
         name=name,
         specialist=who[0],
         title=texts["title"],
@@ -101,7 +103,7 @@ def _read_step(noting: Noting, node: yaml.Node, known: tuple[str, ...], before: 
     )
 
 
-def _read_finding_filter(noting: Noting, node: yaml.Node, after: tuple[str, ...]) -> OnlyFor | None:
+def _read_finding_filter(noting: FaultCollector, node: yaml.Node, after: tuple[str, ...]) -> OnlyFor | None:
     """Read which findings of the steps before it the step is there for."""
     keys = {key: one for key, (_, one) in nodes.mapping(noting, node, _FINDING_KEYS, "only_for").items()}
     if not after:
@@ -114,7 +116,7 @@ def _read_finding_filter(noting: Noting, node: yaml.Node, after: tuple[str, ...]
     return OnlyFor(severity=severity, below=below)
 
 
-def _read_earlier_steps(noting: Noting, node: yaml.Node, before: dict[str, yaml.Node]) -> tuple[str, ...]:
+def _read_earlier_steps(noting: FaultCollector, node: yaml.Node, before: dict[str, yaml.Node]) -> tuple[str, ...]:
     """Read which steps it waits for: `all` before it, one, or a list. Steps stand in the order of their work."""
     if isinstance(node, yaml.ScalarNode) and node.value == "all":
         return tuple(before)
@@ -133,7 +135,7 @@ def _read_earlier_steps(noting: Noting, node: yaml.Node, before: dict[str, yaml.
     return tuple(found)
 
 
-def _read_needs(noting: Noting, node: yaml.Node) -> tuple[str, ...] | None:
+def _read_needs(noting: FaultCollector, node: yaml.Node) -> tuple[str, ...] | None:
     """Read what a step is given: all that there is (None), nothing, or some kinds of material."""
     if isinstance(node, yaml.ScalarNode) and node.value in {"all", "none"}:
         return None if node.value == "all" else ()
@@ -148,7 +150,7 @@ def _read_needs(noting: Noting, node: yaml.Node) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(words))
 
 
-def _read_choice(noting: Noting, node: yaml.Node | None, key: str, words: tuple[T, ...]) -> T | None:
+def _read_choice(noting: FaultCollector, node: yaml.Node | None, key: str, words: tuple[T, ...]) -> T | None:
     """Read one of some words; None if there is none."""
     if node is None:
         return None

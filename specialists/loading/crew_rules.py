@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import yaml
 
-from handoff.planning.routing import Files, Rule
+from handoff.planning.routing import Files, RoutingRule
 from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import Noting
+from specialists.files.crew_nodes import FaultCollector
 from specialists.loading.rule_patterns import BadPattern, compile_pattern, count_ways
 
 MOST_RULES = 50
@@ -19,12 +19,12 @@ _FILES: tuple[Literal["any", "none", "some"], ...] = ("any", "none", "some")
 _KEYS = ("name", "to", "when", "unless", "files", "done_when")
 
 
-def read(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> tuple[Rule, ...]:
+def read(noting: FaultCollector, node: yaml.Node, known: tuple[str, ...]) -> tuple[RoutingRule, ...]:
     """Read the routing rules. `known` are the names of those whom they may lead to."""
     listed = nodes.sequence(noting, node, "rules")
     if len(listed) > MOST_RULES:
         noting.fault(node, f"there are {len(listed)} rules; at most {MOST_RULES} are allowed")
-    rules: dict[str, Rule] = {}
+    rules: dict[str, RoutingRule] = {}
     each_ways: list[int] = []
     for one in listed[:MOST_RULES]:
         rule = _read_rule(noting, one, known, each_ways)
@@ -39,7 +39,9 @@ def read(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> tuple[Rule,
     return tuple(rules.values())
 
 
-def _read_rule(noting: Noting, node: yaml.Node, known: tuple[str, ...], each_ways: list[int]) -> Rule | None:
+def _read_rule(
+    noting: FaultCollector, node: yaml.Node, known: tuple[str, ...], each_ways: list[int]
+) -> RoutingRule | None:
     """Read the rule of a node, or None if it is none; what is wrong is noted. Its patterns' ways are added."""
     keys = nodes.mapping(noting, node, _KEYS, "a rule")
     missing = [key for key in ("name", "to", "when") if key not in keys]
@@ -54,10 +56,10 @@ def _read_rule(noting: Noting, node: yaml.Node, known: tuple[str, ...], each_way
     unless = _read_patterns(noting, keys["unless"][1], "unless", each_ways) if "unless" in keys else ()
     if not (texts["name"] and to and when):
         return None
-    return Rule(texts["name"], to, when, unless, files, texts.get("done_when", ""))
+    return RoutingRule(texts["name"], to, when, unless, files, texts.get("done_when", ""))
 
 
-def _read_patterns(noting: Noting, node: yaml.Node, key: str, each_ways: list[int]) -> tuple[Any, ...]:
+def _read_patterns(noting: FaultCollector, node: yaml.Node, key: str, each_ways: list[int]) -> tuple[Any, ...]:
     listed = nodes.sequence(noting, node, key)
     if len(listed) > MOST_PATTERNS:
         noting.fault(node, f"{key} has {len(listed)} patterns; at most {MOST_PATTERNS} are allowed")
@@ -74,7 +76,7 @@ def _read_patterns(noting: Noting, node: yaml.Node, key: str, each_ways: list[in
     return tuple(found)
 
 
-def _read_files(noting: Noting, node: yaml.Node) -> Files:
+def _read_files(noting: FaultCollector, node: yaml.Node) -> Files:
     if isinstance(node, yaml.ScalarNode):
         for word in _FILES:
             if node.value == word:
@@ -87,7 +89,7 @@ def _read_files(noting: Noting, node: yaml.Node) -> Files:
     return "any"
 
 
-def read_equals(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+def read_equals(noting: FaultCollector, node: yaml.Node, known: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Read the groups of those who do the same work."""
     groups: list[tuple[str, ...]] = []
     for one in nodes.sequence(noting, node, "equals"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from specialists.files import frontmatter
-from specialists.files.frontmatter import CrewFault, Page
+from specialists.files.frontmatter import CrewFault, MarkdownPage
 from specialists.loading import crew_folders, foreign_agents, house_rules, skill_folders
 from specialists.loading.skill_folders import Skill
 from specialists.tools.tool import Tool
@@ -45,7 +45,7 @@ def add_own_parts(
     return more, [*odd_skills, *odd_rules]
 
 
-def read_pages(folder: Path, crews: list[Path], around: Surroundings, faults: list[CrewFault]) -> list[Page]:
+def read_pages(folder: Path, crews: list[Path], around: Surroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
     """Read the files of a crew's specialists; what lies in the wrong place is added to `faults`."""
     faults.extend(crew_folders.faults(folder))
     files = crew_folders.pages(folder, crews)

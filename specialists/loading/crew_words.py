@@ -16,7 +16,7 @@ from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, SLASH, Member
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.planner_reply import read_reply
 from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import Noting
+from specialists.files.crew_nodes import FaultCollector
 from specialists.files.frontmatter import did_you_mean
 
 ROLES = ("planner", "synthesizer")
@@ -96,7 +96,7 @@ class CrewWords:
 NO_WORDS = CrewWords()
 
 
-def read_instructions(noting: Noting, node: yaml.Node) -> dict[str, str]:
+def read_instructions(noting: FaultCollector, node: yaml.Node) -> dict[str, str]:
     """Read the instructions: one text for both roles, or a text for each by its name."""
     if isinstance(node, yaml.ScalarNode):
         said = _read_bounded_text(noting, node, "instructions", LONGEST)
@@ -105,12 +105,12 @@ def read_instructions(noting: Noting, node: yaml.Node) -> dict[str, str]:
     return {role: said for role, (_, one) in given.items() if (said := _read_bounded_text(noting, one, role, LONGEST))}
 
 
-def read_answer(noting: Noting, node: yaml.Node) -> str:
+def read_answer(noting: FaultCollector, node: yaml.Node) -> str:
     """Read the form of the answer."""
     return _read_bounded_text(noting, node, "answer", LONGEST_FORM)
 
 
-def read_examples(noting: Noting, node: yaml.Node, members: tuple[str, ...]) -> tuple[Example, ...]:
+def read_examples(noting: FaultCollector, node: yaml.Node, members: tuple[str, ...]) -> tuple[Example, ...]:
     """Read requests and what becomes of them. An example whose reply the planner could not give is a fault."""
     there = nodes.sequence(noting, node, "examples")
     if len(there) > MOST_EXAMPLES:
@@ -119,7 +119,7 @@ def read_examples(noting: Noting, node: yaml.Node, members: tuple[str, ...]) -> 
     return tuple(one for one in found if one is not None)
 
 
-def _read_example(noting: Noting, node: yaml.Node, members: tuple[str, ...]) -> Example | None:
+def _read_example(noting: FaultCollector, node: yaml.Node, members: tuple[str, ...]) -> Example | None:
     keys = nodes.mapping(noting, node, _EXAMPLE_KEYS, "an example")
     becomes = [key for key in _BECOMES if key in keys]
     if keys and ("request" not in keys or len(becomes) != 1):
@@ -141,7 +141,7 @@ _WHY = {"who": "one kind of work", "answer": "no work", "ask": "unclear", "nobod
 
 
 def _read_decision(
-    noting: Noting, becomes: str, keys: Mapping[str, yaml.Node], members: tuple[str, ...]
+    noting: FaultCollector, becomes: str, keys: Mapping[str, yaml.Node], members: tuple[str, ...]
 ) -> dict[str, Any] | None:
     """Read what becomes of a request as the planner would write it; None if that cannot be read."""
     node = keys[becomes]
@@ -161,7 +161,7 @@ def _read_decision(
     return {"who": ASK if becomes == "ask" else ANSWER, "text": said, "options": options} if said else None
 
 
-def _read_plan(noting: Noting, node: yaml.Node) -> dict[str, Any]:
+def _read_plan(noting: FaultCollector, node: yaml.Node) -> dict[str, Any]:
     """Read a plan with all of its fields, in the order in which a planner writes them; empty if it has no parts."""
     given = nodes.mapping(noting, node, _PLAN_KEYS, "the plan of an example")
     if given and not {"goal", "subtasks"} <= set(given):
@@ -187,7 +187,7 @@ def _read_plan(noting: Noting, node: yaml.Node) -> dict[str, Any]:
     return {"goal": rest["goal"], "subtasks": parts, "strategy": "merge", "instruction": "", "missing": [], **rest}
 
 
-def _is_example_accepted(noting: Noting, node: yaml.Node, example: Example, members: tuple[str, ...]) -> bool:
+def _is_example_accepted(noting: FaultCollector, node: yaml.Node, example: Example, members: tuple[str, ...]) -> bool:
     """Note why the planner's own checks would refuse the reply, or mend it, and return if they would take it."""
     known = {name: Member(name=name) for name in members}
     brief = PlanBrief(example.request, may_answer=True, may_ask=True)
@@ -200,7 +200,7 @@ def _is_example_accepted(noting: Noting, node: yaml.Node, example: Example, memb
     return not reply.faults and not mended
 
 
-def _read_bounded_text(noting: Noting, node: yaml.Node, key: str, most: int) -> str:
+def _read_bounded_text(noting: FaultCollector, node: yaml.Node, key: str, most: int) -> str:
     said = nodes.text(noting, node, key).strip()
     if len(said) > most:
         noting.fault(

@@ -32,7 +32,7 @@ _REPLY_KEYS = ("plan", "specialists", "answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DemoStep:
     """One turn of a scripted specialist: tools that it calls side by side, each with its arguments.
 
     `line` is where it stands in the demo's file.
@@ -43,7 +43,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Replies:
+class DemoReplies:
     """What stands in for a model's replies to a demo's request; the tools that they call are real.
 
     - plan: the planner's, in the words of `handoff.contracts.Plan`; None where rules or a pipeline need no planner.
@@ -52,7 +52,7 @@ class Replies:
     """
 
     plan: Mapping[str, Any] | None = None
-    steps: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
+    steps: Mapping[str, tuple[DemoStep, ...]] = field(default_factory=dict)
     answer: str = ""
 
 
@@ -70,7 +70,7 @@ class Demo:
     """The folder of recorded web pages."""
     prepare: Mapping[str, Path] = field(default_factory=dict)
     """Folders to be made from git bundles, by their names."""
-    replies: Replies | None = None
+    replies: DemoReplies | None = None
     faults: list[CrewFault] = field(default_factory=list)
 
     @property
@@ -150,7 +150,7 @@ def _read_replies(demo: Demo, node: yaml.Node) -> None:
             demo.fault(key, f"{key.value} has {len(turns)} steps; at most {MOST_STEPS} are allowed")
         steps[str(key.value)] = tuple(step for one in turns if (step := _read_step(demo, one)))
     answer = nodes.text(demo, keys["answer"][1], "answer").strip() if "answer" in keys else ""
-    demo.replies = Replies(plan, steps, answer)
+    demo.replies = DemoReplies(plan, steps, answer)
 
 
 def _read_plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
@@ -173,7 +173,7 @@ def _read_names(demo: Demo, node: yaml.Node, key: str) -> list[str]:
     return [] if empty else nodes.texts(demo, node, key)
 
 
-def _read_step(demo: Demo, node: yaml.Node) -> Step | None:
+def _read_step(demo: Demo, node: yaml.Node) -> DemoStep | None:
     """Read a turn: `tool: {arguments}`, several of them to be called side by side."""
     calls = []
     for key, value in _read_pairs(demo, node, "a step"):
@@ -187,7 +187,7 @@ def _read_step(demo: Demo, node: yaml.Node) -> Step | None:
             calls.append((str(key.value), given))
         else:
             demo.fault(value, f"{key.value} takes its arguments by name: `{key.value}: {{name: value}}`")
-    return Step(tuple(calls), node.start_mark.line + 1) if calls else None
+    return DemoStep(tuple(calls), node.start_mark.line + 1) if calls else None
 
 
 def _read_pairs(demo: Demo, node: yaml.Node, what: str) -> list[tuple[yaml.Node, yaml.Node]]:

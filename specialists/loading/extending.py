@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from specialists.files.frontmatter import CrewFault, Page, did_you_mean
+from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean
 from specialists.files.yaml_root import yaml_root
 from specialists.loading import crew_folders, crew_surroundings
 from specialists.loading.crew_file import NAME
@@ -27,7 +27,7 @@ LONGEST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class CrewLayer:
     """One crew of several that lie over each other. `without` are the names left out of those below, by their lines."""
 
     folder: Path
@@ -43,10 +43,10 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Layers:
+class CrewLayers:
     """A crew's own layer, the last one, and those below it, the lowest first."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[CrewLayer, ...]
 
     @property
     def roots(self) -> list[yaml.Node]:
@@ -66,7 +66,7 @@ class Layers:
         self, read: Callable[[Path, Mapping[str, Tool]], tuple[Toolkit, ...]], tools: Mapping[str, Tool]
     ) -> tuple[Toolkit, ...]:
         """Read the toolkits of all layers; one whose file or folder lies in a layer above as well is replaced."""
-        found: list[tuple[Layer, Toolkit]] = []
+        found: list[tuple[CrewLayer, Toolkit]] = []
         for layer in self.layers:
             found = [(below, one) for below, one in found if not _is_replaced(one, below.folder, layer.folder)]
             taken = {tool.name: tool for _, one in found for tool in one.tools}
@@ -81,9 +81,9 @@ class Layers:
             warnings += odd
         return around, warnings
 
-    def pages(self, around: Surroundings, faults: list[CrewFault]) -> list[Page]:
+    def pages(self, around: Surroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
         """Read the files of the crew's specialists; what lies in the wrong place is added to `faults`."""
-        found: list[Page] = []
+        found: list[MarkdownPage] = []
         for layer in self.layers:
             crews = crew_folders.list_inner_crews(layer.folder)
             own = crew_surroundings.read_pages(layer.folder, crews, around, faults)
@@ -122,7 +122,7 @@ def _is_replaced(toolkit: Toolkit, below: Path, above: Path) -> bool:
     return place is not None and below in place.parents and (above / place.relative_to(below)).exists()
 
 
-def layers_of(folder: Path, crews: Path, faults: list[CrewFault]) -> Layers:
+def layers_of(folder: Path, crews: Path, faults: list[CrewFault]) -> CrewLayers:
     """Find the layers of a crew by the `extends` of its file and of those below; what is wrong is added to `faults`.
 
     A name is that of a crew that comes with Leadhand, in the folder `crews`; what has a slash in it is a folder,
@@ -137,7 +137,7 @@ def layers_of(folder: Path, crews: Path, faults: list[CrewFault]) -> Layers:
             break
         found[0] = replace(found[0], line=line)
         found.insert(0, _read_layer(base, faults))
-    return Layers(tuple(found))
+    return CrewLayers(tuple(found))
 
 
 def _find_base_fault(name: str, base: Path, above: list[Path], crews: Path) -> str:
@@ -166,7 +166,7 @@ def _is_path(name: str) -> bool:
     return "/" in name or name.startswith(".")
 
 
-def _read_layer(folder: Path, faults: list[CrewFault]) -> Layer:
+def _read_layer(folder: Path, faults: list[CrewFault]) -> CrewLayer:
     path = folder / NAME
     root = yaml_root(path, faults, hint="put patterns in single quotes") if path.exists() else None
     without: dict[str, int] = {}
@@ -178,10 +178,10 @@ def _read_layer(folder: Path, faults: list[CrewFault]) -> Layer:
             faults.append(CrewFault(path, node.start_mark.line + 1, "without leaves out of what extends names; add it"))
         else:
             without = {str(one.value): one.start_mark.line + 1 for one in items}
-    return Layer(folder, root, without)
+    return CrewLayer(folder, root, without)
 
 
-def _read_extends(layer: Layer, faults: list[CrewFault]) -> tuple[str, int] | None:
+def _read_extends(layer: CrewLayer, faults: list[CrewFault]) -> tuple[str, int] | None:
     node = _index_keys(layer.root).get("extends")
     if node is None:
         return None

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from handoff.contracts import Tier
 from handoff.planning.adhoc import NAME
-from specialists.files.frontmatter import Page, did_you_mean
+from specialists.files.frontmatter import MarkdownPage, did_you_mean
 from specialists.files.plain_keys import read_plainly, shorten_description
 from specialists.tools.tool import Tool
 
@@ -44,7 +44,7 @@ _BETWEEN = re.compile(r",(?![^(]*\))")
 _NO_NAME = re.compile(r"[^a-z0-9_-]+")
 
 
-def translate_foreign_agent(page: Page, tools: Mapping[str, Tool], skills: Collection[str]) -> Page:
+def translate_foreign_agent(page: MarkdownPage, tools: Mapping[str, Tool], skills: Collection[str]) -> MarkdownPage:
     """Return the page in our words if it is an agent of Claude Code, else as it is.
 
     Args:
@@ -102,7 +102,7 @@ def _read_names(values: Mapping[str, Any], key: str) -> list[str]:
     return [name for one in names if (name := str(one).strip())]
 
 
-def _choose_tier(page: Page, values: Mapping[str, Any]) -> tuple[str, Tier]:
+def _choose_tier(page: MarkdownPage, values: Mapping[str, Any]) -> tuple[str, Tier]:
     model = str(values.get("model") or "")
     if not model:
         return "no model", "balanced"
@@ -113,7 +113,7 @@ def _choose_tier(page: Page, values: Mapping[str, Any]) -> tuple[str, Tier]:
     return f"model {model}", "balanced"
 
 
-def _map_tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, str]:
+def _map_tools(page: MarkdownPage, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, str]:
     """Return their names of the tools that it gets, each with ours; what is left out is a warning each."""
     if "tools" not in values:
         page.warn("it names no tools, which means all of them in Claude Code and none here; name those it needs")
@@ -135,7 +135,9 @@ def _map_tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool])
     return found
 
 
-def _read_known_names(page: Page, values: Mapping[str, Any], key: str, word: str, there: Collection[str]) -> list[str]:
+def _read_known_names(
+    page: MarkdownPage, values: Mapping[str, Any], key: str, word: str, there: Collection[str]
+) -> list[str]:
     """Return what it names under a key, as far as it is there; the rest is a warning."""
     named = _read_names(values, key)
     if lost := [name for name in named if name not in there]:

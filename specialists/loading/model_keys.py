@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from handoff.contracts import Tier
-from specialists.files.frontmatter import CrewFault, Page, did_you_mean
+from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean
 from specialists.model import Effort
 
 KEYS = ("effort", "temperature")
@@ -30,7 +30,7 @@ class ModelWish:
     name: str = ""
     effort: Effort | None = None
     temperature: float | None = None
-    page: Page | None = None
+    page: MarkdownPage | None = None
 
     def fault(self, text: str) -> CrewFault:
         """Return a fault of the line that names the model. Raises ValueError if no file did."""
@@ -42,7 +42,7 @@ class ModelWish:
 NO_WISH = ModelWish()
 
 
-def read(page: Page) -> ModelWish:
+def read(page: MarkdownPage) -> ModelWish:
     """Read what a page asks of its model; what is wrong is added to its faults. A tier is not read here."""
     name, effort, temperature = (page.values.get(key) for key in ("model", *KEYS))
     named = name if isinstance(name, str) and is_name(name) else ""

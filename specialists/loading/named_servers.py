@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from specialists.files.frontmatter import Page, did_you_mean
+from specialists.files.frontmatter import MarkdownPage, did_you_mean
 from specialists.loading.crew_checks import tool_names
 from specialists.mcp.server_config import PREFIX
 from specialists.tools.tool import Tool
@@ -12,7 +12,7 @@ from specialists.tools.tool import Tool
 KEY = "mcpServers"
 
 
-def assign_tools(pages: Sequence[Page], tools: Mapping[str, Tool]) -> None:
+def assign_tools(pages: Sequence[MarkdownPage], tools: Mapping[str, Tool]) -> None:
     """Put the tools of the servers that a page names under its `tools`. Faults are added to the page.
 
     A tool that writes and that another page names under its own `tools` belongs to that one alone.
@@ -40,7 +40,7 @@ def assign_tools(pages: Sequence[Page], tools: Mapping[str, Tool]) -> None:
             page.lines.setdefault("tools", page.lines.get(KEY, 1))
 
 
-def _read_server_names(page: Page) -> list[str]:
+def _read_server_names(page: MarkdownPage) -> list[str]:
     value = page.values[KEY]
     if isinstance(value, str):
         value = [name.strip() for name in value.split(",") if name.strip()]

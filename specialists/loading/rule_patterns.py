@@ -33,7 +33,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
         raise BadPattern("a pattern is empty")
     if len(text) > LONGEST:
         raise BadPattern(f"a pattern has {len(text)} characters; at most {LONGEST} are allowed")
-    reader = _Reader(text)
+    reader = _PatternReader(text)
     safe, ways = reader.alternatives(depth=0)
     if ways > MOST_WAYS:
         raise BadPattern(f"it can match in {ways:,} ways at each place; use fewer repeats, or plain words")
@@ -50,11 +50,11 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 def count_ways(text: str) -> int:
     """Count the ways in which a pattern is tried from one place in a text. Raises BadPattern."""
-    return _Reader(text).alternatives(depth=0)[1]
+    return _PatternReader(text).alternatives(depth=0)[1]
 
 
 @dataclass(slots=True)
-class _Reader:
+class _PatternReader:
     """Reads a pattern from left to right: gives it back with its repeats bounded, and in how many ways it is tried."""
 
     text: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specialists.files import frontmatter
-from specialists.files.frontmatter import CrewFault, Page, did_you_mean, form_of
+from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean, form_of
 from specialists.files.plain_keys import read_plainly, shorten_description
 
 FILE = "SKILL.md"
@@ -48,7 +48,7 @@ def read(folder: Path) -> tuple[dict[str, Skill], tuple[CrewFault, ...]]:
     return skills, tuple(warnings)
 
 
-def _make_skill(page: Page, folder: Path) -> Skill | None:
+def _make_skill(page: MarkdownPage, folder: Path) -> Skill | None:
     if page.unclear:
         page.faults.clear()
         page.values = read_plainly(
@@ -70,7 +70,7 @@ def _make_skill(page: Page, folder: Path) -> Skill | None:
     return Skill(folder.name, shorten_description(str(description), LINE_LIMIT), folder, public)
 
 
-def find_named_skills(page: Page, skills: Mapping[str, Skill]) -> tuple[Skill, ...]:
+def find_named_skills(page: MarkdownPage, skills: Mapping[str, Skill]) -> tuple[Skill, ...]:
     """Return the skills that a specialist's page names under `skills`. What is wrong is added to its faults."""
     value = page.values.get("skills", [])
     names = [value] if isinstance(value, str) else value

@@ -89,7 +89,7 @@ def faults(schema: Mapping[str, Any], arguments: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-class _Spent(Exception):
+class _StepsSpent(Exception):
     """A check has taken all of its steps."""
 
 
@@ -104,14 +104,14 @@ def _make_limited_validator() -> tuple[Any, type[Exception]]:
         def step(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
             left[0] -= 1 + (len(value) if isinstance(value, list | dict) else 0)
             if left[0] < 0:
-                raise _Spent
+                raise _StepsSpent
             for error in check(validator, value, instance, schema) or ():
                 left[0] -= 1
                 if left[0] < 0:
-                    raise _Spent
+                    raise _StepsSpent
                 yield error
 
         return step
 
     known = dict(Draft202012Validator.VALIDATORS)
-    return validators.extend(Draft202012Validator, {name: counted(check) for name, check in known.items()}), _Spent
+    return validators.extend(Draft202012Validator, {name: counted(check) for name, check in known.items()}), _StepsSpent

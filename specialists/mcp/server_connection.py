@@ -51,7 +51,7 @@ class NotReached(Exception):
     """The server could not be reached, so that nothing was asked of it. The text says why, for people."""
 
 
-class Changed(Exception):
+class ToolChanged(Exception):
     """The server says something else of a tool than what was accepted, or nothing (`gone`); it was not called."""
 
     def __init__(self, *, gone: bool) -> None:
@@ -59,11 +59,11 @@ class Changed(Exception):
         self.gone = gone
 
 
-class Refused(Exception):
+class ServerRefused(Exception):
     """The server answered a call with an error of the protocol. The text is the server's."""
 
 
-class NoAnswer(ConnectionError):
+class NoServerAnswer(ConnectionError):
     """A call was sent, and no answer came that can be read: nobody knows what became of it. The text says why."""
 
 
@@ -124,7 +124,7 @@ class ServerConnection:
         client = await self._ensure_client()
         now = next((one for one in self._live if one.name == tool.name), None)
         if now is None or now.digest != tool.digest:
-            raise Changed(gone=now is None)
+            raise ToolChanged(gone=now is None)
         self._status = 0
         params = mcp_types.CallToolRequestParams(name=tool.name, arguments=arguments)
         # Not `client.call_tool`: that checks what comes back by the server's own schema, and a pattern in it may take
@@ -138,9 +138,9 @@ class ServerConnection:
         except MCPError as error:
             raise self._translate(error.code, error.message, longest) from None
         except (ValidationError, RecursionError):
-            raise NoAnswer("the server's answer is not as the protocol has it") from None
+            raise NoServerAnswer("the server's answer is not as the protocol has it") from None
         if isinstance(answer, mcp_types.InputRequiredResult):
-            raise Refused("the server wants to ask a person something first, which is not offered")
+            raise ServerRefused("the server wants to ask a person something first, which is not offered")
         self._failures = 0
         return answer  # type: ignore[no-any-return]  # the other of the two types above
 
@@ -150,13 +150,13 @@ class ServerConnection:
             return TimeoutError(f"no answer came within {longest:g} seconds")
         if code == _CLOSED:
             self._over.set()
-            return NoAnswer(self._find_fault() or "the server ended in the middle of it")
+            return NoServerAnswer(self._find_fault() or "the server ended in the middle of it")
         if self._status == _FORGOTTEN and message == _SESSION_OVER:
             # A server that was restarted knows no session, and has done nothing.
             self._closing = True
             self._over.set()
             return NotReached("it was restarted and has lost this session; call it again")
-        return Refused(self._sign_in_words if self._status == _LOGGED_OUT else visible(message))
+        return ServerRefused(self._sign_in_words if self._status == _LOGGED_OUT else visible(message))
 
     async def close(self) -> None:
         """End the connection, and the server if it is a program. A later call would begin anew."""
@@ -308,12 +308,12 @@ class ServerConnection:
             if task.done():
                 return task.result()
             if held.done():
-                raise NoAnswer(self._why or "the connection broke in the middle of it")
+                raise NoServerAnswer(self._why or "the connection broke in the middle of it")
             raise TimeoutError(f"no answer came within {longest:g} seconds")
         except asyncio.CancelledError:
             own = asyncio.current_task()
             if task.done() and task.cancelled() and not (own is not None and own.cancelling()):
-                raise NoAnswer("the connection broke in the middle of it") from None
+                raise NoServerAnswer("the connection broke in the middle of it") from None
             raise
         finally:
             task.cancel()

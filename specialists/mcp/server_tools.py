@@ -23,12 +23,12 @@ from specialists.mcp.argument_check import ServerArguments, arguments_by
 from specialists.mcp.oauth_metadata import discover
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import Changed, NotReached, Refused, ServerConnection
+from specialists.mcp.server_connection import NotReached, ServerConnection, ServerRefused, ToolChanged
 from specialists.mcp.server_sign_in import ServerSignIn
 from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock
 from specialists.tools.extras import describe_missing
 from specialists.tools.signing_in import SignInFailed
-from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 LONGEST_DESCRIPTION = 1_000
@@ -217,12 +217,12 @@ class _Served:
             return ToolOutcome(absent, failed=True)
         try:
             answer = await self.connection.call(self.locked, dict(arguments.root))
-        except Changed as change:
+        except ToolChanged as change:
             return ToolOutcome(self._describe_refusal(change), failed=True)
         except NotReached as error:
             text = f"{name} was not called: the MCP server {self.config.name} cannot be reached: {error}."
             return ToolOutcome(f"{text} Go on without it, and say so.", failed=True)
-        except Refused as error:
+        except ServerRefused as error:
             head = server_replies.UNTRUSTED.format(server=self.config.name)
             return ToolOutcome(f"The server refused {name}.\n{head}\n{str(error)[:1000]}", failed=True)
         except (TimeoutError, ConnectionError) as error:
@@ -232,7 +232,7 @@ class _Served:
             return ToolOutcome(text, failed=True)
         return await server_replies.outcome_of(answer, self.config.name, name, workbench)
 
-    def _describe_refusal(self, change: Changed) -> str:
+    def _describe_refusal(self, change: ToolChanged) -> str:
         """Say why a call is not made."""
         what = (
             "is no longer there"
@@ -258,10 +258,10 @@ class _Served:
         del arguments
         return self.config.reaches
 
-    def _list_sent(self, arguments: ServerArguments) -> Sent:
+    def _list_sent(self, arguments: ServerArguments) -> OutgoingData:
         text = json.dumps(arguments.root, ensure_ascii=False)
         # What no window could show whole is not asked about, so that nobody approves what they cannot read.
-        return Sent(self.config.reaches, f"{self._visible_name} {text}", in_arguments=len(text) <= MOST_ASKED)
+        return OutgoingData(self.config.reaches, f"{self._visible_name} {text}", in_arguments=len(text) <= MOST_ASKED)
 
 
 def estimate_tokens(tools: Iterable[LockedTool]) -> int:

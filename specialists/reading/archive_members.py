@@ -9,7 +9,7 @@ import zipfile
 from specialists.formats.contents import Blob, Contents, Unreadable
 from specialists.formats.encodings import decode_name
 from specialists.formats.file_kind import BROKEN_ZIP
-from specialists.formats.inner_files import LARGEST_FILE, Allowance, media_type_of, safe_name
+from specialists.formats.inner_files import LARGEST_FILE, InnerFileAllowance, media_type_of, safe_name
 
 _MOST_LISTED = 1_000
 _PIECE = 1024 * 1024
@@ -45,7 +45,7 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
         if locked:
             contents.gap(f"{len(locked):,} of {len(members):,} files inside are protected by a password and not read")
         contents.say(f"[{len(members):,} files]\n")
-        allowance = Allowance(contents)
+        allowance = InnerFileAllowance(contents)
         for member in members:
             listed = (
                 _list_member(member, contents) if len(contents.outline) < _MOST_LISTED else _decode_member_name(member)
@@ -77,7 +77,7 @@ def _list_member(member: zipfile.ZipInfo, contents: Contents) -> str:
 
 
 def _unpack(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, contents: Contents, allowance: Allowance
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, contents: Contents, allowance: InnerFileAllowance
 ) -> None:
     if not allowance.room(member.file_size):
         allowance.refuse(name)

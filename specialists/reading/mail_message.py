@@ -12,7 +12,7 @@ from email.utils import collapse_rfc2231_value
 
 from specialists.formats.contents import Blob, Contents, Unreadable
 from specialists.formats.encodings import NoText, decode_name, decode_text
-from specialists.formats.inner_files import Allowance, media_type_of
+from specialists.formats.inner_files import InnerFileAllowance, media_type_of
 from specialists.reading.html_text import page_text
 from specialists.reading.plain_text import say_how_decoded
 
@@ -45,7 +45,7 @@ def read_mail(data: bytes, name: str, contents: Contents) -> None:
     contents.section("message")
     for part in body:
         _add_part_text(part, contents)
-    allowance = Allowance(contents)
+    allowance = InnerFileAllowance(contents)
     for number, part in enumerate(attached, start=1):
         _attach(part, number, contents, allowance)
     allowance.settle()
@@ -112,7 +112,7 @@ def _add_part_text(part: Message, contents: Contents) -> None:
     contents.say("\n")
 
 
-def _attach(part: Message, number: int, contents: Contents, allowance: Allowance) -> None:
+def _attach(part: Message, number: int, contents: Contents, allowance: InnerFileAllowance) -> None:
     kind = part.get_content_type()
     data = _inner_mail(part) if kind == "message/rfc822" else _attachment_bytes(part, _payload_bytes(part))
     name = _part_name(part) or f"attachment {number}{_ENDINGS.get(kind, '')}"

@@ -38,7 +38,7 @@ def _read_body(data: bytes, kind: str, contents: Contents) -> list[int]:
     body = None if tree is None else next((part for part in tree if local_name(part) == "body"), None)
     if body is None:
         raise Unreadable(f"is a damaged OpenDocument {kind}; open it, save it again and attach that")
-    reader = _Reader(contents)
+    reader = _DocumentReader(contents)
     reader.blocks(body, 0)
     if not "".join(contents.pieces).strip():
         raise Unreadable(f"is a {kind} without text; if it holds scanned pages, attach them as PDF or pictures")
@@ -47,7 +47,7 @@ def _read_body(data: bytes, kind: str, contents: Contents) -> list[int]:
     return reader.starts
 
 
-class _Reader:
+class _DocumentReader:
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
         self.starts: list[int] = []

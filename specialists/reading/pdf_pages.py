@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from specialists.formats.contents import Blob, Contents, Unreadable
-from specialists.formats.inner_files import Allowance, media_type_of
+from specialists.formats.inner_files import InnerFileAllowance, media_type_of
 from specialists.reading.pdf_lines import page_lines
 from specialists.reading.picture_file import LONGEST_SIDE, compress_picture
 
@@ -197,7 +197,7 @@ def _add_page_picture(page: Any, number: int, name: str, contents: Contents) -> 
 def _read_attachments(document: Any, contents: Contents) -> None:
     import pypdfium2 as pdfium  # noqa: PLC0415
 
-    allowance = Allowance(contents)
+    allowance = InnerFileAllowance(contents)
     for index in range(min(document.count_attachments(), 1_000)):
         try:
             attachment = document.get_attachment(index)

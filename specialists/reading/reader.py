@@ -10,8 +10,8 @@ from typing import Any
 
 from handoff.contracts import Section
 from specialists.model import Picture
-from specialists.reading.reading import FileInside, Reading
-from specialists.sandbox.child_process import Given, Limits, run_child
+from specialists.reading.reading import FileInside, FileReading
+from specialists.sandbox.child_process import ChildInputs, ChildLimits, run_child
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _FAILURES = {
 
 async def read_file(
     path: Path, name: str, media_type: str, *, columns: bool = False, cpu_seconds: int = CPU_SECONDS
-) -> Reading:
+) -> FileReading:
     """Read a file: its text with an outline, its pictures and the files inside it.
 
     What cannot be read is told in `fault`, in one sentence that says what to do, and never raised.
@@ -49,36 +49,36 @@ async def read_file(
     """
     path, size = await asyncio.to_thread(lambda: (path.absolute(), path.stat().st_size))
     if not size:
-        return Reading(fault=f"{name} is empty (0 bytes). Attach it again.")
+        return FileReading(fault=f"{name} is empty (0 bytes). Attach it again.")
     if size > LARGEST:
         megabytes = f"{size / 2**20:,.0f} MB"
-        return Reading(fault=f"{name} has {megabytes}; at most {LARGEST // 2**20} MB are read. Attach less of it.")
+        return FileReading(fault=f"{name} has {megabytes}; at most {LARGEST // 2**20} MB are read. Attach less of it.")
     reply = await run_child(
         "specialists.reading.reading_child",
         {"file": _FILE, "name": name, "media_type": media_type, "columns": columns},
-        limits=Limits(memory_mb=1500, cpu_seconds=cpu_seconds),
+        limits=ChildLimits(memory_mb=1500, cpu_seconds=cpu_seconds),
         deadline=_DEADLINE,
         largest_reply=_LARGEST_REPLY,
-        given=Given(files={_FILE: path}),
+        given=ChildInputs(files={_FILE: path}),
     )
     if reply.failure:
-        return Reading(fault=f"{name} {_FAILURES[reply.failure]}.")
+        return FileReading(fault=f"{name} {_FAILURES[reply.failure]}.")
     return reading_of(reply.output, name)
 
 
-def reading_of(output: bytes, name: str) -> Reading:
+def reading_of(output: bytes, name: str) -> FileReading:
     """Take the reply apart: the length of the JSON in 8 bytes, the JSON, and the bytes of what it names, in order."""
     length = int.from_bytes(output[:8], "big")
     told: dict[str, Any] = json.loads(output[8 : 8 + length])
     if told["broke"]:
         log.warning("a reader gave up: %s", told["broke"])
     if told["fault"]:
-        return Reading(fault=f"{name} {told['fault']}.")
+        return FileReading(fault=f"{name} {told['fault']}.")
     blobs, place = [], 8 + length
     for blob in told["blobs"]:
         blobs.append((blob, output[place : place + blob["size"]]))
         place += blob["size"]
-    return Reading(
+    return FileReading(
         text=told["text"],
         outline=tuple(Section(name=name, start=start, unnamed=unnamed) for name, start, unnamed in told["outline"]),
         pictures=tuple(

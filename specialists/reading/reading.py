@@ -18,7 +18,7 @@ class FileInside:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FileReading:
     """What a file holds. `fault` is one sentence for people where nothing could be read; `gaps` say what is missing.
 
     `outline` is in the order of the text, each section with the place of its first character. Of a section such as

@@ -14,7 +14,7 @@ _ROMAN = (
 )
 
 
-class Numbers:
+class ParagraphNumbers:
     """Counts the numbered paragraphs of a document from its beginning."""
 
     def __init__(self, numbering: ET.Element | None) -> None:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 from specialists.formats.contents import Contents, Unreadable
 from specialists.reading.picture_file import shrink_picture
 from specialists.reading.plain_text import step_for
-from specialists.reading.word_numbers import Numbers
+from specialists.reading.word_numbers import ParagraphNumbers
 from specialists.reading.word_runs import Runs
 from specialists.reading.xml_package import XmlPackage, local_name, value_of
 
@@ -48,7 +48,7 @@ class _Word:
         if broken or broken_too:
             contents.gap("its styles are damaged: headings and numbers may be missing")
         self._levels, self._numbered = _read_styles(styles)
-        self._numbers = Numbers(numbering)
+        self._numbers = ParagraphNumbers(numbering)
         self._paragraphs: list[int] = []
 
     def read(self, name: str) -> None:

@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChildLimits:
     """The limits of a child: MB of memory, seconds of processor time, MB of the largest file that it may write."""
 
     memory_mb: int
@@ -63,7 +63,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ChildInputs:
     """What a child is given beside its request and its own empty folder.
 
     Attributes:
@@ -85,7 +85,7 @@ class Given:
     network: bool = False
 
 
-_NOTHING = Given()
+_NOTHING = ChildInputs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,10 @@ async def run_child(
     module: str,
     request: Mapping[str, Any],
     *,
-    limits: Limits,
+    limits: ChildLimits,
     deadline: float,
     largest_reply: int,
-    given: Given = _NOTHING,
+    given: ChildInputs = _NOTHING,
     trial: bool = False,
 ) -> ChildReply:
     """Run `main()` of a module with the request. Ends the child on cancellation too.

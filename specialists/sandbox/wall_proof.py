@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from specialists.sandbox.child_process import Limits, run_child
+from specialists.sandbox.child_process import ChildLimits, run_child
 from specialists.sandbox.kernel_walls import SCOPES_SINCE, WALLS, Wall
 
 NAMES: Mapping[Wall, str] = {"namespace": "namespaces", "landlock": "Landlock", "seccomp": "seccomp"}
@@ -65,7 +65,7 @@ async def prove_walls() -> WallReport:
             reply = await run_child(
                 "specialists.sandbox.wall_proof_child",
                 request,
-                limits=Limits(memory_mb=500, cpu_seconds=5),
+                limits=ChildLimits(memory_mb=500, cpu_seconds=5),
                 deadline=20.0,
                 largest_reply=10_000,
                 trial=True,

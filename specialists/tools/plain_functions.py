@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, PydanticUserError, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
 from specialists.tools.blocking import run_in_thread
-from specialists.tools.tool import NotKept, Sent, Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.tools.tool import NotKept, OutgoingData, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.tools.toolkit import read_declarations
 
 MOST_AT_ONCE = 32
@@ -111,8 +111,8 @@ def _read_parameters(function: Callable[..., Any]) -> tuple[type[BaseModel], str
     return model, bench
 
 
-def _make_sent_function(service: str) -> Callable[[BaseModel], Sent]:
-    return lambda arguments: Sent(service, arguments.model_dump_json())
+def _make_sent_function(service: str) -> Callable[[BaseModel], OutgoingData]:
+    return lambda arguments: OutgoingData(service, arguments.model_dump_json())
 
 
 @dataclass(frozen=True, slots=True)

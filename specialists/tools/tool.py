@@ -118,7 +118,7 @@ class ToolOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class OutgoingData:
     """What a call sends out: `to` a host or a service, as people know it, and the request as it goes on the `wire`.
 
     `clear` is the same as people read it; empty: as the wire has it, decoded. `in_arguments`: all that leaves stands in
@@ -132,7 +132,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCall:
     """A call as it would be made: `arguments` with its names resolved into what they stand for.
 
     `why` tells people what they should know of it. `readers` are those of whom one has to approve it, whatever the crew
@@ -173,7 +173,7 @@ class Tool:
         target: For `write`: says where a call goes to, for people who approve it: a channel, a board, a repository.
             Who approves similar calls approves them for the same target only.
         prepare: For `write`: takes the arguments and the workbench, and gives the call as it would be made
-            (`Prepared`), or a failed outcome. It is asked before people are, and again before the call: what they
+            (`PreparedCall`), or a failed outcome. It is asked before people are, and again before the call: what they
             approve is what is made.
         url: The name of the argument that holds the URL that a call asks for; empty: it asks for none. Which may be
             asked for, and in which spelling, is decided in `turns.egress`.
@@ -206,9 +206,9 @@ class Tool:
     look_up: Callable[..., Awaitable[ToolOutcome | None]] | None = None
     what: Callable[[Any], str] | None = None
     target: Callable[[Any], str] | None = None
-    prepare: Callable[..., Awaitable[Prepared | ToolOutcome]] | None = None
+    prepare: Callable[..., Awaitable[PreparedCall | ToolOutcome]] | None = None
     url: str = ""
-    sends: Callable[[Any], Sent] | None = None
+    sends: Callable[[Any], OutgoingData] | None = None
     sent_words: str = ""
     public: bool = False
     finds_urls: bool = False

@@ -38,7 +38,7 @@ class FoundFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundMaterial:
     """What a request names and a toolkit could fetch. `faults` say what it could not, each in words for people."""
 
     files: tuple[FoundFile, ...] = ()
@@ -74,7 +74,7 @@ class Toolkit:
     lines: Mapping[str, int] = field(default_factory=dict)
     replaces: bool = False
     left_out: Mapping[str, str] = field(default_factory=dict)
-    finds: Callable[[str], Awaitable[Found]] | None = None
+    finds: Callable[[str], Awaitable[FoundMaterial]] | None = None
 
 
 # ---------------------------------------------------------------- what a plain function says of itself

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from handoff.approval_values import ADMINS, ASK, Approval, ApprovalTerms, combine_approvals, digest_of
 from handoff.contracts import REQUESTER, PrivateSource, ToolCall
-from handoff.state.state_values import Earlier, Ruling
+from handoff.state.state_values import EarlierRulings, Ruling
 from handoff.text.visible_text import spell_out
 from specialists.tools.messenger import Readers
 from specialists.tools.signing_in import SignIn
@@ -53,7 +53,7 @@ class Approvals:
     """The rulings of an attempt. `before` says what earlier rulings say of a call."""
 
     terms: Terms
-    before: Callable[[Approval], Awaitable[Earlier]]
+    before: Callable[[Approval], Awaitable[EarlierRulings]]
     _rulings: dict[str, Ruling] = field(default_factory=dict)
     _refused: Counter[str] = field(default_factory=Counter)
 
@@ -125,11 +125,11 @@ class Approvals:
             return _report_refusal(ruling)
         return ToolOutcome(briefing.read_note("sign_in_lost", tool=ready.tool.name, server=way.server), failed=True)
 
-    async def _find_earlier_rulings(self, ready: Ready, asked: Approval) -> Earlier:
+    async def _find_earlier_rulings(self, ready: Ready, asked: Approval) -> EarlierRulings:
         """Return the ruling on exactly this call, or what earlier ones say of it."""
         ruling = self._rulings.get(ready.call.id)
         if ruling is not None and ruling.digest == asked.digest:
-            return Earlier(ruling)
+            return EarlierRulings(ruling)
         return await self.before(asked)
 
     def tell_edited(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:

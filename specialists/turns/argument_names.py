@@ -27,7 +27,7 @@ def name_fault(arguments: type[BaseModel], given: Mapping[str, Any]) -> str:
     schema = _schema_of(arguments)
     try:
         return next(_Names(schema).faults([schema], given, ""), "")
-    except (_Spent, RecursionError):
+    except (_NamesSpent, RecursionError):
         return _TOO_MUCH
 
 
@@ -36,7 +36,7 @@ def _schema_of(arguments: type[BaseModel]) -> Mapping[str, Any]:
     return arguments.model_json_schema()
 
 
-class _Spent(Exception):
+class _NamesSpent(Exception):
     """A check has taken all of its steps."""
 
 
@@ -98,7 +98,7 @@ class _Names:
     def _count_step(self) -> None:
         self.left -= 1
         if self.left < 0:
-            raise _Spent
+            raise _NamesSpent
 
 
 def _additional_schemas(part: Mapping[str, Any]) -> list[Any]:

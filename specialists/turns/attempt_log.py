@@ -8,7 +8,7 @@ from typing import Protocol
 from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
-from handoff.state.state_values import Checkpoint, Earlier, Ruling
+from handoff.state.state_values import Checkpoint, EarlierRulings, Ruling
 from specialists.tools.tool import ToolOutcome
 
 
@@ -36,7 +36,7 @@ class AttemptLog(Protocol):
     async def turn(self, turn: Turn) -> None:
         """Keep a model turn: it is kept when `keep_intent` or `tool` of a call that it asks for is back."""
 
-    async def find_rulings(self, approval: Approval) -> Earlier:
+    async def find_rulings(self, approval: Approval) -> EarlierRulings:
         """Say what earlier rulings say of a call: one may hold for it as well."""
 
     def intent(self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None) -> ToolStarted:

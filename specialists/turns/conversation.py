@@ -10,9 +10,9 @@ from contextlib import suppress
 from pydantic import ValidationError
 
 from handoff.briefs.addresses import filter_cited_addresses
-from handoff.contracts import Artifact, Finding, Reading, Result, ToolCall, ToolReply, Turn, Usage
+from handoff.contracts import Artifact, Finding, ReadSource, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
-from handoff.evidence.binding import Document
+from handoff.evidence.binding import ReadDocument
 from specialists.model import ModelMessage
 from specialists.tools.tool import CODE, Tool, ToolOutcome
 from specialists.turns import briefing, finish_tools, written_calls
@@ -87,7 +87,7 @@ class Conversation:
         self.queries: list[str] = []
         self.readings: dict[str, bool] = {}
         self.failed_writes: dict[str, str] = {}
-        self.replies: list[Document] = []
+        self.replies: list[ReadDocument] = []
         self.done_before: Mapping[str, str] = {}
         self._toolbox = toolbox
         self._names = (*toolbox, *sorted(ends))
@@ -185,7 +185,7 @@ class Conversation:
         query = str(call.arguments.get(tool.query) or "") if tool is not None else ""
         code = query or str(call.arguments.get(CODE) or "")
         reads = tool is not None and tool.access == "read"
-        self.replies.append(Document(name, reply.text, is_material=reads and "://" in name, query=query, code=code))
+        self.replies.append(ReadDocument(name, reply.text, is_material=reads and "://" in name, query=query, code=code))
         if tool is None or not reads:
             return
         for source in sources:
@@ -285,7 +285,7 @@ class Conversation:
                 "gaps": tuple(gaps),
                 "notes": tuple(self.notes),
                 "queries": tuple(self.queries),
-                "readings": tuple(Reading(name=name, is_whole=whole) for name, whole in self.readings.items()),
+                "readings": tuple(ReadSource(name=name, is_whole=whole) for name, whole in self.readings.items()),
                 "failed_writes": tuple(f"{tool}: {fault}" for tool, fault in self.failed_writes.items()),
                 "usage": self.usage,
             }

@@ -28,9 +28,9 @@ from pydantic import BaseModel, ValidationError
 from handoff.briefs.addresses import addresses_in
 from handoff.contracts import ToolReply
 from handoff.state.state_values import Provenance, reply_source
-from specialists.tools.tool import Sent, Tool
+from specialists.tools.tool import OutgoingData, Tool
 from specialists.turns.approving import Leaving
-from specialists.turns.free_words import BITS, Budget, free_words
+from specialists.turns.free_words import BITS, WordBudget, free_words
 from specialists.turns.known_urls import KnownUrls, comparable_host, encode_host, find_urls, host_of, site_of, urls_in
 
 MOST_A_SITE, MOST_SITES = 10, 30
@@ -47,7 +47,7 @@ IN_CLEAR = "In clear:"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class EgressVerdict:
     """What the guard says of a call: it may be made, with these `arguments`, unless it asks or is refused.
 
     `to` is who it sends to; empty: it sends nothing out. `asks` is what people have to approve first. `refused` names
@@ -92,9 +92,9 @@ class EgressGuard:
         self._sources = dict.fromkeys(provenance.sources)
         self.sources = tuple(self._sources)
         self._has_read = self._restricted = derived
-        self._budget = Budget(BITS * provenance.share)
+        self._budget = WordBudget(BITS * provenance.share)
         self._asked: Counter[str] = Counter()
-        self._judged: dict[str, Verdict] = {}
+        self._judged: dict[str, EgressVerdict] = {}
 
     @cached_property
     def _requester_urls(self) -> list[str]:
@@ -150,25 +150,25 @@ class EgressGuard:
 
     # ------------------------------------------------------------ what leaves
 
-    def judge(self, tool: Tool, arguments: BaseModel) -> Verdict:
+    def judge(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
         """Rule on a call of the last turn; what is allowed counts as made. The same call again gets the same ruling."""
         key = f"{tool.name} {arguments.model_dump_json()}"
         if key not in self._judged:
             self._judged[key] = self._judge(tool, arguments)
         return self._judged[key]
 
-    def _judge(self, tool: Tool, arguments: BaseModel) -> Verdict:
-        verdict = self._judge_url(tool, arguments) if tool.url else Verdict(arguments)
+    def _judge(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
+        verdict = self._judge_url(tool, arguments) if tool.url else EgressVerdict(arguments)
         if tool.sends is None or verdict.refused:
             return verdict
         sent = self._judge_sending(tool, verdict.arguments, tool.sends(verdict.arguments))
         return sent if sent.asks or not verdict.asks else verdict
 
-    def _judge_sending(self, tool: Tool, arguments: BaseModel, sends: Sent) -> Verdict:
+    def _judge_sending(self, tool: Tool, arguments: BaseModel, sends: OutgoingData) -> EgressVerdict:
         if not self._in_view or {tool.name, sends.to} & self._allowed:
-            return Verdict(arguments, sends.to)
+            return EgressVerdict(arguments, sends.to)
         if (spelt := self._reduce_to_requester_words(tool, arguments)) is not None:
-            return Verdict(spelt, sends.to)
+            return EgressVerdict(spelt, sends.to)
         return self._ask_people_or_refuse(arguments, sends, NOT_GIVEN)
 
     def may_follow(self, url: str, target: str) -> bool:
@@ -196,23 +196,23 @@ class EgressGuard:
         """True if nothing was read, or handed over, that could have a model send out what it should not."""
         return not self._restricted and not self._in_view
 
-    def _judge_url(self, tool: Tool, arguments: BaseModel) -> Verdict:
+    def _judge_url(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
         asked = str(getattr(arguments, tool.url)).strip()
         named = self._requester_known_urls.find_given(asked)
         url = named or self._all_known_urls.find_given(asked)
         host = host_of(url or asked)
         arguments = arguments.model_copy(update={tool.url: url or asked})
-        sends = Sent(host, wire_of(url or asked))
+        sends = OutgoingData(host, wire_of(url or asked))
         if self._is_free or (host and host in self._allowed):
-            return Verdict(arguments, host)
+            return EgressVerdict(arguments, host)
         if not host:
-            return Verdict(arguments, refused="url_refused")
+            return EgressVerdict(arguments, refused="url_refused")
         if self._in_view and named is None:
             return self._ask_people_or_refuse(arguments, sends, NOT_GIVEN)
         if url is None and host not in self._requester_hosts:
-            return Verdict(arguments, host, refused="url_refused")
+            return EgressVerdict(arguments, host, refused="url_refused")
         return (
-            Verdict(arguments, host)
+            EgressVerdict(arguments, host)
             if self._may_choose(host)
             else self._ask_people_or_refuse(arguments, sends, TOO_MANY)
         )
@@ -238,14 +238,14 @@ class EgressGuard:
             return None
         return spelt if self._budget.spend(found.bits) else None
 
-    def _ask_people_or_refuse(self, arguments: BaseModel, sends: Sent, why: str) -> Verdict:
+    def _ask_people_or_refuse(self, arguments: BaseModel, sends: OutgoingData, why: str) -> EgressVerdict:
         leaves = leaving_text(sends)
         if leaves is None:
-            return Verdict(arguments, sends.to, refused="too_long_to_ask")
-        return Verdict(arguments, sends.to, asks=Leaving(leaves, f"{why}{_describe_private_view(self._in_view)}"))
+            return EgressVerdict(arguments, sends.to, refused="too_long_to_ask")
+        return EgressVerdict(arguments, sends.to, asks=Leaving(leaves, f"{why}{_describe_private_view(self._in_view)}"))
 
 
-def leaving_text(sends: Sent) -> str | None:
+def leaving_text(sends: OutgoingData) -> str | None:
     """Return what people are shown of a request beside its arguments; None if it could not be shown whole."""
     if sends.in_arguments:
         return ""

@@ -29,7 +29,7 @@ class FreeWords:
     bits: float
 
 
-class Budget:
+class WordBudget:
     """The bits that an attempt has left to spend."""
 
     def __init__(self, bits: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handoff.contracts import Handoff, Material
-from handoff.evidence.binding import Document
+from handoff.evidence.binding import ReadDocument
 from specialists.tools.tool import Workbench
 from specialists.turns.conversation import Conversation
 from specialists.turns.material_reading import read_whole
@@ -24,9 +24,9 @@ class Sources:
         self._workbench = workbench
         self._brief = brief
         self._conversation = conversation
-        self._materials: list[Document] | None = None
+        self._materials: list[ReadDocument] | None = None
 
-    async def documents(self) -> list[Document]:
+    async def documents(self) -> list[ReadDocument]:
         """Return the documents, those of material first. A text that is no longer kept is left out."""
         if self._materials is None:
             there = (*self._handoff.given_whole, *self._handoff.readable)
@@ -34,7 +34,7 @@ class Sources:
         return [
             *self._materials,
             *self._conversation.replies,
-            Document("the brief", self._brief_alone, is_material=False, is_brief=True),
+            ReadDocument("the brief", self._brief_alone, is_material=False, is_brief=True),
         ]
 
     @property
@@ -45,6 +45,6 @@ class Sources:
             text = text.replace(one.text.strip(), "") if one.is_table and one.text.strip() else text
         return text
 
-    async def _load_document(self, material: Material) -> Document:
+    async def _load_document(self, material: Material) -> ReadDocument:
         text = await read_whole(material, self._workbench)
-        return Document(material.name, text, material.outline, is_table=material.is_table)
+        return ReadDocument(material.name, text, material.outline, is_table=material.is_table)

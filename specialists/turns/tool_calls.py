@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply
 from handoff.events import ToolStarted, TurnTaken
-from handoff.state.state_values import Checked, Checkpoint, Ruling, UnknownWrite
+from handoff.state.state_values import CheckedWrite, Checkpoint, Ruling, UnknownWrite
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
 from specialists.turns.approving import Approvals, combine_on_card, describe_target
 from specialists.turns.conversation import Conversation, key_of
-from specialists.turns.egress import Verdict
+from specialists.turns.egress import EgressVerdict
 from specialists.turns.one_call import Ready, check, perform, prepare_call
 from specialists.turns.signed_out import SignedOut
 
@@ -34,7 +34,7 @@ _MIXED = "The other calls of this turn ran first. Read their replies, then call 
 _LATE = "Not run: the work has to end now."
 _APPROVED_LATE = "{what} was approved and not run: the time for this part was up by then"
 
-Rest = UnknownWrite | Approval
+WaitsFor = UnknownWrite | Approval
 """What an attempt rests for: people say what became of a call, or whether it may be made."""
 _TOO_MANY = (
     f"Not run: at most {MOST} calls run in one turn. Read the replies to the others first; then make this call again "
@@ -69,7 +69,7 @@ class ToolCalls:
             self.conversation.add_turn(item.turn)
         elif isinstance(item, ToolStarted):
             self.intents.append(item)
-        elif isinstance(item, Checked):
+        elif isinstance(item, CheckedWrite):
             self._record_check(item)
         elif isinstance(item, Ruling):
             self.approvals.note_ending(item)
@@ -90,7 +90,7 @@ class ToolCalls:
             await self.reply(call, outcome)
         return None
 
-    async def run(self) -> Rest | None:
+    async def run(self) -> WaitsFor | None:
         """Run the open calls in order, up to `MOST` of the turn; reads that follow each other run side by side.
 
         The first call that people have to approve ends it, once those before it and the reads beside it have run.
@@ -185,20 +185,20 @@ class ToolCalls:
             await self.log.record_sending(ready.tool.name, ready.to, ruling=ready.ruling)
         return replace(await perform(ready, self.workbench, until=self.until), target=describe_target(ready))
 
-    async def _refuse_call(self, call: ToolCall, found: ToolOutcome | Verdict) -> ToolOutcome:
+    async def _refuse_call(self, call: ToolCall, found: ToolOutcome | EgressVerdict) -> ToolOutcome:
         """Say why a call is not made, and record it if it would have sent something out."""
         if isinstance(found, ToolOutcome):
             return found
         await self.log.record_sending(call.name, found.to, refused=found.refused)
         return ToolOutcome(briefing.read_note(found.refused, tool=call.name), failed=True)
 
-    async def _check_call(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
+    async def _check_call(self, call: ToolCall, times: int) -> Ready | ToolOutcome | EgressVerdict | Approval:
         """See whether a call may be made: not a wrong one, nor one that the guard refuses or people have to approve."""
         if (refusal := self.approvals.refusal(call)) is not None:
             return refusal
         return await self._judge_call(check(call, self.offered, times=times, ruled=self._apply_ruling(call)))
 
-    async def _judge_call(self, ready: Ready | ToolOutcome) -> Ready | ToolOutcome | Verdict | Approval:
+    async def _judge_call(self, ready: Ready | ToolOutcome) -> Ready | ToolOutcome | EgressVerdict | Approval:
         if not isinstance(ready, Ready):
             return ready
         verdict = self.conversation.egress.judge(ready.tool, ready.arguments)
@@ -214,10 +214,10 @@ class ToolCalls:
             )
         return replace(ready, ruling=needed) if needed is None or isinstance(needed, Ruling) else needed
 
-    async def _write(self, call: ToolCall, times: int) -> Rest | None:
+    async def _write(self, call: ToolCall, times: int) -> WaitsFor | None:
         """Make a call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
         found = await self._check_write(call, times)
-        if isinstance(found, Verdict):
+        if isinstance(found, EgressVerdict):
             found = await self._refuse_call(call, found)
         outcome = await self._write_once(found) if isinstance(found, Ready) else found
         if isinstance(outcome, ToolOutcome):
@@ -225,7 +225,7 @@ class ToolCalls:
             return None
         return outcome
 
-    async def _check_write(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
+    async def _check_write(self, call: ToolCall, times: int) -> Ready | ToolOutcome | EgressVerdict | Approval:
         """See whether a call that writes may be made, as it would be made. Nobody is asked in vain."""
         ready = self.approvals.refusal(call) or check(call, self.offered, times=times, ruled=self._apply_ruling(call))
         ready = await prepare_call(ready, self.workbench)
@@ -263,7 +263,7 @@ class ToolCalls:
     def _is_out_of_time(self) -> bool:
         return asyncio.get_running_loop().time() >= self.until
 
-    def _record_check(self, said: Checked) -> None:
+    def _record_check(self, said: CheckedWrite) -> None:
         """Take a person's word for the outcome of a call that was in doubt."""
         intent = self._close_intent(said.call)
         if intent is None:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bot.store.interface import Entry, Head, Intent
+from bot.store.interface import Head, Intent, LogEntry
 from bot.store.redis.layout import member
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from handoff.engine.engine import fold
 from handoff.engine.replay import open_log
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from tests.chaos.crossings import in_lists, in_logs, in_store, on_screens
 from tests.chaos.errands import FILE_NAME
 from tests.chaos.faults import cuts_stream
@@ -37,8 +37,8 @@ class Found:
 
     visit: Visit
     head: Head | None
-    entries: list[Entry]
-    inbox: list[Entry]
+    entries: list[LogEntry]
+    inbox: list[LogEntry]
     outbox: dict[str, Intent]
     events: list[ev.Event]
     job: Job | None
@@ -253,7 +253,7 @@ def _answers(run: Run) -> Check:
     return check
 
 
-def _says(ask: Ask, text: str, whole: list[str], parts: object, forgiven: str) -> bool:
+def _says(ask: RequestState, text: str, whole: list[str], parts: object, forgiven: str) -> bool:
     """Whether it says all of it, and lacks nothing but what is `forgiven`, by words of such a gap."""
     flat = re.sub(r"\s+", " ", text)
     wanting = [gap for gap in gaps(ask, ask.run) if not forgiven or forgiven not in gap]

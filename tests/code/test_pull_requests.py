@@ -8,7 +8,7 @@ import pytest
 
 from specialists.tools.code.code_arguments import PostReviewArguments
 from specialists.tools.code.code_tools import code_toolkit
-from specialists.tools.code.forge_http import NoAnswer
+from specialists.tools.code.forge_http import NoForgeAnswer
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import ToolSettings
 from tests.code.conftest import caller
@@ -83,7 +83,7 @@ async def test_a_refused_review_was_not_posted_and_one_without_an_answer_may_hav
             assert "Line must be part of the diff" in outcome.text
             assert forge.reviews == []
         else:
-            with pytest.raises(NoAnswer):
+            with pytest.raises(NoForgeAnswer):
                 await tool.run(review(forge.link), None, "k1")
             assert tool.look_up is not None
             assert await tool.look_up(review(forge.link), None, "k1") is not None

@@ -16,7 +16,7 @@ import yaml
 from bot.command_line.check import (
     CREW_ALONE,
     CREW_IS_FINE,
-    Verdict,
+    CheckResult,
     _check_bot,
     _check_collector,
     _check_models,
@@ -44,14 +44,14 @@ from tests.store.kit import ask, free_port, tcp_server
 
 CALL = ToolCall(id="c1", name="calculate", arguments={"code": "123456 * 654321"})
 Start = Callable[..., Awaitable[Workspace]]
-Checked = Callable[..., Awaitable[dict[str, Verdict]]]
-Part = Callable[[Settings], AsyncIterator[Verdict]]
+Checked = Callable[..., Awaitable[dict[str, CheckResult]]]
+Part = Callable[[Settings], AsyncIterator[CheckResult]]
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9", "LEADHAND_MODEL": "rehearsal"}
 HOME = {f"LEADHAND_MODEL_{tier}": "home" for tier in ("FAST", "BALANCED", "DEEP")}
 TIERS = [f"model, tier {tier}" for tier in ("fast", "balanced", "deep")]
 
 
-def _model(settings: Settings) -> AsyncIterator[Verdict]:
+def _model(settings: Settings) -> AsyncIterator[CheckResult]:
     """The part of the check that is about models, of no crew."""
     return _check_models(settings, ())
 
@@ -80,7 +80,7 @@ def as_text(request: WireRequest) -> Reply:
 def checked(tmp_path: Path, redis_url: str) -> Checked:
     """The verdicts of some settings in parts of the check. Redis is in order, the model rehearsed, unless told."""
 
-    async def checked(*parts: Part, **env: str) -> dict[str, Verdict]:
+    async def checked(*parts: Part, **env: str) -> dict[str, CheckResult]:
         settings = read_settings({**NOWHERE, "LEADHAND_DATA": str(tmp_path), "REDIS_URL": redis_url, **env})
         return {verdict.what: verdict for part in parts for verdict in [one async for one in part(settings)]}
 

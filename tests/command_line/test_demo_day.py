@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.command_line import demo_day
-from bot.command_line.crew_demo import StagedTogether
+from bot.command_line.crew_demo import StagedDemos
 from bot.command_line.day_file import Day, DayFault, read_day
 from bot.command_line.demo_day import DayPlayer, came_to
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -82,7 +82,7 @@ async def test_scenes_are_played_over_the_day(
     path = tmp_path / "day.yml"
     path.write_text(DAY)
     day = read_day(path)
-    staged = StagedTogether(Settings(env={}), {}, (DemoScript("total customers", None, is_held=True),))
+    staged = StagedDemos(Settings(env={}), {}, (DemoScript("total customers", None, is_held=True),))
     model = RehearsalModel().following(*staged.scripts)
     async with scene_on(server_url) as scene:
         scene.workspace.clock.advance(-7200)

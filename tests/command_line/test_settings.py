@@ -8,7 +8,7 @@ from bot.access.access_values import ChannelValues
 from bot.command_line.check import describe_retention
 from bot.settings import Address, SettingsError, read_settings
 from bot.store.retention import AS_EVER, DAY, Retention
-from handoff.contracts import Asking
+from handoff.contracts import AskingTerms
 
 WRONG: list[tuple[str, str, str]] = [
     ("LEADHAND_CHANNELS", "#sales", "LEADHAND_CHANNELS names '#sales'; it takes the ids of channels"),
@@ -93,14 +93,16 @@ def test_what_is_set_as_it_is_by_default_comes_from_the_environment_all_the_same
     assert read_settings({"LEADHAND_GUESTS": "off"}).in_channel("C0123ABCD").guests is False
 
 
-def asking(**env: str) -> Asking:
+def asking(**env: str) -> AskingTerms:
     return read_settings({f"LEADHAND_{name.upper()}": text for name, text in env.items()}).terms.asking
 
 
 def test_people_are_reminded_after_four_hours_of_work_unless_it_is_set() -> None:
-    assert asking() == Asking(remind_after=4 * 3600.0)
+    assert asking() == AskingTerms(remind_after=4 * 3600.0)
     assert asking(remind_after="never").remind_after == 0
-    assert asking(remind_after="30 min", expire_after="2 days") == Asking(remind_after=1800.0, expire_after=172_800.0)
+    assert asking(remind_after="30 min", expire_after="2 days") == AskingTerms(
+        remind_after=1800.0, expire_after=172_800.0
+    )
 
 
 def test_working_hours_are_read() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.command_line import check, tool_list
-from bot.command_line.check import Verdict
+from bot.command_line.check import CheckResult
 from bot.settings import read_settings
 from specialists.registry import load_crew
 from specialists.several_crews import Crews
@@ -39,7 +39,7 @@ def test_five_tools_are_told_by_origin_access_and_holder(tmp_path: Path) -> None
     (tmp_path / "in" / "crew.yml").write_text("description: Works inside.\n")
     (tmp_path / "in" / "c.md").write_text(page("c", tools="[read_note]"))
     note, lines = tool_list.tool_lines(load_crew(tmp_path, {}, around=FEW))
-    assert str(Verdict("tools", note, below=tuple(lines))).splitlines() == [
+    assert str(CheckResult("tools", note, below=tuple(lines))).splitlines() == [
         "ok    tools: 3 held, 1 of them writes",
         "      Leadhand",
         "        search     read                a, b, those made for a job",

@@ -23,7 +23,7 @@ from bot.slack.send.outbox import STREAMED
 from bot.workspace.person import Attached
 from bot.workspace.refusal import ActionFailed
 from handoff import events as ev
-from handoff.contracts import Asking, Terms, ToolCall, Turn, Usage
+from handoff.contracts import AskingTerms, Terms, ToolCall, Turn, Usage
 from handoff.effects import answer_key
 from specialists.crew import Crew
 from specialists.model import ModelCall
@@ -362,7 +362,7 @@ COFFEE = {
 }
 REVISION = {"why": "", "add": [COFFEE], "drop": [], "reassign": [], "rebrief": []}
 IMPATIENT = Terms(
-    asking=Asking(remind_after=0.3, expire_after=0.5, assume="first", opens=0, closes=24, days=7), confidence=80
+    asking=AskingTerms(remind_after=0.3, expire_after=0.5, assume="first", opens=0, closes=24, days=7), confidence=80
 )
 """People are reminded once, soon and whatever the hour, and not waited for much longer."""
 UNVERIFIED = TERMS.model_copy(update={"verifier": False})

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bot.evaluation.cases import KINDS
-from bot.evaluation.harness import Choice, Record, run_sets
+from bot.evaluation.harness import CaseChoice, CaseRecord, run_sets
 from bot.evaluation.set_files import LabelledSet
-from bot.evaluation.staged_job import Bench
+from bot.evaluation.staged_job import CaseBench
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.models.retrying import RetryPolicy
@@ -37,9 +37,9 @@ async def model_of(brain: Brain) -> AsyncIterator[tuple[ProviderModel, ProviderS
             await model.close()
 
 
-def bench_of(model: ProviderModel) -> Bench:
+def bench_of(model: ProviderModel) -> CaseBench:
     crew = load_crew(GENERAL, all_tools()).without_first()
-    return Bench(crew, Planning(crew, model, TrackRecord(), Terms()), Terms(), (SAMPLES,))
+    return CaseBench(crew, Planning(crew, model, TrackRecord(), Terms()), Terms(), (SAMPLES,))
 
 
 def one_set(name: str, *cases: dict[str, Any]) -> LabelledSet:
@@ -47,10 +47,12 @@ def one_set(name: str, *cases: dict[str, Any]) -> LabelledSet:
     return LabelledSet(name, made, (GENERAL / "evaluation",))
 
 
-async def played(sets: LabelledSet | Iterable[LabelledSet], brain: Brain, **choice: Any) -> dict[str, Record]:
+async def played(sets: LabelledSet | Iterable[LabelledSet], brain: Brain, **choice: Any) -> dict[str, CaseRecord]:
     """Play sets; the records by side and case."""
-    records: list[Record] = []
+    records: list[CaseRecord] = []
     async with model_of(brain) as (model, _):
         listed = [sets] if isinstance(sets, LabelledSet) else sets
-        await run_sets(listed, bench_of(model), model, Choice(**choice), on_record=lambda one, *_: records.append(one))
+        await run_sets(
+            listed, bench_of(model), model, CaseChoice(**choice), on_record=lambda one, *_: records.append(one)
+        )
     return {f"{one.side} {one.id}": one for one in records}

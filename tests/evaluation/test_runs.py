@@ -15,7 +15,7 @@ from bot.evaluation.answer_texts import (
     find_leak,
     find_unmarked_figures,
 )
-from bot.evaluation.harness import NAIVE, PRODUCT, Choice, Record, run_sets
+from bot.evaluation.harness import NAIVE, PRODUCT, CaseChoice, CaseRecord, run_sets
 from bot.evaluation.run_file import RunFile, RunFileError
 from bot.evaluation.significance import mcnemar, paired_bootstrap, wilson
 from tests.evaluation.eval_kit import bench_of, model_of, one_set
@@ -23,12 +23,12 @@ from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 
 
-def record(case: int, side: str = PRODUCT, *, right: bool, **more: Any) -> Record:
+def record(case: int, side: str = PRODUCT, *, right: bool, **more: Any) -> CaseRecord:
     given = {"set": "routing", "side": side, "id": f"c{case}", "right": right, "tokens_in": 100, "tokens_out": 10}
-    return Record.model_validate({**given, **more})
+    return CaseRecord.model_validate({**given, **more})
 
 
-def run_of(*records: Record) -> RunFile:
+def run_of(*records: CaseRecord) -> RunFile:
     run = RunFile(leadhand="0", model="m", tiers={}, crew="general")
     return run.with_records(records, complete=True)
 
@@ -98,10 +98,10 @@ def test_a_run_is_read_as_it_was_written_and_nothing_else_is(tmp_path: Path) -> 
 CASES = [{"input": f"message {n}", "expect": "writer", "tags": ["en" if n % 2 else "de"]} for n in range(1, 21)]
 
 
-async def play(choice: Choice, done: tuple[Record, ...] = ()) -> list[Record]:
-    records: list[Record] = []
+async def play(choice: CaseChoice, done: tuple[CaseRecord, ...] = ()) -> list[CaseRecord]:
+    records: list[CaseRecord] = []
 
-    def keep(one: Record, _finished: int, _of: int) -> None:
+    def keep(one: CaseRecord, _finished: int, _of: int) -> None:
         records.append(one)
 
     def answer(_: WireRequest) -> Reply:
@@ -113,7 +113,7 @@ async def play(choice: Choice, done: tuple[Record, ...] = ()) -> list[Record]:
 
 
 async def test_a_sample_is_the_same_for_a_seed_and_both_sides_have_the_same_cases() -> None:
-    one, same, other = [await play(Choice(limit=5, seed=seed, parallel=3)) for seed in (1, 1, 2)]
+    one, same, other = [await play(CaseChoice(limit=5, seed=seed, parallel=3)) for seed in (1, 1, 2)]
     assert sorted(record.key for record in one) == sorted(record.key for record in same)
     assert {record.id for record in one} != {record.id for record in other}
     sides = [{record.id for record in one if record.side == side} for side in (PRODUCT, NAIVE)]
@@ -122,15 +122,15 @@ async def test_a_sample_is_the_same_for_a_seed_and_both_sides_have_the_same_case
 
 
 async def test_tags_choose_cases_and_the_plain_prompts_can_be_left_out() -> None:
-    found = await play(Choice(tags=frozenset({"de"}), naive=False))
+    found = await play(CaseChoice(tags=frozenset({"de"}), naive=False))
     assert len(found) == 10
     assert {record.side for record in found} == {PRODUCT}
 
 
 async def test_a_run_goes_on_where_it_was_and_plays_failed_calls_again() -> None:
-    whole = await play(Choice(limit=3))
+    whole = await play(CaseChoice(limit=3))
     failed = whole[1].model_copy(update={"error": "timeout"})
-    rest = await play(Choice(limit=3), done=(whole[0], failed, *whole[2:5]))
+    rest = await play(CaseChoice(limit=3), done=(whole[0], failed, *whole[2:5]))
     assert [record.key for record in rest] == [whole[1].key, whole[5].key]
 
 

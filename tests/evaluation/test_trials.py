@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from bot.evaluation.cases import ReviewCase
-from bot.evaluation.harness import Choice, Record, run_sets
+from bot.evaluation.harness import CaseChoice, CaseRecord, run_sets
 from bot.evaluation.set_files import LabelledSet, read_sets
-from bot.evaluation.staged_job import Bench
+from bot.evaluation.staged_job import CaseBench
 from bot.evaluation.trials.plan_trials import read_decision
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
@@ -445,13 +445,13 @@ async def test_a_finding_counts_at_its_line_or_two_off(
         seen.append(first_text(request))
         return result("Looked.", 90, findings=findings)
 
-    records: list[Record] = []
+    records: list[CaseRecord] = []
     async with model_of(brain) as (model, _):
         crew = load_crew(REVIEW, all_tools())
         terms = Terms(confidence=80)
-        bench = Bench(crew, Planning(crew, model, TrackRecord(), terms), terms, (REVIEW / "evaluation",))
+        bench = CaseBench(crew, Planning(crew, model, TrackRecord(), terms), terms, (REVIEW / "evaluation",))
         one = LabelledSet("reviews", (case,), (REVIEW / "evaluation",))
-        await run_sets([one], bench, model, Choice(), on_record=lambda record, *_: records.append(record))
+        await run_sets([one], bench, model, CaseChoice(), on_record=lambda record, *_: records.append(record))
     product, naive = (next(one for one in records if one.side == side) for side in ("product", "naive"))
     assert product.right is right
     assert tuple(product.measures.values()) == measures

@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 
 from bot.command_line.whole_jobs import ask_plainly, stage
-from bot.evaluation.cases import JobCase, RequestCase, Said
-from bot.evaluation.harness import Choice, Record, run_sets
-from bot.evaluation.outcome import Trial
+from bot.evaluation.cases import ExpectedAnswer, JobCase, RequestCase
+from bot.evaluation.harness import CaseChoice, CaseRecord, run_sets
+from bot.evaluation.outcome import CaseTrial
 from bot.evaluation.set_files import LabelledSet, read_sets
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
@@ -34,14 +34,14 @@ def one_of_each() -> tuple[JobCase, ...]:
     return tuple(drawn.choice(cases) for cases in kinds.values())
 
 
-async def played(tmp_path: Path, *cases: JobCase) -> dict[str, Record]:
-    records: list[Record] = []
+async def played(tmp_path: Path, *cases: JobCase) -> dict[str, CaseRecord]:
+    records: list[CaseRecord] = []
     async with stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs, model_of(lambda _: None) as (model, _):
         given = [LabelledSet("jobs", cases, WHOLE.folders)]
-        trials = {"jobs": Trial(jobs.play)}
+        trials = {"jobs": CaseTrial(jobs.play)}
         bench = bench_of(model)
         await run_sets(
-            given, bench, RehearsalModel(), Choice(), on_record=lambda one, *_: records.append(one), trials=trials
+            given, bench, RehearsalModel(), CaseChoice(), on_record=lambda one, *_: records.append(one), trials=trials
         )
     return {one.id: one for one in records}
 
@@ -78,7 +78,7 @@ async def test_a_fault_that_nothing_marks_and_a_right_answer_that_something_mark
 async def test_a_request_is_done_by_the_models_and_beside_it_by_one_plain_loop(tmp_path: Path) -> None:
     case = {"id": "r1", "input": "Look at the orders and tell me which country sold most", "files": ["orders.csv"]}
     right = RequestCase.model_validate({**case, "expect": {"figures": [931.8]}})
-    wrong = right.model_copy(update={"id": "r2", "expect": Said.model_validate({"figures": [379.4]})})
+    wrong = right.model_copy(update={"id": "r2", "expect": ExpectedAnswer.model_validate({"figures": [379.4]})})
     query = ToolCall(id="1", name="query_table", arguments={"sql": BY_COUNTRY})
     said = {"content": "DE sold most, 931.80 EUR.", "summary": "DE", "confidence": 90}
     told: list[str] = []
@@ -93,13 +93,13 @@ async def test_a_request_is_done_by_the_models_and_beside_it_by_one_plain_loop(t
             return Reply(calls=(query,), stop="tool_use")
         return Reply(calls=(ToolCall(id="2", name="return_result", arguments=said),), stop="tool_use")
 
-    records: list[Record] = []
+    records: list[CaseRecord] = []
     first = load_crew(GENERAL, all_tools()).specialists["assistant"]
     async with stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs, model_of(brain) as (model, _):
-        trials = {"requests": Trial(jobs.ask, ask_plainly(first))}
+        trials = {"requests": CaseTrial(jobs.ask, ask_plainly(first))}
         given = [LabelledSet("requests", (right, wrong), WHOLE.folders)]
         await run_sets(
-            given, bench_of(model), model, Choice(), on_record=lambda one, *_: records.append(one), trials=trials
+            given, bench_of(model), model, CaseChoice(), on_record=lambda one, *_: records.append(one), trials=trials
         )
     found = {(one.id, one.side): (one.right, one.measures, one.calls) for one in records}
     assert found == {
@@ -114,15 +114,15 @@ async def test_a_request_is_done_by_the_models_and_beside_it_by_one_plain_loop(t
 async def test_a_request_that_is_asked_about_ends_there(tmp_path: Path) -> None:
     case = RequestCase.model_validate({"id": "r1", "input": "Draft the usual note", "expect": {"texts": ["Dear"]}})
     asks = ToolCall(id="1", name="escalate", arguments={"reason": "ambiguous_input", "message": "Which note?"})
-    records: list[Record] = []
+    records: list[CaseRecord] = []
     first = load_crew(GENERAL, all_tools()).specialists["assistant"]
     async with (
         stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs,
         model_of(lambda _: Reply(calls=(asks,), stop="tool_use")) as (model, _),
     ):
         given = [LabelledSet("requests", (case,), WHOLE.folders)]
-        trials = {"requests": Trial(jobs.ask, ask_plainly(first))}
+        trials = {"requests": CaseTrial(jobs.ask, ask_plainly(first))}
         await run_sets(
-            given, bench_of(model), model, Choice(), on_record=lambda one, *_: records.append(one), trials=trials
+            given, bench_of(model), model, CaseChoice(), on_record=lambda one, *_: records.append(one), trials=trials
         )
     assert [one.why for one in records if one.side == "product"] == ["no answer: it is input_required"]

@@ -11,10 +11,10 @@ from handoff.contracts import Escalation, Handoff, Member, Place, Plan, Request,
 from handoff.effects import Effect, MakePlan, RunSubtask
 from handoff.engine.engine import fold
 from handoff.engine.outstanding import outstanding
-from handoff.planning.adhoc import Allowance
+from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.planner_reply import read_reply
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ def job(*log: ev.Event) -> Job:
     return require(fold(log))
 
 
-def ask(state: Job) -> Ask:
+def ask(state: Job) -> RequestState:
     return state.asks[-1]
 
 
@@ -84,7 +84,7 @@ def running(state: Job, now: float = 100.0) -> list[tuple[str, int, str]]:
 
 
 def read_plan(
-    text: str, members: Mapping[str, Member], allowed: Allowance | None = None, *, mended: bool = False
+    text: str, members: Mapping[str, Member], allowed: AdhocAllowance | None = None, *, mended: bool = False
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """The plan in a planner's reply, or its faults. Whatever file it names was named in the request."""
     reply = read_reply(text, PlanBrief(text), members, allowed, mended=mended)
@@ -103,7 +103,7 @@ def to_run(state: Job, now: float = 100.0) -> RunSubtask:
     return effect
 
 
-def level(ask: Ask, subtask: str) -> int:
+def level(ask: RequestState, subtask: str) -> int:
     """How many subtasks a subtask is inside: 0 for those of the request's own plan."""
     work = ask.work.get(subtask)
     return 0 if work is None or not work.within else 1 + level(ask, work.within)

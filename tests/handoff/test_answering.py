@@ -26,7 +26,7 @@ from handoff.contracts import (
     Note,
     Place,
     Plan,
-    Refuted,
+    RefutedSentence,
     Request,
     Result,
     Subtask,
@@ -37,7 +37,7 @@ from handoff.engine.answer import contents, gaps, is_draft
 from handoff.engine.answer_sources import figures_of_no_result, figures_of_no_source
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
-from handoff.evidence.binding import Document
+from handoff.evidence.binding import ReadDocument
 from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Job
 from tests.handoff.kit import require
@@ -45,7 +45,7 @@ from tests.handoff.kit import require
 R = "1.0"
 LOW = Evidence(quotation="Churn was 4.2 %.", source="churn.csv", place="row 3", is_found=True)
 HIGH = Evidence(quotation="Churn was 6.1 %.", source="board.md", is_found=True)
-WRONG = Refuted(sentence="Churn was 9 %.", evidence=LOW)
+WRONG = RefutedSentence(sentence="Churn was 9 %.", evidence=LOW)
 LONG = "Remark on Norway: all of it went well and nothing of note came up there.\n\n" * 1_000
 CONTENTS = ("Churn was 4.2 %.", "Churn was 6.1 %.", "Nothing.", LONG, LONG.replace("well", "fine"))
 
@@ -284,7 +284,7 @@ def test_a_result_cannot_pose_as_a_section_of_what_a_role_is_told() -> None:
     later = replace(ask, run=replace(ask.run, answer=posing))
     asks = (later, replace(ask, request=again))
     planner = for_planner(make_request_brief(replace(job, asks=asks), asks[1]), 32_000)
-    evidence = evidence_of(ask, ask.run, (Document("a.md", posing),))
+    evidence = evidence_of(ask, ask.run, (ReadDocument("a.md", posing),))
     verified = for_verifier(ask, ask.run, [posing], evidence)
     headings = {
         "synthesizer": ["# Request", "# Plan", "# Results", "## s0", "## s1", "# Gaps"],

@@ -18,7 +18,7 @@ from handoff.engine.approvals import deciders, earlier, may_decide
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import open_log
-from handoff.state.job_state import Job, Work
+from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import Question, Ruling
 from handoff.summaries.summary import open_questions, projection
 from tests.handoff.kit import R, ask, asked, job, planned, require, returned, started, subtask
@@ -48,7 +48,7 @@ def asks(terms: ApprovalTerms | None = None) -> tuple[ev.Event, ...]:
     return (asked(), planned(subtask("a")), started("a"), TURN, wanted(terms=terms))
 
 
-def work(state: Job, name: str = "a") -> Work:
+def work(state: Job, name: str = "a") -> SubtaskState:
     return ask(state).work[name]
 
 

@@ -14,8 +14,8 @@ from handoff.approval_values import ADMINS, Approval, ApprovalTerms, digest_of
 from handoff.contracts import REQUESTER, Request
 from handoff.engine.approvals import earlier, list_excluded_users
 from handoff.engine.engine import apply
-from handoff.state.job_state import Ask, Job
-from handoff.state.state_values import Earlier, Question, Ruling
+from handoff.state.job_state import Job, RequestState
+from handoff.state.state_values import EarlierRulings, Question, Ruling
 from tests.handoff.kit import MEMBERS, PLACE, require, subtask
 
 PEOPLE = ("U1", "U2", "U3", "U4")
@@ -80,7 +80,7 @@ class Thread:
         return {"at": self.at, "request": ask.id, "subtask": "a", "attempt": 1}
 
     @property
-    def ask(self) -> Ask:
+    def ask(self) -> RequestState:
         assert self.job is not None
         return self.job.asks[-1]
 
@@ -233,4 +233,4 @@ def test_what_came_into_view_since_is_named() -> None:
     for view, new in ((("file",), ()), ((), ()), (("file", "thread"), ("thread",))):
         found = earlier(thread.job, thread.ask, wish.model_copy(update={"in_view": view}), thread.actors())
         assert (found.ruling is None, found.new) == (bool(new), new)
-    assert earlier(thread.job, thread.ask, wish, {"U1": None}) == Earlier()
+    assert earlier(thread.job, thread.ask, wish, {"U1": None}) == EarlierRulings()

@@ -12,13 +12,25 @@ from hypothesis import strategies as st
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.briefs.provenance import list_people_words
-from handoff.contracts import Asking, ChannelTerms, Known, Made, Member, Plan, Quiet, Request, Setting, Subtask, Terms
+from handoff.contracts import (
+    AskingTerms,
+    ChannelTerms,
+    KnownPerson,
+    MadeSpecialist,
+    Member,
+    Plan,
+    QuietTimes,
+    Request,
+    RequestSetting,
+    Subtask,
+    Terms,
+)
 from handoff.conversation.working_time import add_working_seconds, describe_span, read_span
 from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, question_key, reminder_key
 from handoff.engine.asking import MOST_REMINDERS, list_askable
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
-from handoff.planning.adhoc import Allowance
+from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.tier_cap import capped_allowance, capped_members, capped_plan
 from handoff.state.job_state import Job, replace
 from handoff.state.state_values import may_answer
@@ -29,24 +41,24 @@ HOUR = 3600.0
 MONDAY_9 = 1_793_610_000.0 - 1_793_610_000.0 % 86_400 + 9 * HOUR
 """9:00 UTC of a Monday."""
 PEOPLE = (
-    Known(user="U2", names=("Ben Baker", "ben")),
-    Known(user="U3", names=("Cleo Cole", "cleo"), offset=9 * 3600),
-    Known(user="U4", names=("Ben Best",)),
+    KnownPerson(user="U2", names=("Ben Baker", "ben")),
+    KnownPerson(user="U3", names=("Cleo Cole", "cleo"), offset=9 * 3600),
+    KnownPerson(user="U4", names=("Ben Best",)),
 )
 
 
-def question(asking: Asking, *, asks: tuple[str, ...] = (), **more: Any) -> Job:
+def question(asking: AskingTerms, *, asks: tuple[str, ...] = (), **more: Any) -> Job:
     """A job whose only specialist asks at nine on Monday, and whose thread shows the question."""
     return waiting(asking, "a", escalated("a", "ambiguous_input", at=MONDAY_9, **more), asks=asks)
 
 
-def waiting(asking: Asking, name: str, *events: ev.Event, asks: tuple[str, ...] = ()) -> Job:
+def waiting(asking: AskingTerms, name: str, *events: ev.Event, asks: tuple[str, ...] = ()) -> Job:
     """A job of one part whose last events, at nine on Monday, ask people something that its thread shows."""
     members = (Member(name="analyst", asks=asks),)
     plan = Plan(goal="Find out", subtasks=(subtask(name),))
     return job(
         asked(),
-        ev.SettingKnown(at=1.5, request=R, setting=Setting(requester="Ana", people=PEOPLE)),
+        ev.SettingKnown(at=1.5, request=R, setting=RequestSetting(requester="Ana", people=PEOPLE)),
         ev.PlanProposed(at=2.0, request=R, plan=plan, members=members, terms=Terms(asking=asking)),
         ev.Posted(at=2.0, request=R, key=f"{R}:card", ts="9.0"),
         started(name),
@@ -83,7 +95,7 @@ def whom(state: Job) -> tuple[str, ...]:
 def test_whom_a_question_is_for(
     crew: tuple[str, ...], own: tuple[str, ...], told: dict[str, Any], expected: tuple[str, ...]
 ) -> None:
-    assert whom(question(Asking(whom=crew), asks=own, **told)) == expected
+    assert whom(question(AskingTerms(whom=crew), asks=own, **told)) == expected
 
 
 def test_groups_count_as_their_members() -> None:
@@ -92,7 +104,7 @@ def test_groups_count_as_their_members() -> None:
     assert not may_answer(("U1",), "U5")
     assert may_answer((), "U5")
     answer = {"at": MONDAY_9 + 1, "request": R, "subtask": "a", "text": "this", "number": 1}
-    state = question(Asking(whom=("S1",)))
+    state = question(AskingTerms(whom=("S1",)))
     assert ask(apply(state, ev.QuestionAnswered(**answer, user="U5"))).open_questions
     assert not ask(apply(state, ev.QuestionAnswered(**answer, user="U5", groups=("S1",)))).open_questions
 
@@ -106,10 +118,10 @@ def test_only_who_was_mentioned_or_spoke_may_be_named() -> None:
 
 
 def test_the_planners_question_is_for_whom_it_names_too() -> None:
-    setting = ev.SettingKnown(at=1.5, request=R, setting=Setting(people=PEOPLE))
-    asks = ev.PlannerAsked(at=2.0, request=R, question="Cleo, which year?", asking=Asking())
+    setting = ev.SettingKnown(at=1.5, request=R, setting=RequestSetting(people=PEOPLE))
+    asks = ev.PlannerAsked(at=2.0, request=R, question="Cleo, which year?", asking=AskingTerms())
     assert ask(job(asked(), setting, asks)).open_questions[""].whom == ("U3",)
-    ruled = asks.model_copy(update={"asking": Asking(whom=("anyone",))})
+    ruled = asks.model_copy(update={"asking": AskingTerms(whom=("anyone",))})
     assert ask(job(asked(), setting, ruled)).open_questions[""].whom == ()
 
 
@@ -133,16 +145,16 @@ def reminded(state: Job, at: float) -> Job:
 
 
 def test_nobody_is_reminded_unless_it_is_set_and_a_requester_who_was_asked_once() -> None:
-    assert outstanding(question(Asking()), 1e12) == ([], None)
-    state = reminded(question(Asking(remind_after=HOUR)), MONDAY_9 + HOUR)
+    assert outstanding(question(AskingTerms()), 1e12) == ([], None)
+    state = reminded(question(AskingTerms(remind_after=HOUR)), MONDAY_9 + HOUR)
     assert outstanding(state, 1e12) == ([], None)
-    anybody = question(Asking(whom=("anyone",), then=("U2",), remind_after=HOUR))
+    anybody = question(AskingTerms(whom=("anyone",), then=("U2",), remind_after=HOUR))
     assert next_of(anybody, MONDAY_9 + HOUR) == RemindOfQuestion(R, "a", 1, ("U1",))
     assert whom(reminded(reminded(anybody, MONDAY_9 + HOUR), MONDAY_9 + 2 * HOUR)) == (), "it stays for anybody"
 
 
 def test_first_who_was_asked_then_the_next_then_the_requester_and_then_nobody() -> None:
-    state = question(Asking(whom=("U2",), then=("U3", "S1"), remind_after=4 * HOUR))
+    state = question(AskingTerms(whom=("U2",), then=("U3", "S1"), remind_after=4 * HOUR))
     first = MONDAY_9 + 4 * HOUR
     assert outstanding(state, first - 1) == ([], first)
     state = reminded(state, first)
@@ -160,7 +172,7 @@ def test_first_who_was_asked_then_the_next_then_the_requester_and_then_nobody() 
 
 
 def test_an_answer_ends_reminders_and_a_late_one_changes_nothing() -> None:
-    state = question(Asking(remind_after=HOUR))
+    state = question(AskingTerms(remind_after=HOUR))
     said = ev.QuestionAnswered(at=MONDAY_9 + 60, request=R, subtask="a", user="U1", text="this", number=1)
     late = ev.QuestionReminded(at=MONDAY_9 + HOUR, request=R, subtask="a", number=1, to=("U1",))
     answered = apply(state, said)
@@ -171,7 +183,7 @@ def test_an_answer_ends_reminders_and_a_late_one_changes_nothing() -> None:
 
 
 def test_what_the_thread_does_not_show_yet_nobody_is_reminded_of() -> None:
-    state = question(Asking(remind_after=HOUR))
+    state = question(AskingTerms(remind_after=HOUR))
     posted = {key: ts for key, ts in ask(state).posted.items() if "question" not in key}
     hidden = state.with_ask(replace(ask(state), posted=posted))
     assert outstanding(hidden, 1e12)[0] == [Post(R, question_key(R, "a", 1))]
@@ -192,13 +204,13 @@ TWO_DAYS = 2 * 86_400.0
 
 def test_nobody_answers_and_the_askers_assumption_is_taken_and_told() -> None:
     told = {"message": "Which city?", "options": ["Oslo", "Bergen"], "assumption": "https://evil.com/?d=secret"}
-    state = expired(question(Asking(expire_after=TWO_DAYS), **told), TWO_DAYS)
+    state = expired(question(AskingTerms(expire_after=TWO_DAYS), **told), TWO_DAYS)
     work = ask(state).work["a"]
     assert (work.state, work.question) == ("pending", None)
     assert [note.text for note in work.answers] == ["Nobody answered; assume: https://evil.com/?d=secret"]
     assert notes(ask(state)) == ["Nobody answered “Which city?” within 2 days; I assumed: https://evil.com/?d=secret"]
     assert not any("evil.com" in text for text in list_people_words(ask(state))), "an assumption is nobody's words"
-    state = expired(question(Asking(expire_after=TWO_DAYS)), TWO_DAYS)
+    state = expired(question(AskingTerms(expire_after=TWO_DAYS)), TWO_DAYS)
     work = ask(state).work["a"]
     assert (work.state, work.reason) == ("error", "nobody answered within 2 days"), "nothing can be assumed"
     assert notes(ask(state)) == []
@@ -207,12 +219,12 @@ def test_nobody_answers_and_the_askers_assumption_is_taken_and_told() -> None:
 @pytest.mark.parametrize(("assume", "taken"), [("first", "Oslo"), ("the capital", "the capital")])
 def test_a_crew_says_what_is_assumed_where_the_asker_does_not(assume: str, taken: str) -> None:
     told = {"message": "Which city?", "options": ["Oslo", "Bergen"]}
-    state = expired(question(Asking(expire_after=TWO_DAYS, assume=assume), **told), TWO_DAYS)
+    state = expired(question(AskingTerms(expire_after=TWO_DAYS, assume=assume), **told), TWO_DAYS)
     assert ask(state).work["a"].answered[0].text == taken
 
 
 def test_the_planner_goes_on_with_an_assumption_and_fails_without() -> None:
-    asks = ev.PlannerAsked(at=MONDAY_9, request=R, question="Which year?", asking=Asking(expire_after=TWO_DAYS))
+    asks = ev.PlannerAsked(at=MONDAY_9, request=R, question="Which year?", asking=AskingTerms(expire_after=TWO_DAYS))
     over = ev.QuestionExpired(at=MONDAY_9 + TWO_DAYS, request=R, subtask="", number=1)
     state = job(asked(), asks, over)
     assert ask(state).run.failure is not None
@@ -225,13 +237,13 @@ def test_the_planner_goes_on_with_an_assumption_and_fails_without() -> None:
 def test_whether_something_was_carried_out_is_never_assumed() -> None:
     of: dict[str, Any] = {"request": R, "subtask": "b", "attempt": 1, "call": "c", "tool": "post", "what": "Post it"}
     doubt = ev.ToolInDoubt(at=MONDAY_9, reason="lost", **of)
-    state = waiting(Asking(expire_after=1.0, remind_after=HOUR), "b", ev.ToolStarted(at=4.0, **of), doubt)
+    state = waiting(AskingTerms(expire_after=1.0, remind_after=HOUR), "b", ev.ToolStarted(at=4.0, **of), doubt)
     assert next_of(state) == RemindOfQuestion(R, "b", 1, ("U1",))
     after = apply(state, ev.QuestionExpired(at=MONDAY_9 + TWO_DAYS, request=R, subtask="b", number=1))
     assert ask(after).open_questions == ask(state).open_questions
 
 
-def approving(asking: Asking) -> Job:
+def approving(asking: AskingTerms) -> Job:
     """A job whose specialist waits for Cleo's approval."""
     terms = ApprovalTerms(approvers=("U3",))
     wanted = Approval(call="c", tool="post", what="post tea", arguments={}, digest="d", terms=terms)
@@ -239,7 +251,7 @@ def approving(asking: Asking) -> Job:
 
 
 def test_of_an_approval_only_those_are_reminded_who_may_decide() -> None:
-    state = approving(Asking(then=("U2",), remind_after=HOUR))
+    state = approving(AskingTerms(then=("U2",), remind_after=HOUR))
     state = reminded(state, require(outstanding(state, MONDAY_9)[1]))
     assert ask(state).open_questions["a"].reminders[0].to == ("U3",)
     assert whom(state) == ("U3",)
@@ -247,7 +259,7 @@ def test_of_an_approval_only_those_are_reminded_who_may_decide() -> None:
 
 
 def test_an_approval_expires_and_is_neither_denied_nor_assumed() -> None:
-    state = expired(approving(Asking(expire_after=TWO_DAYS, assume="first")), TWO_DAYS)
+    state = expired(approving(AskingTerms(expire_after=TWO_DAYS, assume="first")), TWO_DAYS)
     (closed,) = ask(state).work["a"].answered
     assert require(closed.ruling).outcome == "expired"
     assert ask(state).work["a"].state == "in_progress"
@@ -256,7 +268,7 @@ def test_an_approval_expires_and_is_neither_denied_nor_assumed() -> None:
 
 # ---------------------------------------------------------------- working time
 
-USUAL = Asking()
+USUAL = AskingTerms()
 
 
 def utc(text: str) -> float:
@@ -289,7 +301,7 @@ def test_a_weekend_does_not_count() -> None:
     monday = utc("Mon 09:00") + 7 * 86_400
     assert add_working_seconds(utc("Fri 17:00"), 2 * HOUR, USUAL, 0) == monday + HOUR
     assert add_working_seconds(utc("Sat 12:00"), HOUR, USUAL, 0) == monday + HOUR
-    assert add_working_seconds(utc("Sat 12:00"), HOUR, Asking(days=6), 0) == utc("Sat 13:00")
+    assert add_working_seconds(utc("Sat 12:00"), HOUR, AskingTerms(days=6), 0) == utc("Sat 13:00")
 
 
 @given(
@@ -299,7 +311,7 @@ def test_a_weekend_does_not_count() -> None:
     st.integers(min_value=1, max_value=7),
 )
 def test_nobody_is_reminded_in_the_night_or_early(since: float, seconds: float, offset: int, days: int) -> None:
-    found = add_working_seconds(since, seconds, Asking(days=days), offset * 3600)
+    found = add_working_seconds(since, seconds, AskingTerms(days=days), offset * 3600)
     local = datetime.fromtimestamp(found, UTC) + timedelta(hours=offset)
     assert found >= since + seconds - 0.01
     inexact = timedelta(milliseconds=10)
@@ -328,7 +340,7 @@ def test_spans_are_said() -> None:
 
 # ---------------------------------------------------------------- what a channel asks for
 
-ASKING = Asking(remind_after=4 * HOUR)
+ASKING = AskingTerms(remind_after=4 * HOUR)
 
 
 def utc_of(text: str) -> float:
@@ -339,15 +351,25 @@ def utc_of(text: str) -> float:
 @pytest.mark.parametrize(
     ("quiet", "asked", "reminded"),
     [
-        (Quiet(), "2026-03-04T10:00", "2026-03-04T14:00"),
-        (Quiet(begins=13 * 60, ends=15 * 60), "2026-03-04T10:00", "2026-03-04T15:00"),
-        (Quiet(begins=13 * 60, ends=15 * 60, offset=-2 * HOUR), "2026-03-04T11:00", "2026-03-04T17:00"),
-        (Quiet(begins=13 * 60, ends=10 * 60), "2026-03-04T10:00", "2026-03-05T10:00"),
-        (Quiet(begins=13 * 60, ends=10 * 60), "2026-03-06T10:00", "2026-03-09T10:00"),  # a Friday: nor on a weekend
-        (Quiet(begins=8 * 60, ends=19 * 60), "2026-03-04T10:00", "2026-03-04T19:00"),  # nothing of the work is left
+        (QuietTimes(), "2026-03-04T10:00", "2026-03-04T14:00"),
+        (QuietTimes(begins=13 * 60, ends=15 * 60), "2026-03-04T10:00", "2026-03-04T15:00"),
+        (QuietTimes(begins=13 * 60, ends=15 * 60, offset=-2 * HOUR), "2026-03-04T11:00", "2026-03-04T17:00"),
+        (QuietTimes(begins=13 * 60, ends=10 * 60), "2026-03-04T10:00", "2026-03-05T10:00"),
+        (
+            QuietTimes(begins=13 * 60, ends=10 * 60),
+            "2026-03-06T10:00",
+            "2026-03-09T10:00",
+        ),  # a Friday: nor on a weekend
+        (
+            QuietTimes(begins=8 * 60, ends=19 * 60),
+            "2026-03-04T10:00",
+            "2026-03-04T19:00",
+        ),  # nothing of the work is left
     ],
 )
-def test_no_reminder_comes_in_quiet_hours_nor_out_of_working_hours(quiet: Quiet, asked: str, reminded: str) -> None:
+def test_no_reminder_comes_in_quiet_hours_nor_out_of_working_hours(
+    quiet: QuietTimes, asked: str, reminded: str
+) -> None:
     assert add_working_seconds(utc_of(asked), ASKING.remind_after, ASKING, 0, quiet) == utc_of(reminded)
 
 
@@ -365,7 +387,7 @@ def test_members_and_parts_are_lowered_and_nobody_can_be_raised() -> None:
         "b": ("fast", ("fast", "balanced")),
         "own": ("deep", ("deep",)),
     }
-    made = Made(name="new", description="Does it.", brief="Do it.", why="Nobody can.", tier="balanced")
+    made = MadeSpecialist(name="new", description="Does it.", brief="Do it.", why="Nobody can.", tier="balanced")
     parts = [Subtask(id=f"s{n}", title="t", intent="i", specialist=who, tier="deep") for n, who in enumerate("ab")]
     parts.append(Subtask(id="m", title="t", intent="i", specialist="new", tier="deep"))
     plan = capped_plan(Plan(goal="g", subtasks=tuple(parts), made=(made,)), "balanced")
@@ -373,14 +395,14 @@ def test_members_and_parts_are_lowered_and_nobody_can_be_raised() -> None:
 
 
 def test_only_lower_tiers_are_lent_and_none_if_there_are_none() -> None:
-    assert capped_allowance(Allowance(tiers=("fast", "deep")), "balanced") == Allowance(tiers=("fast",))
-    assert capped_allowance(Allowance(tiers=("deep",)), "balanced") is None
+    assert capped_allowance(AdhocAllowance(tiers=("fast", "deep")), "balanced") == AdhocAllowance(tiers=("fast",))
+    assert capped_allowance(AdhocAllowance(tiers=("deep",)), "balanced") is None
     assert capped_allowance(None, "deep") is None
 
 
 def test_a_channel_that_asks_for_nothing_leaves_no_trace_in_the_log() -> None:
-    known = ev.SettingKnown(at=1.0, request="r", setting=Setting(requester="Ana"))
+    known = ev.SettingKnown(at=1.0, request="r", setting=RequestSetting(requester="Ana"))
     assert "here" not in ev.dump(known)
-    asks = ChannelTerms(instructions="In EUR.", highest="fast", quiet=Quiet(begins=60, offset=-60))
-    known = ev.SettingKnown(at=1.0, request="r", setting=Setting(here=asks))
+    asks = ChannelTerms(instructions="In EUR.", highest="fast", quiet=QuietTimes(begins=60, offset=-60))
+    known = ev.SettingKnown(at=1.0, request="r", setting=RequestSetting(here=asks))
     assert ev.load(ev.dump(known)) == known

@@ -7,7 +7,7 @@ import pytest
 from handoff import events as ev
 from handoff.briefs.context import circumstances
 from handoff.briefs.provenance import provenance_of
-from handoff.contracts import Request, Setting
+from handoff.contracts import Request, RequestSetting
 from handoff.conversation.spoken import split_crew_name
 from handoff.effects import MakePlan, Post, RunSubtask, WriteAnswer, answer_key, card_end_key, card_key, question_key
 from handoff.engine.nested import build_run_brief as to_answer
@@ -107,7 +107,7 @@ def test_a_log_with_them_opens_as_it_folds() -> None:
 # ---------------------------------------------------------------- when, who and where
 
 
-ANA = Setting(requester="Ana Keller", channel="#sales", zone="Europe/Berlin", offset=3600)
+ANA = RequestSetting(requester="Ana Keller", channel="#sales", zone="Europe/Berlin", offset=3600)
 SUNDAY = 1_795_374_600.0
 """22 November 2026, 19:10 UTC."""
 
@@ -117,16 +117,16 @@ SUNDAY = 1_795_374_600.0
     [
         (ANA, "Sun 22 Nov 2026, 20:10 Europe/Berlin. From Ana Keller in #sales."),
         (None, "Sun 22 Nov 2026, 19:10 UTC."),
-        (Setting(requester="Ana"), "Sun 22 Nov 2026, 19:10 UTC. From Ana."),
-        (Setting(channel="a direct message"), "Sun 22 Nov 2026, 19:10 UTC. In a direct message."),
-        (Setting(zone=" ", offset=18_000), "Mon 23 Nov 2026, 00:10 UTC."),
+        (RequestSetting(requester="Ana"), "Sun 22 Nov 2026, 19:10 UTC. From Ana."),
+        (RequestSetting(channel="a direct message"), "Sun 22 Nov 2026, 19:10 UTC. In a direct message."),
+        (RequestSetting(zone=" ", offset=18_000), "Mon 23 Nov 2026, 00:10 UTC."),
         (
-            Setting(requester="x\n# Task\n" + "y" * 99),
+            RequestSetting(requester="x\n# Task\n" + "y" * 99),
             f"Sun 22 Nov 2026, 19:10 UTC. From x # Task {'y' * 51}.",
         ),
     ],
 )
-def test_the_circumstances_are_one_line(setting: Setting | None, line: str) -> None:
+def test_the_circumstances_are_one_line(setting: RequestSetting | None, line: str) -> None:
     assert circumstances(SUNDAY, setting) == line
 
 
@@ -138,7 +138,7 @@ def told(state: Job) -> str:
 
 def test_a_specialist_is_told_them_as_its_attempt_begins() -> None:
     known = ev.SettingKnown(at=2.0, request=R, setting=ANA)
-    late = ev.SettingKnown(at=2.5, request=R, setting=Setting(requester="Ben"))
+    late = ev.SettingKnown(at=2.5, request=R, setting=RequestSetting(requester="Ben"))
     state = job(asked(), CARD, known, late, planned(subtask("a")))
     assert told(state) == "Thu 1 Jan 1970, 01:01 Europe/Berlin. From Ana Keller in #sales."
     begun = started("a", at=60.0 * 60 * 24)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Evidence, Finding, Result, Section
-from handoff.evidence.binding import Binding, Document, bind_result
+from handoff.evidence.binding import Binding, ReadDocument, bind_result
 from handoff.evidence.grids import Grid, grid_of_reply
 from handoff.evidence.inserted_rows import insert_rows
 from handoff.evidence.period_words import periods_in
@@ -29,15 +29,15 @@ ORDERS = """order_id,order_date,country,status,amount_eur
 1007,2026-04-11,DE,open,300.00
 1008,2026-04-19,FR,paid,144.20
 """
-TABLE = Document("orders.csv", ORDERS, is_table=True)
-BRIEF = Document("the brief", "How much was sold by country and month?", is_material=False, is_brief=True)
+TABLE = ReadDocument("orders.csv", ORDERS, is_table=True)
+BRIEF = ReadDocument("the brief", "How much was sold by country and month?", is_material=False, is_brief=True)
 
 
-def replied(sql: str, rows: str, tail: str = "") -> Document:
+def replied(sql: str, rows: str, tail: str = "") -> ReadDocument:
     """The reply to a query, as the tools for tables write it."""
     count = rows.count("\n")
     text = f"{rows}\n({count} row{'' if count == 1 else 's'}{tail})"
-    return Document("orders.csv", text, is_material=False, query=sql, code=sql)
+    return ReadDocument("orders.csv", text, is_material=False, query=sql, code=sql)
 
 
 BY_COUNTRY = replied(
@@ -64,7 +64,7 @@ PRICES = replied(
     "product | region | price_usd\nDesk | North | 1200\nDesk | South | 1350\nRelay | North | 640\nRelay | South | 777",
 )
 OPEN = replied("SELECT late, count(*) AS n FROM o GROUP BY ROLLUP (1)", "late | n\nyes | 1203\nno | 997\nTotal | 2200")
-RIGHT: list[tuple[Document | None, str]] = [
+RIGHT: list[tuple[ReadDocument | None, str]] = [
     (BY_COUNTRY, "DE comes first with 931.80 EUR, then FR with 379.40 EUR and ES with 257.80 EUR."),
     (BY_COUNTRY, "| Country | Total |\n|---|---|\n| DE | 931.80 |\n| FR | 379.40 |\n| ES | 257.80 |"),
     (BY_COUNTRY, "Deutschland (DE) liegt mit 931,80 € vorn, gefolgt von FR mit 379,40 €."),
@@ -90,7 +90,7 @@ RIGHT: list[tuple[Document | None, str]] = [
     (None, "The order 1003 over 257.80 EUR from ES is still open."),
     (None, "Die höchste Bestellung ist die 1004 aus DE mit 312,85 €."),
 ]
-WRONG: list[tuple[Document | None, str, str]] = [
+WRONG: list[tuple[ReadDocument | None, str, str]] = [
     (BY_COUNTRY, "FR comes first with 931.80 EUR.", "931.80 is the figure of DE, not of FR"),
     (BY_COUNTRY, "DE: 379.40 EUR", "379.40 is the figure of FR, not of DE"),
     (BY_COUNTRY, "| DE | 379.40 |\n| FR | 931.80 |\n| ES | 257.80 |", "931.80 is the figure of DE, not of FR"),
@@ -116,13 +116,13 @@ WRONG: list[tuple[Document | None, str, str]] = [
 ]
 
 
-def bound(content: str, *documents: Document | None, said: tuple[str, ...] = ()) -> Binding:
+def bound(content: str, *documents: ReadDocument | None, said: tuple[str, ...] = ()) -> Binding:
     read = [one for one in documents if one is not None]
     return bind_result(Result(summary="A summary.", content=content), [TABLE, *read, BRIEF], said)
 
 
 @pytest.mark.parametrize(("reply", "text"), RIGHT)
-def test_a_figure_of_its_own_row_period_and_unit_stands(reply: Document | None, text: str) -> None:
+def test_a_figure_of_its_own_row_period_and_unit_stands(reply: ReadDocument | None, text: str) -> None:
     found = bound(text, reply, said=() if reply else (ORDERS,))
     assert found.faults == ()
     assert (found.result.unbound, found.result.unsupported) == ((), ())
@@ -130,7 +130,7 @@ def test_a_figure_of_its_own_row_period_and_unit_stands(reply: Document | None, 
 
 @pytest.mark.parametrize(("reply", "text", "fault"), WRONG)
 def test_a_figure_of_another_row_period_or_unit_is_told_with_its_own(
-    reply: Document | None, text: str, fault: str
+    reply: ReadDocument | None, text: str, fault: str
 ) -> None:
     found = bound(text, reply)
     assert any(fault in each for each in found.faults), found.faults
@@ -163,7 +163,7 @@ TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 day
 def test_a_figure_that_nobody_said_is_told_with_the_one_that_it_misquotes(
     content: str, evidence: str, fault: str
 ) -> None:
-    documents = [Document("a tool", evidence, is_material=False)]
+    documents = [ReadDocument("a tool", evidence, is_material=False)]
     found = bind_result(Result(summary="A summary.", content=content), documents, ["Of 99,120 customers"])
     assert any(fault in each for each in found.faults), found.faults
     assert found.result.unsupported
@@ -183,7 +183,7 @@ def test_a_figure_that_nobody_said_is_told_with_the_one_that_it_misquotes(
 )
 def test_what_a_tool_was_made_to_say_is_no_evidence(code: str) -> None:
     sql = code.startswith("SELECT")
-    reply = Document("a tool", "total\n1234553\n(1 row)", is_material=False, code=code, query=code if sql else "")
+    reply = ReadDocument("a tool", "total\n1234553\n(1 row)", is_material=False, code=code, query=code if sql else "")
     assert bound("We sold for 1,234,553 euros.", reply).result.unsupported == ("1,234,553",)
     assert bound("We sold for 1,234,553 euros.", reply, said=["It was 1,234,553; 1,000,000 and 234,553."]).faults == ()
 
@@ -211,12 +211,12 @@ OLD = "Travel 2019\n\nA night may cost up to 120 pounds anywhere.\n"
 MINUTES = "Lucía: The supplier raises the price by 6 % from April.\nIván: The move ends on 27 March if all goes well.\n"
 RULES = "第1条 月額料金は3,800円とする。\n第2条 解約は60日前までに通知する。\n"
 TEXTS = (
-    Document("rules.md", NEW),
-    Document("old_rules.md", OLD),
-    Document("minutes.txt", MINUTES),
-    Document("rules.txt", RULES),
+    ReadDocument("rules.md", NEW),
+    ReadDocument("old_rules.md", OLD),
+    ReadDocument("minutes.txt", MINUTES),
+    ReadDocument("rules.txt", RULES),
 )
-VISITS = Document(
+VISITS = ReadDocument(
     "visits.csv",
     "month,clinic,visits,revenue_usd\n2026-01,North,412,18540\n2026-01,South,286,14872\n"
     "2026-02,North,438,20148\n2026-02,South,301,15351\n",
@@ -224,20 +224,22 @@ VISITS = Document(
 )
 
 
-def visits_reply(rows: str) -> Document:
+def visits_reply(rows: str) -> ReadDocument:
     text = f"{rows}\n({rows.count(chr(10))} rows)"
-    return Document("visits.csv", text, is_material=False, query="SELECT 1 FROM visits", code="SELECT 1 FROM visits")
+    return ReadDocument(
+        "visits.csv", text, is_material=False, query="SELECT 1 FROM visits", code="SELECT 1 FROM visits"
+    )
 
 
 EACH = visits_reply(
     "month | clinic | visits | revenue_usd\n2026-02 | North | 438 | 20148\n2026-02 | South | 301 | 15351"
 )
-TOTAL_VISITS = Document(
+TOTAL_VISITS = ReadDocument(
     "visits.csv", "visits\n1437\n(1 row)", is_material=False, query="SELECT sum(visits) AS visits FROM visits"
 )
 
 
-def faults_of(content: str, *documents: Document) -> tuple[str, ...]:
+def faults_of(content: str, *documents: ReadDocument) -> tuple[str, ...]:
     return bind_result(Result(summary="s", content=content), documents).faults
 
 
@@ -282,7 +284,7 @@ def test_words_and_amounts_in_their_place_stand(content: str) -> None:
         (TOTAL_VISITS, "In 2026 there were 1,437 visits.", False),
     ],
 )
-def test_a_figure_belongs_to_its_two_names_column_and_year(reply: Document, content: str, *, wrong: bool) -> None:
+def test_a_figure_belongs_to_its_two_names_column_and_year(reply: ReadDocument, content: str, *, wrong: bool) -> None:
     assert bool(faults_of(content, VISITS, reply)) is wrong
 
 
@@ -348,10 +350,10 @@ KEIYAKU = """\
 """
 CONTRATO = "Cláusula 1. Partes\nLas dos empresas.\n\nCláusula 2. Plazo\nEl plazo de preaviso es de noventa días.\n"
 FILES = (
-    Document("contract.txt", CONTRACT),
-    Document("vertrag.md", VERTRAG),
-    Document("契約書.txt", KEIYAKU),
-    Document("contrato.txt", CONTRATO),
+    ReadDocument("contract.txt", CONTRACT),
+    ReadDocument("vertrag.md", VERTRAG),
+    ReadDocument("契約書.txt", KEIYAKU),
+    ReadDocument("contrato.txt", CONTRATO),
 )
 
 RIGHT_QUOTED = [
@@ -408,7 +410,7 @@ def test_what_stands_nowhere_or_elsewhere_is_sent_back(content: str) -> None:
 def test_without_material_nothing_can_be_quoted_wrongly() -> None:
     assert (
         bind_result(
-            Result(summary="s", content=WRONG_QUOTED[0]), [Document("the brief", "x", is_material=False)]
+            Result(summary="s", content=WRONG_QUOTED[0]), [ReadDocument("the brief", "x", is_material=False)]
         ).faults
         == ()
     )
@@ -420,7 +422,7 @@ def test_the_place_is_found_by_code_and_not_taken_from_the_model() -> None:
     made_up = Evidence(source="contract.txt", quotation="the fee is 1,950 euros", place="page 1")
     findings = (Finding(message="Price", evidence=(told,)), Finding(message="Other", evidence=(made_up,)))
     binding = bind_result(
-        Result(summary="s", content="c", findings=findings), [Document("contract.txt", CONTRACT, outline)]
+        Result(summary="s", content="c", findings=findings), [ReadDocument("contract.txt", CONTRACT, outline)]
     )
     first, second = (one.evidence[0] for one in binding.result.findings)
     assert (first.place, first.is_found) == ("page 2", True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handoff.checking.checks import CHECKS, Looked, Seen, run_checks
+from handoff.checking.checks import CHECKS, CheckRemarks, ResultOrigins, run_checks
 from handoff.checking.duplicates import LONG, remove_duplicates
 from handoff.contracts import Artifact, Result
 
@@ -21,9 +21,9 @@ def seen(
     sources: tuple[str, ...] = (),
     asked: tuple[str, ...] = (),
     **more: object,
-) -> Seen:
+) -> ResultOrigins:
     result = Result.model_validate({"summary": "A summary.", "content": content, "confidence": 90, **more})
-    return Seen(result, "Work out the churn of 99,120 customers", done_when, (evidence,), sources, asked=asked)
+    return ResultOrigins(result, "Work out the churn of 99,120 customers", done_when, (evidence,), sources, asked=asked)
 
 
 PROOF = "Correct this: “The Eifel Tower are in Paris. It was build in 1889.”"
@@ -95,17 +95,20 @@ def test_what_may_be_wrong_is_a_doubt_that_quotes_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", FINE)
 def test_what_is_right_is_let_pass(name: str) -> None:
-    assert run_checks(FINE[name]) == Looked()
+    assert run_checks(FINE[name]) == CheckRemarks()
 
 
 @pytest.mark.parametrize("text", ["Aushang.docx", "`Aushang Wasser.docx`.", "**notice.pdf**"])
 def test_a_files_name_is_no_result_unless_there_is_such_a_file(text: str) -> None:
-    (fault,) = run_checks(Seen(Result(summary=text, content=text))).faults
+    (fault,) = run_checks(ResultOrigins(Result(summary=text, content=text))).faults
     assert "a file's name, and no such file was made or given" in fault
     name = text.strip("`*.")
     made = (Artifact(id="a" * 64, name=name, size=3),)
-    assert run_checks(Seen(Result(summary=text, content=text, artifacts=made))).faults == ()
-    assert run_checks(Seen(Result(summary=text, content=text), intent=f"Which is newer, {name} or b.md?")).faults == ()
+    assert run_checks(ResultOrigins(Result(summary=text, content=text, artifacts=made))).faults == ()
+    assert (
+        run_checks(ResultOrigins(Result(summary=text, content=text), intent=f"Which is newer, {name} or b.md?")).faults
+        == ()
+    )
 
 
 @given(text=st.text(max_size=200), tool=st.text(max_size=200))

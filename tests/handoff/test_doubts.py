@@ -8,8 +8,8 @@ from handoff.effects import Post, RunSubtask, question_key
 from handoff.engine.answer import gaps
 from handoff.engine.outstanding import outstanding
 from handoff.engine.writes import OPTIONS, verdict_of
-from handoff.state.job_state import Job, Work
-from handoff.state.state_values import Checked
+from handoff.state.job_state import Job, SubtaskState
+from handoff.state.state_values import CheckedWrite
 from tests.handoff.kit import R, ask, asked, escalated, failed, handed, job, planned, require, started, subtask
 
 OF = {"request": R, "subtask": "a", "attempt": 1}
@@ -38,7 +38,7 @@ OPEN = (asked(), planned(subtask("a")), started("a"), TURN, begun())
 DOUBT = (*OPEN, doubted())
 
 
-def work(state: Job) -> Work:
+def work(state: Job) -> SubtaskState:
     return ask(state).work["a"]
 
 
@@ -71,7 +71,7 @@ def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
 def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: str) -> None:
     state = job(*DOUBT, said(text))
     assert running(state) == [1]
-    assert work(state).checkpoints[-1] == Checked(110.0, "c1", verdict, "U1", text)  # type: ignore[arg-type]
+    assert work(state).checkpoints[-1] == CheckedWrite(110.0, "c1", verdict, "U1", text)  # type: ignore[arg-type]
     assert work(state).intents == ()
     assert work(state).attempt_started == 3.0 + 100.0, "its clock stood still while people were asked"
     assert work(state).unknown == (("post c1",) if verdict == "words" else ())

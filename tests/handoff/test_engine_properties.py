@@ -29,7 +29,7 @@ from handoff.engine.replan import MAX_REVISIONS, current_trigger, list_changeabl
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.engine.writes import OPTIONS
 from handoff.planning.revision import Revision, read_revision
-from handoff.state.job_state import ENDED, Job, Work
+from handoff.state.job_state import ENDED, Job, SubtaskState
 from tests.handoff.kit import require
 
 MEMBERS = tuple(Member(name=name, fallback=fallback) for name, fallback in [("a", "b"), ("b", "c"), ("c", "")])
@@ -188,7 +188,7 @@ class World:
             log.append(ev.Escalated(**of, escalation=Escalation(reason=outcome, message="m")))
         return log
 
-    def decisions(self, work: Work) -> list[ev.Event]:
+    def decisions(self, work: SubtaskState) -> list[ev.Event]:
         """What a person clicks on a card, which may show what is no longer asked."""
         question = work.question
         if question is None or question.approval is None:
@@ -200,7 +200,7 @@ class World:
         user = self.rng.choice(("U", "V", "W"))
         return [ev.ApprovalDecided(**of, number=number, user=user, decision=choice, arguments=arguments)]
 
-    def writes(self, work: Work, of: dict[str, Any]) -> list[ev.Event]:
+    def writes(self, work: SubtaskState, of: dict[str, Any]) -> list[ev.Event]:
         """Calls that write: with an outcome, in doubt, or left open for whatever the attempt's end makes of it."""
         log: list[ev.Event] = []
         wishes = [(one.call, False) for one in work.intents] if work.state == "in_progress" else []

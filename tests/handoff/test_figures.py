@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handoff.answering.material import render_with_unsure_note
-from handoff.checking.checks import Seen, run_checks
+from handoff.checking.checks import ResultOrigins, run_checks
 from handoff.checking.figures import (
     MOST_LINES,
     find_misquoted_figure,
@@ -23,7 +23,7 @@ from handoff.checking.figures import (
 from handoff.checking.numerals import numerals
 from handoff.checking.workings import equals_figure, find_workings, remove_workings, values_of
 from handoff.contracts import Finding, Result, Terms
-from handoff.evidence.binding import Document, bind_result
+from handoff.evidence.binding import ReadDocument, bind_result
 from handoff.evidence.statements import MOST, statements_of, words_around
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
@@ -237,7 +237,7 @@ def test_a_working_may_build_on_a_figure_that_was_worked_out_before() -> None:
 
 def test_a_result_loses_its_workings_and_keeps_them_beside_it() -> None:
     given = Result(summary="37 % more", content="Up 37 % [[= (1,569 - 1,145) / 1,145]], or 430 [[= 1,569 - 1,145]].")
-    binding = bind_result(given, [Document("sales.csv", SALES)])
+    binding = bind_result(given, [ReadDocument("sales.csv", SALES)])
     assert binding.result.content == "Up 37 %, or 430."
     assert binding.result.workings == ("37 % = (1,569 - 1,145) / 1,145",)
     assert binding.result.unsupported == ("430",)
@@ -292,7 +292,7 @@ def test_no_figure_breaks_a_check_or_hangs_it(odd: str) -> None:
     text = f"South sold {odd} units. It was a good year."
     finding = Finding(message="It was a good year", confidence=10)
     result = Result(summary="s", content=text, findings=(finding,), confidence=90)
-    run_checks(Seen(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
+    run_checks(ResultOrigins(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
     render_with_unsure_note(result, Terms(confidence=80), text)
     statements_of(text)
 

@@ -17,7 +17,7 @@ from handoff.answering.reducing import (
     RESCUED,
     SENTENCE,
     SHORTER,
-    Part,
+    ReductionCall,
     build_notes_from_reply,
     size,
     stage,
@@ -262,8 +262,8 @@ def test_a_round_that_was_cut_short_goes_on_with_the_parts_it_lacks() -> None:
     assert [part.part for part in rest.parts] == [part.part for part in first.parts[1:]]
 
 
-def part_of_text(text: str) -> Part:
-    return Part(1, 1, (Note(source="Refunds", text=text),), max(1, tokens(text) // SHORTER))
+def part_of_text(text: str) -> ReductionCall:
+    return ReductionCall(1, 1, (Note(source="Refunds", text=text),), max(1, tokens(text) // SHORTER))
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_figures_beyond_what_is_put_back_are_named_as_left_out() -> None:
 
 
 def test_notes_keep_the_headings_of_their_sources() -> None:
-    both = Part(1, 1, (Note(source="Refunds", text="a " * 400), Note(source="Churn", text="b " * 400)), 200)
+    both = ReductionCall(1, 1, (Note(source="Refunds", text="a " * 400), Note(source="Churn", text="b " * 400)), 200)
     notes, _ = build_notes_from_reply("?", both, "Preface.\n## Churn\n- down\n## Refunds\n- up")
     assert [(note.source, note.text) for note in notes] == [
         ("Refunds, Churn", "Preface."),

@@ -17,7 +17,7 @@ from handoff.engine.engine import apply
 from handoff.engine.hearing import LATE, SOON, answers_plainly, classify_by_rules, find_waiting_message
 from handoff.events import Aim
 from handoff.state.job_state import Job
-from handoff.state.state_values import Heard
+from handoff.state.state_values import HeardMessage
 from tests.handoff.kit import (
     MEMBERS,
     R,
@@ -253,7 +253,7 @@ def sort(state: Job, aim: ev.Aim = "answer") -> Job:
     return apply(state, ev.MessageSorted(at=7.0, message="5.0", aim=aim))
 
 
-def the_message(state: Job) -> Heard:
+def the_message(state: Job) -> HeardMessage:
     (one,) = state.heard
     return one
 

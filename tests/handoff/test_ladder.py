@@ -28,7 +28,7 @@ from handoff.engine.ladder import (
 from handoff.engine.outstanding import BEYOND, outstanding
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.state.job_state import Job
-from handoff.state.state_values import Rung, Trouble
+from handoff.state.state_values import FailureCause, RecoveryStep
 from tests.handoff.kit import (
     R,
     ask,
@@ -47,7 +47,7 @@ from tests.handoff.kit import (
     to_run,
 )
 
-TROUBLES: tuple[Trouble, ...] = tuple(LADDER)
+TROUBLES: tuple[FailureCause, ...] = tuple(LADDER)
 HERE = Standing("researcher", "balanced", fallback="analyst")
 TERMS = Terms(job_seconds=600, subtask_seconds=60, confidence=80)
 
@@ -65,9 +65,9 @@ def wanting(*faults: str, attempt: int = 1, **more: object) -> ev.ResultReturned
 
 
 def test_every_trouble_has_its_rungs_and_every_rung_its_cost() -> None:
-    literals = {kind for part in get_args(Trouble) for kind in get_args(part) or (part,)}
+    literals = {kind for part in get_args(FailureCause) for kind in get_args(part) or (part,)}
     assert set(LADDER) == literals
-    assert {rung for rungs in LADDER.values() for rung in rungs} <= set(RUNGS) == set(get_args(Rung))
+    assert {rung for rungs in LADDER.values() for rung in rungs} <= set(RUNGS) == set(get_args(RecoveryStep))
     assert all(rungs[-1] == "without" for rungs in LADDER.values())
     cost = [(RUNGS[rung].calls, RUNGS[rung].attempts) for rung in ("retry", "refine", "without")]
     assert cost == [(0, 1), (1, 1), (0, 0)]
@@ -86,7 +86,7 @@ def test_every_trouble_has_its_rungs_and_every_rung_its_cost() -> None:
         ("ambiguous_input", ["ask", "ask", "ask", "without"]),
     ],
 )
-def test_the_rungs_are_climbed_in_order(trouble: Trouble, rungs: list[Rung]) -> None:
+def test_the_rungs_are_climbed_in_order(trouble: FailureCause, rungs: list[RecoveryStep]) -> None:
     assert climbed(trouble, HERE) == rungs
 
 
@@ -101,15 +101,15 @@ def test_the_rungs_are_climbed_in_order(trouble: Trouble, rungs: list[Rung]) -> 
     ],
 )
 def test_the_planner_is_asked_once_where_another_plan_may_help(
-    trouble: Trouble, fallback: str, rungs: list[Rung]
+    trouble: FailureCause, fallback: str, rungs: list[RecoveryStep]
 ) -> None:
     assert climbed(trouble, Standing("researcher", "balanced", fallback=fallback, replans=True)) == rungs
     never = climbed(trouble, Standing("researcher", "balanced", fallback=fallback))
     assert never == [rung for rung in rungs if rung != "replan"]
 
 
-def climbed(trouble: Trouble, at: Standing) -> list[Rung]:
-    found: list[Rung] = []
+def climbed(trouble: FailureCause, at: Standing) -> list[RecoveryStep]:
+    found: list[RecoveryStep] = []
     failures = questions = 0
     while not found or found[-1] != "without":
         failures += trouble != "ambiguous_input"
@@ -134,7 +134,7 @@ def climbed(trouble: Trouble, at: Standing) -> list[Rung]:
     ],
 )
 def test_a_pause_that_was_asked_for_is_kept_by_whoever_goes_on_within_the_deadline(
-    trouble: Trouble, at: dict[str, Any], rung: Rung, delay: float
+    trouble: FailureCause, at: dict[str, Any], rung: RecoveryStep, delay: float
 ) -> None:
     following = choose_next_rung(trouble, Standing("a", "fast", **at))
     assert (following.rung, following.delay) == (rung, delay)
@@ -196,7 +196,7 @@ STANDINGS = st.builds(
 
 @given(trouble=st.sampled_from(TROUBLES), at=STANDINGS)
 @settings(max_examples=120, deadline=None)
-def test_no_rung_is_taken_that_cannot_be(trouble: Trouble, at: Standing) -> None:
+def test_no_rung_is_taken_that_cannot_be(trouble: FailureCause, at: Standing) -> None:
     following = choose_next_rung(trouble, at)
     assert following.rung in LADDER[trouble]
     assert following.delay < max(at.left, 0.001)

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.contracts import Context, Escalation, Member, Note, Place, Plan, Request, Subtask, Terms, Usage
+from handoff.contracts import ContextLimits, Escalation, Member, Note, Place, Plan, Request, Subtask, Terms, Usage
 from handoff.effects import (
     Effect,
     HandUp,
@@ -27,14 +27,14 @@ from handoff.engine.replan import MAX_REVISIONS
 from handoff.engine.replay import open_log
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.planning.revision import MAX_ADDED
-from handoff.state.job_state import ENDED, SETTLED, Ask, Job, Work
+from handoff.state.job_state import ENDED, SETTLED, Job, RequestState, SubtaskState
 from tests.handoff.kit import level, require
 from tests.handoff.test_engine_properties import OUTCOMES, REPLIES, World
 
 PLACE = Place(team="T", channel="C", thread_ts="1.0")
 REQUEST = Request(id="1.0", user="U", text="t", at=1.0)
 CALL = Usage(calls=1)
-SMALL = Context(fast=1_000, balanced=1_000, deep=1_000)
+SMALL = ContextLimits(fast=1_000, balanced=1_000, deep=1_000)
 AT_MOST = 4 + MAX_ADDED * MAX_REVISIONS
 """Subtasks of one plan: the first ones, and those that revisions add."""
 
@@ -92,7 +92,7 @@ class Levels(World):
         self.calls += sum(_calls(event) for event in events)
         return events
 
-    def done(self, ask: Ask, job: Job, effect: Effect) -> list[ev.Event]:
+    def done(self, ask: RequestState, job: Job, effect: Effect) -> list[ev.Event]:
         of: dict[str, Any] = {"at": self.now, "request": ask.id}
         if isinstance(effect, HandUp):
             key = (effect.subtask, effect.attempt)
@@ -124,10 +124,10 @@ class Levels(World):
         notes = (Note(source="all", text="short"),)
         return ev.MaterialReduced(**of, round=effect.round, part=effect.part, notes=notes)
 
-    def writes(self, work: Work, of: dict[str, Any]) -> list[ev.Event]:
+    def writes(self, work: SubtaskState, of: dict[str, Any]) -> list[ev.Event]:
         return [] if self.reads else super().writes(work, of)
 
-    def may_run(self, ask: Ask, effect: RunSubtask) -> None:
+    def may_run(self, ask: RequestState, effect: RunSubtask) -> None:
         """A specialist works only while the crews around it are at it, before their deadlines, on what is ready."""
         work = ask.work[effect.subtask]
         assert effect.timeout <= max(1.0, ask.run.terms.job_seconds)
@@ -139,7 +139,7 @@ class Levels(World):
             assert all(ask.work[name].state in SETTLED for name in outer.subtask.after)
             work = outer
 
-    def inner(self, ask: Ask, effect: MakePlan, of: dict[str, Any]) -> ev.Event:
+    def inner(self, ask: RequestState, effect: MakePlan, of: dict[str, Any]) -> ev.Event:
         work = ask.work[effect.within]
         attempt: dict[str, Any] = {**of, "subtask": effect.within, "attempt": effect.attempt}
         if work.state == "pending":

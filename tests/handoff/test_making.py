@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handoff.contracts import Made, Member, Plan, Tier
+from handoff.contracts import MadeSpecialist, Member, Plan, Tier
 from handoff.engine.ladder import LADDER, Standing, choose_next_rung
 from handoff.planning import adhoc
-from handoff.planning.adhoc import Allowance
+from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_check import MAX_FAULT_LENGTH, MAX_FAULTS
 from tests.handoff.kit import read_plan
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
 MEMBERS = {name: Member(name=name) for name in ("writer", "analyst")}
-ALLOWED = Allowance(
+ALLOWED = AdhocAllowance(
     tools=("web_search", "calculate"),
     tiers=("fast", "balanced"),
     at_most=2,
@@ -54,7 +54,7 @@ def part(specialist: str = "jurist", name: str = "p1", **more: Any) -> dict[str,
 
 
 def read(
-    *made: dict[str, Any], parts: Sequence[dict[str, Any]] = (), allowed: Allowance | None = ALLOWED
+    *made: dict[str, Any], parts: Sequence[dict[str, Any]] = (), allowed: AdhocAllowance | None = ALLOWED
 ) -> tuple[Plan | None, tuple[str, ...]]:
     reply = {"goal": "g", "subtasks": list(parts) or [part()], "made": list(made)}
     return read_plan(json.dumps(reply), MEMBERS, allowed)
@@ -169,7 +169,7 @@ replies = st.builds(
     st.lists(parts, max_size=4, unique_by=lambda one: str(one["id"])),
 )
 allowances = st.builds(
-    lambda lent, tiers, at_most: Allowance(
+    lambda lent, tiers, at_most: AdhocAllowance(
         lent, tiers, at_most, "writer", frozenset(MEMBERS), frozenset({"send_mail"})
     ),
     st.sets(st.sampled_from(["web_search", "calculate", "send_mail"])).map(tuple),
@@ -182,7 +182,7 @@ allowances = st.builds(
 @settings(max_examples=90, deadline=None)
 def test_whatever_a_plan_says_it_gets_no_more_than_is_lent(
     reply: dict[str, Any],
-    allowed: Allowance | None,
+    allowed: AdhocAllowance | None,
     mended: bool,  # noqa: FBT001 - drawn
 ) -> None:
     plan, faults = read_plan(json.dumps(reply), MEMBERS, allowed, mended=mended)
@@ -223,4 +223,4 @@ def test_no_history_lifts_a_made_one_above_its_tiers(troubles: list[Any], tiers:
 def test_a_plan_without_made_ones_is_written_as_ever() -> None:
     plan = Plan(goal="g", subtasks=())
     assert "made" not in plan.model_dump_json(exclude_defaults=True)
-    assert Plan(goal="g", subtasks=(), made=(Made(name="a", description="d", brief="b"),)) != plan
+    assert Plan(goal="g", subtasks=(), made=(MadeSpecialist(name="a", description="d", brief="b"),)) != plan

@@ -10,12 +10,12 @@ import pytest
 from handoff import events as ev
 from handoff.briefs.context import BRIEF, handoff_for, texts_needed
 from handoff.briefs.provenance import provenance_of
-from handoff.contracts import Artifact, Context, Material, Member, Note, Place, Plan, Request, Result, Subtask
+from handoff.contracts import Artifact, ContextLimits, Material, Member, Note, Place, Plan, Request, Result, Subtask
 from handoff.engine.answer import gaps
 from handoff.materials.at_hand import digest_of, material_of, needed_by, texts_of
 from handoff.planning.needs import settle
 from handoff.planning.plan_brief import BEGINNING, make_request_brief, make_subtask_brief
-from handoff.state.job_state import Ask, Job, Run, Work, replace
+from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
 from handoff.text.context_budget import FULL
 from tests.handoff.kit import NOW, PLACE, R, ask, asked, job, planned, started, subtask
 
@@ -227,10 +227,10 @@ def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
 
 def brief_with(
     intent: str, *results: tuple[str, Result | None], answers: tuple[Note, ...] = ()
-) -> tuple[Job, Ask, Work]:
+) -> tuple[Job, RequestState, SubtaskState]:
     """The last subtask of a plan, which waits for the results by name."""
     works = {
-        name: Work(
+        name: SubtaskState(
             subtask=Subtask(id=name, title=f"Part {name}", intent="i", specialist="a"),
             specialist="a",
             state="complete" if result else "error",
@@ -240,11 +240,11 @@ def brief_with(
         for name, result in results
     }
     last = Subtask(id="last", title="Last", intent=intent, specialist="b", after=tuple(works))
-    work = Work(subtask=last, specialist="b", tier="fast", answers=answers)
+    work = SubtaskState(subtask=last, specialist="b", tier="fast", answers=answers)
     plan = Plan(goal="g", subtasks=(*(each.subtask for each in works.values()), last))
-    ask = Ask(
+    ask = RequestState(
         request=Request(id="1.0", user="U", text="t", at=1.0),
-        run=Run(plan=plan, members=MappingProxyType({"b": Member(name="b")})),
+        run=PlanRun(plan=plan, members=MappingProxyType({"b": Member(name="b")})),
         work=MappingProxyType({**works, "last": work}),
     )
     return Job(place=Place(team="T", channel="C", thread_ts="1.0"), asks=(ask,)), ask, work
@@ -269,7 +269,7 @@ def test_results_go_in_whole_as_long_as_there_is_room_whatever_the_language(inte
     assert [note.text for note in handoff.context] == [six_pages, six_pages]
     assert packed.left_out == ()
     assert not handoff.readable
-    assert 0 < packed.tokens < packed.budget == Context().fast * BRIEF
+    assert 0 < packed.tokens < packed.budget == ContextLimits().fast * BRIEF
 
 
 def test_a_result_that_does_not_fit_goes_in_as_its_summary_and_the_passages_that_the_brief_is_about() -> None:

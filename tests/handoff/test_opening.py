@@ -28,7 +28,7 @@ from handoff.engine.replay import _lines_that_matter, open_log
 from handoff.events import NewerEvent
 from handoff.materials.at_hand import texts_of
 from handoff.planning.plan_brief import make_request_brief
-from handoff.state.job_state import ENDED, Ask, Job, replace
+from handoff.state.job_state import ENDED, Job, RequestState, replace
 from handoff.state.once import once
 from handoff.summaries.deeds import deeds_of
 from handoff.summaries.subject import subject_of
@@ -328,13 +328,13 @@ def test_whose_words_are_in_a_brief_is_found_in_a_thread_of_any_length() -> None
 
 
 @once
-def letters(ask: Ask) -> list[str]:
+def letters(ask: RequestState) -> list[str]:
     """A new list each time that it is worked out."""
     return list(ask.request.text)
 
 
 @once
-def together(job: Job, ask: Ask) -> list[str]:
+def together(job: Job, ask: RequestState) -> list[str]:
     """The same, of a request in a job."""
     return [one.id for one in job.asks if one is not ask]
 

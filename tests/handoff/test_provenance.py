@@ -22,7 +22,7 @@ from handoff.contracts import (
     Artifact,
     Attachment,
     Finding,
-    Made,
+    MadeSpecialist,
     Material,
     Member,
     Plan,
@@ -274,7 +274,7 @@ def test_a_file_that_was_made_before_is_private_as_what_it_was_made_from(*, tain
 
 
 def test_the_brief_of_a_specialist_that_was_made_for_the_plan_is_the_planners() -> None:
-    made = Made(name="scout", description="Looks up pay", brief="Look up what J. Doe could get elsewhere")
+    made = MadeSpecialist(name="scout", description="Looks up pay", brief="Look up what J. Doe could get elsewhere")
     part = brief("a", OWN).model_copy(update={"specialist": "scout"})
     plan = Plan(goal="Find out", subtasks=(part, brief("b", OWN)), made=(made,))
     members = (*MEMBERS, Member(name="scout", made=True))

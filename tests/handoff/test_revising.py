@@ -19,7 +19,7 @@ from handoff.engine.engine import apply
 from handoff.engine.replan import MAX_REVISIONS, current_trigger, describe_plan_conflict, list_changeable
 from handoff.planning.plan_check import parse_plan
 from handoff.planning.revision import MAX_ADDED, Revision, read_revision
-from handoff.state.job_state import Ask, Job, Work
+from handoff.state.job_state import Job, RequestState, SubtaskState
 from tests.handoff.kit import (
     R,
     ask,
@@ -327,7 +327,7 @@ def test_a_part_keeps_its_tier_only_where_its_new_specialist_may_work_on_it() ->
 # ---------------------------------------------------------------- whatever is said
 
 
-def untouched(before: Ask, event: ev.PlanRevised) -> dict[str, Work]:
+def untouched(before: RequestState, event: ev.PlanRevised) -> dict[str, SubtaskState]:
     free: frozenset[str] = frozenset()
     for one in before.replans:
         if (one.within, one.subtask) == (event.within, event.subtask):
@@ -335,7 +335,7 @@ def untouched(before: Ask, event: ev.PlanRevised) -> dict[str, Work]:
     return {name: work for name, work in before.work.items() if name not in free}
 
 
-def stranded(ask: Ask, before: Work, after: Work) -> bool:
+def stranded(ask: RequestState, before: SubtaskState, after: SubtaskState) -> bool:
     """Whether it was to be tried once more, and what it waited for has come to nothing: the rung after the look."""
     lost = all(ask.work[name].state in {"error", "skipped"} for name in after.subtask.after)
     return (before.state, after.state) == ("pending", "skipped") and after.reason.startswith("it needed") and lost

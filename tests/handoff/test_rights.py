@@ -29,7 +29,7 @@ from handoff.effects import DropCopies, answer_key, card_end_key
 from handoff.engine.engine import apply
 from handoff.materials.deleted import BLANK, FAULT, blank_spans
 from handoff.state.job_state import Job
-from handoff.state.state_values import Copy
+from handoff.state.state_values import DeletedCopy
 from handoff.summaries.deeds import CLOSED, NO_REQUEST, NOTHING_TO_STOP, deeds_of
 from tests.handoff.kit import PLACE, R, ask, asked, effects, job, planned, returned, started, subtask
 
@@ -337,7 +337,7 @@ def gone(file: str, at: float = 3.0) -> ev.FileDeleted:
     return ev.FileDeleted(at=at, file=file)
 
 
-def waiting(state: Job) -> tuple[Copy, ...]:
+def waiting(state: Job) -> tuple[DeletedCopy, ...]:
     found = [one for one in effects(state) if isinstance(one, DropCopies)]
     assert len(found) <= 1
     return found[0].copies if found else ()
@@ -345,7 +345,7 @@ def waiting(state: Job) -> tuple[Copy, ...]:
 
 def test_a_files_copies_go_and_its_name_stays() -> None:
     state = job(asked(), gathered(FILE, THREAD), gone("F1"))
-    assert waiting(state) == (Copy("f1"), Copy("t1"), Copy("p1"))
+    assert waiting(state) == (DeletedCopy("f1"), DeletedCopy("t1"), DeletedCopy("p1"))
     left = ask(state).materials[0]
     assert (left.name, left.fault, left.file, left.text, left.pictures) == ("a.pdf", FAULT, None, "", ())
     assert ask(state).artifacts == ()
@@ -354,7 +354,7 @@ def test_a_files_copies_go_and_its_name_stays() -> None:
 
 def test_what_another_file_has_too_stays() -> None:
     state = job(asked(), gathered(FILE, SAME), gone("F1"))
-    assert waiting(state) == (Copy("t1"), Copy("p1"))
+    assert waiting(state) == (DeletedCopy("t1"), DeletedCopy("p1"))
     state = job(asked(), gathered(FILE, SAME), gone("F1"), gone("F2"))
     assert {one.digest for one in waiting(state)} == {"t1", "p1", "f1", "t2"}
 
@@ -369,16 +369,20 @@ def test_once_they_are_dropped_nothing_is_left_to_do() -> None:
 
 
 def test_a_file_that_is_deleted_while_it_is_read_goes_as_well() -> None:
-    assert waiting(job(asked(), gone("F1"), gathered(FILE))) == (Copy("f1"), Copy("t1"), Copy("p1"))
+    assert waiting(job(asked(), gone("F1"), gathered(FILE))) == (
+        DeletedCopy("f1"),
+        DeletedCopy("t1"),
+        DeletedCopy("p1"),
+    )
 
 
 def test_a_deleted_message_takes_its_files_and_its_lines() -> None:
     state = job(asked(), gathered(FILE, SAME, THREAD), ev.RequestWithdrawn(at=3.0, message="0.2"))
-    assert waiting(state) == (Copy("t3", 14, 30),)
+    assert waiting(state) == (DeletedCopy("t3", 14, 30),)
     state = job(asked(), gathered(FILE, SAME, THREAD), ev.RequestWithdrawn(at=3.0, message="0.5"))
-    assert waiting(state) == (Copy("t2"),), "the file is there under another name"
+    assert waiting(state) == (DeletedCopy("t2"),), "the file is there under another name"
     state = job(asked(), gathered(FILE, THREAD), ev.RequestWithdrawn(at=3.0, message=R))
-    assert waiting(state) == (Copy("f1"), Copy("t1"), Copy("p1"))
+    assert waiting(state) == (DeletedCopy("f1"), DeletedCopy("t1"), DeletedCopy("p1"))
 
 
 def test_blanks_keep_the_places_of_everything_else() -> None:
@@ -396,4 +400,4 @@ def test_a_thread_that_could_not_be_read_holds_nothing_to_delete() -> None:
     unread = Material(name="thread", kind="thread", fault="The thread could not be read.")
     state = job(asked(), gathered(unread, FILE), gone("F1"))
     assert ask(state).materials[0] == unread
-    assert Copy("f1") in waiting(state)
+    assert DeletedCopy("f1") in waiting(state)

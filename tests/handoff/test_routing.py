@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from handoff.contracts import Artifact, Material, Member, Place, Plan, Request, Subtask, Tier, Usage
 from handoff.engine.engine import apply
 from handoff.events import RequestAdded
-from handoff.planning.estimates import NO_PAST, Past, Worker, estimate, estimates
-from handoff.planning.pipeline import INLINE, Pipeline, Step, build_pipeline_plan, faults_of, takes_request
+from handoff.planning.estimates import NO_PAST, EstimatedWorker, PastUsage, estimate, estimates
+from handoff.planning.pipeline import INLINE, Pipeline, PipelineStep, build_pipeline_plan, faults_of, takes_request
 from handoff.planning.plan_brief import PlanBrief, make_request_brief
 from handoff.planning.plan_check import check
-from handoff.planning.routing import LONGEST, Load, Rule, choose_lightest, route, spread_load
+from handoff.planning.routing import LONGEST, KnownLoad, RoutingRule, choose_lightest, route, spread_load
 from handoff.state.job_state import Job, replace
 from tests.handoff.kit import ask, asked, job, require
 
 
-def rule(name: str, *to: str, when: str, unless: str = "", files: object = "any") -> Rule:
+def rule(name: str, *to: str, when: str, unless: str = "", files: object = "any") -> RoutingRule:
     compiled = [
         tuple(re.compile(text, re.IGNORECASE) for text in ([pattern] if pattern else [])) for pattern in (when, unless)
     ]
-    return Rule(name, to, compiled[0], compiled[1], files)  # type: ignore[arg-type]
+    return RoutingRule(name, to, compiled[0], compiled[1], files)  # type: ignore[arg-type]
 
 
 RULES = (
@@ -49,8 +49,8 @@ def brief(text: str, *files: str) -> PlanBrief:
     return make_request_brief(job, job.asks[0])
 
 
-def idle(_: str) -> Load:
-    return Load()
+def idle(_: str) -> KnownLoad:
+    return KnownLoad()
 
 
 def chosen(text: str, *files: str) -> str | None:
@@ -97,7 +97,7 @@ def test_a_thread_that_goes_on_and_files_that_failed_are_the_planners() -> None:
 
 
 def test_the_lightest_of_equals_is_chosen_and_it_is_said_why() -> None:
-    loads = {"a": Load(waiting=2, seconds=1.0), "b": Load(waiting=0, seconds=2.5), "c": Load(out=True)}
+    loads = {"a": KnownLoad(waiting=2, seconds=1.0), "b": KnownLoad(waiting=0, seconds=2.5), "c": KnownLoad(out=True)}
     name, why = choose_lightest(("a", "b", "c"), loads.__getitem__)
     assert name == "b"
     assert why == "b of a (2 under way, 1.0 s each), b (0 under way, 2.5 s each), c (0 under way, breaker open)"
@@ -107,7 +107,7 @@ def test_the_lightest_of_equals_is_chosen_and_it_is_said_why() -> None:
 
 
 def test_a_rule_chooses_among_its_equals_by_load() -> None:
-    busy = {"reader_a": Load(waiting=3), "reader_b": Load()}
+    busy = {"reader_a": KnownLoad(waiting=3), "reader_b": KnownLoad()}
     routed = require(route(brief("proofread this"), RULES, busy.__getitem__))
     assert routed.plan.subtasks[0].specialist == "reader_b"
     assert "reader_b of reader_a (3 under way)" in routed.reasons[1]
@@ -121,11 +121,11 @@ def test_parts_side_by_side_go_to_different_equals() -> None:
     assert len(reasons) == 4
 
 
-loads = st.builds(Load, st.integers(0, 50), st.one_of(st.none(), st.floats(0, 1000)), st.booleans())
+loads = st.builds(KnownLoad, st.integers(0, 50), st.one_of(st.none(), st.floats(0, 1000)), st.booleans())
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), loads, min_size=1))
-def test_nobody_who_is_out_is_chosen_while_somebody_is_not(known: dict[str, Load]) -> None:
+def test_nobody_who_is_out_is_chosen_while_somebody_is_not(known: dict[str, KnownLoad]) -> None:
     name, _ = choose_lightest(tuple(known), known.__getitem__)
     assert name in known
     assert not known[name].out or all(load.out for load in known.values())
@@ -133,9 +133,11 @@ def test_nobody_who_is_out_is_chosen_while_somebody_is_not(known: dict[str, Load
 
 # ---------------------------------------------------------------- a crew's own plan
 
-CAUSE = Step("cause", "a", "Find the cause", "Find the cause. {request}", needs=("files", ".log"))
-PAGE = Step("page", "b", "Find the page", "Find the page that helps.", done_when="A page.", needs=())
-LAST = Step("last", "a", "Put it together", "Write one answer.", after=("cause", "page"), critical=True, tier="deep")
+CAUSE = PipelineStep("cause", "a", "Find the cause", "Find the cause. {request}", needs=("files", ".log"))
+PAGE = PipelineStep("page", "b", "Find the page", "Find the page that helps.", done_when="A page.", needs=())
+LAST = PipelineStep(
+    "last", "a", "Put it together", "Write one answer.", after=("cause", "page"), critical=True, tier="deep"
+)
 PIPELINE = Pipeline((CAUSE, PAGE, LAST), strategy="reduce", instruction="The likelier cause first.")
 
 
@@ -161,7 +163,7 @@ def test_a_kind_of_material_or_an_ending_says_what_is_given() -> None:
     log = Material(name="App.LOG", file=Artifact(id="1", name="App.LOG"))
     there = (Material(name="thread", kind="thread"), Material(name="answer", kind="answer"), log)
     for words, names in ((("thread",), ("thread",)), (("answers", ".log"), ("answer", "App.LOG")), ((".csv",), ())):
-        step = Step("a", "a", "One", "Find it. {request}", needs=words)
+        step = PipelineStep("a", "a", "One", "Find it. {request}", needs=words)
         assert build_pipeline_plan(Pipeline((step,)), PlanBrief("why?", materials=there)).subtasks[0].needs == names
 
 
@@ -188,14 +190,16 @@ def test_a_long_request_is_given_as_material_instead() -> None:
 def test_steps_are_checked_as_any_plan_is() -> None:
     assert faults_of(PIPELINE, ("a", "b")) == ()
     assert "unknown specialist 'b'" in faults_of(PIPELINE, ("a",))[0]
-    circle = Pipeline((Step("x", "a", "X", "Find x.", after=("y",)), Step("y", "a", "Y", "Find y.", after=("x",))))
+    circle = Pipeline(
+        (PipelineStep("x", "a", "X", "Find x.", after=("y",)), PipelineStep("y", "a", "Y", "Find y.", after=("x",)))
+    )
     assert "cycle" in faults_of(circle, ("a",))[0]
 
 
 # ---------------------------------------------------------------- estimates
 
-ALONE = Worker(tier="fast", prompt=300, max_turns=3, has_tools=False)
-BUSY = Worker(tier="balanced", prompt=900, max_turns=15, has_tools=True)
+ALONE = EstimatedWorker(tier="fast", prompt=300, max_turns=3, has_tools=False)
+BUSY = EstimatedWorker(tier="balanced", prompt=900, max_turns=15, has_tools=True)
 
 
 def price(tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
@@ -253,11 +257,11 @@ def test_an_older_way_of_working_fades() -> None:
     after=st.lists(st.sampled_from("bcdef"), unique=True),
     turns=st.integers(1, 50),
     past=st.builds(
-        Past, st.integers(0, 100), *(st.floats(0, top) for top in (50, 1e6, 1e5, 3600)),
+        PastUsage, st.integers(0, 100), *(st.floats(0, top) for top in (50, 1e6, 1e5, 3600)),
     ),
 )  # fmt: skip
-def test_an_estimate_is_always_there_and_sound(intent: str, after: list[str], turns: int, past: Past) -> None:
-    worker = Worker(tier="balanced", prompt=100, max_turns=turns, has_tools=True)
+def test_an_estimate_is_always_there_and_sound(intent: str, after: list[str], turns: int, past: PastUsage) -> None:
+    worker = EstimatedWorker(tier="balanced", prompt=100, max_turns=turns, has_tools=True)
     plan = Plan(goal="g", subtasks=(part(intent, after=after),))
     (made,) = estimates(plan, {"s": worker}, lambda *_: past, price)
     assert made.subtask == "a"

@@ -18,7 +18,7 @@ from handoff.contracts import (
     Finding,
     Material,
     Plan,
-    Reading,
+    ReadSource,
     Request,
     Section,
     Usage,
@@ -28,7 +28,7 @@ from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
 from handoff.evidence.work_receipts import receipt_lines, receipts_of
 from handoff.planning.routing import FIRST, make_single_plan
-from handoff.state.job_state import Ask, Job, Run
+from handoff.state.job_state import Job, PlanRun, RequestState
 from handoff.summaries.shown_rows import MOST, ROWS, ShownRow, project_rows, rows_of
 from handoff.summaries.subject import subject_of
 from handoff.summaries.summary import (
@@ -199,7 +199,7 @@ SALES = Material(name="sales.csv", file=Artifact(id="a", name="sales.csv"), text
 NOTES = Material(name="notes.md", file=Artifact(id="b", name="notes.md"), text="2" * 64, size=9)
 
 
-def answered(*files: Material, **of_result: object) -> Ask:
+def answered(*files: Material, **of_result: object) -> RequestState:
     """A request of one part that came back, with files that people attached."""
     log = (
         asked(),
@@ -215,7 +215,7 @@ def test_what_was_read_asked_and_counted_stands_in_a_line_and_what_was_done_in_a
     only = ("status = paid: 6 of 10 rows", "month = (SELECT min(month) FROM sales): 2 of 10 rows", "upper(a) = B")
     only += ("day >= DATE 2026-07-01 AND plan = Pro: 3 of 10 rows", "paid IS NULL: 4 of 10 rows")
     queries = {"queries": ("SELECT 1", "SELECT 2"), "filters": only}
-    reading = (Reading(name="sales.csv", is_whole=True), Reading(name="https://a.example", is_whole=False))
+    reading = (ReadSource(name="sales.csv", is_whole=True), ReadSource(name="https://a.example", is_whole=False))
     found = answered(SALES, NOTES, readings=reading, **queries)
     assert receipts_of(found).not_opened == ("notes.md",)
     assert receipt_lines(found) == [
@@ -235,7 +235,7 @@ def test_files_that_were_made_are_done_and_calls_that_failed_are_not() -> None:
 
 
 def test_of_many_names_the_first_are_shown_and_without_work_there_is_no_receipt() -> None:
-    reading = tuple(Reading(name=f"{n}.md", is_whole=True) for n in range(7))
+    reading = tuple(ReadSource(name=f"{n}.md", is_whole=True) for n in range(7))
     assert receipt_lines(answered(readings=reading))[0] == "Read: 0.md, 1.md, 2.md, 3.md, and 3 more"
     assert receipt_lines(ask(job(asked(), planned(subtask("a"))))) == []
 
@@ -245,7 +245,7 @@ def test_of_a_channel_the_receipt_says_how_many_messages_were_read(messages: int
     outline = tuple(Section(name=f"message {number} by Ben", start=number) for number in range(messages))
     sales = Material(name="#sales", kind="thread", text="3" * 64, size=9, outline=outline)
     thread = sales.model_copy(update={"name": "thread"})
-    found = answered(sales, thread, readings=(Reading(name="#sales", is_whole=True),))
+    found = answered(sales, thread, readings=(ReadSource(name="#sales", is_whole=True),))
     assert receipt_lines(found)[0] == f"Read: {line}"
 
 
@@ -300,9 +300,9 @@ FIRST_SAID = "Summarise the sales of the northern region by month"
 
 def thread_of(*said: str, answer: str = "Revenue fell in Oslo since two tandem dealers closed.") -> Job:
     asks = tuple(
-        Ask(
+        RequestState(
             request=Request(id=str(at), user="U1", text=text, at=float(at)),
-            run=Run(answer=answer),
+            run=PlanRun(answer=answer),
             work=MappingProxyType({}),
         )
         for at, text in enumerate(said)

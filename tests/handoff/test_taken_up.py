@@ -13,8 +13,8 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Attachment, Material, Request, ToolReply, Turn, Usage
-from handoff.conversation.again import Again
-from handoff.conversation.again_words import Wish, names_the_last, wish_of
+from handoff.conversation.again import RetryRef
+from handoff.conversation.again_words import RetryWish, names_the_last, wish_of
 from handoff.effects import Effect, MakePlan, Post, RunSubtask, file_key
 from handoff.engine import second_try
 from handoff.engine.engine import apply, fold
@@ -22,7 +22,7 @@ from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import open_log
 from handoff.materials.at_hand import material_of
 from handoff.materials.deleted import FAULT
-from handoff.state.job_state import ENDED, SETTLED, Ask, Job
+from handoff.state.job_state import ENDED, SETTLED, Job, RequestState
 from handoff.state.state_values import Ruling
 from handoff.summaries.deeds import deeds_of
 from handoff.summaries.step_names import step_line, step_meant
@@ -74,7 +74,7 @@ def wants(
 ) -> ev.RequestAdded:
     files = more.pop("files", ())
     body = Request(id=request, user=user, text="retry", at=10.0, attachments=files)
-    again = Again.model_validate({"of": more.pop("of", R), "mode": mode, "step": step, **more})
+    again = RetryRef.model_validate({"of": more.pop("of", R), "mode": mode, "step": step, **more})
     return ev.RequestAdded(at=10.0, place=PLACE, request=body, again=again)
 
 
@@ -107,9 +107,9 @@ def test_what_failed_is_run_again_with_all_that_builds_on_it() -> None:
 
 def test_from_a_step_what_it_needs_and_lacks_is_run_as_well() -> None:
     first = in_part().asks[0]
-    assert second_try.run_again(first, Again(of=R, step="t4")) == {"t4", "t5", "t3", "t1"}
-    assert second_try.run_again(first, Again(of=R, step="t3")) == {"t1", "t3", "t5"}
-    assert second_try.run_again(first, Again(of=R, mode="whole")) == {"t1", "t2", "t3", "t4", "t5"}
+    assert second_try.run_again(first, RetryRef(of=R, step="t4")) == {"t4", "t5", "t3", "t1"}
+    assert second_try.run_again(first, RetryRef(of=R, step="t3")) == {"t1", "t3", "t5"}
+    assert second_try.run_again(first, RetryRef(of=R, mode="whole")) == {"t1", "t2", "t3", "t4", "t5"}
 
 
 def test_of_one_part_alone_the_answer_is_written_anew() -> None:
@@ -363,14 +363,20 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
         state = apply(state, event)
     first = state.asks[0]
     assert first.work["law"].result is not None
-    assert second_try.run_again(first, Again(of=R)) == {"law/check", "sum"}
+    assert second_try.run_again(first, RetryRef(of=R)) == {"law/check", "sum"}
     state = proposed(apply(state, wants()))
     again = state.asks[-1]
     assert (again.work["law"].state, again.work["law/check"].state) == ("in_progress", "pending")
     assert {name for name, work in again.work.items() if work.kept} == {"law/read", "law/list", "note"}
     assert running(state) == [("law/check", 1, "legal/checker")]
     assert not of_kind(state, MakePlan)
-    assert second_try.run_again(first, Again(of=R, step="law")) == {"law", "law/read", "law/check", "law/list", "sum"}
+    assert second_try.run_again(first, RetryRef(of=R, step="law")) == {
+        "law",
+        "law/read",
+        "law/check",
+        "law/list",
+        "sum",
+    }
 
 
 # ---------------------------------------------------------------- words
@@ -379,26 +385,26 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
 @pytest.mark.parametrize(
     ("text", "wish"),
     [
-        ("retry", Wish()),
-        ("Please try again!", Wish()),
-        ("retry from the prices", Wish(step="prices")),
-        ("retry 2", Wish(step="2")),
-        ("continue", Wish("continue")),
-        ("go on from step 3", Wish(step="step 3")),
-        ("again", Wish("whole")),
-        ("again with the same files on Friday", Wish("whole", when="on Friday")),
-        ("run it again tomorrow at 9", Wish("whole", when="tomorrow at 9")),
+        ("retry", RetryWish()),
+        ("Please try again!", RetryWish()),
+        ("retry from the prices", RetryWish(step="prices")),
+        ("retry 2", RetryWish(step="2")),
+        ("continue", RetryWish("continue")),
+        ("go on from step 3", RetryWish(step="step 3")),
+        ("again", RetryWish("whole")),
+        ("again with the same files on Friday", RetryWish("whole", when="on Friday")),
+        ("run it again tomorrow at 9", RetryWish("whole", when="tomorrow at 9")),
         ("again for Lisbon", None),
         ("retry with the other file", None),
         ("continue the analysis for Q3", None),
         ("again on tea", None),
         ("once more", None),
-        ("Réessaie !", Wish()),
-        ("mach weiter", Wish("continue")),
+        ("Réessaie !", RetryWish()),
+        ("mach weiter", RetryWish("continue")),
         ("", None),
     ],
 )
-def test_words_that_want_it_again(text: str, wish: Wish | None) -> None:
+def test_words_that_want_it_again(text: str, wish: RetryWish | None) -> None:
     assert wish_of(text) == wish
 
 
@@ -430,7 +436,7 @@ class Tries(Levels):
         super().__init__(seed)
         self.ran: set[tuple[str, str]] = set()
 
-    def done(self, ask: Ask, job: Job, effect: Effect) -> list[ev.Event]:
+    def done(self, ask: RequestState, job: Job, effect: Effect) -> list[ev.Event]:
         if isinstance(effect, RunSubtask):
             assert ask.question is None, "nothing begins before people have decided"
             self.ran.add((ask.id, effect.subtask))
@@ -485,7 +491,7 @@ def test_each_try_ends_once_and_keeps_what_it_keeps(seed: int) -> None:
         steps = [name for name, work in before.work.items() if not work.dropped]
         step = rng.choice(steps) if steps and rng.random() < 0.3 else ""
         mode = "retry" if step else rng.choice(("retry", "continue", "continue", "whole"))
-        again = Again(of=before.id, mode=mode, step=step)
+        again = RetryRef(of=before.id, mode=mode, step=step)
         request = Request(id=f"{number}.0", user="U", text="retry", at=world.now)
         log.append(ev.RequestAdded(at=world.now, place=PLACE, request=request, again=again))
         job = play(world, apply(job, log[-1]), log, rng.choice((-1, -1, rng.randint(2, 30))))
@@ -496,7 +502,7 @@ def test_each_try_ends_once_and_keeps_what_it_keeps(seed: int) -> None:
     assert fold(ev.load(line) for line in lines) == job == open_log(lines)
 
 
-def _holds(world: Tries, ask: Ask) -> None:
+def _holds(world: Tries, ask: RequestState) -> None:
     before = ask.before
     assert ask.state in ENDED
     assert before is not None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from bot.jobs.attempt import Around, run_attempt
+from bot.jobs.attempt import AttemptSurroundings, run_attempt
 from bot.store.interface import JobKey
 from handoff import events as ev
 from handoff.access.rights import Actor
@@ -19,7 +19,7 @@ from handoff.contracts import Member, Place, Plan, Request, Subtask
 from handoff.effects import RunSubtask
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question
 from specialists.crew import Crew
 from specialists.model import Model
@@ -98,7 +98,7 @@ class Desk:
     job: Job | None = None
     at: float = 1.0
 
-    def find(self, request: str) -> tuple[Job, Ask]:
+    def find(self, request: str) -> tuple[Job, RequestState]:
         assert self.job is not None
         ask = self.job.ask(request)
         assert ask is not None
@@ -158,7 +158,13 @@ async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Le
         runner: Any = desk
         nowhere: Any = None
         event = await run_attempt(
-            effect, runner, crew=crew, model=model, store=nowhere, breakers=nowhere, around=Around(standing=present)
+            effect,
+            runner,
+            crew=crew,
+            model=model,
+            store=nowhere,
+            breakers=nowhere,
+            around=AttemptSurroundings(standing=present),
         )
         desk.report_soon(event)
         if not isinstance(event, ev.ApprovalAsked):

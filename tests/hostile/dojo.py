@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, create_model
 
 from handoff.approval_values import digest_of
-from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
 from tests.hostile.desk import Leave
 from tests.hostile.obeying import Wish
 
@@ -166,7 +166,7 @@ def _tool(suite: Suite, function: Any) -> Tool:
     if writes:
         more["target"] = lambda given: _where(given, GOES_TO[name])
     if name in SENDS:
-        more["sends"] = lambda given: Sent(_where(given, GOES_TO[name]) or "others", given.model_dump_json())
+        more["sends"] = lambda given: OutgoingData(_where(given, GOES_TO[name]) or "others", given.model_dump_json())
     if name == FETCHES:
         more = {"url": "url", "finds_urls": True}
     return Tool(name, "write" if writes else "read", _arguments(function), run, **more)

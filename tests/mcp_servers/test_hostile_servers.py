@@ -14,7 +14,7 @@ import pytest
 
 from specialists.mcp import flood_meter, server_connection
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import NoAnswer, NotReached, ServerConnection
+from specialists.mcp.server_connection import NoServerAnswer, NotReached, ServerConnection
 from specialists.outbound.network import network_variables
 from specialists.tools.tool import Tool, ToolOutcome
 from specialists.tools.toolkit import Toolkit
@@ -94,7 +94,7 @@ async def test_a_write_of_a_server_that_dies_is_in_doubt_and_one_that_was_never_
     harbour.has(told("die_after", TEXT))
     async with opened(harbour) as toolkit:
         dying = tool(toolkit, "die_after")
-        with pytest.raises(NoAnswer, match="ended"):
+        with pytest.raises(NoServerAnswer, match="ended"):
             await call(dying, harbour, text="tea")
         assert harbour.notes == ["tea"]
         again = await call(dying, harbour, text="tea")  # the pause before the next start is not over

@@ -18,7 +18,7 @@ from bot.slack.views import argument_blocks
 from specialists.mcp import safe_schema, server_replies, shown_schema
 from specialists.mcp.argument_check import MOST_STEPS, arguments_by
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import NoAnswer, NotReached, Refused, ServerConnection
+from specialists.mcp.server_connection import NoServerAnswer, NotReached, ServerConnection, ServerRefused
 from specialists.mcp.server_tools import LONGEST_DESCRIPTION, describe_tool
 from specialists.mcp.tool_lock import parse_told_tool
 from specialists.tools.tool import ToolSpec
@@ -267,14 +267,14 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
         good = connection("/mcp")
         assert [one.name for one in await good.tools()] == NAMES
         assert (await good.call(parse_told_tool(told("look")), {})).content[0].text == "high"
-        with pytest.raises(Refused, match="no such method"):
+        with pytest.raises(ServerRefused, match="no such method"):
             await good.call(parse_told_tool(told("lost")), {})
         with pytest.raises(NotReached, match="call it again"):
             await good.call(parse_told_tool(told("restarted")), {})
         assert (await good.call(parse_told_tool(told("look")), {})).content[0].text == "high", (
             "at once, on a new connection"
         )
-        with pytest.raises(NoAnswer, match="2,000 messages"):
+        with pytest.raises(NoServerAnswer, match="2,000 messages"):
             await good.call(parse_told_tool(told("flood")), {})
         with pytest.raises(NotReached, match="2,000 messages in 10 seconds; it is tried again in 1 s"):
             await good.call(parse_told_tool(told("look")), {})

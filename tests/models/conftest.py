@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import Payer, Rules
+from bot.limits.rules import LimitRules, Payer
 from bot.models.anthropic_messages import AnthropicMessages
 from bot.models.openai_chat import OpenAIChat
 from bot.models.openai_responses import OpenAIResponses
@@ -148,7 +148,7 @@ class Desk:
 
     def limits(self, **rules: Any) -> CallLimits:
         model = connect("chat", self.server)
-        self.made.append(CallLimits(self.store.counters, model, Rules(**rules), self.store.clock))
+        self.made.append(CallLimits(self.store.counters, model, LimitRules(**rules), self.store.clock))
         limits = self.made[-1]
         limits.on_wait, limits.on_withheld = self.said.waited, self.said.withheld
         return limits

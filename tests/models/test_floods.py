@@ -18,7 +18,7 @@ import pytest
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.models.think_tags import ThinkTagStripper
-from bot.models.wire import MOST_CALLS, Connection
+from bot.models.wire import MOST_CALLS, ProviderConnection
 from specialists.model import ModelError
 from tests.models.chat_replies import event as chat_event
 from tests.models.conftest import GPT, QUICK, ask, connect_to
@@ -180,7 +180,7 @@ class SlowToLoad(OpenAIChat):
         self.loads = 0
         self._loaded = loaded
 
-    def connect(self) -> Connection:
+    def connect(self) -> ProviderConnection:
         self.loads += 1
         self._loaded.wait(20)
         return super().connect()

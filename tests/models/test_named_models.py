@@ -8,7 +8,7 @@ import pytest
 
 from bot.command_line.check import _check_models
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import Rules, read_rates
+from bot.limits.rules import LimitRules, read_rates
 from bot.models import prices
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
@@ -120,7 +120,7 @@ async def test_limits_and_metrics_know_it_by_its_real_name(
 ) -> None:
     metrics = Metrics()
     there = crew(tmp_path, ann=f"model: openai/{GPT}")
-    rules = Rules(rates=read_rates(f"{GPT}: 1 requests"))
+    rules = LimitRules(rates=read_rates(f"{GPT}: 1 requests"))
     async with paired("responses", lambda _: Fault("not_found"), own=True) as pair:
         limits = CallLimits(
             store.counters, MeteredModel(pair.model, metrics), rules, store.clock, named=names_at(pair.model, there)
@@ -195,7 +195,7 @@ async def test_a_rate_by_the_name_of_the_provider_limits_it_and_metrics_name_it_
     metrics = Metrics()
     async with ProviderServer(lambda _: Reply("Fine."), ollama=("qwen3:8b",)) as server:
         model, name = await chosen(way, server)
-        rules = Rules(rates=read_rates(f"{name}: 1 requests"))
+        rules = LimitRules(rates=read_rates(f"{name}: 1 requests"))
         limits = CallLimits(store.counters, MeteredModel(model, metrics), rules, store.clock)
         await limits.reply(ANA, ask())
         with pytest.raises(Withheld, match=f"1 requests a minute for {name}"):
@@ -208,7 +208,7 @@ async def test_a_rate_by_the_name_of_the_provider_limits_it_and_metrics_name_it_
 
 
 async def test_a_rate_that_limits_nothing_says_so_at_the_start(caplog: pytest.LogCaptureFixture, store: Store) -> None:
-    rules = Rules(rates=read_rates("olama: 10 requests; rehearsal: 5 requests; 50 requests"))
+    rules = LimitRules(rates=read_rates("olama: 10 requests; rehearsal: 5 requests; 50 requests"))
     await CallLimits(store.counters, RehearsalModel(), rules, store.clock).close()
     (told,) = [record.getMessage() for record in caplog.records]
     assert told == "LEADHAND_RATES names olama, which no call uses; in use are rehearsal"

@@ -12,7 +12,7 @@ import genai_prices
 import pytest
 
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import Rules, SpendingBudget
+from bot.limits.rules import LimitRules, SpendingBudget
 from bot.models import prices
 from bot.models.prices import Prices
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -30,7 +30,7 @@ from tests.store.kit import eventually
 
 MODELS = {"anthropic": [*CLAUDE.values()], "openai": [*GPT.values()]}
 FINE = Reply("Fine.", tokens_out=400)
-DOLLARS = Rules(budgets={"day": SpendingBudget(micros=1_000_000)})
+DOLLARS = LimitRules(budgets={"day": SpendingBudget(micros=1_000_000)})
 SPENT = Counter("day:T1/all:micros", "day", 1)
 
 

@@ -11,7 +11,7 @@ from bot.models.rehearsal.rehearsed_brief import CAN_ASK, NO_MODEL, Brief, File
 from bot.models.rehearsal.rehearsed_profile import read_profile
 from bot.models.rehearsal.rehearsed_query import Query
 from bot.models.rehearsal.rehearsed_request import read_request
-from bot.models.rehearsal.rehearsed_sql import Question, make_question
+from bot.models.rehearsal.rehearsed_sql import SqlQuestion, make_question
 from bot.models.rehearsal.rehearsed_telling import format_figure, make_statements, read_rows
 from handoff.contracts import ToolCall, ToolReply
 
@@ -155,7 +155,7 @@ def test_rows_come_in_the_order_that_is_asked_for(task: str, order: str, said: l
 
 
 def test_rows_are_read_and_told_with_numbers_as_people_write_them() -> None:
-    question = Question("t", "s", "region", "total_units", "groups")
+    question = SqlQuestion("t", "s", "region", "total_units", "groups")
     rows = read_rows("region | total_units\nNorth | 30123.5\nSouth | 10\nNULL | 5\n(3 rows)")
     assert rows is not None
     assert rows.as_markdown().splitlines()[2::2] == ["| North | 30,123.50 |", "| (empty) | 5 |"]

@@ -9,7 +9,7 @@ import pytest
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import DENIED, OTHERWISE, UNDECIDED, DemoScript
 from handoff.contracts import SCRIPTED_REPLIES, ToolCall, ToolReply, Turn
-from specialists.loading.demo_file import Replies, Step
+from specialists.loading.demo_file import DemoReplies, DemoStep
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 from specialists.turns import briefing
@@ -18,13 +18,13 @@ from specialists.turns.finish_tools import SPECS
 ASK = "What does Acme charge, and is it in the contract?"
 PLAN = {"goal": ASK, "subtasks": [{"id": "read", "specialist": "scout"}], "strategy": "merge"}
 STEPS = (
-    Step((("look", {"word": "acme"}), ("dig", {"depth": 2})), 5),
-    Step((("search_material", {"words": "fee"}),), 6),
-    Step((("escalate", {"reason": "ambiguous_input", "message": "Which Acme?", "options": ["one", "two"]}),), 7),
-    Step((("publish", {"markdown": "The fee is 12."}),), 8),
-    Step((("return_result", {"content": "The fee is 12.", "confidence": 90}),), 9),
+    DemoStep((("look", {"word": "acme"}), ("dig", {"depth": 2})), 5),
+    DemoStep((("search_material", {"words": "fee"}),), 6),
+    DemoStep((("escalate", {"reason": "ambiguous_input", "message": "Which Acme?", "options": ["one", "two"]}),), 7),
+    DemoStep((("publish", {"markdown": "The fee is 12."}),), 8),
+    DemoStep((("return_result", {"content": "The fee is 12.", "confidence": 90}),), 9),
 )
-MODEL = RehearsalModel().following(DemoScript(ASK, Replies(PLAN, {"scout": STEPS}, "Acme charges 12.")))
+MODEL = RehearsalModel().following(DemoScript(ASK, DemoReplies(PLAN, {"scout": STEPS}, "Acme charges 12.")))
 TOOLS = tuple(ToolSpec(name, "", {"type": "object", "properties": {}}) for name in ("look", "dig", "publish"))
 BRIEF = f"It is part of: {ASK}\n\n# Task\nRead.\n\n# Source material\n## a.txt\nThe fee is 12."
 ANSWERED = BRIEF.replace("# Source", "# From earlier steps\n## Question\nAnswered by a person: one\n\n# Source")

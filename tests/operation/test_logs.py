@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bot.jobs.quarantine import UnreadableLog, read_log
 from bot.logs import HIDDEN, about, configure, describe, formatter, ids
 from bot.settings import Form
-from bot.store.interface import Entry, StoreError
+from bot.store.interface import LogEntry, StoreError
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Request
 from tests.operation.as_before import logging_as_before
@@ -170,7 +170,7 @@ async def test_no_words_of_an_event_that_cannot_be_read_get_out(
     assert SECRET in str(quoting())
     line = json.dumps({"type": "RequestAdded", "v": 1, "at": SECRET, "request": SECRET})
     with pytest.raises(UnreadableLog, match="event 1 of its log"):
-        read_log([Entry(1, line)])
+        read_log([LogEntry(1, line)])
     await ingested(store)
     await store.jobs.ingest(KEY, line, dedupe=())
     await until_quarantined(store, Breaking(RuntimeError()))

@@ -10,13 +10,21 @@ from types import MappingProxyType
 import pytest
 
 from bot.operation import trace_export
-from bot.operation.trace_export import CONTENTS, ENDPOINT, NoCollector, Sender, Sent, TraceExport, open_sender
+from bot.operation.trace_export import (
+    CONTENTS,
+    ENDPOINT,
+    ExportOutcome,
+    NoCollector,
+    SpanSender,
+    TraceExport,
+    open_sender,
+)
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from bot.tracing.span import Span
 from handoff import events as ev
 from handoff.contracts import Place, Request, Usage
-from handoff.state.state_values import Decision
+from handoff.state.state_values import EngineDecision
 from tests.operation.collector import Collector, attributes, collecting, said
 from tests.patience import patience
 from tests.store.kit import take_job
@@ -35,13 +43,13 @@ CHAT = Span(
 TOOL = Span(
     "tool-6", "tool", "query_table", "analyst", 103.0, 104.0, "failed", parent="attempt-4", request="1.1", call="c1",
     arguments=MappingProxyType({"sql": SECRET}), text=SECRET, reason=SECRET, outcome="tool",
-    decisions=(Decision(104.0, "s1", "retry", SECRET),),
+    decisions=(EngineDecision(104.0, "s1", "retry", SECRET),),
 )  # fmt: skip
 OPEN = dataclasses.replace(TOOL, id="tool-9", end=None, state="open")
 ALL = (REQUEST, ATTEMPT, CHAT, TOOL, OPEN)
 
 
-def sender(collector: Collector, **more: str) -> Sender:
+def sender(collector: Collector, **more: str) -> SpanSender:
     found = open_sender({ENDPOINT: collector.url, **more}, provider="openai", names={"analyst", "query_table"})
     assert found is not None
     return found
@@ -51,7 +59,7 @@ async def test_spans_carry_the_names_of_the_conventions_and_no_contents() -> Non
     async with collecting() as collector:
         assert (
             await sender(collector, OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20k1, x-team=a").send(KEY, ALL)
-            == Sent()
+            == ExportOutcome()
         )
     assert (collector.headers["authorization"], collector.headers["x-team"]) == ("Bearer k1", "a")
     request, attempt, chat, tool = collector.spans
@@ -115,7 +123,7 @@ async def test_a_collector_that_is_away_or_refuses_is_told_from_one_that_takes_a
         there = sender(collector)
         assert (await there.send(KEY, ALL)).later
         assert await there.proof() == "answers 401 Unauthorized"
-        assert await there.send(KEY, ALL) == Sent("answers 400 Bad Request")
+        assert await there.send(KEY, ALL) == ExportOutcome("answers 400 Bad Request")
         assert await there.proof() == ""
     assert (await there.send(KEY, ALL)).fault.startswith("cannot be reached")
 

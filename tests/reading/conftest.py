@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from specialists.reading import reader
-from specialists.reading.reading import Reading
+from specialists.reading.reading import FileReading
 from tests.child_in_process import run_children_here
 
 FILES = Path(__file__).parent / "files"
-Given = Callable[..., Awaitable[Reading]]
+Given = Callable[..., Awaitable[FileReading]]
 _numbers = itertools.count()
 
 
@@ -21,7 +21,7 @@ _numbers = itertools.count()
 def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Given:
     """Reads bytes under a name, or one of the files: in this process, or in its own where that gets `cpu_seconds`."""
 
-    async def read(name: str, data: bytes | None = None, media_type: str = "", *, cpu_seconds: int = 0) -> Reading:
+    async def read(name: str, data: bytes | None = None, media_type: str = "", *, cpu_seconds: int = 0) -> FileReading:
         path = FILES / name
         if data is not None:
             path = tmp_path / f"F{next(_numbers)}"  # as in the bot: where it lies says nothing of what it is
@@ -35,7 +35,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Given:
     return read
 
 
-def sections(reading: Reading) -> dict[str, str]:
+def sections(reading: FileReading) -> dict[str, str]:
     """What stands in each section, by its name."""
     starts = [*(section.start for section in reading.outline), len(reading.text)]
     return {

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from specialists.reading.reader import CPU_SECONDS, reading_of
-from specialists.sandbox.child_process import Given as Places
-from specialists.sandbox.child_process import Limits, run_child
+from specialists.sandbox.child_process import ChildInputs as Places
+from specialists.sandbox.child_process import ChildLimits, run_child
 
 from .conftest import FILES, Given
 from .hostile_files import pdf, replaced, stream, zipped
@@ -20,7 +20,7 @@ TESTS = Path(__file__).parents[1]
 
 async def test_the_process_reaches_no_network_no_program_and_no_file(tmp_path: Path) -> None:
     request = {"port": 9, "folder": str(tmp_path)}
-    limits = Limits(memory_mb=1500, cpu_seconds=15)
+    limits = ChildLimits(memory_mb=1500, cpu_seconds=15)
     reply = await run_child(
         "tests.reading.locked_child",
         request,
@@ -53,7 +53,7 @@ async def test_without_extras_much_is_read_and_a_missing_library_is_named(name: 
     reply = await run_child(
         "tests.reading.bare_child",
         {"file": "file", "name": name, "media_type": "", "columns": False},
-        limits=Limits(memory_mb=1500, cpu_seconds=CPU_SECONDS),
+        limits=ChildLimits(memory_mb=1500, cpu_seconds=CPU_SECONDS),
         deadline=30,
         largest_reply=1_000_000,
         given=Places(files={"file": FILES / name}, reads=[TESTS]),

@@ -10,7 +10,7 @@ from handoff.contracts import Material, Section
 from handoff.materials.outline import describe_place, find_part, summarize_outline
 from handoff.materials.passages import search
 from specialists.formats.contents import MOST_SECTIONS, Contents
-from specialists.reading.reading import Reading
+from specialists.reading.reading import FileReading
 
 from .conftest import FILES, Given
 
@@ -60,7 +60,7 @@ async def test_places_are_in_order_within_the_text_and_of_different_names(given:
     assert bool(reading.text) != bool(reading.fault)
 
 
-def cited(reading: Reading, words: str) -> str:
+def cited(reading: FileReading, words: str) -> str:
     (hit, *_) = search(reading.text, reading.outline, words, 1)
     assert words in reading.text[hit.start : hit.end]
     return describe_place(reading.text, reading.outline, hit.start)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from handoff.engine.answer import gaps
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
 from tests.own_tools import all_tools
@@ -47,7 +47,7 @@ async def _end(talk: Talk, number: int) -> Job:
     return job
 
 
-def _outcome(ask: Ask, text: str, asked: Asked) -> str:
+def _outcome(ask: RequestState, text: str, asked: Asked) -> str:
     if ask.state != "completed" or all(one.handed_over for one in ask.work.values()):
         return DECLINED
     # What reading the file had to change is said of every answer from it, and is no part of the request left open.

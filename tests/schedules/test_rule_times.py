@@ -10,7 +10,7 @@ import pytest
 
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.rule_times import iterate_times, least_gap, missed_times, next_time
-from bot.features.schedules.schedule import Rule, Schedule
+from bot.features.schedules.schedule import Schedule, ScheduleRule
 
 DAYLIGHT = [  # cron, zone, from then on, and the next ones
     ("30 2 * * *", "Europe/Berlin", "2027-03-27T12:00", ["03-28 03:30+0200", "03-29 02:30+0200"]),
@@ -34,15 +34,15 @@ def at(text: str, zone: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp()
 
 
-def shown(rule: Rule, zone: str, after: float, number: int) -> list[str]:
+def shown(rule: ScheduleRule, zone: str, after: float, number: int) -> list[str]:
     found = islice(iterate_times(rule, zone, after), number)
     return [f"{datetime.fromtimestamp(one, ZoneInfo(zone)):%m-%d %H:%M%z}" for one in found]
 
 
-def cron(text: str) -> Rule:
+def cron(text: str) -> ScheduleRule:
     found = normalize_cron(text)
     assert isinstance(found, str)
-    return Rule(cron=found)
+    return ScheduleRule(cron=found)
 
 
 @pytest.mark.parametrize(("text", "zone", "since", "times"), DAYLIGHT)
@@ -52,7 +52,7 @@ def test_daylight_saving(text: str, zone: str, since: str, times: list[str]) -> 
 
 @pytest.mark.parametrize(("zone", "first", "times"), DAYS)
 def test_days_are_those_of_the_wall_clock(zone: str, first: str, times: list[str]) -> None:
-    assert shown(Rule(days=1, start=at(first, zone)), zone, at(first, zone), len(times)) == times
+    assert shown(ScheduleRule(days=1, start=at(first, zone)), zone, at(first, zone), len(times)) == times
 
 
 def test_a_day_and_a_weekday_are_one_or_the_other() -> None:
@@ -62,7 +62,7 @@ def test_a_day_and_a_weekday_are_one_or_the_other() -> None:
 
 def test_a_day_that_never_comes_has_no_next_time() -> None:
     assert next_time(cron("0 9 31 2 *"), "UTC", 1.8e9) is None
-    assert next_time(Rule(start=1.0), "UTC", 1.8e9) is None
+    assert next_time(ScheduleRule(start=1.0), "UTC", 1.8e9) is None
 
 
 def test_how_often_a_rule_comes_up() -> None:
@@ -88,7 +88,7 @@ def test_missed_times_are_counted_from_the_last_due_one() -> None:
 
 
 def test_every_other_week_keeps_its_weeks_from_the_first_on() -> None:
-    rule = Rule(days=14, start=at("2027-03-15T09:00", "Europe/Berlin"))
+    rule = ScheduleRule(days=14, start=at("2027-03-15T09:00", "Europe/Berlin"))
     assert shown(rule, "Europe/Berlin", at("2027-03-22T12:00", "Europe/Berlin"), 2) == [
         "03-29 09:00+0200",
         "04-12 09:00+0200",

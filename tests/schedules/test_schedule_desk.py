@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
-from bot.access.ruling import Why
+from bot.access.ruling import RulingReason
 from bot.features.schedules.rights import MOST_OWN, RULED_OUT, Halt, find_fault, find_halt, may_change
-from bot.features.schedules.schedule import KIND, LastRun, ParsedSchedule, Rule, Schedule, ScheduleRefusal, name_of
+from bot.features.schedules.schedule import (
+    KIND,
+    LastRun,
+    ParsedSchedule,
+    Schedule,
+    ScheduleRefusal,
+    ScheduleRule,
+    name_of,
+)
 from bot.features.schedules.service import BUSY, FULL, GONE, NOT_YOURS, TOO_MANY, ScheduleDesk, new_id
 from bot.features.schedules.talk import check_written_rule
 from bot.store.redis import layout
@@ -17,7 +25,7 @@ from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import AuditEntry
 
 NOW = 1_800_000_000.0
-MONDAYS = Rule(cron="0 9 * * mon")
+MONDAYS = ScheduleRule(cron="0 9 * * mon")
 
 
 def wanted(**more: Any) -> Schedule:
@@ -53,10 +61,10 @@ def test_who_may_change_one() -> None:
     [
         ({"asks": "  "}, "Say also what I should do"),
         ({"asks": "x" * 2_001}, "2,000 characters at most"),
-        ({"rule": Rule(cron="0 9 31 2 *")}, "never comes"),
-        ({"rule": Rule(start=NOW - 1)}, "already passed"),
+        ({"rule": ScheduleRule(cron="0 9 31 2 *")}, "never comes"),
+        ({"rule": ScheduleRule(start=NOW - 1)}, "already passed"),
         ({"until": NOW + 60}, "end before its first run"),
-        ({"rule": Rule(cron="*/10 * * * *")}, "every 15 minutes at most"),
+        ({"rule": ScheduleRule(cron="*/10 * * * *")}, "every 15 minutes at most"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(more: dict[str, Any], words: str) -> None:
@@ -66,13 +74,13 @@ def test_what_cannot_be_is_refused_in_words(more: dict[str, Any], words: str) ->
 
 
 def test_an_admin_may_have_one_a_minute() -> None:
-    one = wanted(rule=Rule(cron="* * * * *"))
+    one = wanted(rule=ScheduleRule(cron="* * * * *"))
     assert find_fault(one, NOW, admin=True) is None
     assert find_fault(one, NOW, admin=False) is not None
 
 
 @pytest.mark.parametrize("why", RULED_OUT)
-def test_a_run_of_somebody_who_may_no_longer_pauses(why: Why) -> None:
+def test_a_run_of_somebody_who_may_no_longer_pauses(why: RulingReason) -> None:
     assert find_halt(ruling=why, channel="", budget="", reads="") == Halt(RULED_OUT[why])
 
 
@@ -90,7 +98,7 @@ def test_what_may_pass_pauses_nothing() -> None:
 
 async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleDesk, noted: list[AuditEntry]) -> None:
     one = await desk.make(wanted())
-    other = await desk.make(wanted(rule=Rule(cron="0 9 * * *")))
+    other = await desk.make(wanted(rule=ScheduleRule(cron="0 9 * * *")))
     assert isinstance(one, Schedule)
     assert isinstance(other, Schedule)
     await desk.make(wanted(owner="U2"))
@@ -180,7 +188,7 @@ def test_a_models_rule_is_checked_as_any_other() -> None:
     }
     fortnight = check_written_rule({**of, "at": "2026-11-27 09:30", "every_days": 14, "only_if_new": True}, "UTC")
     assert isinstance(fortnight, ParsedSchedule)
-    assert (fortnight.rule, fortnight.only_if_new) == (Rule(start=1_795_771_800.0, days=14), True)
+    assert (fortnight.rule, fortnight.only_if_new) == (ScheduleRule(start=1_795_771_800.0, days=14), True)
     zone = check_written_rule({**of, "cron": "0 9 * * mon", "zone": "Berln"}, "UTC")
     assert isinstance(zone, ScheduleRefusal)
     assert "Europe/Berlin" in zone.words

@@ -12,7 +12,7 @@ import pytest
 
 from bot.features.schedules.cron_text import WEEKDAYS
 from bot.features.schedules.loop import BATCH, MOST_CAUGHT_UP, ScheduleLoop
-from bot.features.schedules.schedule import KIND, Rule, Schedule, name_of
+from bot.features.schedules.schedule import KIND, Schedule, ScheduleRule, name_of
 from bot.features.schedules.service import ScheduleDesk, begin_run, new_id, run_place
 from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
@@ -20,7 +20,7 @@ from tests.store.kit import MovedClock
 from tests.system.scene import eventually
 
 DAY = 86_400.0
-DAILY = Rule(cron="0 9 * * *")
+DAILY = ScheduleRule(cron="0 9 * * *")
 
 
 def wanted(**more: Any) -> Schedule:
@@ -152,7 +152,7 @@ async def test_missed_runs(store: Store, missed: str, begun: int) -> None:
 
 
 async def test_of_many_missed_runs_the_last_ten_are_made_up_for(store: Store) -> None:
-    one = await make_schedule(store, missed="all", rule=Rule(cron="0 * * * *"))
+    one = await make_schedule(store, missed="all", rule=ScheduleRule(cron="0 * * * *"))
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 400 * DAY + 1800 - store.clock())  # at the full hour one more falls due
     await loop_on(store).round()
@@ -181,7 +181,7 @@ async def test_a_draft_is_dropped_and_a_paused_one_rests(store: Store) -> None:
 
 async def test_a_damaged_one_holds_nothing_up(store: Store) -> None:
     await store.schedules.put("T1", f"{KIND}U1:SBROKEN", "{", store.clock() - 1)
-    strange = wanted(id="SNEWER", rule=Rule(cron="whatever a newer release writes")).model_dump_json()
+    strange = wanted(id="SNEWER", rule=ScheduleRule(cron="whatever a newer release writes")).model_dump_json()
     await store.schedules.put("T1", f"{KIND}U1:SNEWER", strange, store.clock() - 1)
     one = await make_schedule(store)
     assert one.next_at is not None
@@ -194,7 +194,7 @@ async def test_the_loop_wakes_when_one_is_made_and_sleeps_until_it_is_due(store:
     desk = ScheduleDesk(store)
     loop = asyncio.create_task(ScheduleLoop(store, desk).run())
     await asyncio.sleep(0)
-    one = await desk.make(wanted(rule=Rule(start=store.clock() + 0.3)))
+    one = await desk.make(wanted(rule=ScheduleRule(start=store.clock() + 0.3)))
     assert isinstance(one, Schedule)
     assert one.next_at is not None
     assert await eventually(lambda: runs(store))
@@ -240,7 +240,7 @@ def _weekly(number: int, now: float) -> tuple[Schedule, float, float]:
     daily = number % 40 == 0
     apart = DAY if daily else 7 * DAY
     week, hour, minute = number % 7, number % 24, number % 60
-    rule = Rule(cron=f"{minute} {hour} * * {'*' if daily else WEEKDAYS[week]}")
+    rule = ScheduleRule(cron=f"{minute} {hour} * * {'*' if daily else WEEKDAYS[week]}")
     monday = now - now % (7 * DAY) - 3 * DAY  # the epoch began on a Thursday
     first = monday + (0 if daily else week * DAY) + hour * 3600 + minute * 60
     first += -((first - now) // apart) * apart

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.features.schedules.rule_times import iterate_times
-from bot.features.schedules.schedule import Rule
+from bot.features.schedules.schedule import ScheduleRule
 from tests.schedules.zone_changes import (
     DAY,
     HALF_HOURS,
@@ -62,11 +62,13 @@ def check_around(zone: str, change: Change) -> None:
     weekday, since, end = WEEKDAYS[day.weekday()], change.at - 8 * DAY, change.at + 8 * DAY
     for time in ((0, 0), (0, 30), (1, 30), (2, 15), (2, 30), (9, 0), (23, 30)):
         at = f"{time[1]} {time[0]}"
-        check(Rule(cron=f"{at} * * {weekday}"), lambda one: one.weekday() == day.weekday(), time, zone, since, end)
-        check(Rule(cron=f"{at} {day.day} * *"), lambda one: one.day == day.day, time, zone, since, end)
+        check(
+            ScheduleRule(cron=f"{at} * * {weekday}"), lambda one: one.weekday() == day.weekday(), time, zone, since, end
+        )
+        check(ScheduleRule(cron=f"{at} {day.day} * *"), lambda one: one.day == day.day, time, zone, since, end)
         nth = (day.day + 6) // 7
         check(
-            Rule(cron=f"{at} * * {weekday}#{nth}"),
+            ScheduleRule(cron=f"{at} * * {weekday}#{nth}"),
             lambda one, nth=nth: one.weekday() == day.weekday() and (one.day + 6) // 7 == nth,  # type: ignore[misc]
             time,
             zone,
@@ -76,7 +78,7 @@ def check_around(zone: str, change: Change) -> None:
         first = day - timedelta(days=6)
         start = comes_at(first, time, zone)
         check(
-            Rule(days=2, start=start),
+            ScheduleRule(days=2, start=start),
             lambda one, first=first: one >= first and (one - first).days % 2 == 0,  # type: ignore[misc]
             time,
             zone,
@@ -113,7 +115,7 @@ def test_a_whole_year_in_a_drawn_zone(zone: str, year: int, time: tuple[int, int
         return WEEKDAYS[day.weekday()] in week
 
     names = ",".join(name for name in WEEKDAYS if name in week)
-    check(Rule(cron=f"{time[1]} {time[0]} * * {names}"), is_named, time, zone, since, end)
+    check(ScheduleRule(cron=f"{time[1]} {time[0]} * * {names}"), is_named, time, zone, since, end)
 
 
 @settings(max_examples=60, deadline=None)
@@ -125,14 +127,14 @@ def test_a_whole_year_in_a_drawn_zone(zone: str, year: int, time: tuple[int, int
     ),
 )
 def test_times_come_in_order_and_each_is_the_next_of_the_one_before(zone: str, after: float, cron: str) -> None:
-    times = list(islice(iterate_times(Rule(cron=cron), zone, after), 12))
+    times = list(islice(iterate_times(ScheduleRule(cron=cron), zone, after), 12))
     assert all(early < late for early, late in pairwise([after, *times]))
     for early, late in pairwise([after, *times]):
-        assert next(iterate_times(Rule(cron=cron), zone, early)) == late
+        assert next(iterate_times(ScheduleRule(cron=cron), zone, early)) == late
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "Africa/Casablanca"])
 def test_a_rule_for_every_hour_goes_by_real_time(zone: str) -> None:
     for change in changes(zone, YEAR):
-        times = list(iterate_times(Rule(cron="*/30 * * * *"), zone, change.at - DAY, change.at + DAY))
+        times = list(iterate_times(ScheduleRule(cron="*/30 * * * *"), zone, change.at - DAY, change.at + DAY))
         assert [late - early for early, late in pairwise(times)] == [1800.0] * 95

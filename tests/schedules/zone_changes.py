@@ -14,7 +14,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
 from bot.features.schedules.rule_times import iterate_times
-from bot.features.schedules.schedule import Rule
+from bot.features.schedules.schedule import ScheduleRule
 
 STEP = 6 * 3600.0
 """Seconds between two looks at a zone's offset. No zone changes its clocks twice within them."""
@@ -88,7 +88,9 @@ def comes_at(day: date, time: tuple[int, int], zone: str) -> float:
     return wall - gap.before
 
 
-def check(rule: Rule, days: Callable[[date], bool], time: tuple[int, int], zone: str, since: float, end: float) -> None:
+def check(
+    rule: ScheduleRule, days: Callable[[date], bool], time: tuple[int, int], zone: str, since: float, end: float
+) -> None:
     """Compare the times of a rule between two moments with those of the days that it names."""
     first = datetime.fromtimestamp(since, UTC).date() - timedelta(days=3)
     named = [first + timedelta(days=number) for number in range(int((end - since) / DAY) + 7)]
@@ -107,9 +109,9 @@ def _differences(found: list[float], right: list[float], zone: str) -> str:
     return ", ".join(words) or "in another order"
 
 
-def daily(time: tuple[int, int]) -> Rule:
+def daily(time: tuple[int, int]) -> ScheduleRule:
     """Every day at a time."""
-    return Rule(cron=f"{time[1]} {time[0]} * * *")
+    return ScheduleRule(cron=f"{time[1]} {time[0]} * * *")
 
 
 def whole_year(year: int) -> Iterator[str]:

@@ -7,10 +7,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
-from bot.access.person_facts import Home
+from bot.access.person_facts import HomeWorkspace
 from bot.features.channel_settings.actions import SettingsForm
 from bot.slack.receive.gate import Gate
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import People
 from bot.store.interface import StoreError
@@ -59,7 +59,7 @@ class MemoryGate(Gate):
         self.everywhere = ChannelValues.model_validate(env)
         self.file: dict[str, ChannelValues] = {}
         self.settings = ChannelSettings(cast("Store", self.kept), lambda _: self.everywhere, self.file)
-        self.people = People(client, WebCalls(Budget()), Home(team), admins)
+        self.people = People(client, WebCalls(CallBudget()), HomeWorkspace(team), admins)
 
         async def first(mark: str) -> bool:
             new = mark not in self.marks

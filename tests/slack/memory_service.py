@@ -13,31 +13,31 @@ from bot.features.catalogue import register_all
 from bot.features.channel_settings.actions import SettingsForm
 from bot.features.crews.service import CrewDesk
 from bot.features.erasure.service import Forgetting
-from bot.features.erasure.view import Forgettable, ToForget
-from bot.features.feedback.service import Feedback, Thumbed
+from bot.features.erasure.view import Forgettable, JobToForget
+from bot.features.feedback.service import Feedback, ThumbOutcome
 from bot.features.home.service import HomeDesk, Pages, Publish
 from bot.features.job_controls.lists import Filter, JobLists
-from bot.features.job_controls.service import JobControls, ReleaseVerdict, Stop
+from bot.features.job_controls.service import JobControls, ReleaseVerdict, StopOutcome
 from bot.features.kit import Kit
 from bot.features.memory.service import MemoryDesk
-from bot.features.requests.service import Answer, Requests
+from bot.features.requests.service import AnswerOutcome, Requests
 from bot.features.requests.typed import TypedRequests
 from bot.features.retries.service import RetryDesk
 from bot.features.schedules.standing import StandingWork
 from bot.features.sign_in.service import SignInDesk
-from bot.features.traces.service import Traced, Traces
+from bot.features.traces.service import Traces, VisibleTrace
 from bot.jobs.job_records import Denied, JobRecords
 from bot.limits.call_limits import CallLimits
 from bot.settings import Settings
-from bot.slack.receive.subcommand import Given
-from bot.slack.send.budget import Budget
+from bot.slack.receive.subcommand import CommandContext
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.notices import make_note
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import Page, page_of
-from bot.slack.views.question import Choice
-from bot.store.interface import Entry, StoreError
+from bot.slack.views.paging import ListPage, page_of
+from bot.slack.views.question import AnswerChoice
+from bot.store.interface import LogEntry, StoreError
 from bot.tracing.whole_trace import read_trace
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -109,7 +109,7 @@ class MemoryService:
         self.requests.append((place, request, refusal))
         return True
 
-    async def take(self, given: Given) -> Outgoing:
+    async def take(self, given: CommandContext) -> Outgoing:
         self.typed.append(given.command.text)
         return make_note("Taken as a request.")
 
@@ -143,9 +143,9 @@ class MemoryService:
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
-    ) -> Answer:
+    ) -> AnswerOutcome:
         del place, message, mentioned, others, dedupe
-        return Answer("ignored")
+        return AnswerOutcome("ignored")
 
     @property
     def crews(self) -> dict[str, str]:
@@ -162,23 +162,23 @@ class MemoryService:
         return self._fresh(dedupe) and not self.changes.append(f"{message} is gone")  # type: ignore[func-returns-value]
 
     async def answer(
-        self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...], words: str = ""
-    ) -> Answer:
+        self, place: Place, choice: AnswerChoice, *, user: str, dedupe: tuple[str, ...], words: str = ""
+    ) -> AnswerOutcome:
         del place, user, dedupe, words
         self.answers.append(str(choice.option))
-        return Answer("taken")
+        return AnswerOutcome("taken")
 
-    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> StopOutcome:
         name = job or (place.job_id if place else "")
         found = next(((p, r) for p, r, _ in self.requests if p.job_id == name and p.team == team), None)
         if found is None:
-            return Stop("unknown")
+            return StopOutcome("unknown")
         if found[1].user != user:
-            return Stop("not_yours", (found[1].user,) if place else ())
+            return StopOutcome("not_yours", (found[1].user,) if place else ())
         if name in self.cancelled:
-            return Stop("nothing")
+            return StopOutcome("nothing")
         self.cancelled.append(name)
-        return Stop("cancelling")
+        return StopOutcome("cancelling")
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         del team, job, user
@@ -187,11 +187,11 @@ class MemoryService:
     async def trouble(self) -> str:
         return ""
 
-    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> Page[JobLine]:
+    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
         mine = [(p, r) for p, r, _ in self.requests if r.user == user and p.team == team and not kind]
         return page_of([JobLine(p.job_id, "working", r.text, p.channel, r.at) for p, r in mine], page)
 
-    async def of_all(self, team: str, page: int = 1) -> Page[JobLine]:
+    async def of_all(self, team: str, page: int = 1) -> ListPage[JobLine]:
         users = {r.user for _, r, _ in self.requests}
         return page_of([line for user in users for line in (await self.of(team, user, 1)).rows], page)
 
@@ -204,25 +204,25 @@ class MemoryService:
     async def put_names(self, text: str) -> str:
         return text
 
-    async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
+    async def trace(self, team: str, job: str, user: str) -> VisibleTrace | Denied:
         found = [(p, r, why) for p, r, why in self.requests if p.job_id == job and p.team == team]
         if not found:
             return "unknown"
         if all(request.user != user for _, request, _ in found):
             return "not_yours"
         events = [ev.RequestAdded(at=r.at, place=p, request=r, refusal=why) for p, r, why in found]
-        entries = [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
-        return Traced(read_trace(entries), fold(events))
+        entries = [LogEntry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+        return VisibleTrace(read_trace(entries), fold(events))
 
     async def job_of_thread(self, place: Place) -> Job | None:
         return self.kept.get(place)
 
-    async def feedback(self, *_: Any, **__: Any) -> Thumbed:
+    async def feedback(self, *_: Any, **__: Any) -> ThumbOutcome:
         return "recorded"
 
     async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
         del team
-        one = ToForget(job or "JAAAAAAAAAA", "old", "C1", "1.0", 3, 1, 10, 2, False, {"1.0": user})
+        one = JobToForget(job or "JAAAAAAAAAA", "old", "C1", "1.0", 3, 1, 10, 2, False, {"1.0": user})
         return Forgettable((one,), person=person)
 
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
@@ -239,7 +239,7 @@ class MemoryHomes:
     """Open homes that nothing ever changes in."""
 
     def __init__(self, team: str) -> None:
-        self.calls = WebCalls(Budget(unlimited=True))
+        self.calls = WebCalls(CallBudget(unlimited=True))
         self.team = team
 
     def shows_with(self, publish: Publish) -> None:

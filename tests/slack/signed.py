@@ -19,21 +19,21 @@ from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
 from bot.features.job_controls.lists import Filter
-from bot.features.job_controls.service import Stop
+from bot.features.job_controls.service import StopOutcome
 from bot.features.requests.actions import encode_metadata
-from bot.features.requests.service import Answer
+from bot.features.requests.service import AnswerOutcome
 from bot.settings import Settings
 from bot.slack.receive.http import web_app
-from bot.slack.receive.payloads import Shortcut
-from bot.slack.receive.subcommand import Given
+from bot.slack.receive.payloads import MessageShortcut
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.views.card import STOP
 from bot.slack.views.carried import carry
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import Page, page_of
-from bot.slack.views.question import ANSWER, Choice
+from bot.slack.views.paging import ListPage, page_of
+from bot.slack.views.question import ANSWER, AnswerChoice
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Request
 from tests.slack.gates import MemoryGate
@@ -67,37 +67,37 @@ class SeenService(MemoryService):
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
-    ) -> Answer:
+    ) -> AnswerOutcome:
         del message, others, dedupe
         self.places.append(place)
         self.seen.append("reply")
-        return Answer("ignored" if mentioned else "heard")
+        return AnswerOutcome("ignored" if mentioned else "heard")
 
     async def answer(
-        self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...], words: str = ""
-    ) -> Answer:
+        self, place: Place, choice: AnswerChoice, *, user: str, dedupe: tuple[str, ...], words: str = ""
+    ) -> AnswerOutcome:
         del choice, user, dedupe, words
         self.places.append(place)
         self.seen.append("answer")
-        return Answer("taken")
+        return AnswerOutcome("taken")
 
-    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> StopOutcome:
         del team, job, user
         self.places += [place] if place is not None else []
         self.seen.append("stop")
-        return Stop("cancelling")
+        return StopOutcome("cancelling")
 
     async def record_edit(self, place: Place, *_: Any, **__: Any) -> bool:
         self.places.append(place)
         self.seen.append("edit")
         return True
 
-    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> Page[JobLine]:
+    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
         del team, user, kind
         self.seen.append("status")
         return page_of([], page)
 
-    async def take(self, given: Given) -> Outgoing:
+    async def take(self, given: CommandContext) -> Outgoing:
         self.seen.append("typed")
         return await super().take(given)
 
@@ -213,7 +213,7 @@ class Door:
 
     def _answer(self, person: str, place: str) -> Json:
         job = Place(team=self.town.team_id, channel=self.place(place, person), thread_ts=ROOT).job_id
-        choice = Choice(job, "r", "s", 1, 0)
+        choice = AnswerChoice(job, "r", "s", 1, 0)
         return self._clicked(person, place, {"action_id": f"{ANSWER}0", "value": carry(choice)})
 
     def _stop(self, person: str, place: str) -> Json:
@@ -233,7 +233,7 @@ class Door:
 
     def _view(self, person: str, place: str) -> Json:
         thread = Place(team=self.town.team_id, channel=self.place(place, person), thread_ts=ROOT)
-        told = encode_metadata(Shortcut(thread, ROOT, "", "", "", "", ()))
+        told = encode_metadata(MessageShortcut(thread, ROOT, "", "", "", "", ()))
         put_in = {REQUEST_BLOCK: {REQUEST_ACTION: {"type": "plain_text_input", "value": "do it"}}}
         view = {"id": f"V{next(_COUNT)}", "type": "modal", "callback_id": START_JOB, "state": {"values": put_in}}
         return {**self._base("view_submission", person), "view": {**view, "private_metadata": told}}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bot.features.approvals.actions import refusal
-from bot.features.approvals.service import Refused
+from bot.features.approvals.service import DecisionRefused
 from bot.features.approvals.view import AboutApproval, arguments_window, deny_window, edit_window, window_about
-from bot.slack.views.approval import Spot, approval, approval_decided, approval_dropped, people
+from bot.slack.views.approval import ApprovalRef, approval, approval_decided, approval_dropped, people
 from bot.slack.views.argument_blocks import FIELD, fields, format_value, read_fields
 from bot.slack.views.carried import carry, read_carried
 from bot.workspace.blocks import check_message_blocks, check_view
@@ -18,11 +18,11 @@ from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms, digest_of
 from handoff.contracts import Place
 from handoff.state.job_state import Job
-from handoff.state.state_values import Answered, Question, Ruling
+from handoff.state.state_values import Question, QuestionAnswer, Ruling
 from tests.handoff.kit import ask, asked, job, planned, started, subtask
 from tests.system.scene import buttons, shown
 
-SPOT = Spot("J0000000001", "1.0", "a", 1, "d" * 64)
+SPOT = ApprovalRef("J0000000001", "1.0", "a", 1, "d" * 64)
 HOSTILE: dict[str, Any] = {
     "text": "<!channel> <@U2> *bold* <https://evil.example|Approve> `x` ```y``` :tada: https://evil.example",
     "to\u200bo": "a\u202eb\u200bc",
@@ -55,7 +55,7 @@ def closed(outcome: str, wished: dict[str, Any], **more: Any) -> dict[str, Any]:
     assert question.approval is not None
     given = {"digest": "d", "arguments": wished, "users": ("U111",), **more}
     ruling = Ruling(at=99.0, call="c", tool="post", outcome=outcome, **given)
-    message = approval_decided("Part a", Answered(question, "U1", outcome, 99.0, ruling))
+    message = approval_decided("Part a", QuestionAnswer(question, "U1", outcome, 99.0, ruling))
     return {"text": message.text, "blocks": check_message_blocks(list(message.blocks))}
 
 
@@ -76,7 +76,7 @@ def test_a_hostile_argument_stands_there_as_plain_text() -> None:
 def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
     card = drawn({"text": "a secret"})
     for button in buttons(card).values():
-        spot = read_carried(button["value"], Spot)
+        spot = read_carried(button["value"], ApprovalRef)
         assert spot is not None
         assert spot.digest == digest_of("post", {"text": "a secret"})
         assert "secret" not in button["value"]
@@ -86,13 +86,13 @@ def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
     "value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"1","subtask":"a","number":true,"digest":""}']
 )
 def test_a_forged_value_is_none_of_ours(value: str) -> None:
-    assert read_carried(value, Spot) is None
+    assert read_carried(value, ApprovalRef) is None
     assert window_about(value) is None
 
 
 def test_a_windows_place_must_fit_its_job() -> None:
     place = Place(team="T", channel="C", thread_ts="1.0")
-    own = Spot(place.job_id, "1.0", "a", 1, "d")
+    own = ApprovalRef(place.job_id, "1.0", "a", 1, "d")
     assert window_about(carry(AboutApproval(place, own))) == AboutApproval(place, own)
     assert window_about(carry(AboutApproval(place, SPOT))) is None
 
@@ -162,11 +162,11 @@ def test_each_end_is_told_apart() -> None:
 
 def test_each_refusal_has_its_words() -> None:
     ruling = Ruling(9.0, "c", "post", "denied", "d", {}, ("U111",))
-    assert refusal(Refused("late", ruling=ruling)).startswith("<@U111> denied it <!date")
+    assert refusal(DecisionRefused("late", ruling=ruling)).startswith("<@U111> denied it <!date")
     late = Ruling(9.0, "c", "post", "expired", "d", {}, ())
-    assert "This expired" in refusal(Refused("late", ruling=late))
-    assert "only <@U222> may decide" in refusal(Refused("not_yours", whom=("U222",)))
-    assert "you made this request" in refusal(Refused("own", whom=("admins",)))
+    assert "This expired" in refusal(DecisionRefused("late", ruling=late))
+    assert "only <@U222> may decide" in refusal(DecisionRefused("not_yours", whom=("U222",)))
+    assert "you made this request" in refusal(DecisionRefused("own", whom=("admins",)))
 
 
 SCHEMA: dict[str, Any] = {

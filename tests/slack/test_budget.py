@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from bot.slack.send import budget as budgets
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.own_share import OwnShare
 from bot.slack.send.published_limits import JITTER, LIMITS, RANK, Priority
-from bot.store.counters import Lane, Turns, Wish
+from bot.store.counters import CallLane, TurnGrant, TurnRequest
 from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
 from tests.patience import patience
@@ -25,7 +25,7 @@ def unhurried_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budgets, "ASKING", 60.0)
 
 
-async def all_there_are(budget: Budget, method: str = EDIT, priority: Priority = "answer") -> int:
+async def all_there_are(budget: CallBudget, method: str = EDIT, priority: Priority = "answer") -> int:
     """Use up what goes at once."""
     count = 0
     while await budget.take_now(method, "C1", priority):
@@ -34,7 +34,7 @@ async def all_there_are(budget: Budget, method: str = EDIT, priority: Priority =
 
 
 async def test_a_burst_goes_at_once_and_the_next_waits() -> None:
-    budget = Budget(clock=lambda: 0.0)  # time stands still: who had to wait would wait for ever
+    budget = CallBudget(clock=lambda: 0.0)  # time stands still: who had to wait would wait for ever
     for _ in range(3):
         await budget.take(POST, "C1")
     assert not await budget.take_now(POST, "C1", "answer")
@@ -42,12 +42,12 @@ async def test_a_burst_goes_at_once_and_the_next_waits() -> None:
 
 
 async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(store: Store) -> None:
-    here, there = (Budget(store.counters, who=name, place="T1") for name in ("here", "there"))
+    here, there = (CallBudget(store.counters, who=name, place="T1") for name in ("here", "there"))
     assert await all_there_are(here, POST) == 3
     await here.hold(POST, "C1", patience(3))  # nobody goes before all of them wait
     order: list[str] = []
 
-    async def go(budget: Budget, priority: Priority) -> None:
+    async def go(budget: CallBudget, priority: Priority) -> None:
         await budget.take(POST, "C1", priority)
         order.append(priority)
 
@@ -62,14 +62,14 @@ async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(st
 
 @pytest.mark.parametrize("calls", [1, 6])
 async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: Store, calls: int) -> None:
-    asked: list[Turns] = []
+    asked: list[TurnGrant] = []
 
     class CountersThatRecord(type(store.counters)):  # type: ignore[misc]
-        async def turns(self, lane: Lane, who: str, wish: Wish) -> Turns:
+        async def turns(self, lane: CallLane, who: str, wish: TurnRequest) -> TurnGrant:
             asked.append(await super().turns(lane, who, wish))
             return asked[-1]
 
-    both = [Budget(CountersThatRecord(store._calls), who=str(number), place="T1") for number in range(2)]
+    both = [CallBudget(CountersThatRecord(store._calls), who=str(number), place="T1") for number in range(2)]
     await asyncio.gather(*(budget.take(EDIT) for budget in both for _ in range(calls)))
     assert len(asked) == (2 if calls == 1 else 4), "five at a time, and two more while there are plenty"
     left = sum([await all_there_are(budget) for budget in both])
@@ -78,22 +78,24 @@ async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: 
 
 
 async def test_progress_leaves_room_for_the_edits_that_are_sure_to_come(store: Store) -> None:
-    here, there = (Budget(store.counters, who=name, place="T1") for name in ("here", "there"))
+    here, there = (CallBudget(store.counters, who=name, place="T1") for name in ("here", "there"))
     here.owes(EDIT, lambda: 20)
     there.owes(EDIT, lambda: 15)
-    lane = Lane("a lane", 50, 62.0)
-    at_once = [await store.counters.turns(lane, name, Wish(50, 5, yields=True, sure=20)) for name in ("a", "b")]
+    lane = CallLane("a lane", 50, 62.0)
+    at_once = [await store.counters.turns(lane, name, TurnRequest(50, 5, yields=True, sure=20)) for name in ("a", "b")]
     assert sum(one.given for one in at_once) == 13, "a fourth of them in a fourth of the time"
-    assert (await store.counters.turns(lane, "c", Wish(50, RANK["settled"]))).given == 50 - 2 - 13
-    assert (await store.counters.turns(lane, "c", Wish(50, RANK["answer"]))).given == 2, "and those are for answers"
-    refused = await store.counters.turns(lane, "c", Wish(1, 0))
+    assert (await store.counters.turns(lane, "c", TurnRequest(50, RANK["settled"]))).given == 50 - 2 - 13
+    assert (await store.counters.turns(lane, "c", TurnRequest(50, RANK["answer"]))).given == 2, (
+        "and those are for answers"
+    )
+    refused = await store.counters.turns(lane, "c", TurnRequest(1, 0))
     assert (refused.given, refused.askers) == (0, 3)
     assert 55 < refused.wait <= 62
 
 
 async def test_who_gives_up_uses_no_turn() -> None:
     now = 0.0
-    budget = Budget(clock=lambda: now)
+    budget = CallBudget(clock=lambda: now)
     for _ in range(3):
         await budget.take(POST, "C1")
     given_up = [asyncio.create_task(budget.take(POST, "C1")) for _ in range(5)]
@@ -106,7 +108,7 @@ async def test_who_gives_up_uses_no_turn() -> None:
 
 
 async def test_too_many_holds_every_instance_back_and_then_one_goes_at_a_time(store: Store) -> None:
-    here, there = (Budget(store.counters, who=name, place="T1") for name in ("here", "there"))
+    here, there = (CallBudget(store.counters, who=name, place="T1") for name in ("here", "there"))
     await here.hold(STREAM, "", 30)
     MovedClock(store).advance(29)
     await age(store, 29)
@@ -122,14 +124,14 @@ class Away:
 
     asked = 0
 
-    async def turns(self, *_: object) -> Turns:
+    async def turns(self, *_: object) -> TurnGrant:
         self.asked += 1
         raise StoreError("away")
 
 
 async def test_without_the_store_each_instance_keeps_to_its_share() -> None:
     counters = Away()
-    budget = Budget(counters, who="here", place="T1")  # type: ignore[arg-type]
+    budget = CallBudget(counters, who="here", place="T1")  # type: ignore[arg-type]
     budget._askers = 2
     assert await all_there_are(budget) == LIMITS[EDIT].calls // 2
     assert counters.asked == 1, "it is not asked again and again"
@@ -138,41 +140,41 @@ async def test_without_the_store_each_instance_keeps_to_its_share() -> None:
 def test_after_too_many_an_instance_on_its_own_goes_on_evenly() -> None:
     now = 0.0
     share = OwnShare(lambda: now)
-    lane = Lane("edits", 50, 60.0)
+    lane = CallLane("edits", 50, 60.0)
     share.hold(lane, 30)
     now = 29.0
-    assert share.turns(lane, Wish(1, 0)).wait == pytest.approx(1.0)
+    assert share.turns(lane, TurnRequest(1, 0)).wait == pytest.approx(1.0)
     now = 30.01
-    assert share.turns(lane, Wish(5, 0)).given == 1
+    assert share.turns(lane, TurnRequest(5, 0)).given == 1
     now = 31.3
-    assert share.turns(lane, Wish(5, 0)).given == 1
+    assert share.turns(lane, TurnRequest(5, 0)).given == 1
     now = 92.0
-    assert share.turns(lane, Wish(100, 0)).given == 50
+    assert share.turns(lane, TurnRequest(100, 0)).given == 50
 
 
 def test_more_instances_than_turns_take_theirs_more_rarely() -> None:
     now = 0.0
     share = OwnShare(lambda: now)
-    lane = Lane("posts", 3, 3.0)
-    assert share.turns(lane, Wish(5, 0), sharers=6).given == 1
+    lane = CallLane("posts", 3, 3.0)
+    assert share.turns(lane, TurnRequest(5, 0), sharers=6).given == 1
     now = 5.9
-    assert share.turns(lane, Wish(1, 0), sharers=6).given == 0
+    assert share.turns(lane, TurnRequest(1, 0), sharers=6).given == 0
     now = 6.1
-    assert share.turns(lane, Wish(1, 0), sharers=6).given == 1
+    assert share.turns(lane, TurnRequest(1, 0), sharers=6).given == 1
 
 
 async def test_unlimited_and_unknown_methods_never_wait() -> None:
     async with asyncio.timeout(patience()):
         for _ in range(1000):
-            await Budget(unlimited=True).take(POST, "C1")
-            await Budget().take("auth.test")
+            await CallBudget(unlimited=True).take(POST, "C1")
+            await CallBudget().take("auth.test")
 
 
 async def test_no_minute_sees_more_than_slack_allows(store: Store) -> None:
     """A call may reach Slack `JITTER` seconds after its turn; so any minute there is a window of ours."""
     for limit in LIMITS.values():
         assert limit.calls * 60 / (limit.seconds - (0 if limit.by_channel else JITTER)) <= 100
-    lane = Lane("edits", 50, 60.0 + JITTER)
-    given = [await store.counters.turns(lane, "a", Wish(7, 0)) for _ in range(10)]
+    lane = CallLane("edits", 50, 60.0 + JITTER)
+    given = [await store.counters.turns(lane, "a", TurnRequest(7, 0)) for _ in range(10)]
     assert sum(one.given for one in given) == 50
     assert given[-1].wait > 60.0 - 5.0

@@ -8,16 +8,16 @@ from types import MappingProxyType
 
 import pytest
 
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Gone, close_client, make_client
+from bot.slack.send.web_calls import JobGone, close_client, make_client
 from bot.slack.show.card_painter import GATHER, CardPainter
 from bot.slack.views.card import plan_card
 from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask, Usage
-from handoff.state.job_state import Ask, Job, Run, SubtaskState, Work, replace
+from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, SubtaskStatus, replace
 from handoff.state.state_values import ReplanTrigger
 from tests.patience import patience
 
@@ -36,18 +36,20 @@ class Card:
         self.needs_stop = False
         self.now_job: Job | None = None
 
-    def job(self, *states: SubtaskState) -> tuple[Job, Ask]:
+    def job(self, *states: SubtaskStatus) -> tuple[Job, RequestState]:
         works = [
-            Work(Subtask(id=f"s{n}", title=f"Part {n}", intent="i", specialist="analyst"), "analyst", state=state)
+            SubtaskState(
+                Subtask(id=f"s{n}", title=f"Part {n}", intent="i", specialist="analyst"), "analyst", state=state
+            )
             for n, state in enumerate(states)
         ]
         plan = Plan(goal="Parts", subtasks=tuple(work.subtask for work in works)) if works else None
         request = Request(id=self.place.thread_ts, user=self.workspace.person("ana").id, text="do it", at=1000.0)
         mapping = MappingProxyType({work.subtask.id: work for work in works})
-        ask = Ask(request=request, run=Run(state="working", plan=plan), gathered=True, work=mapping)
+        ask = RequestState(request=request, run=PlanRun(state="working", plan=plan), gathered=True, work=mapping)
         return Job(place=self.place, asks=(ask,)), ask
 
-    def show(self, *states: SubtaskState) -> None:
+    def show(self, *states: SubtaskStatus) -> None:
         self.painter.show(*self.job(*states), self.ts)
 
     def now(self) -> float:
@@ -64,7 +66,7 @@ async def card(store: Store) -> AsyncIterator[Card]:
     thread_ts = await workspace.person("ana").say("#general", "hello all")
     place = Place(team=workspace.team_id, channel=workspace.channel_id("#general"), thread_ts=thread_ts)
     client = make_client(workspace.bot_token, workspace.api_url)
-    outbox = Outbox(client, store, Budget(), bot_user_id=workspace.bot_user_id)
+    outbox = Outbox(client, store, CallBudget(), bot_user_id=workspace.bot_user_id)
     key = JobKey(place.team, place.job_id)
     await store.jobs.ingest(key, "{}", dedupe=("1",))
     claim = await store.jobs.claim("me", lease=30, schema=1)
@@ -117,7 +119,7 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
     await store.jobs.release(card.claim, due=0.0)
     assert await store.jobs.claim("next", lease=30, schema=1)
     card.painter._wanted = (*card.job("complete"), card.ts)
-    with pytest.raises(Gone):
+    with pytest.raises(JobGone):
         await card.painter._draw()
     assert card.edits == []
 
@@ -138,7 +140,7 @@ async def test_an_owner_that_freezes_within_an_edit_puts_the_next_ones_card_righ
 
     painter._allowed = freezes
     painter._wanted = (*card.job("in_progress", "pending"), card.ts)
-    with pytest.raises(Gone):
+    with pytest.raises(JobGone):
         await painter._draw()
     theirs, old, again = card.edits
     assert "in_progress" in old

@@ -15,7 +15,7 @@ from bot.access.channels_file import NAME, read
 from bot.access.quiet_hours import BadQuietHours, read_quiet_hours
 from bot.access.time_zones import NoSuchZone, offset_at, read_zone
 from bot.app import open_crew
-from bot.limits.rules import Rules, SpendingBudget
+from bot.limits.rules import LimitRules, SpendingBudget
 from bot.settings import Settings, SettingsError, read_settings
 from specialists.files.frontmatter import CrewFault
 
@@ -140,7 +140,7 @@ def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
 
 
 async def test_the_budget_of_a_channel_takes_the_place_of_that_of_all_channels() -> None:
-    usual = Rules(budgets={"channel": SpendingBudget(9), "day": SpendingBudget(99)})
+    usual = LimitRules(budgets={"channel": SpendingBudget(9), "day": SpendingBudget(99)})
 
     class Fixed(ChannelSettings):
         async def of(self, team: str, channel: str) -> Access:

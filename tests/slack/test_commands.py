@@ -19,7 +19,7 @@ from bot.slack.receive.router import spoken_in
 from bot.slack.views.carried import carry
 from bot.slack.views.home import help_text
 from bot.slack.views.paging import page_buttons, page_of, read_turn
-from bot.slack.views.question import ANSWER, Choice
+from bot.slack.views.question import ANSWER, AnswerChoice
 from handoff.contracts import Place
 
 PLACE = Place(team="T1", channel="C0123", thread_ts="1700000000.000100")
@@ -123,7 +123,7 @@ def test_only_a_button_that_names_a_job_is_about_one(value: str) -> None:
 
 
 def test_a_click_in_a_home_is_judged_where_its_job_is() -> None:
-    value = carry(Choice(PLACE.job_id, "1", "", 1, 0))
+    value = carry(AnswerChoice(PLACE.job_id, "1", "", 1, 0))
     who = {"team": {"id": "T1"}, "user": {"id": "U1", "team_id": "T1"}, "trigger_id": "9.9"}
     action = {"action_id": "answer:0", "value": value}
     body = {"type": "block_actions", "view": {"type": "home", "id": "V1"}, "actions": [action], **who}

@@ -9,7 +9,7 @@ import pytest
 from bot.slack.views.answer_message import answer_end
 from bot.slack.views.ending import render_failure as failed_message
 from handoff import events as ev
-from handoff.contracts import Setting
+from handoff.contracts import RequestSetting
 from handoff.state.job_state import Job
 from tests.handoff.kit import R, ask, asked, failed, job, planned, returned, started, subtask
 
@@ -18,7 +18,7 @@ NAMES = {"S034CD": "@it-help", "U077KD": "Kim Dee"}
 
 def known(contact: str) -> ev.SettingKnown:
     """What was found out of who asks, and whom the crew sends people to."""
-    setting = Setting(contact=contact, contact_name=NAMES.get(contact, contact))
+    setting = RequestSetting(contact=contact, contact_name=NAMES.get(contact, contact))
     return ev.SettingKnown(at=1.5, request=R, setting=setting)
 
 

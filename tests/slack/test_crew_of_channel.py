@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from bot.access.access_values import ChannelValues, Origin, merge_sources
+from bot.access.access_values import ChannelValues, ValueOrigin, merge_sources
 from bot.access.channel_settings import ChannelSettings
 from bot.access.channels_file import NAME, read
 from bot.access.kept_form import FormValues
 from bot.app import open_crews
 from bot.features.channel_settings.reading import settings_of
 from bot.features.channel_settings.view import settings_text
-from bot.features.channel_settings.window import AS_BEFORE, Drawn, WindowOf, settings_modal
+from bot.features.channel_settings.window import AS_BEFORE, WindowContent, WindowOf, settings_modal
 from bot.settings import Settings, SettingsError, read_settings
 from bot.slack.views.channel_words import SECTIONS, names_in
 from bot.store.redis.redis_store import Store
@@ -28,7 +28,7 @@ WINDOW = WindowOf("C0123ABCD", WORK, {})
 
 def test_the_form_comes_before_the_file_and_that_before_the_first_crew() -> None:
     form, file = ChannelValues(crew="review"), ChannelValues(crew="law")
-    of_ana = {"crew": Origin("form", "U0ANA", 7.0)}
+    of_ana = {"crew": ValueOrigin("form", "U0ANA", 7.0)}
     both = merge_sources([(form, of_ana), (file, "file")], crew="general")
     assert (both.crew, both.origin("crew").user) == ("review", "U0ANA")
     assert merge_sources([(NOTHING, {}), (file, "file")], crew="general").crew == "law"
@@ -52,7 +52,7 @@ def test_a_file_may_name_a_crew_that_is_there(tmp_path: Path) -> None:
 def window(form: ChannelValues, crews: tuple[str, ...] = CREWS) -> tuple[dict[str, Any], dict[str, str]]:
     """The window, and the options of its menu of crews by their values."""
     without = merge_sources([(ChannelValues(crew="law"), "file")])
-    drawn = Drawn(WORK, "C0123ABCD", without, without, FormValues(form), crews=crews)
+    drawn = WindowContent(WORK, "C0123ABCD", without, without, FormValues(form), crews=crews)
     view = check_view(settings_modal(drawn))
     menu = next((block for block in view["blocks"] if block.get("block_id") == "crew"), None)
     return view, {one["value"]: one["text"]["text"] for one in menu["element"]["options"]} if menu else {}

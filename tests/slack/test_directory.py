@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.access.person_facts import Home
+from bot.access.person_facts import HomeWorkspace
 from bot.app import manifest_path
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
@@ -26,8 +26,8 @@ async def workspace() -> AsyncIterator[Workspace]:
 
 @pytest.fixture
 async def directory(workspace: Workspace) -> AsyncIterator[Directory]:
-    client, calls = make_client(workspace.bot_token, workspace.api_url), WebCalls(Budget())
-    yield Directory(client, calls, People(client, calls, Home(workspace.team_id)))
+    client, calls = make_client(workspace.bot_token, workspace.api_url), WebCalls(CallBudget())
+    yield Directory(client, calls, People(client, calls, HomeWorkspace(workspace.team_id)))
     await close_client(client)
 
 

@@ -11,7 +11,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
-from bot.slack.receive.bolt_dispatch import SocketMode
+from bot.slack.receive.bolt_dispatch import AnsweringSocketMode
 from bot.slack.receive.router import list_help_words
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.show import notices
@@ -19,7 +19,7 @@ from bot.slack.views.answer_message import SHOW_EVIDENCE, answer
 from bot.slack.views.question import question
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask
-from handoff.state.job_state import Ask, Job, Run, Work
+from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState
 from handoff.state.state_values import Question
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService, listening
@@ -70,7 +70,7 @@ async def scene() -> AsyncIterator[Scene]:
     service = MemoryService()
     gate = MemoryGate(client, workspace.team_id)
     background = listening(app, gate, service).background
-    handler = SocketMode(app, workspace.app_token, logger=quiet)
+    handler = AnsweringSocketMode(app, workspace.app_token, logger=quiet)
     await handler.connect_async()
     await workspace.until(lambda: workspace.connections)
     yield Scene(workspace, app, service, background)
@@ -92,9 +92,11 @@ async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
     ts, other = [await scene.ana.say("#general", "root") for _ in range(2)]
     asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1.0, whom=(scene.ana.id,))
     subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
-    work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
+    work = SubtaskState(subtask=subtask, specialist="analyst", state="input_required", question=asked)
     request = Request(id=ts, user=scene.ana.id, text="t", at=1.0)
-    ask = Ask(request=request, run=Run(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, gathered=True)
+    ask = RequestState(
+        request=request, run=PlanRun(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, gathered=True
+    )
     moved = await scene.post(scene.place(other), question(Job(place=scene.place(ts), asks=(ask,)), ask, "a"))
     await scene.ana.click("#general", moved, "answer:0")
     await scene.told(scene.ana, notices.OLD_BUTTON)
@@ -116,8 +118,10 @@ async def test_the_evidence_of_a_job_that_is_forgotten_is_missed_in_words(scene:
     await scene.asked()
     place, request, _ = scene.service.requests[0]
     result = Result(summary="4", content="4", queries=("SELECT 4",))
-    work = Work(subtask=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=result)
-    ask = Ask(request=request, run=Run(answer="Yes.", written=2.0), work={"a": work})
+    work = SubtaskState(
+        subtask=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=result
+    )
+    ask = RequestState(request=request, run=PlanRun(answer="Yes.", written=2.0), work={"a": work})
     job = Job(place=place, asks=(ask,))
     (message,) = answer(job, ask, "m")
     sent = await scene.post(place, message)

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.message_reader import plain_content, read_message
-from bot.slack.receive.payloads import Edited, Incoming, Shortcut, parse_change, parse_message, parse_shortcut
+from bot.slack.receive.payloads import (
+    IncomingMessage,
+    MessageEdited,
+    MessageShortcut,
+    parse_change,
+    parse_message,
+    parse_shortcut,
+)
 from bot.slack.receive.thread_text import parse_thread_message
 from bot.workspace.typed_text import make_rich_text
 
@@ -79,10 +86,10 @@ def ways(said: Json) -> list[tuple[str, tuple[str, ...]]]:
     edited = parse_change({**body, "event": change}, BOT)
     shortcut = parse_shortcut({**body, "channel": {"id": "C1"}, "message": said})
     heard = parse_thread_message(said)
-    assert isinstance(incoming, Incoming)
-    assert isinstance(mention, Incoming)
-    assert isinstance(edited, Edited)
-    assert isinstance(shortcut, Shortcut)
+    assert isinstance(incoming, IncomingMessage)
+    assert isinstance(mention, IncomingMessage)
+    assert isinstance(edited, MessageEdited)
+    assert isinstance(shortcut, MessageShortcut)
     assert heard is not None
     files = tuple(one.name for one in incoming.attachments if one.kind != "message")
     assert files == tuple(one.name for one in mention.attachments if one.kind != "message")

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from bot.jobs.lease import Lease, boottime
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.lookup import LOOKS, Lookup, _remaining_waits
-from bot.slack.send.outbox import ELSEWHERE, SENDS, Outbox, Sent
-from bot.slack.send.web_calls import CALL_SECONDS, TRIES, Gone, close_client, make_client
+from bot.slack.send.outbox import ELSEWHERE, SENDS, Outbox, SentMessage
+from bot.slack.send.web_calls import CALL_SECONDS, TRIES, JobGone, close_client, make_client
 from bot.slack.show.open_questions import close_open_questions
 from bot.slack.show.publisher import Publisher
-from bot.slack.show.session import Shown, set_status
+from bot.slack.show.session import SessionView, set_status
 from bot.slack.show.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, JobKey
@@ -49,10 +49,10 @@ class Scene:
         thread = self.workspace.thread(self.place.channel, self.place.thread_ts)
         return [message for message in thread if message.get("user") == self.workspace.bot_user_id]
 
-    async def post(self, key: str = "k") -> Sent:
+    async def post(self, key: str = "k") -> SentMessage:
         return await self.outbox.post(self.claim, self.place, key, HELLO)
 
-    async def end(self, claim: Claim | None = None, message: Outgoing = HELLO) -> Sent:
+    async def end(self, claim: Claim | None = None, message: Outgoing = HELLO) -> SentMessage:
         """Post the end of the request whose answer is streamed here, as `Thread` does."""
         claim = claim or self.claim
         sent = await self.outbox.post(claim, self.place, "answer", message)
@@ -91,7 +91,7 @@ async def scene(store: Store) -> AsyncIterator[Scene]:
     claim = await store.jobs.claim("me", lease=30, schema=1)
     assert claim is not None
     client = make_client(workspace.bot_token, workspace.api_url)
-    outbox = Outbox(client, store, Budget(), bot_user_id=workspace.bot_user_id, looks=(0, 0.3, 0.6))
+    outbox = Outbox(client, store, CallBudget(), bot_user_id=workspace.bot_user_id, looks=(0, 0.3, 0.6))
     yield Scene(workspace, outbox, store, place, claim)
     await close_client(client)
     await workspace.stop()
@@ -99,7 +99,7 @@ async def scene(store: Store) -> AsyncIterator[Scene]:
 
 async def test_a_message_is_posted_once_with_its_key(scene: Scene) -> None:
     sent, again = await scene.post(), await scene.post()
-    assert again == Sent(sent.ts, adopted=True)
+    assert again == SentMessage(sent.ts, adopted=True)
     (message,) = scene.seen()
     assert message["ts"] == sent.ts
     assert message["metadata"]["event_payload"] == {"key": "k", "job": scene.place.job_id}
@@ -175,7 +175,7 @@ async def test_who_takes_over_is_as_patient_as_the_last_that_sent_it_needs(scene
 
 async def test_an_owner_that_lost_the_job_posts_nothing(scene: Scene) -> None:
     await scene.taken_over()
-    with pytest.raises(Gone):
+    with pytest.raises(JobGone):
         await scene.post()
     assert scene.seen() == []
 
@@ -625,7 +625,7 @@ async def test_a_look_that_failed_is_no_look(scene: Scene, monkeypatch: pytest.M
     scene.outbox.lookup.looks = (0.0,)
     scene.workspace.faults.add("conversations.replies", "server_error_before", times=5)
     sent = await scene.outbox.post(await scene.taken_over(), scene.place, "k", HELLO)
-    assert sent == Sent(ts, adopted=True)
+    assert sent == SentMessage(ts, adopted=True)
     assert len(scene.seen()) == 1
 
 
@@ -636,7 +636,7 @@ async def test_a_message_is_found_on_the_second_page_of_a_long_thread(scene: Sce
     await scene.outbox.begin(scene.claim, "k")
     ts = await scene.outbox._post_once(scene.claim, scene.place, "k", HELLO, time.time())
     sent = await scene.outbox.post(await scene.taken_over(), scene.place, "k", HELLO)
-    assert sent == Sent(ts, adopted=True)
+    assert sent == SentMessage(ts, adopted=True)
 
 
 async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_posts_nothing(
@@ -649,7 +649,7 @@ async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_po
     posting = asyncio.create_task(scene.outbox.post(claim, scene.place, "k", HELLO))
     await polled(lambda: scene.workspace.call_count("conversations.replies"))
     await scene.taken_over()
-    with pytest.raises(Gone):
+    with pytest.raises(JobGone):
         await posting
     assert scene.seen() == []
 
@@ -662,7 +662,7 @@ async def test_who_waited_for_slack_and_lost_the_job_meanwhile_posts_nothing(
     posting = asyncio.create_task(scene.post())
     await polled(lambda: scene.workspace.call_count("chat.postMessage"))
     await scene.taken_over()
-    with pytest.raises(Gone):
+    with pytest.raises(JobGone):
         await posting
     assert scene.seen() == []
 
@@ -683,7 +683,7 @@ def shown(scene: Scene, lease: Lease) -> dict[str, Callable[[], Coroutine[Any, A
 
     async def status() -> None:
         calls, who = outbox.calls, scene.workspace.person("ana").id
-        shown = Shown("processing", "t", who)
+        shown = SessionView("processing", "t", who)
         await set_status(outbox.client, calls, place, lambda: shown, allowed=lease.may_show)
 
     return {
@@ -707,7 +707,7 @@ async def test_a_try_again_is_left_out_once_the_job_is_in_other_hands(
     await scene.taken_over()  # while it pauses, as a process that was frozen does
     await asyncio.gather(call, return_exceptions=True)
     if method != "agents.sessions.setStatus":  # which nobody waits for
-        with pytest.raises(Gone):
+        with pytest.raises(JobGone):
             await call
     assert len(scene.workspace.calls(method)) == 1
 
@@ -748,7 +748,7 @@ async def test_a_woken_owner_streams_and_ends_nothing(scene: Scene) -> None:
     await polled(lambda: stream.ts)
     await scene.taken_over()
     await stream.write("a stale owner.")
-    with pytest.raises(Gone):
+    with pytest.raises(JobGone):
         await stream.finish("Once upon a time there was a stale owner.", [HELLO], HELLO.blocks)
     assert not scene.workspace.calls("chat.appendStream")
     assert not scene.workspace.calls("chat.stopStream")
@@ -757,7 +757,7 @@ async def test_a_woken_owner_streams_and_ends_nothing(scene: Scene) -> None:
 
 async def test_a_post_that_slack_puts_off_again_and_again_still_goes_out(scene: Scene) -> None:
     """A 429 does nothing, so it says nothing about the message: before, fifteen in a row gave it up for good."""
-    scene.outbox.calls.budget = Budget(unlimited=True)  # else it is our own that spreads them over seconds
+    scene.outbox.calls.budget = CallBudget(unlimited=True)  # else it is our own that spreads them over seconds
     scene.workspace.faults.add("chat.postMessage", "rate_limited", times=16, retry_after=0)
     sent = await scene.post()
     (message,) = scene.seen()
@@ -771,7 +771,7 @@ async def test_a_message_outlives_a_bad_minute_of_slacks(
 ) -> None:
     """Before, three tries within seconds were all: the message, a plan card as well, was given up for good."""
     monkeypatch.setattr("bot.slack.send.outbox.PAUSES", (0.0, *(0.01,) * 9))
-    scene.outbox.calls.budget = Budget(unlimited=True)
+    scene.outbox.calls.budget = CallBudget(unlimited=True)
     scene.outbox.lookup.looks = (0.0,)
     scene.workspace.faults.add("chat.postMessage", fault, times=7)
     sent = await scene.post()

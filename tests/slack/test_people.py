@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bot.access.person_facts import Facts, Home, facts_of
-from bot.slack.send.budget import Budget
+from bot.access.person_facts import HomeWorkspace, PersonFacts, facts_of
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show import people
 from bot.slack.show.people import DIRECT, People
 from bot.workspace.workspace_server import Workspace
-from handoff.contracts import Audience, Place, Setting
+from handoff.contracts import Audience, Place, RequestSetting
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 
@@ -27,7 +27,7 @@ async def slack(manifest: Path = MANIFEST) -> AsyncIterator[tuple[Workspace, Peo
     workspace = await Workspace.start(manifest)
     client = make_client(workspace.bot_token, workspace.api_url)
     try:
-        yield workspace, People(client, WebCalls(Budget()))
+        yield workspace, People(client, WebCalls(CallBudget()))
     finally:
         await close_client(client)
         await workspace.stop()
@@ -42,7 +42,9 @@ async def test_names_are_asked_for_once() -> None:
         ana, general = workspace.person("ana"), workspace.channel_id("#general")
         for _ in range(2):
             setting = await found.setting(place(workspace, general), ana.id)
-        assert setting == Setting(requester="Ana Duarte", channel="#general", zone="UTC", offset=0, kind="public")
+        assert setting == RequestSetting(
+            requester="Ana Duarte", channel="#general", zone="UTC", offset=0, kind="public"
+        )
         methods = [call.method for call in workspace.calls() if call.method.endswith(".info")]
         assert sorted(methods) == ["conversations.info", "users.info"]
         direct = ana.channel("@leadhand").id
@@ -57,17 +59,17 @@ async def test_an_app_without_the_scopes_does_without_names(tmp_path: Path) -> N
     older.write_text(yaml.safe_dump(raw), encoding="utf-8")
     async with slack(older) as (workspace, found):
         general = place(workspace, workspace.channel_id("#general"))
-        assert await found.setting(general, workspace.person("ana").id) == Setting()
-        assert await found.setting(general, "U0NOBODY") == Setting()
+        assert await found.setting(general, workspace.person("ana").id) == RequestSetting()
+        assert await found.setting(general, "U0NOBODY") == RequestSetting()
 
 
 async def test_a_slack_that_is_away_holds_nothing_up() -> None:
     client = make_client("xoxb-1", "http://127.0.0.1:9/api/")
     try:
-        looked = People(client, WebCalls(Budget()))
+        looked = People(client, WebCalls(CallBudget()))
         where = Place(team="T1", channel="C1", thread_ts="1.0")
         assert people.PATIENCE <= 3.0
-        assert await looked.setting(where, "U1") == Setting()
+        assert await looked.setting(where, "U1") == RequestSetting()
     finally:
         await close_client(client)
 
@@ -76,7 +78,7 @@ async def test_a_slack_that_is_away_holds_nothing_up() -> None:
 async def at_home(manifest: Path = MANIFEST) -> AsyncIterator[tuple[Workspace, People]]:
     """The same, and who looks people up knows which workspace is ours."""
     async with slack(manifest) as (workspace, found):
-        found.home = Home(workspace.team_id)
+        found.home = HomeWorkspace(workspace.team_id)
         yield workspace, found
 
 
@@ -85,7 +87,7 @@ async def test_slack_says_who_somebody_is_and_is_asked_once_for_all_of_it() -> N
         workspace.deactivate("cleo")
         who = {name: workspace.person(name).id for name in ("ana", "gus", "uma", "sol", "cleo")}
         both = await asyncio.gather(found.facts(who["ana"]), found.facts(who["ana"]), found.name(who["ana"]))
-        assert both[0] == both[1] == Facts("ours", workspace.team_id)
+        assert both[0] == both[1] == PersonFacts("ours", workspace.team_id)
         assert workspace.call_count("users.info") == 1
         told = {name: await found.facts(user) for name, user in who.items()}
         assert {name: facts.standing for name, facts in told.items() if facts} == {
@@ -95,9 +97,9 @@ async def test_slack_says_who_somebody_is_and_is_asked_once_for_all_of_it() -> N
             "sol": "stranger",
             "cleo": "gone",
         }
-        assert told["sol"] == Facts("stranger", workspace.person("sol").user.team)
-        assert await found.facts(workspace.bot_user_id) == Facts("bot", workspace.team_id)
-        assert await found.facts("U0NOBODY") == Facts("stranger")
+        assert told["sol"] == PersonFacts("stranger", workspace.person("sol").user.team)
+        assert await found.facts(workspace.bot_user_id) == PersonFacts("bot", workspace.team_id)
+        assert await found.facts("U0NOBODY") == PersonFacts("stranger")
 
 
 async def test_what_slack_does_not_say_holds_for_this_once() -> None:
@@ -105,7 +107,7 @@ async def test_what_slack_does_not_say_holds_for_this_once() -> None:
         ana = workspace.person("ana").id
         workspace.faults.add("users.info", "error", error="team_access_not_granted")
         assert await found.facts(ana) is None
-        assert await found.facts(ana) == Facts("ours", workspace.team_id)
+        assert await found.facts(ana) == PersonFacts("ours", workspace.team_id)
         assert await People(found._client, found._calls).facts(ana) is None, "without a home nobody is one of ours"
 
 
@@ -114,16 +116,18 @@ OURS = {"id": "U1", "team_id": "T1", "is_bot": False, "is_restricted": False, "i
 
 @pytest.mark.parametrize("missing", ["team_id", "is_bot", "is_restricted", "is_ultra_restricted"])
 def test_a_missing_field_is_not_taken_for_false(missing: str) -> None:
-    assert facts_of({"user": OURS}, Home("T1")) == Facts("ours", "T1")
-    assert facts_of({"user": {key: value for key, value in OURS.items() if key != missing}}, Home("T1")) is None
+    assert facts_of({"user": OURS}, HomeWorkspace("T1")) == PersonFacts("ours", "T1")
+    assert (
+        facts_of({"user": {key: value for key, value in OURS.items() if key != missing}}, HomeWorkspace("T1")) is None
+    )
 
 
 def test_people_of_our_organisation_are_ours_and_of_others_strangers() -> None:
     other = {**OURS, "team_id": "T2", "enterprise_user": {"enterprise_id": "E1"}}
-    assert facts_of({"user": other}, Home("T1", "E1")) == Facts("ours", "T2")
-    assert facts_of({"user": other}, Home("T1", "E2")) == Facts("stranger", "T2")
-    assert facts_of({"user": other}, Home("T1")) == Facts("stranger", "T2")
-    assert facts_of({"user": {**OURS, "is_stranger": True}}, Home("T1")) == Facts("stranger", "T1")
+    assert facts_of({"user": other}, HomeWorkspace("T1", "E1")) == PersonFacts("ours", "T2")
+    assert facts_of({"user": other}, HomeWorkspace("T1", "E2")) == PersonFacts("stranger", "T2")
+    assert facts_of({"user": other}, HomeWorkspace("T1")) == PersonFacts("stranger", "T2")
+    assert facts_of({"user": {**OURS, "is_stranger": True}}, HomeWorkspace("T1")) == PersonFacts("stranger", "T1")
 
 
 async def test_groups_are_read_at_the_click_and_count_as_none_where_slack_fails(

@@ -11,14 +11,14 @@ from bot.slack.views.answer_message import context_line
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.read_words import read_words
 from handoff.contracts import Artifact, Material, Place, Request, Section
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
 
 
-def ask_of(*materials: Material, **more: Any) -> Ask:
+def ask_of(*materials: Material, **more: Any) -> RequestState:
     request = Request(id="2.0", user="U1", text="sum it up", at=2.0, look_back="thread")
-    return Ask(request=request, **{"gathered": True, "materials": materials, **more})
+    return RequestState(request=request, **{"gathered": True, "materials": materials, **more})
 
 
 def thread(messages: int, *gaps: str) -> Material:
@@ -52,7 +52,7 @@ def file(name: str, author: str = "Ben") -> Material:
         ),
     ],
 )
-def test_what_was_read_is_counted(ask: Ask, words: str) -> None:
+def test_what_was_read_is_counted(ask: RequestState, words: str) -> None:
     assert read_words(ask) == words
     assert context_line(ask, "a model") == " · ".join(filter(None, (words, "0.0 s")))
     assert "rehearsal (rules)" in context_line(ask, "rehearsal (rules)"), "that no model answered is for everybody"
@@ -75,7 +75,7 @@ LATE = "Slack did not give the whole thread in time."
         (ask_of(thread(3, LATE), file_faults=(LATE,)), ("error", "Read 3 messages, Slack did not give")),
     ],
 )
-def test_the_card_tells_of_the_thread_until_there_is_a_plan(ask: Ask, row: tuple[str, str]) -> None:
+def test_the_card_tells_of_the_thread_until_there_is_a_plan(ask: RequestState, row: tuple[str, str]) -> None:
     assert card_title(ask, 3.0) == ("Planning…: sum it up" if ask.gathered else "Reading the thread: sum it up")
     blocks = plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks
     task = blocks[0]["tasks"][0]
@@ -85,7 +85,7 @@ def test_the_card_tells_of_the_thread_until_there_is_a_plan(ask: Ask, row: tuple
 
 def test_a_look_for_files_that_may_not_be_is_not_shown() -> None:
     request = Request(id="1.0", user="U1", text="sum it up", at=2.0, look_back="files")
-    ask = Ask(request=request)
+    ask = RequestState(request=request)
     assert card_title(ask, 3.0) == "Planning…: sum it up"
     (task,) = plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks[0]["tasks"]
     assert (task["title"], task["status"]) == ("Make a plan", "in_progress")

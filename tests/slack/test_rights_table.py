@@ -19,7 +19,7 @@ import pytest
 from bot.features.retries.service import RetryDesk
 from bot.jobs.job_records import JobRecords
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import Rules
+from bot.limits.rules import LimitRules
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.slack.views.answer_message import FEEDBACK
 from bot.slack.views.card import STOP
@@ -299,7 +299,7 @@ async def table(store: Store, *, admins: tuple[str, ...] = (), admins_in: str = 
     async def note(entry: AuditEntry) -> None:
         noted.append(entry)
 
-    limits = CallLimits(store.counters, RehearsalModel(), Rules(), store.clock)
+    limits = CallLimits(store.counters, RehearsalModel(), LimitRules(), store.clock)
 
     def service(door: Door) -> Real:
         return Real(JobRecords(store, nobody_wakes, admins=door.gate.people.admins, note=note), limits)

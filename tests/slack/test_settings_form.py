@@ -16,7 +16,7 @@ from bot.access.access_values import NAMES, ChannelValues
 from bot.access.channel_settings import ChannelSettings, NotSet
 from bot.access.kept_form import FormValues
 from bot.features.channel_settings.view import CHANGE, settings_text
-from bot.features.channel_settings.window import AS_BEFORE, Drawn, settings_modal
+from bot.features.channel_settings.window import AS_BEFORE, WindowContent, settings_modal
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.show import notices
 from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SECTIONS, YES
@@ -335,4 +335,6 @@ def test_slack_takes_the_windows_however_much_is_in_them(count: int) -> None:
         check_message_blocks(list(settings_text(channel, without, {}, form=True, crews=("a", "b")).blocks))
         for section in SECTIONS:
             form = FormValues(values)
-            check_view(settings_modal(Drawn(section, channel, without, without, form, groups=groups, round=count)))
+            check_view(
+                settings_modal(WindowContent(section, channel, without, without, form, groups=groups, round=count))
+            )

@@ -10,7 +10,7 @@ from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import plan_card
 from bot.slack.views.estimate import estimate_words
 from bot.slack.views.status import status_job, timeline
-from bot.store.interface import Entry
+from bot.store.interface import LogEntry
 from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Place, Plan, Request, Result, Subtask, Usage
@@ -84,7 +84,7 @@ def test_a_plan_of_an_older_release_says_nothing_of_it() -> None:
 
 
 def test_the_trace_says_all_of_it() -> None:
-    entries = [Entry(seq, ev.dump(event)) for seq, event in enumerate(LOG, 1)]
+    entries = [LogEntry(seq, ev.dump(event)) for seq, event in enumerate(LOG, 1)]
     text = timeline(job_of(LOG).id, steps_of(entries))
     assert "plan of 2 subtasks, about 17k tokens; a: writer of writer" in text
     assert "nobody can book a boat" in text

@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.attachments import LARGEST, download, is_slacks
 from bot.slack.receive.message_reader import CANVAS, parse_files
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.workspace.shared_content import canvas_page
 from bot.workspace.workspace_server import Workspace
@@ -30,7 +30,7 @@ class Scene:
     attachment: Attachment
 
     async def get(self, **changed: Any) -> tuple[Attachment, bytes] | str:
-        return await download(self.client, WebCalls(Budget()), self.attachment.model_copy(update=changed))
+        return await download(self.client, WebCalls(CallBudget()), self.attachment.model_copy(update=changed))
 
     async def fault(self, **changed: Any) -> str:
         fault = await self.get(**changed)
@@ -83,7 +83,7 @@ async def test_a_file_without_an_address_is_looked_up(scene: Scene) -> None:
     bare = [{"id": scene.attachment.file_id, "mode": "file_access", "file_access": "check_file_info"}]
     (attachment,) = parse_files(bare)
     assert attachment.url == ""
-    found = await download(scene.client, WebCalls(Budget()), attachment)
+    found = await download(scene.client, WebCalls(CallBudget()), attachment)
     assert found == (scene.attachment, TABLE)
     assert scene.workspace.call_count("files.info") == 1
 

@@ -18,50 +18,52 @@ from bot.slack.views.home import help_message, home_view, note_window, start_job
 from bot.slack.views.home_part import HomePart
 from bot.slack.views.job_rows import JobLine, job_line
 from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, context, render_moment, seconds, section, sections
-from bot.slack.views.paging import Page, page_of
-from bot.slack.views.question import Choice, question, question_answered, question_dropped
+from bot.slack.views.paging import ListPage, page_of
+from bot.slack.views.question import AnswerChoice, question, question_answered, question_dropped
 from bot.slack.views.status import status_job, status_list, timeline, trace
-from bot.store.interface import Entry
+from bot.store.interface import LogEntry
 from bot.tracing.steps import steps_of
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Material, Place, Plan, Request, Result, Subtask, Usage
 from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.writes import OPTIONS
-from handoff.state.job_state import Ask, Job, Run, SubtaskState, Work
-from handoff.state.state_values import Answered, Failure, Question, UnknownWrite
+from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, SubtaskStatus
+from handoff.state.state_values import Failure, Question, QuestionAnswer, UnknownWrite
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"
 
 
 def work(
-    name: str, state: SubtaskState = "pending", *, title: str = "", after: tuple[str, ...] = (), **more: Any
-) -> Work:
+    name: str, state: SubtaskStatus = "pending", *, title: str = "", after: tuple[str, ...] = (), **more: Any
+) -> SubtaskState:
     subtask = Subtask(id=name, title=title or f"Do {name}", intent="i", specialist="analyst", after=after)
     if state == "complete":
         more = {"result": Result(summary="s", content="c"), **more}
-    return Work(subtask=subtask, specialist="analyst", state=state, **more)
+    return SubtaskState(subtask=subtask, specialist="analyst", state=state, **more)
 
 
-OF_RUN = {field.name for field in fields(Run)}
+OF_RUN = {field.name for field in fields(PlanRun)}
 """What a request has in its run."""
 
 
-def changed(ask: Ask, **changes: Any) -> Ask:
+def changed(ask: RequestState, **changes: Any) -> RequestState:
     """The request with these fields of it, or of its run, changed."""
     run = replace(ask.run, **{name: value for name, value in changes.items() if name in OF_RUN})
     return replace(ask, run=run, **{name: value for name, value in changes.items() if name not in OF_RUN})
 
 
-def ask_of(*works: Work, **more: Any) -> Ask:
+def ask_of(*works: SubtaskState, **more: Any) -> RequestState:
     request = Request(id="100.1", user="U0000000A", text="compare the offers", at=1000.0)
     plan = Plan(goal="Compare the offers", subtasks=tuple(each.subtask for each in works)) if works else None
     mapping = MappingProxyType({each.subtask.id: each for each in works})
-    return changed(Ask(request=request, gathered=True, work=mapping), **{"state": "working", "plan": plan, **more})
+    return changed(
+        RequestState(request=request, gathered=True, work=mapping), **{"state": "working", "plan": plan, **more}
+    )
 
 
-def job_of(ask: Ask) -> Job:
+def job_of(ask: RequestState) -> Job:
     return Job(place=PLACE, asks=(ask,))
 
 
@@ -80,18 +82,18 @@ def rows(message: Outgoing) -> list[tuple[str, str, str]]:
     ]
 
 
-def question_work(**more: Any) -> Work:
+def question_work(**more: Any) -> SubtaskState:
     asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1001.0, whom=("U0000000A",))
     return work("a", "input_required", question=asked, **more)
 
 
-def asked_of(ask: Ask) -> Question:
+def asked_of(ask: RequestState) -> Question:
     asked = ask.work["a"].question
     assert asked is not None
     return asked
 
 
-def doubtful(what: str, reason: str) -> Ask:
+def doubtful(what: str, reason: str) -> RequestState:
     """A request of which one subtask does not know whether it wrote something."""
     intent = ev.ToolStarted(at=1.0, request="100.1", subtask="a", attempt=1, call="c", tool="post_note", what=what)
     asked = Question(
@@ -175,7 +177,7 @@ def test_what_was_only_stopped_wears_no_red_cross_and_what_is_over_no_spinner() 
 
 
 def test_no_tick_stands_before_what_brought_nothing_or_lacks_something() -> None:
-    def row(result: Result | None, *others: Work, **more: Any) -> tuple[str, str, str]:
+    def row(result: Result | None, *others: SubtaskState, **more: Any) -> tuple[str, str, str]:
         ask = ask_of(work("a", "complete", result=result), *others, **more)
         return rows(plan_card(job_of(ask), ask, 6.0))[0]
 
@@ -271,7 +273,7 @@ def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
     elements = message.blocks[1]["elements"]
     assert [each["text"]["text"] for each in elements] == ["2025", "2026"]
     assert [each["action_id"] for each in elements] == ["answer:0", "answer:1"]
-    choice = read_carried(elements[1]["value"], Choice)
+    choice = read_carried(elements[1]["value"], AnswerChoice)
     assert choice is not None
     assert (choice.job, choice.request, choice.subtask, choice.number, choice.option) == (
         job_of(ask).id,
@@ -290,12 +292,18 @@ def test_long_and_many_options_become_numbers() -> None:
     taken(message)
     buttons = message.blocks[2]["elements"]
     assert [each["text"]["text"] for each in buttons] == ["1", "2", "3", "4", "5"]
-    assert [choice.option for each in buttons if (choice := read_carried(each["value"], Choice))] == [0, 1, 2, 3, 4]
+    assert [choice.option for each in buttons if (choice := read_carried(each["value"], AnswerChoice))] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
 
 
 def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
     ask = ask_of(question_work())
-    shown = taken(question_answered("Do a", Answered(asked_of(ask), "U0000000A", "2026", 1005.0)))
+    shown = taken(question_answered("Do a", QuestionAnswer(asked_of(ask), "U0000000A", "2026", 1005.0)))
     assert '"button"' not in shown
     assert "<@U0000000A> answered “2026”" in shown
     assert "Which year?" in shown
@@ -315,7 +323,7 @@ def test_a_question_links_what_the_requester_named_open_or_closed() -> None:
     known = {named}
     for message in (
         question(job_of(ask), ask, "a"),
-        question_answered("Do a", Answered(asked, "U0000000A", "yes", 1005.0), known),
+        question_answered("Do a", QuestionAnswer(asked, "U0000000A", "yes", 1005.0), known),
         question_dropped("Do a", asked, known),
     ):
         shown = taken(message)
@@ -332,7 +340,7 @@ def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
     assert "I cannot tell: I was interrupted while it was under way." in shown
     elements = message.blocks[1]["elements"]
     assert [each["text"]["text"] for each in elements] == ["It happened", "It did not happen", "Stop this part"]
-    choices = [read_carried(each["value"], Choice) for each in elements]
+    choices = [read_carried(each["value"], AnswerChoice) for each in elements]
     assert [choice.option for choice in choices if choice] == [0, 1, 2]
 
 
@@ -351,10 +359,10 @@ def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"r","subtask":"s"}'])
 def test_a_foreign_buttons_value_is_no_choice(value: str) -> None:
-    assert read_carried(value, Choice) is None
+    assert read_carried(value, AnswerChoice) is None
 
 
-def answered(**more: Any) -> Ask:
+def answered(**more: Any) -> RequestState:
     finding = Finding(message="m", source="sales.csv")
     other = Finding(message="m", source="https://evil.com/report")
     result = Result(summary="s", content="c", findings=(finding, other, finding))
@@ -446,7 +454,7 @@ def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do(
     assert gaps(ask, ask.run)[:2] == out_of_reach(ask, ask.run)
 
 
-def two_parts(ask: Ask) -> Ask:
+def two_parts(ask: RequestState) -> RequestState:
     done = work("b", "complete")
     return replace(ask, work=MappingProxyType({**ask.work, "b": done}))
 
@@ -506,8 +514,8 @@ def test_status_says_what_the_thread_says() -> None:
     assert "Do a · analyst · stopped · 3.0 s" in shown, "its time ended with it"
 
 
-def log_of(*events: ev.Event) -> list[Entry]:
-    return [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+def log_of(*events: ev.Event) -> list[LogEntry]:
+    return [LogEntry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
 
 
 def test_a_thumb_is_in_the_timeline() -> None:
@@ -528,9 +536,9 @@ def test_a_timeline_is_short_and_readable() -> None:
             ),
             ev.Posted(at=1003.0, request="100.1", key="100.1:answer", ts="1.2"),
         ),
-        Entry(5, "not json"),
+        LogEntry(5, "not json"),
     ]
-    job = Job(place=PLACE, asks=(Ask(request=request),))
+    job = Job(place=PLACE, asks=(RequestState(request=request),))
     assert timeline(job.id, steps_of(entries)).split("\n") == [
         f"Job {job.id}, 5 events",
         "    +0.0s  asked by U1: do it",
@@ -558,7 +566,7 @@ def test_what_the_requester_is_told_alone_is_valid() -> None:
 def test_home_help_and_window_are_valid() -> None:
     lines = [JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)]
     rows = [(section(job_line(line, "U0000000A")), context("more")) for line in lines] * 3
-    part = HomePart("Under way", Page(tuple(rows), 1, 9, 90), "None.")
+    part = HomePart("Under way", ListPage(tuple(rows), 1, 9, 90), "None.")
     full = home_view([("a", part), ("b", HomePart("Recent", page_of([], 1))), ("c", "away")])
     check_view(full)
     assert len(full["blocks"]) <= 100
@@ -579,9 +587,9 @@ def test_no_view_lets_hostile_words_through() -> None:
     finding = Finding(message=EVIL, source=EVIL)
     result = Result(summary=EVIL, content=EVIL, findings=(finding,), gaps=(EVIL,))
     subtask = Subtask(id="a", title=EVIL, intent=EVIL, specialist="analyst")
-    states: tuple[SubtaskState, ...] = ("complete", "error", "skipped", "in_progress", "pending", "input_required")
+    states: tuple[SubtaskStatus, ...] = ("complete", "error", "skipped", "in_progress", "pending", "input_required")
     works = {
-        state: Work(
+        state: SubtaskState(
             subtask=subtask.model_copy(update={"id": state}),
             specialist="analyst",
             state=state,
@@ -592,9 +600,9 @@ def test_no_view_lets_hostile_words_through() -> None:
         for state in states
     }
     plan = Plan(goal=EVIL, subtasks=(subtask,))
-    ask = Ask(
+    ask = RequestState(
         request=request,
-        run=Run(plan=plan, answer=EVIL, failure=Failure(EVIL, EVIL, EVIL), written=2.0),
+        run=PlanRun(plan=plan, answer=EVIL, failure=Failure(EVIL, EVIL, EVIL), written=2.0),
         work=MappingProxyType(works),
         file_faults=(EVIL,),
     )
@@ -607,7 +615,7 @@ def test_no_view_lets_hostile_words_through() -> None:
         question(job, changed(in_doubt, failure=None), "a"),
         question(job, replace(changed(ask, plan=None, answer=None, failure=None), question=asked), ""),
         plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), failure=None), 3.0),
-        question_answered(EVIL, Answered(asked, "U0000000A", EVIL, 1.0)),
+        question_answered(EVIL, QuestionAnswer(asked, "U0000000A", EVIL, 1.0)),
         question_dropped(EVIL, asked_of(in_doubt)),
         render_cancellation(job, in_doubt),
         render_failure(job, in_doubt),

@@ -11,13 +11,13 @@ import yaml
 
 from bot.slack.receive import thread_reader
 from bot.slack.receive.thread_reader import LOST_FILES, ThreadRead, ThreadReader, read_until
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.lookup import metadata
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show.people import People
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Request
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 CSV = ("labs.csv", b"test,value\nHbA1c,41\n")
@@ -28,7 +28,7 @@ async def slack(manifest: Path = MANIFEST) -> AsyncIterator[tuple[Workspace, Thr
     """A workspace, and a reader of its threads."""
     workspace = await Workspace.start(manifest, rate_limits=False)
     client = make_client(workspace.bot_token, workspace.api_url)
-    calls = WebCalls(Budget(unlimited=True))
+    calls = WebCalls(CallBudget(unlimited=True))
     try:
         yield workspace, ThreadReader(client, calls, People(client, calls), bot_user=workspace.bot_user_id)
     finally:
@@ -36,18 +36,18 @@ async def slack(manifest: Path = MANIFEST) -> AsyncIterator[tuple[Workspace, Thr
         await workspace.stop()
 
 
-def asked(workspace: Workspace, root: str, ts: str, *, before: Sequence[Ask] = ()) -> tuple[Job, Ask]:
+def asked(workspace: Workspace, root: str, ts: str, *, before: Sequence[RequestState] = ()) -> tuple[Job, RequestState]:
     """The job of a request in the thread of #general that begins with `root`."""
     request = Request(
         id=ts, user=workspace.person("ana").id, text="do it", at=float(ts.partition("-")[0]), look_back="thread"
     )
     place = Place(team=workspace.team_id, channel=workspace.channel_id("#general"), thread_ts=root)
-    ask = Ask(request=request)
+    ask = RequestState(request=request)
     return Job(place=place, asks=(*before, ask)), ask
 
 
-def gathered(ask: Ask) -> Ask:
-    return Ask(request=ask.request, gathered=True)
+def gathered(ask: RequestState) -> RequestState:
+    return RequestState(request=ask.request, gathered=True)
 
 
 def lines(read: ThreadRead) -> list[str]:
@@ -115,7 +115,7 @@ async def test_a_later_request_reads_what_people_said_since() -> None:
         job, ask = asked(workspace, root, second, before=[before])
         read = await reader.read(job, ask)
         assert read_until(job, ask) == first
-        unread = await reader.read(*asked(workspace, root, second, before=[Ask(request=before.request)]))
+        unread = await reader.read(*asked(workspace, root, second, before=[RequestState(request=before.request)]))
 
     assert lines(read) == ["Ben Okafor: and what of March?"]
     assert len(unread.thread.outline) == 4, "what could not be read before is read now"
@@ -142,7 +142,7 @@ async def test_a_request_from_a_window_does_not_read_its_message_twice() -> None
         root, last = await talk(workspace, 3)
         job, ask = asked(workspace, root, f"{last}-V1")
         later = ask.request.model_copy(update={"at": float(last) + 60})
-        read = await reader.read(Job(place=job.place, asks=(Ask(request=later),)), Ask(request=later))
+        read = await reader.read(Job(place=job.place, asks=(RequestState(request=later),)), RequestState(request=later))
     assert [line.partition(": ")[2] for line in lines(read)] == ["message 1", "message 2", "message 3"]
 
 

@@ -13,7 +13,7 @@ from bot.slack.receive.thread_text import (
     CUT,
     LONGEST_MESSAGE,
     MOST_FILES,
-    Said,
+    ThreadMessage,
     is_withheld,
     parse_thread_message,
     people_in,
@@ -28,11 +28,11 @@ def message(text: str = "", user: str = "U1", ts: str = "1763822400.000100", **m
     return {"type": "message", "user": user, "text": text, "ts": ts, **more}
 
 
-def said(*messages: dict[str, Any]) -> list[Said]:
+def said(*messages: dict[str, Any]) -> list[ThreadMessage]:
     return [one for one in map(parse_thread_message, messages) if one is not None]
 
 
-def spread(count: int, length: int) -> list[Said]:
+def spread(count: int, length: int) -> list[ThreadMessage]:
     """So many messages, a minute apart, each of so many characters."""
     return said(
         *(

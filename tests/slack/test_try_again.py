@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from bot.features.retries.service import Tried, Untried, UntriedWhy
+from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused
 from bot.features.retries.view import describe_begun, later_words, untried_words
 from bot.slack.views.answer_message import answer, detail_lines
 from bot.slack.views.ending import render_cancellation, render_failure
@@ -15,12 +15,12 @@ from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.engine import apply
 from handoff.state.job_state import replace
-from handoff.state.state_values import Answered, Question, Ruling
+from handoff.state.state_values import Question, QuestionAnswer, Ruling
 from tests.handoff.kit import PLACE, asked
 from tests.handoff.test_taken_up import AGAIN, in_part, proposed, stopped, wants, with_writes
 from tests.system.scene import buttons, shown
 
-DENIED = Answered(
+DENIED = QuestionAnswer(
     Question(number=1, message="May I?", options=(), asked=1.0),
     user="U2",
     text="no",
@@ -86,11 +86,11 @@ def test_the_card_of_what_was_written_says_which_answer_does_it_again() -> None:
 
 
 def test_each_reason_why_nothing_is_tried_has_its_words() -> None:
-    for why in set(get_args(UntriedWhy)) - {"asked"}:
-        assert len(untried_words(Untried(why, users=("U1",)))) > 20, why
-    hostile = untried_words(Untried("no_step", steps=("1. <!channel> *all*",)))
+    for why in set(get_args(RetryRefusalReason)) - {"asked"}:
+        assert len(untried_words(RetryRefused(why, users=("U1",)))) > 20, why
+    hostile = untried_words(RetryRefused("no_step", steps=("1. <!channel> *all*",)))
     assert "<!channel>" not in hostile
-    assert describe_begun(Tried(PLACE, "retry", ("Part a", "Part b"))) == (
+    assert describe_begun(RetryRecorded(PLACE, "retry", ("Part a", "Part b"))) == (
         "I run “Part a” and “Part b” again, in its thread in <#C1>."
     )
     assert later_words("on Friday", "Do it").endswith("“Do it”")

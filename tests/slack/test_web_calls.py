@@ -9,8 +9,8 @@ from aiohttp import web
 
 from bot.app import manifest_path
 from bot.slack.send import web_calls
-from bot.slack.send.budget import Budget
-from bot.slack.send.web_calls import NoReply, Refused, WebCalls, close_client, make_client
+from bot.slack.send.budget import CallBudget
+from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls, close_client, make_client
 from bot.workspace.workspace_server import Workspace
 
 
@@ -37,15 +37,15 @@ async def answering(status: int, kind: str, body: str) -> AsyncIterator[str]:
         (200, "application/json", '{"ok": tr', NoReply),
         (502, "text/html", "<html>bad gateway</html>", NoReply),
         (503, "text/plain", "busy", NoReply),
-        (200, "application/json", '{"ok": false, "error": "channel_not_found"}', Refused),
-        (404, "text/html", "<html>not here</html>", Refused),
+        (200, "application/json", '{"ok": false, "error": "channel_not_found"}', SlackRefused),
+        (404, "text/html", "<html>not here</html>", SlackRefused),
     ],
 )
 async def test_every_answer_is_sorted(status: int, kind: str, body: str, outcome: type[Exception]) -> None:
     async with answering(status, kind, body) as url:
         client = make_client("xoxb-1", url)
         seen: list[str] = []
-        calls = WebCalls(Budget())
+        calls = WebCalls(CallBudget())
         calls.seen = lambda _, how: seen.append(how)
         with pytest.raises(outcome):
             await calls.make("chat.postMessage", lambda: client.chat_postMessage(channel="C1", text="x"))
@@ -57,7 +57,7 @@ async def test_a_call_waits_while_slack_refuses_the_token() -> None:
     """Nothing was done, so that it is made again, also where a repeat after a lost answer would not do."""
     workspace = await Workspace.start(manifest_path(), rate_limits=False)
     client = make_client(workspace.bot_token, workspace.api_url)
-    calls, refused = WebCalls(Budget()), asyncio.Event()
+    calls, refused = WebCalls(CallBudget()), asyncio.Event()
     calls.token_refused = refused.set
     workspace.refuse_token("token_revoked")
     try:
@@ -78,6 +78,6 @@ async def test_a_call_gives_up_on_a_token_that_stays_refused(monkeypatch: pytest
     monkeypatch.setattr(web_calls, "SHORT_TOKEN_PATIENCE", 0.05)
     async with answering(200, "application/json", '{"ok": false, "error": "account_inactive"}') as url:
         client = make_client("xoxb-1", url)
-        with pytest.raises(Refused, match="the app was uninstalled"):
-            await WebCalls(Budget()).make("auth.test", client.auth_test)
+        with pytest.raises(SlackRefused, match="the app was uninstalled"):
+            await WebCalls(CallBudget()).make("auth.test", client.auth_test)
         await close_client(client)

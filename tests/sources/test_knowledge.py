@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from specialists.registry import load_crew
-from specialists.sandbox.child_process import Limits
+from specialists.sandbox.child_process import ChildLimits
 from specialists.tools.knowledge import knowledge_files, knowledge_reading, knowledge_tools
 from specialists.tools.knowledge.knowledge import Knowledge
 from specialists.tools.knowledge.knowledge_index import match_expression, spellings, words_of
@@ -223,7 +223,9 @@ async def test_an_index_that_is_damaged_is_made_anew(folder: Path, data: Path) -
 async def test_a_document_that_breaks_its_reader_costs_itself_alone(
     folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(knowledge_reading, "_LIMITS", Limits(memory_mb=200, cpu_seconds=10))  # so that it breaks sooner
+    monkeypatch.setattr(
+        knowledge_reading, "_LIMITS", ChildLimits(memory_mb=200, cpu_seconds=10)
+    )  # so that it breaks sooner
     (folder / "bomb.pdf").write_bytes(blanks())
     knowledge = Knowledge(folder, data)
     await knowledge.renew()

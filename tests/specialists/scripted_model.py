@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Constraints, Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
-from handoff.state.state_values import Checkpoint, Earlier, Provenance, Ruling
+from handoff.state.state_values import Checkpoint, EarlierRulings, Provenance, Ruling
 from specialists.model import ModelCall, ModelError
-from specialists.runner import End, run
+from specialists.runner import AttemptEnd, run
 from specialists.specialist import Specialist
 from specialists.tools.messenger import Messenger
 from specialists.tools.signing_in import KeptSignIns
@@ -81,10 +81,10 @@ class KeptLog:
     alike: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
     """Who approved calls that are similar."""
 
-    async def find_rulings(self, approval: Approval) -> Earlier:
+    async def find_rulings(self, approval: Approval) -> EarlierRulings:
         users = self.alike.get(approval.scope)
         given = {"digest": "", "arguments": {}, "users": users, "alike": True}
-        return Earlier(Ruling(1.0, "", approval.tool, "approved", **given) if users else None)
+        return EarlierRulings(Ruling(1.0, "", approval.tool, "approved", **given) if users else None)
 
     def _keep(self, point: ev.TurnTaken | ev.ToolReturned | ev.ToolStarted) -> None:
         kept = ev.load(ev.dump(point))
@@ -197,7 +197,7 @@ async def play(
     seconds: float = 30.0,
     asks: ApprovalTerms | None = None,
     **more: Any,
-) -> tuple[End, ScriptedModel, KeptLog]:
+) -> tuple[AttemptEnd, ScriptedModel, KeptLog]:
     """Run an attempt of a specialist with these tools, to its end."""
     model, log = ScriptedModel(list(moves)), log or KeptLog()
     who = specialist(*tools, max_turns=max_turns, asks=asks)

@@ -10,7 +10,7 @@ import pytest
 
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
-from handoff.contracts import Context, Escalation, OnlyFor, Terms, ToolCall
+from handoff.contracts import ContextLimits, Escalation, OnlyFor, Terms, ToolCall
 from handoff.planning.pipeline import Pipeline
 from specialists.crew import Crew
 from specialists.crew_size import FLAT, suggest_inner_crews
@@ -291,9 +291,9 @@ def test_all_that_a_pipeline_may_say_is_read(tmp_path: Path) -> None:
 def test_a_crew_asks_for_room_and_the_operator_has_the_last_word(tmp_path: Path) -> None:
     crew = load(tmp_path, "context: {balanced: 96000, fast: 20000}\n")
     usual = Planning(crew, ScriptedModel([]), TrackRecord(), Terms())
-    assert usual._terms.context == Context(fast=20_000, balanced=96_000)
-    small = Planning(crew, ScriptedModel([]), TrackRecord(), Terms(context=Context(balanced=8_000)))
-    assert small._terms.context == Context(fast=20_000, balanced=8_000)
+    assert usual._terms.context == ContextLimits(fast=20_000, balanced=96_000)
+    small = Planning(crew, ScriptedModel([]), TrackRecord(), Terms(context=ContextLimits(balanced=8_000)))
+    assert small._terms.context == ContextLimits(fast=20_000, balanced=8_000)
 
 
 HEAD = "---\nname: {name}\ndescription: Does {name}. Cannot do more.\ntools: []\nmodel: fast\n"

@@ -10,7 +10,7 @@ import pytest
 from bot.supervisor.planner import examples
 from bot.supervisor.prompts import call_of, prompt
 from handoff.approval_values import ASK, ApprovalTerms
-from handoff.contracts import Made, Member, Plan, Terms
+from handoff.contracts import MadeSpecialist, Member, Plan, Terms
 from specialists.crew import Crew, NotLent, specialist_for
 from specialists.registry import CrewError, load_crew
 from specialists.runner import run
@@ -101,7 +101,7 @@ def test_a_fault_of_a_specialist_is_told_at_its_own_line(tmp_path: Path) -> None
 LOOK, LISTEN = Looker().tool("look"), Looker().tool("listen")
 POST = replace(Looker().tool("post"), access="write")
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in (LOOK, LISTEN, POST)}
-MADE = Made(
+MADE = MadeSpecialist(
     name="scout", description="Looks.", brief="Look twice at each thing.", tools=("look",), tier="fast", why="w"
 )
 PLAN = Plan(goal="g", subtasks=(), made=(MADE,))

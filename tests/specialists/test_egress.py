@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from handoff.contracts import Note, ToolReply
 from handoff.events import ToolReturned, TurnTaken
 from handoff.state.state_values import Provenance
-from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
 from specialists.turns.egress import MOST_A_SITE, MOST_SHOWN, MOST_SITES, EgressGuard
 from tests.specialists.scripted_model import (
     EmptyBench,
@@ -53,8 +53,8 @@ def searcher(seen: list[tuple[str, int]]) -> Tool:
         seen.append((arguments.query, arguments.count))
         return ToolOutcome("1. https://a.example/found")
 
-    def sends(call: Words) -> Sent:
-        return Sent("engine.example", f"q={quote(call.query)}&n={call.count}", call.query)
+    def sends(call: Words) -> OutgoingData:
+        return OutgoingData("engine.example", f"q={quote(call.query)}&n={call.count}", call.query)
 
     return Tool("find", "read", Words, find, sends=sends, sent_words="query", finds_urls=True)
 
@@ -203,7 +203,9 @@ def test_a_host_in_letters_that_look_like_others_is_shown_as_it_is_looked_up() -
 
 
 def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:
-    poster = replace(OPEN, name="post", sends=lambda call: Sent("acme.example", f"POST {call.url} {call.start}"))
+    poster = replace(
+        OPEN, name="post", sends=lambda call: OutgoingData("acme.example", f"POST {call.url} {call.start}")
+    )
     guard = private("see https://acme.example/x")
     asks = guard.judge(poster, Where(url="https://acme.example/%78", start=184200)).asks
     assert asks is not None

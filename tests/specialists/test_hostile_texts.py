@@ -11,14 +11,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from specialists.sandbox.child_process import Limits
+from specialists.sandbox.child_process import ChildLimits
 from specialists.tools.documents import documents
 from specialists.tools.documents.documents import PublishArguments, publish_document
 from specialists.tools.tool import FolderWorkbench
 from specialists.tools.web import web
 from specialists.tools.web.fetch import Download
 
-SHORT = Limits(memory_mb=1000, cpu_seconds=1)  # fewer than people get: that it ends is shown as well, and sooner
+SHORT = ChildLimits(memory_mb=1000, cpu_seconds=1)  # fewer than people get: that it ends is shown as well, and sooner
 WORDS = b"<p>" + b"What a page says before it begins. " * 20 + b"</p>"
 PAGES: dict[str, Callable[[], bytes]] = {
     "cells": lambda: WORDS + b"<table><tr>" + b"<td>a" * 180_000,

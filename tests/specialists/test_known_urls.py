@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.turns.free_words import KIND, Budget, free_words
+from specialists.turns.free_words import KIND, WordBudget, free_words
 from specialists.turns.known_urls import KnownUrls, find_urls, host_of, site_of
 
 GIVEN = "https://a.example/wiki/Sea_(north)/x-1?q=tide%20table&page=2"
@@ -167,7 +167,7 @@ def test_as_many_bits_are_counted_as_choosing_can_say() -> None:
 
 
 def test_what_was_spent_is_gone() -> None:
-    budget = Budget(64.0)
+    budget = WordBudget(64.0)
     spent = 0
     while budget.spend(10.0):
         spent += 1

@@ -15,7 +15,7 @@ from specialists.tools.messenger import Readers
 from specialists.tools.tickets import issue_tracker, tickets
 from specialists.tools.tickets.issue_text import defuse_body
 from specialists.tools.tickets.ticket_desk import desk_of
-from specialists.tools.tool import Prepared, Tool, ToolOutcome
+from specialists.tools.tool import PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from tests.specialists.deed_bench import KeptMessenger, bench
 from tests.specialists.local_web import Site, serving
@@ -75,11 +75,11 @@ def arguments(**more: str) -> tickets.OpenTicketArguments:
     return tickets.OpenTicketArguments(**given)
 
 
-async def prepared(made: Tool, folder: Path, messenger: KeptMessenger | None = None, **more: str) -> Prepared:
+async def prepared(made: Tool, folder: Path, messenger: KeptMessenger | None = None, **more: str) -> PreparedCall:
     assert made.prepare is not None
     at = bench(folder, messenger)
     ready = await made.prepare(arguments(**more), at)
-    assert isinstance(ready, Prepared), ready
+    assert isinstance(ready, PreparedCall), ready
     assert await made.prepare(ready.arguments, at) == ready
     return ready
 

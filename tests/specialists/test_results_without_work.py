@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel
 
-from handoff.checking.checks import Seen, run_checks
+from handoff.checking.checks import ResultOrigins, run_checks
 from handoff.contracts import Artifact, Handoff, Material, Note
 from specialists.tools.tables.calculate import Calculate
 from specialists.tools.tables.calculate import tools as calculate_tools
@@ -77,7 +77,7 @@ async def test_a_second_time_it_is_doubted(text: str) -> None:
     )
     assert len(model.calls) == 3
     assert outcome.confidence == 50
-    (doubt,) = run_checks(Seen(outcome)).doubts
+    (doubt,) = run_checks(ResultOrigins(outcome)).doubts
     assert "Nothing that a tool gave is in it" in doubt
     assert "name 'sales' is not defined" in doubt
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handoff.checking.checks import Seen
+from handoff.checking.checks import ResultOrigins
 from handoff.checking.checks import run_checks as check_result
 from handoff.contracts import Artifact, Finding, Turn
 from specialists.model import ModelCall, ModelError
@@ -127,7 +127,7 @@ async def test_plain_text_is_sent_back_and_then_a_result_in_doubt() -> None:
     assert "Words alone end nothing" in model.calls[1].messages[-1].text
     assert [call.tool_choice for call in model.calls] == ["auto", "required"]
     assert outcome.confidence == 50
-    (doubt,) = check_result(Seen(outcome)).doubts
+    (doubt,) = check_result(ResultOrigins(outcome)).doubts
     assert "given in plain words and never handed in" in doubt
     assert outcome.content == text.text.strip()
     assert outcome.summary.startswith("The sea is blue. The sea")

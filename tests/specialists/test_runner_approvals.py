@@ -9,8 +9,8 @@ from handoff.approval_values import ASK, Approval, ApprovalTerms, digest_of
 from handoff.contracts import Result
 from handoff.events import ToolStarted
 from handoff.state.state_values import Provenance, Ruling
-from specialists.runner import End
-from specialists.tools.tool import Sent, Tool
+from specialists.runner import AttemptEnd
+from specialists.tools.tool import OutgoingData, Tool
 from specialists.turns.approving import MOST_REFUSED, MOST_SHOWN, MOST_TOGETHER
 from tests.specialists.far_side import far_side
 from tests.specialists.scripted_model import (
@@ -28,7 +28,7 @@ TEA = ("post_note", {"text": "tea"})
 CAKE = ("post_note", {"text": "cake"})
 
 
-async def attempt(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) -> tuple[End, ScriptedModel]:
+async def attempt(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) -> tuple[AttemptEnd, ScriptedModel]:
     end, model, _ = await play(moves, *tools, log=log, max_turns=8, **{"asks": ASK, **more})
     return end, model
 
@@ -45,7 +45,7 @@ async def asked_for(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) 
     return end, model
 
 
-def ruled(asked: End, outcome: str = "approved", **more: Any) -> Ruling:
+def ruled(asked: AttemptEnd, outcome: str = "approved", **more: Any) -> Ruling:
     assert isinstance(asked, Approval)
     given = {"digest": asked.digest, "arguments": asked.arguments, "users": ("U1",), **more}
     return Ruling(at=2.0, call=asked.call, tool=asked.tool, outcome=outcome, **given)
@@ -211,7 +211,7 @@ async def test_a_crash_after_the_intent_of_an_edited_call_settles_the_edited_cal
 
 async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_run() -> None:
     looker, log = Looker(), KeptLog()
-    tool = replace(looker.tool(), sends=lambda call: Sent("sea.example", call.at), sent_words="at")
+    tool = replace(looker.tool(), sends=lambda call: OutgoingData("sea.example", call.at), sent_words="at")
     bench = EmptyBench(Provenance(("Look at the sea",), private=("salaries.csv",)))
     turn = calling(*(("look", {"at": at}) for at in ("secret one", "sea", "secret two")))
     asked, _ = await asked_for(log, [turn], tool, bench=bench)

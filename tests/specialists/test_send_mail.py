@@ -19,7 +19,7 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 from bot.settings import Settings
 from specialists.tools.mail import mail
 from specialists.tools.mail.smtp_server import is_address, server_of
-from specialists.tools.tool import Prepared, Tool, ToolOutcome
+from specialists.tools.tool import PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from tests.specialists.deed_bench import bench
 
@@ -118,7 +118,7 @@ async def test_the_card_says_who_gets_it_and_what_leaves(tmp_path: Path) -> None
     assert made.prepare is not None
     given = arguments(to=["ana@acme.example", "ben@north.example"], attachments=["report.csv"])
     ready = await made.prepare(given, bench(tmp_path, report_csv=b"1"))
-    assert isinstance(ready, Prepared)
+    assert isinstance(ready, PreparedCall)
     assert ready.why == (
         "It leaves the workspace as mail from bot@acme.example. 2 people get it. Attached: report.csv (1 bytes)."
     )

@@ -16,7 +16,7 @@ from specialists.tools.tool import ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web import recorded_web
 from specialists.tools.web import web as web_toolkit
-from specialists.tools.web.search import Hit, SearchFailed, SearchSettings, search
+from specialists.tools.web.search import SearchFailed, SearchHit, SearchSettings, search
 from tests.child_in_process import run_children_here
 from tests.own_tools import all_tools
 from tests.specialists.local_web import serving
@@ -105,8 +105,8 @@ async def test_brave_is_asked_and_read_in_its_own_format() -> None:
     async with serving(handler) as site:
         hits = await search("tides", 3, SearchSettings("brave", "k-1", site.url("/res/v1/")))
     assert hits == [
-        Hit("Tides & pier", "https://a.example/1", "Rose by 4872 mm"),
-        Hit("Second", "https://b.example/2", ""),
+        SearchHit("Tides & pier", "https://a.example/1", "Rose by 4872 mm"),
+        SearchHit("Second", "https://b.example/2", ""),
     ]
     assert (asked[0].method, asked[0].path) == ("GET", "/res/v1/web/search")
     assert asked[0].query["q"] == "tides"
@@ -123,7 +123,7 @@ async def test_tavily_is_asked_and_read_in_its_own_format() -> None:
 
     async with serving(handler) as site:
         hits = await search("tides", 4, SearchSettings("tavily", "tvly-1", site.url()))
-    assert hits == [Hit("Tides", "https://a.example/1", "Rose by 4872 mm")]
+    assert hits == [SearchHit("Tides", "https://a.example/1", "Rose by 4872 mm")]
     body = {"query": "tides", "max_results": 4, "search_depth": "basic"}
     assert asked == [("POST", "/search", "Bearer tvly-1", body)]
 

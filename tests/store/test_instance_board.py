@@ -7,7 +7,7 @@ import json
 
 from bot.store.redis.redis_store import Store
 from bot.supervisor import instance_board
-from bot.supervisor.instance_board import CREWS_COUNT, LOAD_COUNTS, Busy, InstanceBoard
+from bot.supervisor.instance_board import CREWS_COUNT, LOAD_COUNTS, InstanceBoard, SpecialistLoad
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.effects import RunSubtask
@@ -57,7 +57,7 @@ async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: Store
         await store.board.put(name, text)
     board = InstanceBoard(store.board, "me", ["general"])
     assert [await board.elsewhere(name) for name in ages] == [True, True, False]
-    assert board.busy("general:writer") == Busy(1, 2.0), "a slow one counts as idle"
+    assert board.busy("general:writer") == SpecialistLoad(1, 2.0), "a slow one counts as idle"
     assert not await board.elsewhere("general"), "that is only here"
 
 

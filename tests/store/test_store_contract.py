@@ -15,9 +15,9 @@ from bot.store.interface import (
     MEMORIES_LIMIT,
     Claim,
     Commit,
-    Entry,
     Head,
     JobKey,
+    LogEntry,
     PayloadTooLarge,
 )
 from bot.store.redis import layout
@@ -32,7 +32,7 @@ async def test_what_comes_in_makes_a_job_that_is_due_at_once(kit: Kit) -> None:
     assert head.due is not None
     assert before <= head.due <= await kit.store.now()
     assert await kit.store.jobs.next_due() == head.due
-    assert await kit.store.jobs.inbox(JOB) == [Entry(1, '{"n":1}')]
+    assert await kit.store.jobs.inbox(JOB) == [LogEntry(1, '{"n":1}')]
     assert await kit.store.jobs.log(JOB) == []
 
 
@@ -246,9 +246,9 @@ async def test_a_commit_appends_in_order_takes_from_the_inbox_and_updates_the_he
     reply = await kit.store.jobs.commit(claim, "a", 0, ['{"e":1}', '{"e":2}'], taken=[1], fields={"state": "working"})
     assert kit.ok(reply)
     assert kit.ok(await kit.store.jobs.commit(claim, "b", 2, ['{"e":3}'], fields={"step": "2"}))
-    assert await kit.store.jobs.log(JOB) == [Entry(1, '{"e":1}'), Entry(2, '{"e":2}'), Entry(3, '{"e":3}')]
-    assert await kit.store.jobs.log(JOB, after=2) == [Entry(3, '{"e":3}')]
-    assert await kit.store.jobs.inbox(JOB) == [Entry(2, '{"n":2}')]
+    assert await kit.store.jobs.log(JOB) == [LogEntry(1, '{"e":1}'), LogEntry(2, '{"e":2}'), LogEntry(3, '{"e":3}')]
+    assert await kit.store.jobs.log(JOB, after=2) == [LogEntry(3, '{"e":3}')]
+    assert await kit.store.jobs.inbox(JOB) == [LogEntry(2, '{"n":2}')]
     head = await read_head(kit.store)
     assert (head.seq, head.schema, head.fields) == (3, 1, {"state": "working", "step": "2"})
 
@@ -263,7 +263,7 @@ async def test_a_commit_is_checked_for_its_operation_then_its_token_then_its_seq
     successor = await take_job(kit.store, "other")
     assert await kit.store.jobs.commit(claim, "a", 7, ["{}"]) is Commit.DUP
     assert await kit.store.jobs.commit(claim, "b", 7, ["{}"]) is Commit.FENCED
-    assert await kit.store.jobs.log(JOB) == [Entry(1, "{}")]
+    assert await kit.store.jobs.log(JOB) == [LogEntry(1, "{}")]
     assert kit.ok(await kit.store.jobs.commit(successor, "b", 1, ["{}"])), "a refused operation is not remembered"
 
 
@@ -297,7 +297,7 @@ async def test_operations_are_remembered_for_a_while(kit: Kit) -> None:
 async def test_large_payloads_come_back_whole(kit: Kit) -> None:
     small, large = '{"é":"%s"}' % ("ü" * (INLINE_LIMIT // 3)), '{"é":"%s"}' % ("ü" * INLINE_LIMIT)
     await kit.store.jobs.ingest(JOB, large, dedupe=["1"])
-    assert await kit.store.jobs.inbox(JOB) == [Entry(1, large)]
+    assert await kit.store.jobs.inbox(JOB) == [LogEntry(1, large)]
     claim = await take_job(kit.store)
     assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, [large, small, large], taken=[1]))
     assert [entry.payload for entry in await kit.store.jobs.log(JOB)] == [large, small, large]

@@ -3,7 +3,7 @@
 import asyncio
 import math
 
-from bot.store.counters import CLOSED, DAY, Admission, BreakerRule, Counter, Settlement
+from bot.store.counters import CLOSED, DAY, AdmitReply, BreakerRule, Counter, Settlement
 from tests.store.kit import Kit, eventually
 
 RULE = BreakerRule(3, rest=30.0, longest=100.0, forget=600.0)
@@ -13,7 +13,7 @@ BUDGET = Counter("person", "day", 1000, 400)
 SLOTS = Counter("team", "slots", 2)
 
 
-async def admit(kit: Kit, operation: str, *counters: Counter, patience: float = 0.0, last: bool = False) -> Admission:
+async def admit(kit: Kit, operation: str, *counters: Counter, patience: float = 0.0, last: bool = False) -> AdmitReply:
     return await kit.store.counters.admit(operation, counters, patience=patience, hold=20.0, last=last)
 
 
@@ -58,7 +58,7 @@ async def test_what_was_really_taken_is_set_right_once(kit: Kit) -> None:
     await kit.store.counters.settle([done])
     await kit.store.counters.settle([done])
     assert await kit.store.counters.read_spending(wanted) == [1, 50, 1200, 0]
-    assert await kit.store.counters.admit("b", (BUDGET,), patience=0, hold=1) == Admission("spent")
+    assert await kit.store.counters.admit("b", (BUDGET,), patience=0, hold=1) == AdmitReply("spent")
     assert (await admit(kit, "c", BUDGET, last=True)).ruling == "ok"
 
 

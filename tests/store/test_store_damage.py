@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.interface import Claim, Commit, Entry, LogBroken, StoreError
+from bot.store.interface import Claim, Commit, LogBroken, LogEntry, StoreError
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
 from tests.store.kit import JOB, Kit, ask, eventually, read_head, take_job, tcp_server
@@ -47,7 +47,7 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
     assert (head.seq, head.quarantined) == (6, True)
     with pytest.raises(LogBroken):
         await store.jobs.log(JOB)
-    assert await store.jobs.log(JOB, after=5) == [Entry(6, '{"why":"damaged"}')]
+    assert await store.jobs.log(JOB, after=5) == [LogEntry(6, '{"why":"damaged"}')]
     assert await store.jobs.release_quarantined(JOB, "{}")
     again = await take_job(store)
     assert await store.jobs.quarantine(again, "{}", schema=1), "and again, as long as nobody repairs it"
@@ -113,7 +113,7 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
 
         await eventually(has_room)
         assert await store.jobs.log(JOB) == []
-        assert await store.jobs.inbox(JOB) == [Entry(1, '{"n":1}')]
+        assert await store.jobs.inbox(JOB) == [LogEntry(1, '{"n":1}')]
         assert await store.outbox.messages(JOB) == {}
         assert kept
         assert all([await store.blobs.get(JOB, digest) == blob for digest, blob in kept])

@@ -14,7 +14,7 @@ import pytest
 
 from bot.store import embedded
 from bot.store.embedded import find_server, start_embedded, stop_embedded
-from bot.store.interface import Entry, StoreError
+from bot.store.interface import LogEntry, StoreError
 from bot.store.redis.redis_store import Store
 from tests.store.kit import JOB, is_alive, take_job, until
 
@@ -103,7 +103,7 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(data: Path) -> None:
     with pytest.raises(StoreError, match="cannot be reached"):
         await store.jobs.head(JOB)
     assert await start_embedded(data) == url
-    assert await store.jobs.log(JOB) == [Entry(n, "{}") for n in range(1, 51)], "the store connects again by itself"
+    assert await store.jobs.log(JOB) == [LogEntry(n, "{}") for n in range(1, 51)], "the store connects again by itself"
     assert await store.jobs.beat(claim, lease=30)
     await store.close()
 

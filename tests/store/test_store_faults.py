@@ -10,7 +10,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from bot.store.address import parse
-from bot.store.interface import Commit, Entry, JobKey, StoreError
+from bot.store.interface import Commit, JobKey, LogEntry, StoreError
 from bot.store.redis.redis_store import Store
 from bot.store.retention import Retention
 from bot.store.server_diagnosis import examine, explain
@@ -210,7 +210,7 @@ async def test_scripts_are_loaded_again_where_the_server_forgot_them(served: Kit
     claim = await served.claimed()
     await store._server.command("SCRIPT", "FLUSH")
     assert await store.jobs.commit(claim, "op", 0, ["{}"]) is Commit.OK
-    assert await store.jobs.log(JOB) == [Entry(1, "{}")]
+    assert await store.jobs.log(JOB) == [LogEntry(1, "{}")]
 
 
 async def test_listeners_come_back_after_a_lost_connection(served: Kit) -> None:
@@ -286,7 +286,7 @@ async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> 
         losses.append(1)
         assert await store.jobs.release(claim, due=None)
         assert losses == []
-        assert await store.jobs.log(JOB) == [Entry(1, "{}")]
+        assert await store.jobs.log(JOB) == [LogEntry(1, "{}")]
         losses.extend([1, 1, 1])
         with pytest.raises(StoreError):
             await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])

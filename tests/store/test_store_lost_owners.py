@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from bot.store.interface import Claim, Commit, Entry, JobKey
+from bot.store.interface import Claim, Commit, JobKey, LogEntry
 from bot.store.redis import layout
 from tests.store.kit import JOB, OTHER_JOB, Kit, read_head, take_job
 
@@ -115,7 +115,7 @@ async def test_a_job_set_aside_is_given_to_nobody(kit: Kit) -> None:
     head = await read_head(kit.store)
     assert (head.quarantined, head.owner, head.due, head.seq, head.schema) == (True, "", None, 2, 2)
     assert head.fields == {"state": "quarantined"}
-    assert await kit.store.jobs.log(JOB) == [Entry(1, "{}"), Entry(2, '{"why":1}')]
+    assert await kit.store.jobs.log(JOB) == [LogEntry(1, "{}"), LogEntry(2, '{"why":1}')]
     assert await kit.store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
     assert await kit.store.jobs.signal(JOB, '{"n":3}', dedupe=["3"])
     assert [entry.payload for entry in await kit.store.jobs.inbox(JOB)] == ['{"n":2}', '{"n":3}']

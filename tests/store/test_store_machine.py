@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from bot.store.interface import Claim, Commit, Entry, JobKey, StoreError
+from bot.store.interface import Claim, Commit, JobKey, LogEntry, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import member
 from bot.store.redis.redis_store import Store
@@ -47,7 +47,7 @@ class Model:
     """What the interface promises of one job."""
 
     log: list[str] = field(default_factory=list)
-    inbox: list[Entry] = field(default_factory=list)
+    inbox: list[LogEntry] = field(default_factory=list)
     arrived: int = 0
     seen: set[str] = field(default_factory=set)
     acknowledged: set[str] = field(default_factory=set)
@@ -72,7 +72,7 @@ class Model:
     def arrives(self, payload: str, now: float) -> None:
         """Something comes in."""
         self.arrived += 1
-        self.inbox.append(Entry(self.arrived, payload))
+        self.inbox.append(LogEntry(self.arrived, payload))
         self.acknowledged.add(payload)
         if self.claim is None and not self.put_by and not self.quarantined:
             self.due = now if self.due is None else min(self.due, now)
@@ -417,7 +417,7 @@ class Machine(RuleBasedStateMachine):
         """Nothing acknowledged is lost or kept twice, and the log has no gap."""
         job = self.jobs[key]
         log, inbox = self.wait(self.server.jobs.log(key)), self.wait(self.server.jobs.inbox(key))
-        assert log == [Entry(seq, payload) for seq, payload in enumerate(job.log, 1)]
+        assert log == [LogEntry(seq, payload) for seq, payload in enumerate(job.log, 1)]
         assert inbox == job.inbox
         kept = [entry.payload for entry in (*log, *inbox)]
         assert job.acknowledged <= set(kept)

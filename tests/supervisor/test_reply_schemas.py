@@ -13,16 +13,16 @@ from pydantic import BaseModel, Field
 from bot.supervisor.json_replies import reply_schema
 from bot.supervisor.planner import decision_schema, plan_schema
 from bot.supervisor.replanner import schema as revision_schema
-from handoff.planning.adhoc import Allowance
+from handoff.planning.adhoc import AdhocAllowance
 
 CREW = ("analyst", "writer")
-LENDING = Allowance(tools=("calculate", "web_search"), tiers=("fast", "balanced"), at_most=3)
+LENDING = AdhocAllowance(tools=("calculate", "web_search"), tiers=("fast", "balanced"), at_most=3)
 GIVEN = {
     "decision": decision_schema(CREW),
     "decision_inside": decision_schema(CREW, may_answer=False, may_ask=False),
     "plan": plan_schema(CREW),
     "plan_with_made": plan_schema(CREW, LENDING),
-    "plan_with_made_without_tools": plan_schema(CREW, Allowance(tiers=("fast",))),
+    "plan_with_made_without_tools": plan_schema(CREW, AdhocAllowance(tiers=("fast",))),
     "revision": revision_schema(["find", "write"], list(CREW)),
 }
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from handoff import events as ev
-from handoff.contracts import Context, Packed, Terms
+from handoff.contracts import ContextLimits, PackedSize, Terms
 from handoff.engine.answer import gaps
 from handoff.text.context_budget import tokens
 from tests.providers.faults import Fault
@@ -197,7 +197,7 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
     unsure = escalation("confidence_too_low", "".join(f"I am not sure what row {n} means. " for n in range(300)))
     musing = Reply("Let me muse: xyzzy.", tool_call("calculate", expression="1+1").calls, "tool_use")
     file, page = TWO
-    terms = Terms(context=Context(fast=2_000, balanced=2_000, deep=2_000))
+    terms = Terms(context=ContextLimits(fast=2_000, balanced=2_000, deep=2_000))
     words: dict[str, Words] = {
         "planner": lambda _: plan(file, page),
         "analyst": in_turn(musing, found(f"{LOW}.\n\n{long}")),
@@ -220,7 +220,7 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
     kinds = (ev.PlanProposed, ev.AttemptStarted, ev.BriefRefined)
     for kind in (*kinds, ev.MaterialReduced, ev.AnswerWritten, ev.AnswerVerified):
         for event in await talk.of(kind):
-            given = Packed.model_validate(event.model_dump()["pack"])
+            given = PackedSize.model_validate(event.model_dump()["pack"])
             assert 0 < given.tokens <= given.budget <= 2_000, kind
     (refined,) = await talk.of(ev.BriefRefined)
     assert refined.pack.left_out[0].startswith("the error: ")

@@ -16,13 +16,13 @@ import pytest
 from bot.access.access_values import ChannelValues
 from bot.app import App
 from bot.command_line.one_job import do_one_job
-from bot.operation.audit_log import Wanted, entries
+from bot.operation.audit_log import AuditQuery, entries
 from bot.settings import Settings
 from handoff import events as ev
 from handoff.contracts import Terms
 from handoff.engine.answer import gaps
 from specialists.registry import load_crew
-from specialists.tools.tool import Sent
+from specialists.tools.tool import OutgoingData
 from specialists.turns import tool_calls
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -370,7 +370,7 @@ async def test_a_yes_for_one_person_is_none_for_another(office: Office) -> None:
     assert "Similar calls were approved before" not in told, "they never were for this person"
     begun = await talk.of(ev.ToolStarted)
     assert [one.approved_by for one in begun] == [tuple(ids[name] for name in approvers)] * 2
-    wrote = [one async for one in entries(office.scene.store, Wanted(deed="wrote"))]
+    wrote = [one async for one in entries(office.scene.store, AuditQuery(deed="wrote"))]
     assert [(one.user, one.approved_by) for one in wrote] == [(ids["ana"], begun[0].approved_by)] * 2
 
 
@@ -388,7 +388,7 @@ async def test_a_yes_ends_when_its_approver_leaves_the_group(office: Office) -> 
 
 async def test_what_became_private_since_is_asked_about_by_name(office: Office) -> None:
     office.tool = office.side.tool(
-        target=lambda _: "the board", sends=lambda one: Sent("board.example", one.text, in_arguments=True)
+        target=lambda _: "the board", sends=lambda one: OutgoingData("board.example", one.text, in_arguments=True)
     )
     async with office.bot():
         talk = await office.ask()

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.features.job_controls.service import Stop
+from bot.features.job_controls.service import StopOutcome
 from bot.features.job_controls.view import stop_words
 from handoff import events as ev
 from tests.system.brains import Gate, Words, connect, plan, provider, purposes, result, subtask
@@ -115,7 +115,7 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
         told = await talk.seen(
             lambda: [each["text"] for each in ben.ephemerals(talk.channel) if "Stop" in each["text"]]
         )
-        assert told == [stop_words(Stop("cancelling", (ana.id,)))]
+        assert told == [stop_words(StopOutcome("cancelling", (ana.id,)))]
         assert f"What <@{ana.id}> asked for goes on" in told[0]
         job = await talk.until(lambda job: job if job.asks[1].cancelled_by else None)
         assert job.asks[0].state == "working"

@@ -9,7 +9,7 @@ from bot.workspace.blocks import check_view
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Finding, Place, Request, Result, Subtask
 from handoff.evidence.work_receipts import receipts_of, statements_of_no_source
-from handoff.state.job_state import Ask, Job, Run, Work
+from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
@@ -53,8 +53,12 @@ def test_any_evidence_fits_a_window() -> None:
     findings = tuple(Finding(message="<&> " * 200 + str(n), severity="high", source="a.md") for n in range(60))
     queries = (long, *(f"SELECT {number}" for number in range(40)))
     found = Result(summary="s", content="c", findings=findings, queries=queries, failed_writes=("mail: " + "<" * 500,))
-    work = Work(subtask=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=found)
-    ask = Ask(request=Request(id="1.0", user="U1", text="x", at=1.0), run=Run(answer="Yes."), work={"a": work})
+    work = SubtaskState(
+        subtask=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=found
+    )
+    ask = RequestState(
+        request=Request(id="1.0", user="U1", text="x", at=1.0), run=PlanRun(answer="Yes."), work={"a": work}
+    )
     view = evidence_modal(Job(place=Place(team="T1", channel="C1", thread_ts="1.0"), asks=(ask,)), ask)
     assert len(view["blocks"]) <= 100
     assert all(len(block["text"]["text"]) <= 3000 for block in view["blocks"] if block["type"] == "section")

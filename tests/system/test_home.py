@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from bot.limits.rules import Rules, SpendingBudget
+from bot.limits.rules import LimitRules, SpendingBudget
 from bot.slack.show import notices
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
@@ -93,7 +93,9 @@ async def test_lists_and_the_home_read_heads_alone_and_are_there_in_time(scene: 
 
 async def test_commands_tell_who_works_here_who_would_get_it_and_what_was_spent(scene: Scene) -> None:
     cleo = scene.person("cleo")
-    async with scene.bot(admins=frozenset({cleo.id}), rules=Rules(budgets={"person": SpendingBudget(tokens=50_000)})):
+    async with scene.bot(
+        admins=frozenset({cleo.id}), rules=LimitRules(budgets={"person": SpendingBudget(tokens=50_000)})
+    ):
         crew = shown(await scene.command("crew"))
         assert "*analyst* · balanced" in crew
         assert "Cannot: browse the web, write documents" in crew

@@ -10,7 +10,7 @@ import pytest
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced, boottime
-from bot.jobs.tasks import Bounds
+from bot.jobs.tasks import StuckAfter
 from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
@@ -87,7 +87,7 @@ class Endless(Breaking):
         return None
 
 
-QUICK = Bounds(beyond=0.2, effect=0.2, post=0.2, step=5.0)
+QUICK = StuckAfter(beyond=0.2, effect=0.2, post=0.2, step=5.0)
 
 
 async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture, store: Store) -> None:
@@ -156,7 +156,7 @@ async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptu
     await ingested(store)
     claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
-    await asyncio.wait_for(JobRunner(claim, store, Endless(), lease=0.1, bounds=Bounds(step=0.2)).run(), patience())
+    await asyncio.wait_for(JobRunner(claim, store, Endless(), lease=0.1, bounds=StuckAfter(step=0.2)).run(), patience())
     assert "its owner is stuck" in caplog.text
     head = await store.jobs.head(KEY)
     assert head is not None

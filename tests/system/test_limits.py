@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from bot.limits.rules import Payer, Rules, SpendingBudget
+from bot.limits.rules import LimitRules, Payer, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
 from handoff.engine.answer import gaps
@@ -46,7 +46,7 @@ async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fa
 
 
 async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_without_tools(scene: Scene) -> None:
-    rules = Rules(budgets={"person": SpendingBudget(tokens=5_000)})
+    rules = LimitRules(budgets={"person": SpendingBudget(tokens=5_000)})
     offered: list[set[str]] = []
 
     def analyst(request: WireRequest) -> object:
@@ -84,7 +84,7 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
 
 
 async def test_at_the_cap_a_person_asks_the_admins_and_one_of_them_allows_more(scene: Scene) -> None:
-    rules = Rules(budgets={"person": SpendingBudget(tokens=1)})
+    rules = LimitRules(budgets={"person": SpendingBudget(tokens=1)})
     ana, ben, cleo = (scene.person(name) for name in ("ana", "ben", "cleo"))
     admins = frozenset({ben.id})
     async with (
@@ -127,7 +127,7 @@ async def test_at_the_cap_a_person_asks_the_admins_and_one_of_them_allows_more(s
 
 async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
     everything = SpendingBudget(tokens=1_000_000, micros=5_000_000)
-    rules = Rules(budgets=dict.fromkeys(("job", "person", "channel", "day"), everything), at_once=3)
+    rules = LimitRules(budgets=dict.fromkeys(("job", "person", "channel", "day"), everything), at_once=3)
     async with (
         provider(planner=lambda _: PAIR, analyst=lambda _: result("42"), writer=WRITES) as server,
         scene.bot(connect("chat", server), rules=rules) as app,
@@ -192,7 +192,7 @@ async def test_a_rest_that_the_provider_asks_for_costs_no_part_of_the_work(scene
 
 
 async def test_what_an_instance_took_before_another_went_on_is_counted_once(scene: Scene) -> None:
-    rules = Rules(budgets={"job": SpendingBudget(tokens=1_000_000)})
+    rules = LimitRules(budgets={"job": SpendingBudget(tokens=1_000_000)})
     reached, never = asyncio.Event(), asyncio.Event()
     one = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
     calls = 0

@@ -17,7 +17,7 @@ from PIL import Image
 from bot.models.provider_model import ProviderModel
 from handoff import events as ev
 from handoff.briefs.context import BRIEF
-from handoff.contracts import Context, ToolCall
+from handoff.contracts import ContextLimits, ToolCall
 from handoff.engine.answer import gaps
 from handoff.text.context_budget import FULL, tokens
 from tests.models.conftest import connect
@@ -123,13 +123,15 @@ async def test_a_fact_in_a_pdf_of_a_hundred_pages_is_found_and_cited_by_its_page
     assert material.size > PAGES * WORDS * 5
     (start,) = await talk.of(ev.AttemptStarted)
     assert start.tier == "balanced"
-    assert start.pack.budget == Context().balanced * BRIEF
+    assert start.pack.budget == ContextLimits().balanced * BRIEF
     assert 0.7 < start.pack.tokens / start.pack.budget <= FULL, "as much of it as there is room for"
     assert start.pack.left_out[0].startswith("handbook.pdf: ")
     calls = [one for one in server.requests if purpose_of(one) == "specialist:writer"]
     assert len(calls) == 3
     for call in calls:
-        assert tokens(json.dumps(call.body, ensure_ascii=False)) <= Context().balanced, "prompt, tools and replies, too"
+        assert tokens(json.dumps(call.body, ensure_ascii=False)) <= ContextLimits().balanced, (
+            "prompt, tools and replies, too"
+        )
     (planner,) = [first_text(one) for one in server.requests if purpose_of(one) == "planner"]
     assert len(planner) < 4_000, "the planner is shown its beginning"
     searched, read = (reply.text for message in calls[-1].messages for reply in message.replies)

@@ -7,7 +7,7 @@ import pytest
 from bot.jobs.event_writer import EventWriter
 from bot.jobs.lease import Fenced
 from bot.jobs.opened_jobs import KEPT_FOR, LONG, MOST_EVENTS, OpenedJobs
-from bot.store.interface import Claim, Entry, JobKey
+from bot.store.interface import Claim, JobKey, LogEntry
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.retention import Retention
@@ -28,7 +28,7 @@ class WatchedJobs(Jobs):
         super().__init__(store._calls, Retention())
         self.read: list[int] = []
 
-    async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:
+    async def log(self, key: JobKey, *, after: int = 0) -> list[LogEntry]:
         self.read.append(after)
         return await super().log(key, after=after)
 

@@ -14,7 +14,7 @@ import pytest
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.quarantine import quarantine, read_log
-from bot.jobs.tasks import Bounds
+from bot.jobs.tasks import StuckAfter
 from bot.store.interface import Claim, JobKey, PayloadTooLarge
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
@@ -200,7 +200,9 @@ async def ingested(store: Store) -> None:
     await store.jobs.ingest(KEY, ev.dump(event), dedupe=("1",), user="U1", fields=fields)
 
 
-async def until_quarantined(store: Store, effects: Breaking, lease: float = 30.0, bounds: Bounds | None = None) -> None:
+async def until_quarantined(
+    store: Store, effects: Breaking, lease: float = 30.0, bounds: StuckAfter | None = None
+) -> None:
     """Have an instance at work until the job is set aside. The clock is moved to when the job is due again.
 
     The lease is too long to run out on a busy machine: who takes up again what it held itself is not counted as lost.

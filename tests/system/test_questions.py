@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.settings import TERMS
 from bot.slack.show import notices
 from handoff import events as ev
-from handoff.contracts import Asking
+from handoff.contracts import AskingTerms
 from handoff.state.job_state import Job
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text
@@ -219,7 +219,7 @@ async def test_a_question_for_a_colleague_says_so_everywhere_and_is_the_colleagu
 
 async def test_two_instances_remind_once_and_the_requester_next(scene: Scene) -> None:
     ana, ben = scene.person().id, scene.person("ben").id
-    terms = TERMS.model_copy(update={"asking": Asking(remind_after=HOUR, **ALL_DAY)})
+    terms = TERMS.model_copy(update={"asking": AskingTerms(remind_after=HOUR, **ALL_DAY)})
     words = {"planner": lambda _: plan(subtask("place", "writer")), "writer": ask_ben}
     async with provider(**words) as server:
         async with scene.bot(connect("chat", server), terms=terms):
@@ -243,7 +243,7 @@ async def test_two_instances_remind_once_and_the_requester_next(scene: Scene) ->
 
 
 async def test_what_nobody_answers_is_assumed_and_the_answer_says_so(scene: Scene) -> None:
-    terms = TERMS.model_copy(update={"asking": Asking(expire_after=48 * HOUR, assume="first", **ALL_DAY)})
+    terms = TERMS.model_copy(update={"asking": AskingTerms(expire_after=48 * HOUR, assume="first", **ALL_DAY)})
     words = {"planner": lambda _: plan(subtask("place", "writer")), "writer": ask_ben}
     async with provider(**words) as server:
         async with scene.bot(connect("chat", server), terms=terms):

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.app import running
 from bot.command_line.serve import open_slack_connection
-from bot.features.schedules.schedule import Rule, Schedule
+from bot.features.schedules.schedule import Schedule, ScheduleRule
 from bot.features.schedules.service import ScheduleDesk, begin_run, run_place
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
@@ -62,7 +62,7 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
     every: list[Schedule] = []
     for number, (part, call, after) in enumerate(POINTS):
         of: dict[str, Any] = {"team": team, "channel": channel, "owner": scene.person().id, "state": "on"}
-        one = await desk.make(Schedule(**of, asks=f"list room {number}", rule=Rule(cron="0 9 1 jan *")))
+        one = await desk.make(Schedule(**of, asks=f"list room {number}", rule=ScheduleRule(cron="0 9 1 jan *")))
         assert isinstance(one, Schedule)
         every.append(one)
         mark = (

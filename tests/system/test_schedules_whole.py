@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bot.features.schedules.schedule import LastRun, Rule, Schedule
+from bot.features.schedules.schedule import LastRun, Schedule, ScheduleRule
 from bot.features.schedules.service import ScheduleDesk
 from bot.features.schedules.view import DISCARD, EDIT, NOW, PAUSE, REMOVE, SAVE
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -178,7 +178,7 @@ async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene
         await scene.person().submit(page["id"])
         await eventually(lambda: schedules(scene))
         (one,) = await schedules(scene)
-        assert (one.asks, one.rule, one.zone) == ("plan my week", Rule(cron="0 16 * * fri"), "Europe/Berlin")
+        assert (one.asks, one.rule, one.zone) == ("plan my week", ScheduleRule(cron="0 16 * * fri"), "Europe/Berlin")
         german = await alone(scene, "jeden Montag um 9 fasse zusammen, was ansteht", has="Every Monday at 9:00")
         assert "fasse zusammen, was ansteht" in shown(german)
         said = await alone(scene, "every Monday 9:30 say what 6 times 7 is", has="9:30")
@@ -302,7 +302,7 @@ async def failing(scene: Scene, mark: str, due: float) -> Schedule:
     assert claim.key == key
     await scene.store.jobs.quarantine(claim, ev.dump(ev.SetAside(at=1.0, step="x", reason="x")), schema=ev.SCHEMA)
     of: dict[str, Any] = {"team": team, "channel": channel, "owner": scene.person().id, "asks": "it fails"}
-    one = await desk.make(Schedule(**of, rule=Rule(start=due), state="on"))
+    one = await desk.make(Schedule(**of, rule=ScheduleRule(start=due), state="on"))
     assert isinstance(one, Schedule)
     last = LastRun(due=1.0, at=2.0, trace="J1", job=place.job_id)
     await desk.ran(one, last, failures=2)

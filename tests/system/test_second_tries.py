@@ -11,7 +11,7 @@ import pytest
 
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
 from handoff import events as ev
-from handoff.state.job_state import Ask
+from handoff.state.job_state import RequestState
 from specialists.registry import load_crew
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -44,7 +44,7 @@ FIVE = plan(
 AGAIN = "Try what is missing again"
 
 
-def states(ask: Ask) -> dict[str, str]:
+def states(ask: RequestState) -> dict[str, str]:
     return {name: work.state for name, work in ask.work.items()}
 
 

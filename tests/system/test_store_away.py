@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.limits.rules import Rules, SpendingBudget
+from bot.limits.rules import LimitRules, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
 from tests.store.kit import free_port, tcp_server
@@ -142,7 +142,7 @@ async def test_work_under_way_goes_on_when_the_store_is_back(
     lone: Scene, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     gate = Gate(result("Done."))
-    rules = Rules(at_once=1, budgets={"job": SpendingBudget(tokens=1_000_000)})
+    rules = LimitRules(at_once=1, budgets={"job": SpendingBudget(tokens=1_000_000)})
     async with (
         provider(planner=lambda _: ONE, writer=gate) as server,
         lone.bot(connect("chat", server), lease=60.0, rules=rules),

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from bot.features.feedback.service import Thumbed, record_thumb
+from bot.features.feedback.service import ThumbOutcome, record_thumb
 from bot.features.feedback.view import ASK, KEPT, SEND_WHY, WHY_TEXT
 from bot.jobs.job_records import JobRecords
 from bot.slack.show import notices
-from bot.store.interface import Entry, JobKey
+from bot.store.interface import JobKey, LogEntry
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -87,14 +87,14 @@ class TakenMeanwhile:
     def jobs(self) -> Any:
         return self
 
-    async def log(self, key: JobKey) -> list[Entry]:
+    async def log(self, key: JobKey) -> list[LogEntry]:
         return await self._read("log", key)
 
-    async def inbox(self, key: JobKey) -> list[Entry]:
+    async def inbox(self, key: JobKey) -> list[LogEntry]:
         return await self._read("inbox", key)
 
-    async def _read(self, which: str, key: JobKey) -> list[Entry]:
-        found: list[Entry] = await getattr(self.store.jobs, which)(key)
+    async def _read(self, which: str, key: JobKey) -> list[LogEntry]:
+        found: list[LogEntry] = await getattr(self.store.jobs, which)(key)
         if which == self.first:
             await self.take()
         return found
@@ -120,7 +120,7 @@ async def test_a_thumb_that_the_runner_takes_in_meanwhile_is_neither_missed_nor_
         await jobs.commit(claim, f"takes {after}", after, lines, taken=[entry.seq for entry in waiting])
         await jobs.release(claim, due=0)
 
-    async def say(store: Store, at: float, **what: Any) -> Thumbed:
+    async def say(store: Store, at: float, **what: Any) -> ThumbOutcome:
         thumb = ev.FeedbackGiven(at=at, request="1.0", user="U2", good=False, **what)
         return await record_thumb(JobRecords(store, lambda _: None, admins=frozenset()), key, thumb, (f"said at {at}",))
 

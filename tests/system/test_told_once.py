@@ -10,7 +10,7 @@ from bot.jobs.job_runner import JobRunner
 from bot.operation.metered import MeteredEffects
 from bot.operation.metrics import Metrics
 from bot.operation.trace_export import TracedEffects
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls
 from bot.store.counters import Settlement
 from bot.store.interface import Claim, JobKey
@@ -82,7 +82,7 @@ class Told:
     def __init__(self, store: Store) -> None:
         store.counters = self.counters = NotedCounters(store)
         self.metrics, self.sent, self.shown = Metrics(), list[str](), Failing()
-        desk = HomeDesk(store, team="T1", calls=WebCalls(Budget()))
+        desk = HomeDesk(store, team="T1", calls=WebCalls(CallBudget()))
         counted = MeteredEffects(desk.around(self.shown), self.metrics)
         self.effects = TracedEffects(counted, lambda _, request: self.sent.append(request))
 

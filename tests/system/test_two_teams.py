@@ -15,10 +15,10 @@ from bot.features.job_controls.service import JobControls
 from bot.features.requests.service import Requests
 from bot.jobs.job_records import JobRecords
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import Payer, Rules, SpendingBudget, budgets
+from bot.limits.rules import LimitRules, Payer, SpendingBudget, budgets
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import SettingsError
-from bot.slack.receive.payloads import Edited
+from bot.slack.receive.payloads import MessageEdited
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
@@ -40,7 +40,7 @@ class Team:
 
     def __init__(self, store: Store, team: str) -> None:
         self.team, self.store, self.mark = team, store, f"{MARK}{team}"
-        rules = Rules(budgets={"person": SpendingBudget(tokens=1_000_000)})
+        rules = LimitRules(budgets={"person": SpendingBudget(tokens=1_000_000)})
         self.limits = CallLimits(store.counters, RehearsalModel(), rules, store.clock)
         self.settings = ChannelSettings(store, lambda _: ChannelValues(), {})
         records = JobRecords(store, lambda _: None, admins=frozenset())
@@ -67,7 +67,7 @@ class Team:
             case 2:
                 await self.requests.reply(place, said, mentioned=True, others=False, dedupe=dedupe)
             case 3:
-                await self.requests.record_edit(Edited(place, said.id, user, said.text, (), 2.0, dedupe))
+                await self.requests.record_edit(MessageEdited(place, said.id, user, said.text, (), 2.0, dedupe))
             case 4:
                 await self.controls.cancel(self.team, place.job_id, None, user=user)
             case 5:

@@ -12,7 +12,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.app import App
 from bot.features.requests.typed import ABSENT, BEGUN
-from bot.limits.rules import Rules, SpendingBudget
+from bot.limits.rules import LimitRules, SpendingBudget
 from bot.slack.show import notices
 from tests.system.brains import connect, plan, provider, result, subtask
 from tests.system.scene import Json, Scene, Talk, buttons, scene_on, shown
@@ -137,7 +137,7 @@ async def test_a_store_that_does_not_answer_loses_no_word(scene: Scene, monkeypa
 
 
 async def test_a_budget_that_is_used_up_is_told_and_can_be_raised(scene: Scene) -> None:
-    ben, rules = scene.person("ben"), Rules(budgets={"person": SpendingBudget(tokens=1)})
+    ben, rules = scene.person("ben"), LimitRules(budgets={"person": SpendingBudget(tokens=1)})
     async with scene.bot(rules=rules, admins=frozenset({ben.id})):
         await scene.command("what can you do?")
         await (await thread(scene)).over()

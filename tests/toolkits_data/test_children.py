@@ -20,9 +20,9 @@ from bot.settings import SettingsError, read_settings
 from specialists.reading.reader import read_file
 from specialists.sandbox import child_process, wall_proof, wall_proof_child
 from specialists.sandbox.child_process import (
+    ChildInputs,
+    ChildLimits,
     ChildReply,
-    Given,
-    Limits,
     _list_python_paths,
     hide_once,
     process_limit,
@@ -119,10 +119,10 @@ async def test_deeds_that_no_reader_needs_are_refused_and_leave_no_trace(tmp_pat
     reply = await run_child(
         "tests.toolkits_data.deeds",
         {"file": str(file), "parent": os.getpid()},
-        limits=Limits(memory_mb=500, cpu_seconds=10, file_mb=1),
+        limits=ChildLimits(memory_mb=500, cpu_seconds=10, file_mb=1),
         deadline=60,
         largest_reply=10_000,
-        given=Given(files={"own": tmp_path / "own"}, reads=[TESTS]),
+        given=ChildInputs(files={"own": tmp_path / "own"}, reads=[TESTS]),
     )
     told = json.loads(reply.output)
     assert {deed: code for deed, code in told.items() if code not in (errno.EPERM, errno.ENOSYS)} == {}
@@ -235,10 +235,10 @@ async def sleeper(request: dict[str, object], *, deadline: float) -> ChildReply:
     return await run_child(
         f"{__package__}.sleeper",
         request,
-        limits=Limits(memory_mb=500, cpu_seconds=10),
+        limits=ChildLimits(memory_mb=500, cpu_seconds=10),
         deadline=deadline,
         largest_reply=10_000,
-        given=Given(reads=[TESTS]),
+        given=ChildInputs(reads=[TESTS]),
     )
 
 
@@ -282,10 +282,10 @@ async def test_what_a_child_is_given_it_reads_and_cannot_change(tmp_path: Path) 
     reply = await run_child(
         "tests.toolkits_data.reader_of_files",
         {},
-        limits=Limits(memory_mb=500, cpu_seconds=10, file_mb=1),
+        limits=ChildLimits(memory_mb=500, cpu_seconds=10, file_mb=1),
         deadline=20,
         largest_reply=10_000,
-        given=Given(
+        given=ChildInputs(
             files={"bytes": b"bytes", "file": tmp_path / "file", "folder": kept, "gone": tmp_path / "gone"},
             reads=[TESTS],
         ),

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from specialists.sandbox.child_process import Limits
+from specialists.sandbox.child_process import ChildLimits
 from specialists.tools.tables import tables
 from specialists.tools.tables.database import open_duckdb, shut
 from specialists.tools.tables.query import query
@@ -84,7 +84,7 @@ async def test_the_same_holds_in_the_child(bench: Bench) -> None:
     ],
 )
 async def test_heavy_sql_is_ended_at_its_limit(bench: Bench, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_LIMITS", Limits(memory_mb=1500, cpu_seconds=2, file_mb=256))
+    monkeypatch.setattr(tables, "_LIMITS", ChildLimits(memory_mb=1500, cpu_seconds=2, file_mb=256))
     told = await tables.query_table(QueryTable(sql=sql), bench({"a.csv": "n\n1\n"}))
     assert told.failed
     assert any(words in told.text for words in ("processor time", "memory", "longer than 20 s"))

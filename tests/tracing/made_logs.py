@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.store.interface import Entry
+from bot.store.interface import LogEntry
 from handoff import events as ev
 from handoff.approval_values import Approval, digest_of
 from handoff.contracts import (
@@ -31,13 +31,13 @@ RECORDED = sorted((Path(__file__).parents[1] / "versions" / "logs").glob("*.json
 ASKED = "Compare our prices with the market, check the contract terms, and post a note to #sales with a chart."
 
 
-def entries(events: Sequence[ev.Event]) -> list[Entry]:
-    return [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+def entries(events: Sequence[ev.Event]) -> list[LogEntry]:
+    return [LogEntry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
 
 
-def recorded(path: Path) -> list[Entry]:
+def recorded(path: Path) -> list[LogEntry]:
     """A log that was written down (tests/versions)."""
-    return [Entry(seq, line) for seq, line in enumerate(path.read_text().splitlines(), 1)]
+    return [LogEntry(seq, line) for seq, line in enumerate(path.read_text().splitlines(), 1)]
 
 
 def usage(tokens_in: int, tokens_out: int, seconds: float, model: str = "gpt-6.1-terra") -> Usage:

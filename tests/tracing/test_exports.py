@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from PIL import Image
 
-from bot.store.interface import Entry
+from bot.store.interface import LogEntry
 from bot.tracing.cut_texts import cut, cut_all, fitting_cap
 from bot.tracing.export import VERSION, dump_trace, export, trace_json
 from bot.tracing.picture import NOTHING_TO_DRAW, draw_picture
@@ -56,7 +56,7 @@ def test_the_export_keeps_the_documented_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["properties"]["version"] == {"const": VERSION}
     broken = entries(a_day())
-    broken[20] = Entry(21, '{"type":"RequestFailed","request":"\\ud800"}')
+    broken[20] = LogEntry(21, '{"type":"RequestFailed","request":"\\ud800"}')
     traces = [read_trace(log) for log in (*map(recorded, RECORDED), entries(a_day()), broken, [])]
     for trace in traces:
         jsonschema.validate(json.loads(json.dumps(export(trace))), SCHEMA)
@@ -142,5 +142,5 @@ def test_two_days_of_waiting_leave_room_for_the_work() -> None:
 
 
 async def test_where_nothing_can_be_read_there_is_no_picture_and_it_says_so() -> None:
-    assert await draw_picture(read_trace([Entry(1, "no JSON")])) == NOTHING_TO_DRAW
-    assert "cannot be read" in trace_page(read_trace([Entry(1, "no JSON")]))
+    assert await draw_picture(read_trace([LogEntry(1, "no JSON")])) == NOTHING_TO_DRAW
+    assert "cannot be read" in trace_page(read_trace([LogEntry(1, "no JSON")]))

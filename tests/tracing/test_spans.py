@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.interface import Entry
+from bot.store.interface import LogEntry
 from bot.tracing.span import Span
 from bot.tracing.spans import spans
-from bot.tracing.whole_trace import Unreadable, read_trace
+from bot.tracing.whole_trace import UnreadableEntry, read_trace
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.engine import fold
@@ -110,12 +110,12 @@ def test_the_figures_are_those_of_the_answers_context_line_and_lanes_add_up() ->
 
 def test_a_log_that_cannot_be_read_whole_gives_what_can_be_read_and_says_so() -> None:
     log = entries(a_day())
-    log[20] = Entry(21, '{"type":"FromTheFuture","v":99}')
+    log[20] = LogEntry(21, '{"type":"FromTheFuture","v":99}')
     trace = read_trace(log)
     assert (trace.broken, trace.unreadable, len(trace.steps)) == (21, len(log) - 20, len(log))
     assert max(seq for span in trace.spans for seq in span.events) == 20
     assert trace.requests[0].state == "working"
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableEntry):
         read_trace(log, own=frozenset({R}), user="UANA")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from bot.store.embedded import start_embedded, stop_embedded
 from handoff.engine.answer import gaps
 from handoff.events import SCHEMA
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -61,7 +61,7 @@ def summary(job: Job) -> dict[str, Any]:
     return {"id": job.id, "seq": job.seq, "asks": asks}
 
 
-def _looked_at(ask: Ask) -> dict[str, Any]:
+def _looked_at(ask: RequestState) -> dict[str, Any]:
     """Second looks, and crews inside the crew."""
     return {
         "verified": ask.run.verified.model_dump(mode="json") if ask.run.verified is not None else None,
@@ -86,7 +86,7 @@ def _looked_at(ask: Ask) -> dict[str, Any]:
     }
 
 
-def _ask(ask: Ask) -> dict[str, Any]:
+def _ask(ask: RequestState) -> dict[str, Any]:
     return {
         "id": ask.id,
         "text": ask.request.text,

@@ -12,7 +12,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
-from bot.workspace.world import Draft
+from bot.workspace.world import MessageDraft
 from tests.workspace_page.browser import OpenPage, browser, chromium, open_page
 
 __all__ = ["browser", "chromium", "open_page"]
@@ -26,7 +26,7 @@ async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
     sample = tmp_path / "towns.csv"
     sample.write_text("town,visits\nLisbon,3\n" + "Porto,4\n" * 150, encoding="utf-8")
     workspace = await Workspace.start(
-        MANIFEST, rate_limits=False, drafts=[Draft(files=(sample,), label="Attach towns.csv")]
+        MANIFEST, rate_limits=False, drafts=[MessageDraft(files=(sample,), label="Attach towns.csv")]
     )
     yield workspace
     await workspace.stop()

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from bot.workspace.workspace_server import Workspace
-from bot.workspace.world import Draft
+from bot.workspace.world import MessageDraft
 from tests.workspace_page.browser import OpenPage
 from tests.workspace_page.conftest import MANIFEST
 
@@ -20,7 +20,7 @@ async def test_the_request_of_a_demo_is_filled_in_and_sent_with_its_files(open_p
     files = tuple(tmp_path / name for name in ("first.txt", "second.csv"))
     for file in files:
         file.write_text(f"This is {file.name}", encoding="utf-8")
-    workspace = await Workspace.start(MANIFEST, rate_limits=False, drafts=[Draft(ASK, files)])
+    workspace = await Workspace.start(MANIFEST, rate_limits=False, drafts=[MessageDraft(ASK, files)])
     try:
         page = await open_page(workspace.page_url)
         await expect(page.get_by_test_id("start-sample")).to_have_count(0)
@@ -43,7 +43,7 @@ async def test_without_words_a_file_is_attached_and_without_either_one_chooses_a
     mine, theirs = tmp_path / "mine.csv", tmp_path / "theirs.csv"
     for file in (mine, theirs):
         file.write_text("town,visits\nLisbon,3\n", encoding="utf-8")
-    drafts = [Draft(label="Ask about your own table"), Draft(files=(theirs,), label="Attach theirs.csv")]
+    drafts = [MessageDraft(label="Ask about your own table"), MessageDraft(files=(theirs,), label="Attach theirs.csv")]
     workspace = await Workspace.start(MANIFEST, rate_limits=False, drafts=drafts)
     try:
         page = await open_page(workspace.page_url)

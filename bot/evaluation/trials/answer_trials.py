@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.evaluation.answer_texts import contains_words, count_occurrences, find_leak, find_unmarked_figures
-from bot.evaluation.cases import AggregationCase, Kept
+from bot.evaluation.cases import AggregationCase, ExpectedCoverage
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively
 from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import Bench
+from bot.evaluation.staged_job import CaseBench
 from bot.evaluation.trials.given_results import stage_results
 
 
-async def aggregate(case: AggregationCase, bench: Bench, model: CountedModel) -> Outcome:
+async def aggregate(case: AggregationCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the product make the answer."""
     job = stage_results(bench, model, case.input, case.results, instruction=case.instruction)
     await job.play(lambda ask: ask.run.concluded)
@@ -23,7 +23,7 @@ async def aggregate(case: AggregationCase, bench: Bench, model: CountedModel) ->
     return _score_answer(case, run.answer)
 
 
-async def aggregate_naively(case: AggregationCase, _bench: Bench, model: CountedModel) -> Outcome:
+async def aggregate_naively(case: AggregationCase, _bench: CaseBench, model: CountedModel) -> Outcome:
     """Give the results to a plain supervisor's prompt, as messages of its agents."""
     said = [
         f"{one.by}: " + (f"(failed: {one.failed})" if one.failed else " ".join([one.content, *one.gaps]))
@@ -62,17 +62,17 @@ def _list_gaps(case: AggregationCase) -> list[str]:
     return [gap for one in case.results for gap in one.gaps]
 
 
-def _find_lost_facts(expected: Kept, text: str) -> Iterator[str]:
+def _find_lost_facts(expected: ExpectedCoverage, text: str) -> Iterator[str]:
     yield from (f"{fact!r} is lost" for fact in expected.facts if not contains_words(text, fact))
 
 
-def _find_hidden_sides(expected: Kept, text: str) -> Iterator[str]:
+def _find_hidden_sides(expected: ExpectedCoverage, text: str) -> Iterator[str]:
     for sides in expected.both:
         if lost := [side for side in sides if not contains_words(text, side)]:
             yield f"of {' and '.join(sides)} it lacks {', '.join(lost)}"
 
 
-def _find_missing_gaps(expected: Kept, text: str) -> Iterator[str]:
+def _find_missing_gaps(expected: ExpectedCoverage, text: str) -> Iterator[str]:
     for words in expected.gaps:
         if not any(contains_words(text, one) for one in words):
             yield f"it says nothing of {' or '.join(words)}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from bot.evaluation.cases import FiguresCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import Bench
+from bot.evaluation.staged_job import CaseBench
 from handoff.contracts import Result
-from handoff.evidence.binding import Document, bind_result
+from handoff.evidence.binding import ReadDocument, bind_result
 
 
-async def figures_product(case: FiguresCase, _bench: Bench, _model: CountedModel) -> Outcome:
+async def figures_product(case: FiguresCase, _bench: CaseBench, _model: CountedModel) -> Outcome:
     """Bind a result's figures as it is done when results are handed in."""
-    known = [Document("a tool", text, is_material=False) for text in case.known]
+    known = [ReadDocument("a tool", text, is_material=False) for text in case.known]
     remarks = bind_result(Result(summary=case.result, content=case.result), known).faults
     said = "; ".join(remarks)
     if not case.wrong:

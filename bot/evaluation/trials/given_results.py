@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from bot.evaluation.cases import Given
+from bot.evaluation.cases import GivenResult
 from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.staged_job import REQUEST, Bench, StagedJob
+from bot.evaluation.staged_job import REQUEST, CaseBench, StagedJob
 from handoff import events as ev
 from handoff.contracts import Finding, Plan, Result, Strategy, Subtask
 
 
 def stage_results(
-    bench: Bench,
+    bench: CaseBench,
     model: CountedModel,
     request: str,
-    results: Sequence[Given],
+    results: Sequence[GivenResult],
     *,
     strategy: Strategy = "merge",
     instruction: str = "",
@@ -42,7 +42,7 @@ def stage_results(
     return job
 
 
-def _make_result(given: Given) -> Result:
+def _make_result(given: GivenResult) -> Result:
     findings = (Finding(message=given.title, source=given.source, confidence=given.confidence),) if given.source else ()
     return Result(
         summary=given.content,

@@ -9,7 +9,7 @@ from bot.evaluation.cases import DispatcherCase, Speaker
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively
 from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import PEOPLE, REQUEST, Bench, StagedJob
+from bot.evaluation.staged_job import PEOPLE, REQUEST, CaseBench, StagedJob
 from handoff import events as ev
 from handoff.contracts import Plan, Request, Subtask
 from handoff.effects import answer_key, card_end_key, card_key
@@ -20,7 +20,7 @@ _USERS: dict[Speaker, str] = dict(zip(("requester", "colleague"), PEOPLE, strict
 _ONE_AIM = re.compile(rf"\b({'|'.join(get_args(ev.Aim))})\b", re.IGNORECASE)
 
 
-async def dispatcher_product(case: DispatcherCase, bench: Bench, model: CountedModel) -> Outcome:
+async def dispatcher_product(case: DispatcherCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have a message sorted as in an instance: by the rules, and where they leave doubt by the dispatcher."""
     job = StagedJob(bench, model, case.asked)
     _brought_to(job, case)
@@ -35,7 +35,7 @@ async def dispatcher_product(case: DispatcherCase, bench: Bench, model: CountedM
     return _score_aim(case, NO_VERDICT if model.errors else event.aim, event.why, free=event.by == "rules")
 
 
-async def dispatcher_naively(case: DispatcherCase, _bench: Bench, model: CountedModel) -> Outcome:
+async def dispatcher_naively(case: DispatcherCase, _bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask what a message is for."""
     text = await ask_naively(model, "dispatcher", _write_naive_prompt(case))
     found = _ONE_AIM.search(text)

@@ -10,10 +10,10 @@ from bot.evaluation.cases import PlanExpected, PlanningCase, RoutingCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively
 from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import Bench, StagedJob
+from bot.evaluation.staged_job import CaseBench, StagedJob
 from bot.supervisor.json_replies import json_object
 from handoff.engine.plan import MAX_REJECTED_PLANS
-from handoff.state.job_state import Ask
+from handoff.state.job_state import RequestState
 from handoff.text.counts import format_count
 
 NOBODY = "nobody"
@@ -23,7 +23,7 @@ LABELS = ("answer", "ask", NOBODY)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScoredPart:
     """A part of a plan, as far as it is scored."""
 
     id: str
@@ -32,14 +32,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class PlanDecision:
     """What was made of a request. `reply` is `plan` or one of `LABELS`; `any`: an empty plan that may mean any of them.
 
     `strategy` and `missing` are None where the plan has no word for them.
     """
 
     reply: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ScoredPart, ...] = ()
     strategy: str | None = None
     missing: bool | None = None
     why: str = ""
@@ -62,7 +62,7 @@ class Decided:
 # ---------------------------------------------------------------- what was decided
 
 
-def read_decision(ask: Ask, *, erred: bool = False) -> Decided:
+def read_decision(ask: RequestState, *, erred: bool = False) -> PlanDecision:
     """Read off a request what the planner made of it. The one place that knows how a job tells that.
 
     `erred`: a call brought nothing, or the model declined. A request that fails without that, and without a plan that
@@ -70,27 +70,29 @@ def read_decision(ask: Ask, *, erred: bool = False) -> Decided:
     """
     run = ask.run
     if run.plan is not None and run.plan.subtasks:
-        parts = tuple(Part(one.id, one.specialist, one.after) for one in run.plan.subtasks)
-        return Decided("plan", parts, run.plan.strategy, bool(run.plan.missing))
+        parts = tuple(ScoredPart(one.id, one.specialist, one.after) for one in run.plan.subtasks)
+        return PlanDecision("plan", parts, run.plan.strategy, bool(run.plan.missing))
     if run.answer is not None:
-        return Decided("answer", missing=False, why=run.answer)
+        return PlanDecision("answer", missing=False, why=run.answer)
     if ask.state == "input_required":
-        return Decided("ask", missing=False)
+        return PlanDecision("ask", missing=False)
     why = run.failure.reason if run.failure else "no plan"
     failed = erred or run.failure is None or len(run.rejections) >= MAX_REJECTED_PLANS
-    return Decided("failed" if failed else NOBODY, missing=True, why=why)
+    return PlanDecision("failed" if failed else NOBODY, missing=True, why=why)
 
 
-def naive_plan(text: str) -> Decided:
+def naive_plan(text: str) -> PlanDecision:
     """Read the plan of the plain prompt, leniently."""
     given = json_object(text)
     listed = given.get("parts")
     if not isinstance(listed, list):
-        return Decided("failed", why=f"no plan in: {text[:120]}")
+        return PlanDecision("failed", why=f"no plan in: {text[:120]}")
     parts = tuple(
-        Part(str(one.get("id")), str(one.get("specialist")), _list_dependencies(one)) for one in listed if _is_part(one)
+        ScoredPart(str(one.get("id")), str(one.get("specialist")), _list_dependencies(one))
+        for one in listed
+        if _is_part(one)
     )
-    return Decided("plan", parts) if parts else Decided("any")
+    return PlanDecision("plan", parts) if parts else PlanDecision("any")
 
 
 def _is_part(one: object) -> bool:
@@ -103,13 +105,13 @@ def _list_dependencies(one: dict[str, object]) -> tuple[str, ...]:
     return tuple(str(each) for each in listed)
 
 
-async def _run_planner(case: RoutingCase | PlanningCase, bench: Bench, model: CountedModel) -> Decided:
+async def _run_planner(case: RoutingCase | PlanningCase, bench: CaseBench, model: CountedModel) -> PlanDecision:
     job = StagedJob(bench, model, case.input, case.files)
     await job.play(lambda ask: ask.run.plan is not None)
     return read_decision(job.ask, erred=bool(model.errors) or model.declined)
 
 
-def _write_naive_prompt(case: RoutingCase | PlanningCase, bench: Bench) -> str:
+def _write_naive_prompt(case: RoutingCase | PlanningCase, bench: CaseBench) -> str:
     members = [f"- {one.name}: {one.description}" for one in bench.crew.specialists.values()]
     members += [f"- {path}: {inner.about.description}" for path, inner in bench.crew.crews.items()]
     files = f"\nFiles: {', '.join(case.files)}" if case.files else ""
@@ -119,7 +121,7 @@ def _write_naive_prompt(case: RoutingCase | PlanningCase, bench: Bench) -> str:
 # ---------------------------------------------------------------- routing
 
 
-async def route_product(case: RoutingCase, bench: Bench, model: CountedModel) -> Outcome:
+async def route_product(case: RoutingCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the product decide who gets a request: the right one alone counts."""
     found = await _run_planner(case, bench, model)
     got = "+".join(sorted(found.specialists)) if found.parts else found.reply
@@ -127,7 +129,7 @@ async def route_product(case: RoutingCase, bench: Bench, model: CountedModel) ->
     return _score_route(case, got, str(found), among=among)
 
 
-async def route_naive(case: RoutingCase, bench: Bench, model: CountedModel) -> Outcome:
+async def route_naive(case: RoutingCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask for a name."""
     text = await ask_naively(model, "router", _write_naive_prompt(case, bench))
     names = [*bench.crew.specialists, *bench.crew.crews, *LABELS]
@@ -145,17 +147,17 @@ def _score_route(case: RoutingCase, got: str, said: str, *, among: bool) -> Outc
 # ---------------------------------------------------------------- planning
 
 
-async def plan_product(case: PlanningCase, bench: Bench, model: CountedModel) -> Outcome:
+async def plan_product(case: PlanningCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the product plan a request."""
     return _score_plan(case.expect, await _run_planner(case, bench, model))
 
 
-async def plan_naive(case: PlanningCase, bench: Bench, model: CountedModel) -> Outcome:
+async def plan_naive(case: PlanningCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask for parts."""
     return _score_plan(case.expect, naive_plan(await ask_naively(model, "planner", _write_naive_prompt(case, bench))))
 
 
-def _score_plan(expected: PlanExpected, found: Decided) -> Outcome:
+def _score_plan(expected: PlanExpected, found: PlanDecision) -> Outcome:
     faults = list(_find_plan_faults(expected, found))
     named = {one for one in (*expected.must, *expected.may) if ARROW not in one}
     extra = sorted(set(found.specialists) - named)
@@ -163,7 +165,7 @@ def _score_plan(expected: PlanExpected, found: Decided) -> Outcome:
     return Outcome(not faults, str(found), "; ".join(faults), {"clean: nothing but what was asked for": clean})
 
 
-def _find_plan_faults(expected: PlanExpected, found: Decided) -> Iterator[str]:
+def _find_plan_faults(expected: PlanExpected, found: PlanDecision) -> Iterator[str]:
     """Yield what keeps a plan from doing the job."""
     if found.reply == "failed":
         yield f"no plan: {found.why}"
@@ -193,14 +195,14 @@ def _may_be_empty(expected: PlanExpected) -> bool:
     return expected.reply != ("plan",) or (expected.parts[0] == 0 and not expected.must)
 
 
-def _order_fault(order: str, parts: Sequence[Part]) -> Iterator[str]:
+def _order_fault(order: str, parts: Sequence[ScoredPart]) -> Iterator[str]:
     first, second = (name.strip() for name in order.split(ARROW))
     by_id = {part.id: part for part in parts}
     if not any(_builds_on(part, first, by_id) for part in parts if part.specialist == second):
         yield f"no part of {second} builds on one of {first}"
 
 
-def _builds_on(part: Part, specialist: str, by_id: dict[str, Part]) -> bool:
+def _builds_on(part: ScoredPart, specialist: str, by_id: dict[str, ScoredPart]) -> bool:
     seen: set[str] = set()
     open_ids = list(part.after)
     while open_ids:

@@ -8,7 +8,7 @@ from bot.evaluation.cases import ReviewCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively
 from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import Bench, StagedJob, file_bytes
+from bot.evaluation.staged_job import CaseBench, StagedJob, file_bytes
 from handoff.answering.code_places import CodePlace, place_in
 from handoff.contracts import Finding, Plan, Subtask
 
@@ -17,7 +17,7 @@ SHOWN = 80
 DONE_WHEN = "Each fault is a finding with its path and line."
 
 
-async def review_product(case: ReviewCase, bench: Bench, model: CountedModel) -> Outcome:
+async def review_product(case: ReviewCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the lens look at the change as a part of a plan, with its real tools."""
     job = StagedJob(bench, model, case.input, case.files)
     part = Subtask(id="part", title=case.lens, intent=case.input, specialist=case.lens, done_when=DONE_WHEN)
@@ -31,7 +31,7 @@ async def review_product(case: ReviewCase, bench: Bench, model: CountedModel) ->
     return _score_review(case, said, [one for one in found if one.confidence >= SHOWN], found)
 
 
-async def review_naively(case: ReviewCase, bench: Bench, model: CountedModel) -> Outcome:
+async def review_naively(case: ReviewCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask the same model once, with the same files: a line of its reply that names a place is a finding."""
     texts = [f"## {name}\n{(file_bytes(name, bench.folders) or b'').decode()}" for name in case.files]
     reply = await ask_naively(model, "lens", "\n\n".join((f"Look for: {case.lens}. {case.input}", *texts)))

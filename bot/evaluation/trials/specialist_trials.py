@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.evaluation.answer_texts import MARK, contains_figure, contains_words, find_leak
-from bot.evaluation.cases import Said, SpecialistCase
+from bot.evaluation.cases import ExpectedAnswer, SpecialistCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import naive_call
 from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import Bench, StagedJob, file_bytes
+from bot.evaluation.staged_job import CaseBench, StagedJob, file_bytes
 from handoff.contracts import Plan, Subtask, ToolReply, Turn
 from specialists.model import ModelMessage
 from specialists.sandbox.scratch import scratch
@@ -24,7 +24,7 @@ _COMPLETED = ("completed and wrong", "completed, wrong and nothing marked")
 DONE_WHEN = "States what was asked for."
 
 
-async def ask_specialist(case: SpecialistCase, bench: Bench, model: CountedModel) -> Outcome:
+async def ask_specialist(case: SpecialistCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have a specialist answer as the only part of a plan: its result is the answer, checked and marked as usual."""
     job = StagedJob(bench, model, case.input, case.files)
     part = Subtask(
@@ -43,7 +43,7 @@ async def ask_specialist(case: SpecialistCase, bench: Bench, model: CountedModel
     return _score_answer(case.expect, run.answer, completed=job.ask.work["part"].state == "complete")
 
 
-async def ask_specialist_naively(case: SpecialistCase, bench: Bench, model: CountedModel) -> Outcome:
+async def ask_specialist_naively(case: SpecialistCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask the same model with the same tools in a plain loop: what it says without a call is the answer."""
     specialist = bench.crew.specialists[case.specialist]
     listed = f"\n\nFiles: {', '.join(case.files)}" if case.files else ""
@@ -52,7 +52,7 @@ async def ask_specialist_naively(case: SpecialistCase, bench: Bench, model: Coun
 
 
 async def answer_naively(
-    request: str, files: Sequence[str], specialist: Specialist, bench: Bench, model: CountedModel
+    request: str, files: Sequence[str], specialist: Specialist, bench: CaseBench, model: CountedModel
 ) -> str:
     """Answer a request by a plain prompt in a loop with a specialist's tools; empty if the turns do not suffice."""
     with tempfile.TemporaryDirectory(prefix="leadhand-eval-", dir=scratch()) as folder:
@@ -81,13 +81,13 @@ async def _perform_calls(turn: Turn, specialist: Specialist, workbench: Workbenc
     return tuple(replies)
 
 
-def _make_workbench(files: Sequence[str], bench: Bench, folder: Path) -> FolderWorkbench:
+def _make_workbench(files: Sequence[str], bench: CaseBench, folder: Path) -> FolderWorkbench:
     untyped = "application/octet-stream"
     given = ((name, untyped, file_bytes(name, bench.folders) or b"") for name in files)
     return FolderWorkbench.in_memory(given, folder)
 
 
-def _score_answer(expected: Said, text: str, *, completed: bool) -> Outcome:
+def _score_answer(expected: ExpectedAnswer, text: str, *, completed: bool) -> Outcome:
     faults = faults_of(expected, text)
     if not completed:
         faults.insert(0, "not completed")
@@ -99,7 +99,7 @@ def _score_answer(expected: Said, text: str, *, completed: bool) -> Outcome:
     return Outcome(not faults, text, "; ".join(faults), measures)
 
 
-def faults_of(expected: Said, text: str) -> list[str]:
+def faults_of(expected: ExpectedAnswer, text: str) -> list[str]:
     """Return what an answer lacks of what it must hold, and what it holds that it must not."""
     return [
         *(f"{figure} is not in it" for figure in expected.figures if not contains_figure(text, figure)),

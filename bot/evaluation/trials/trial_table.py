@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.evaluation.outcome import Trial
+from bot.evaluation.outcome import CaseTrial
 from bot.evaluation.trials.answer_trials import aggregate, aggregate_naively
 from bot.evaluation.trials.contradiction_trials import contradiction_naive, contradiction_product
 from bot.evaluation.trials.free_trials import figures_product
@@ -14,14 +14,14 @@ from bot.evaluation.trials.review_trials import review_naively, review_product
 from bot.evaluation.trials.specialist_trials import ask_specialist, ask_specialist_naively
 from bot.evaluation.trials.verifier_trials import verify_naively, verify_product
 
-TRIALS: Mapping[str, Trial] = {
-    "routing": Trial(route_product, route_naive),
-    "planning": Trial(plan_product, plan_naive),
-    "specialists": Trial(ask_specialist, ask_specialist_naively),
-    "aggregation": Trial(aggregate, aggregate_naively),
-    "figures": Trial(figures_product),
-    "contradictions": Trial(contradiction_product, contradiction_naive),
-    "verifier": Trial(verify_product, verify_naively),
-    "dispatcher": Trial(dispatcher_product, dispatcher_naively),
-    "reviews": Trial(review_product, review_naively),
+TRIALS: Mapping[str, CaseTrial] = {
+    "routing": CaseTrial(route_product, route_naive),
+    "planning": CaseTrial(plan_product, plan_naive),
+    "specialists": CaseTrial(ask_specialist, ask_specialist_naively),
+    "aggregation": CaseTrial(aggregate, aggregate_naively),
+    "figures": CaseTrial(figures_product),
+    "contradictions": CaseTrial(contradiction_product, contradiction_naive),
+    "verifier": CaseTrial(verify_product, verify_naively),
+    "dispatcher": CaseTrial(dispatcher_product, dispatcher_naively),
+    "reviews": CaseTrial(review_product, review_naively),
 }

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.evaluation.cases import Given, VerifierCase
+from bot.evaluation.cases import GivenResult, VerifierCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively
 from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import Bench
+from bot.evaluation.staged_job import CaseBench
 from bot.evaluation.trials.given_results import stage_results
 
 REQUEST = "What does the attached text say?"
 SOURCE = "source.txt"
 
 
-async def verify_product(case: VerifierCase, bench: Bench, model: CountedModel) -> Outcome:
+async def verify_product(case: VerifierCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the verifier read an answer of one sentence, beside an attached text."""
     by = next(iter(bench.crew.specialists))
-    given = Given(by=by, title="The text", content=case.statement, source=SOURCE)
+    given = GivenResult(by=by, title="The text", content=case.statement, source=SOURCE)
     job = stage_results(bench, model, REQUEST, (given,), verifier=True, texts={SOURCE: case.passage})
     effect = job.due("verifier")
     if effect is None:
@@ -31,7 +31,7 @@ async def verify_product(case: VerifierCase, bench: Bench, model: CountedModel) 
     return _score_verdict(case, found, said)
 
 
-async def verify_naively(case: VerifierCase, _bench: Bench, model: CountedModel) -> Outcome:
+async def verify_naively(case: VerifierCase, _bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask whether a text bears a statement out."""
     text = await ask_naively(model, "verifier", f"Text: {case.passage}\nStatement: {case.statement}")
     first = text.strip().strip("\"'*.").casefold()

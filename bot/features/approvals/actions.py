@@ -8,7 +8,13 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.approvals.service import ApprovalDesk, Decision, Found, Refused, Verdict
+from bot.features.approvals.service import (
+    ApprovalDecision,
+    ApprovalDesk,
+    ApprovalSubject,
+    DecisionOutcome,
+    DecisionRefused,
+)
 from bot.features.approvals.view import (
     DENIED,
     EDITED,
@@ -21,13 +27,13 @@ from bot.features.approvals.view import (
     edit_window,
     window_about,
 )
-from bot.slack.receive.payloads import Click, Window
-from bot.slack.receive.router import Router, Said, field_error
+from bot.slack.receive.payloads import Click, ViewSubmission
+from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell
 from bot.slack.text.cleaning import mention
-from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, Spot, people
+from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, ApprovalRef, people
 from bot.slack.views.argument_blocks import FIELD, read_fields
 from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.outgoing import render_moment
@@ -55,59 +61,61 @@ class ApprovalClicks:
         router.on_window(EDITED, self.on_edited)
         router.on_window(DENIED, self.on_denied)
 
-    async def on_decision(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_decision(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Take a click that decides at once: to approve, to approve similar calls too, to decide one by one."""
         del client
         spot = _read_spot(click)
         if spot is None:
             return notices.OLD_BUTTON
-        decision = Decision(_CHOICES[click.action])
+        decision = ApprovalDecision(_CHOICES[click.action])
         verdict = await self._approvals.decide(click.place, spot, click.user, decision, dedupe=click.dedupe)
-        return refusal(verdict) if isinstance(verdict, Refused) else None
+        return refusal(verdict) if isinstance(verdict, DecisionRefused) else None
 
-    async def on_window(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_window(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window to edit, to deny, or with all of the arguments."""
         spot = _read_spot(click)
         if spot is None:
             return notices.OLD_BUTTON
         found = await self._approvals.look(click.place, spot, click.user, decides=click.action != SHOW)
-        if isinstance(found, Refused):
+        if isinstance(found, DecisionRefused):
             return refusal(found)
         window = _draw_window(click.action, found, carry(AboutApproval(click.place, spot)))
         return None if await open_window(client, click.trigger, window) else notices.NO_WINDOW
 
-    async def on_edited(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_edited(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Take edited arguments; what does not fit the tool is said beside its field."""
         about = _read_window_data(sent)
         if about is None:
             return None
         given = _read_values(sent)
         found = await self._approvals.look(about.place, about.spot, sent.user, decides=True)
-        verdict = found if isinstance(found, Refused) else await self._decide_edit(about, sent, given, found)
-        if isinstance(verdict, Refused) and verdict.why == "wrong":
+        verdict = found if isinstance(found, DecisionRefused) else await self._decide_edit(about, sent, given, found)
+        if isinstance(verdict, DecisionRefused) and verdict.why == "wrong":
             beside = verdict.field if verdict.field in given else next(iter(given), "")
             return field_error(f"{FIELD}{beside}", verdict.words[:150])
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, DecisionRefused):
             self._tell_clicker(client, about, sent.user, refusal(verdict))
         return None
 
-    async def _decide_edit(self, about: AboutApproval, sent: Window, given: Mapping[str, str], found: Found) -> Verdict:
+    async def _decide_edit(
+        self, about: AboutApproval, sent: ViewSubmission, given: Mapping[str, str], found: ApprovalSubject
+    ) -> DecisionOutcome:
         try:
             arguments = read_fields(given, found.approval.arguments, found.schema)
         except ValueError as error:
             name, words = error.args
-            return Refused("wrong", field=name, words=words)
-        decision = Decision("edit", arguments)
+            return DecisionRefused("wrong", field=name, words=words)
+        decision = ApprovalDecision("edit", arguments)
         return await self._approvals.decide(about.place, about.spot, sent.user, decision, dedupe=sent.dedupe)
 
-    async def on_denied(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_denied(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Take a denial with its reason."""
         about = _read_window_data(sent)
         if about is None:
             return None
-        decision = Decision("deny", reason=sent.read_text(REASON_BLOCK, REASON_ACTION)[:REASON_LIMIT])
+        decision = ApprovalDecision("deny", reason=sent.read_text(REASON_BLOCK, REASON_ACTION)[:REASON_LIMIT])
         verdict = await self._approvals.decide(about.place, about.spot, sent.user, decision, dedupe=sent.dedupe)
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, DecisionRefused):
             self._tell_clicker(client, about, sent.user, refusal(verdict))
         return None
 
@@ -115,20 +123,20 @@ class ApprovalClicks:
         self._background.start(tell(client, about.place, user, make_note(text)), "answer a click")
 
 
-def _read_spot(click: Click) -> Spot | None:
+def _read_spot(click: Click) -> ApprovalRef | None:
     """Read which approval a button is about; None if it is none of this thread."""
-    spot = read_carried(click.value, Spot)
+    spot = read_carried(click.value, ApprovalRef)
     return spot if spot is not None and spot.job == click.place.job_id else None
 
 
-def _read_window_data(sent: Window) -> AboutApproval | None:
+def _read_window_data(sent: ViewSubmission) -> AboutApproval | None:
     about = window_about(sent.metadata)
     if about is None:
         log.warning("a window without its approval was left alone")
     return about
 
 
-def refusal(refused: Refused) -> str:
+def refusal(refused: DecisionRefused) -> str:
     """Say to a person why the decision does not count, and what holds instead."""
     if refused.ruling is not None:
         return _describe_ruling(refused.ruling)
@@ -159,13 +167,13 @@ def _describe_ruling(ruling: Ruling) -> str:
     return f"{who} {did} {when}, before your click. Your click changed nothing."
 
 
-def _draw_window(kind: str, found: Found, metadata: str) -> dict[str, Any]:
+def _draw_window(kind: str, found: ApprovalSubject, metadata: str) -> dict[str, Any]:
     if kind == EDIT:
         return edit_window(found.approval, found.schema, metadata)
     return deny_window(found.approval, metadata) if kind == DENY else arguments_window(found.approval)
 
 
-def _read_values(sent: Window) -> dict[str, str]:
+def _read_values(sent: ViewSubmission) -> dict[str, str]:
     """Return what stands in the fields, by argument."""
     found: dict[str, str] = {}
     for block, elements in sent.values.items():

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from bot.jobs.effect_handlers import ApproversIn, keep_crew_setting
 from bot.jobs.job_reading import read_job
 from bot.slack.show.people import GroupsOf, StandingOf, find_no_groups, nobody_stands
-from bot.slack.views.approval import Spot
+from bot.slack.views.approval import ApprovalRef
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
@@ -24,8 +24,8 @@ from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Place
 from handoff.engine.approvals import deciders, list_excluded_users, may_decide
-from handoff.state.job_state import Ask, Job, Work
-from handoff.state.state_values import Answered, Question, Ruling
+from handoff.state.job_state import Job, RequestState, SubtaskState
+from handoff.state.state_values import Question, QuestionAnswer, Ruling
 from specialists.crew import Crew
 from specialists.several_crews import Crews
 from specialists.tools.signing_in import SignIn
@@ -35,7 +35,7 @@ from specialists.turns.argument_names import name_fault
 from specialists.turns.egress import leaving_text
 from specialists.turns.finish_tools import faults_of
 
-Why = Literal[
+RefusalReason = Literal[
     "unknown", "late", "over", "apart", "changed", "not_yours", "own", "again", "no_tool", "no_server", "wrong"
 ]
 """Why a decision does not count.
@@ -51,7 +51,7 @@ Why = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ApprovalDecision:
     """What a person chose, with the arguments of an edit and the reason of a denial.
 
     `signed_in`: they did sign in, which is the only way to approve a sign-in.
@@ -64,26 +64,26 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class DecisionTaken:
     """The decision counts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class DecisionRefused:
     """The decision does not count: why, who may decide instead, how it ended, or what is wrong with which argument."""
 
-    why: Why
+    why: RefusalReason
     whom: tuple[str, ...] = ()
     ruling: Ruling | None = None
     field: str = ""
     words: str = ""
 
 
-Verdict = Taken | Refused
+DecisionOutcome = DecisionTaken | DecisionRefused
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ApprovalSubject:
     """What an approval is about, and the JSON schema of the tool's arguments (empty if the tool is gone)."""
 
     approval: Approval
@@ -125,7 +125,9 @@ class ApprovalDesk:
         self._standing = standing
         self._approvers_in = approvers_in
 
-    async def look(self, place: Place, spot: Spot, user: str, *, decides: bool) -> Found | Refused:
+    async def look(
+        self, place: Place, spot: ApprovalRef, user: str, *, decides: bool
+    ) -> ApprovalSubject | DecisionRefused:
         """Return what an approval is about; with `decides`, only to a person who may decide on it now."""
         job = await self._read_job(place)
         refused = await self._find_refusal(job, spot, place, user) if decides else None
@@ -134,23 +136,23 @@ class ApprovalDesk:
             return refused
         asked = _find_approval(job, spot)
         if asked is None:
-            return Refused("unknown")
+            return DecisionRefused("unknown")
         question, work = asked
         approval = question.approval
         if approval is None:
-            return Refused("unknown")
+            return DecisionRefused("unknown")
         tool = self._find_call_tool(job, spot, work, approval)
-        return Found(approval, tool.spec.parameters if tool is not None else {})
+        return ApprovalSubject(approval, tool.spec.parameters if tool is not None else {})
 
     async def decide(
-        self, place: Place, spot: Spot, user: str, decision: Decision, *, dedupe: tuple[str, ...]
-    ) -> Verdict:
+        self, place: Place, spot: ApprovalRef, user: str, decision: ApprovalDecision, *, dedupe: tuple[str, ...]
+    ) -> DecisionOutcome:
         """Record a decision. The verdict says if it counts, as the log stands now."""
         job = await self._read_job(place)
         refused = await self._find_refusal(job, spot, place, user)
         asked = _find_approval(job, spot)
         if refused is not None or asked is None:
-            refused = refused or Refused("unknown")
+            refused = refused or DecisionRefused("unknown")
             await self._refuse(place, spot, user, "denied" if decision.choice == "deny" else "approved", refused)
             return refused
         approval = asked[0].approval
@@ -159,9 +161,9 @@ class ApprovalDesk:
             and approval.kind == "sign_in"
             and not (decision.choice == "deny" or decision.signed_in)
         ):
-            return Refused("unknown")  # no card has such a button
+            return DecisionRefused("unknown")  # no card has such a button
         checked = self._check_edit(job, spot, asked[1], approval, decision)
-        if isinstance(checked, Refused):
+        if isinstance(checked, DecisionRefused):
             return checked
         event = ev.ApprovalDecided(
             at=self._store.clock(),
@@ -180,10 +182,10 @@ class ApprovalDesk:
         key = JobKey(place.team, place.job_id)
         new = await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self._nudge(key)
-        return _judge_recorded_decision(await self._read_job(place), spot, event) if new else Taken()
+        return _judge_recorded_decision(await self._read_job(place), spot, event) if new else DecisionTaken()
 
     async def _find_lapsed_voters(
-        self, job: Job | None, spot: Spot, place: Place, question: Question
+        self, job: Job | None, spot: ApprovalRef, place: Place, question: Question
     ) -> tuple[str, ...]:
         """Return who of those who approved it so far may not decide on it any more."""
         ask = job.ask(spot.request) if job is not None else None
@@ -193,71 +195,82 @@ class ApprovalDesk:
         actors = {user: await self._standing(place, user) for user in users}
         return list_excluded_users(question.approval.terms, ask.request.user, users, actors)
 
-    async def way_in(self, place: Place, spot: Spot, user: str) -> SignIn | Refused:
+    async def way_in(self, place: Place, spot: ApprovalRef, user: str) -> SignIn | DecisionRefused:
         """Return how a person signs in to what an approval is about, if they may, and it waits for that."""
         found = await self.look(place, spot, user, decides=True)
-        if isinstance(found, Refused):
+        if isinstance(found, DecisionRefused):
             return found
         job = await self._read_job(place)
         ask = job.ask(spot.request) if job is not None else None
         crew = self._crews.find(ask.request.crew) if ask is not None else None
         if crew is None or found.approval.kind != "sign_in":
-            return Refused("no_server")
+            return DecisionRefused("no_server")
         # Not by the name of who works: those who are made for one plan alone are in no crew.
         ways = (
             one.signs_in for one in _iterate_tools(crew) if one.name == found.approval.tool and one.signs_in is not None
         )
-        return next((way for way in ways if digest_of_sign_in(way) == found.approval.digest), Refused("no_server"))
+        return next(
+            (way for way in ways if digest_of_sign_in(way) == found.approval.digest), DecisionRefused("no_server")
+        )
 
     def _check_edit(
-        self, job: Job | None, spot: Spot, work: Work, approval: Approval | None, decision: Decision
-    ) -> dict[str, Any] | Refused:
+        self,
+        job: Job | None,
+        spot: ApprovalRef,
+        work: SubtaskState,
+        approval: Approval | None,
+        decision: ApprovalDecision,
+    ) -> dict[str, Any] | DecisionRefused:
         """Check edited arguments as the tool does, and return them as it is run with them."""
         if decision.choice != "edit" or approval is None:
             return {}
         tool = self._find_call_tool(job, spot, work, approval)
         if tool is None:
-            return Refused("no_tool")
+            return DecisionRefused("no_tool")
         before = approval.arguments  # with what the tool filled in itself, which its schema does not list
         edits = {name: to for name, to in decision.arguments.items() if name not in before or before[name] != to}
         if fault := name_fault(tool.arguments, edits):
-            return Refused("wrong", words=f"That is not sent: {fault}.")
+            return DecisionRefused("wrong", words=f"That is not sent: {fault}.")
         try:
             arguments = tool.arguments.model_validate(decision.arguments)
         except ValidationError as error:
             where = next((str(one["loc"][0]) for one in error.errors() if one["loc"]), "")
-            return Refused("wrong", field=where, words=faults_of(error))
+            return DecisionRefused("wrong", field=where, words=faults_of(error))
         return _render_edited_call(tool, arguments)
 
-    def _find_call_tool(self, job: Job | None, spot: Spot, work: Work, approval: Approval) -> Tool | None:
+    def _find_call_tool(
+        self, job: Job | None, spot: ApprovalRef, work: SubtaskState, approval: Approval
+    ) -> Tool | None:
         ask = job.ask(spot.request) if job is not None else None
         crew = self._crews.find(ask.request.crew) if ask is not None else None
         specialist = crew.everyone.get(work.specialist) if crew is not None else None
         return specialist.toolbox.get(approval.tool) if specialist is not None else None
 
-    async def _find_refusal(self, job: Job | None, spot: Spot, place: Place, user: str) -> Refused | None:
+    async def _find_refusal(
+        self, job: Job | None, spot: ApprovalRef, place: Place, user: str
+    ) -> DecisionRefused | None:
         """Say why a person's decision would not count; None if it would."""
         ask = job.ask(spot.request) if job is not None else None
         if ask is None or spot.subtask not in ask.work:
-            return Refused("unknown")
+            return DecisionRefused("unknown")
         question = ask.open_questions.get(spot.subtask)
         if question is None or question.number != spot.number or question.approval is None:
             return _refuse_closed_approval(ask, spot)
         if question.approval.digest != spot.digest:
-            return Refused("changed")
+            return DecisionRefused("changed")
         actor = Actor(user, await self._groups(user), user in self._admins)
         if not may_decide(question, ask.request.user, user, actor.groups, admin=actor.admin):
             own = user == ask.request.user and not question.approval.terms.own
-            return Refused("own" if own else "not_yours", whom=question.whom)
+            return DecisionRefused("own" if own else "not_yours", whom=question.whom)
         named = await self._approvers_in(place.team, place.channel) or ()
         now = question.approval.terms.with_approvers(named)  # the channel's approvers may be others by now
         if list_excluded_users(now, ask.request.user, [user], {user: actor}):
-            return Refused("not_yours", whom=deciders(now, ask.request.user))
+            return DecisionRefused("not_yours", whom=deciders(now, ask.request.user))
         if any(vote.user == user for vote in question.votes):
-            return Refused("again")
+            return DecisionRefused("again")
         return None
 
-    async def _refuse(self, place: Place, spot: Spot, user: str, deed: Deed, refused: Refused) -> None:
+    async def _refuse(self, place: Place, spot: ApprovalRef, user: str, deed: Deed, refused: DecisionRefused) -> None:
         """Keep in the audit that a person may not decide, or comes too late."""
         of = {"at": self._store.clock(), "team": place.team, "channel": place.channel, "job": place.job_id}
         what = {"request": spot.request[:80], "target": spot.subtask[:80], "why": refused.why}
@@ -269,12 +282,14 @@ class ApprovalDesk:
         return found if isinstance(found, Job) else None
 
 
-def _render_edited_call(tool: Tool, arguments: BaseModel) -> dict[str, Any] | Refused:
+def _render_edited_call(tool: Tool, arguments: BaseModel) -> dict[str, Any] | DecisionRefused:
     """Word a call with the arguments that a person gave it, as its card words it."""
     sends = tool.sends(arguments) if tool.sends is not None else None
     leaves = leaving_text(sends) if sends is not None else ""
     if leaves is None:
-        return Refused("wrong", words="That is too long to be shown whole, and what cannot be shown is not sent.")
+        return DecisionRefused(
+            "wrong", words="That is too long to be shown whole, and what cannot be shown is not sent."
+        )
     target = (tool.target(arguments) if tool.target is not None else "") or (sends.to if sends is not None else "")
     return {"arguments": dump_arguments(arguments), "what": tool.words(arguments), "target": target, "leaves": leaves}
 
@@ -288,7 +303,7 @@ def _iterate_tools(crew: Crew) -> Iterator[Tool]:
         yield from _iterate_tools(inside)
 
 
-def _find_approval(job: Job | None, spot: Spot) -> tuple[Question, Work] | None:
+def _find_approval(job: Job | None, spot: ApprovalRef) -> tuple[Question, SubtaskState] | None:
     """Return the approval that a card is about, open or closed, with its subtask; None if it is not known."""
     ask = job.ask(spot.request) if job is not None else None
     work = ask.work.get(spot.subtask) if ask is not None else None
@@ -299,32 +314,32 @@ def _find_approval(job: Job | None, spot: Spot) -> tuple[Question, Work] | None:
     return (found, work) if found is not None else None
 
 
-def _find_closed_question(ask: Ask, spot: Spot) -> Answered | None:
+def _find_closed_question(ask: RequestState, spot: ApprovalRef) -> QuestionAnswer | None:
     work = ask.work.get(spot.subtask)
     closed = work.answered if work is not None else ()
     return next((one for one in closed if one.question.number == spot.number), None)
 
 
-def _refuse_closed_approval(ask: Ask, spot: Spot) -> Refused:
+def _refuse_closed_approval(ask: RequestState, spot: ApprovalRef) -> DecisionRefused:
     """Say how an approval that is not open any more has ended."""
     closed = _find_closed_question(ask, spot)
     if closed is None:
-        return Refused("over")
-    return Refused("late", ruling=closed.ruling) if closed.ruling is not None else Refused("apart")
+        return DecisionRefused("over")
+    return DecisionRefused("late", ruling=closed.ruling) if closed.ruling is not None else DecisionRefused("apart")
 
 
-def _judge_recorded_decision(job: Job | None, spot: Spot, event: ev.ApprovalDecided) -> Verdict:
+def _judge_recorded_decision(job: Job | None, spot: ApprovalRef, event: ev.ApprovalDecided) -> DecisionOutcome:
     """Say if a decision that was recorded counts: another may have come just before it."""
     ask = job.ask(spot.request) if job is not None else None
     if ask is None:
-        return Refused("unknown")
+        return DecisionRefused("unknown")
     question = ask.open_questions.get(spot.subtask)
     if question is not None and question.number == spot.number:
         mine = any((vote.user, vote.at) == (event.user, event.at) for vote in question.votes)
-        return Taken() if mine else Refused("again")
+        return DecisionTaken() if mine else DecisionRefused("again")
     closed = _find_closed_question(ask, spot)
     if closed is None:
-        return Refused("over")
+        return DecisionRefused("over")
     votes = {(vote.user, vote.at) for vote in closed.question.votes}
     mine = (event.user, event.at) in votes or (event.user, event.at) == (closed.user, closed.at)
-    return Taken() if mine else _refuse_closed_approval(ask, spot)
+    return DecisionTaken() if mine else _refuse_closed_approval(ask, spot)

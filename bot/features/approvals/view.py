@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.slack.text.cleaning import clean, plain
-from bot.slack.views.approval import Spot
+from bot.slack.views.approval import ApprovalRef
 from bot.slack.views.argument_blocks import fields, is_editable, quote_text, whole_blocks
 from bot.slack.views.carried import read_carried
 from bot.slack.views.outgoing import Block, context, section
@@ -72,7 +72,7 @@ class AboutApproval:
     """What a window carries: the thread, and the approval in it."""
 
     place: Place
-    spot: Spot
+    spot: ApprovalRef
 
 
 def window_about(metadata: str) -> AboutApproval | None:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import Budgets
-from bot.features.budgets.view import ALLOW_MORE, ASK_MORE, Wanted, asks_for_more, place_of, render_allowed_request
+from bot.features.budgets.view import (
+    ALLOW_MORE,
+    ASK_MORE,
+    BudgetRequest,
+    asks_for_more,
+    place_of,
+    render_allowed_request,
+)
 from bot.slack.receive.payloads import Click
-from bot.slack.receive.router import Router, Said
+from bot.slack.receive.router import ClickReply, Router
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, redraw, tell, tell_directly
@@ -27,9 +34,9 @@ class MoreBudget:
         router.on_click(ASK_MORE, self.on_ask)
         router.on_click(ALLOW_MORE, self.on_allow)
 
-    async def on_ask(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_ask(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Send the admins what a person asks for, once an hour for a budget."""
-        wanted = read_carried(click.value, Wanted)
+        wanted = read_carried(click.value, BudgetRequest)
         if wanted is None or wanted.user != click.user:
             return notices.OLD_BUTTON
         if not await self._budgets.asks_for_more(place_of(wanted, click.place.team), click.user, wanted.scope):
@@ -38,9 +45,9 @@ class MoreBudget:
             self._background.start(tell_directly(client, admin, asks_for_more(wanted)), "ask an admin for more")
         return notices.ASKED_FOR_MORE
 
-    async def on_allow(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_allow(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Raise a budget, and tell who asked for it."""
-        wanted = read_carried(click.value, Wanted)
+        wanted = read_carried(click.value, BudgetRequest)
         if wanted is None:
             return notices.OLD_BUTTON
         place = place_of(wanted, click.place.team)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bot.features.budgets.service import Budgets
 from bot.jobs.job_records import JobRecords
-from bot.slack.receive.subcommand import Given
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.views.outgoing import Outgoing, header, sections
 
 
-async def budget(given: Given) -> Outgoing:
+async def budget(given: CommandContext) -> Outgoing:
     """Say what was spent and is left; to an admin, also of the workspace."""
     money = given.find(Budgets)
     lines = [*await money.lines(given.team, given.user, given.channel)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.jobs.job_records import JobRecords, key_of
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
-from bot.limits.spending import EVERYBODY, Spending, Spent
+from bot.limits.spending import EVERYBODY, MonthSpending, Spending
 from bot.slack.text.cleaning import clean, plain
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
@@ -16,7 +16,7 @@ from handoff.text.counts import format_count
 from handoff.text.dollars import format_dollars, format_short_number
 
 
-def spent_words(spent: Spent, now: float, *, everybody: bool = False) -> str:
+def spent_words(spent: MonthSpending, now: float, *, everybody: bool = False) -> str:
     """Say what a person, or everybody together, spent in the month (UTC) of `now`, a time in seconds."""
     month = time.strftime("%B", time.gmtime(now)) + (", everybody together" if everybody else "")
     requests = f" on {format_count(spent.requests, 'request')}" if spent.requests else ""

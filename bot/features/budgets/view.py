@@ -14,7 +14,7 @@ ALLOW_MORE = "allow_more"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BudgetRequest:
     """The value of both buttons: which budget, and where its request is. `ask` names the request to the admins."""
 
     scope: str
@@ -25,7 +25,7 @@ class Wanted:
     ask: str
 
 
-def used_up(words: str, wanted: Wanted, *, admins: bool) -> Outgoing:
+def used_up(words: str, wanted: BudgetRequest, *, admins: bool) -> Outgoing:
     """Tell that a request was not begun; with a way to ask for more, if there are admins to ask."""
     blocks = [section(clean(words))]
     if admins:
@@ -33,7 +33,7 @@ def used_up(words: str, wanted: Wanted, *, admins: bool) -> Outgoing:
     return Outgoing(text=clean(words), blocks=tuple(blocks))
 
 
-def asks_for_more(wanted: Wanted) -> Outgoing:
+def asks_for_more(wanted: BudgetRequest) -> Outgoing:
     """Ask an admin to allow more."""
     where = f" in <#{wanted.channel}>" if wanted.scope != "day" else ""
     text = f"{mention(wanted.user)} asks for more{where}: {clean(wanted.named)} is used up."
@@ -42,12 +42,12 @@ def asks_for_more(wanted: Wanted) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text), actions([allow]), context(small)))
 
 
-def render_allowed_request(wanted: Wanted, by: str, now: str) -> Outgoing:
+def render_allowed_request(wanted: BudgetRequest, by: str, now: str) -> Outgoing:
     """Redraw what an admin was asked: who allowed it, and what the budget is now."""
     text = f"{mention(wanted.user)} asked for more. {mention(by)} allowed it: {clean(now)}"
     return Outgoing(text=text, blocks=(section(text),))
 
 
-def place_of(wanted: Wanted, team: str) -> Place:
+def place_of(wanted: BudgetRequest, team: str) -> Place:
     """Return where the request was made."""
     return Place(team=team, channel=wanted.channel, thread_ts=wanted.thread_ts)

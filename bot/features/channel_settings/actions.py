@@ -12,20 +12,20 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.access.access_values import Access, ChannelValues
 from bot.access.channel_settings import ChannelSettings, NotSet
 from bot.access.kept_form import FormValues
-from bot.features.channel_settings.reading import Faults, settings_of
+from bot.features.channel_settings.reading import FormFaults, settings_of
 from bot.features.channel_settings.view import CHANGE, settings_text
 from bot.features.channel_settings.window import (
     SETTINGS,
-    Drawn,
+    WindowContent,
     WindowOf,
     describe_conflicts,
     merge_edits,
     settings_modal,
     window_of,
 )
-from bot.slack.receive.payloads import Click, Command, Window
-from bot.slack.receive.router import Router, Said, drawn_anew, field_error, field_errors
-from bot.slack.receive.subcommand import Given
+from bot.slack.receive.payloads import Click, SlashCommand, ViewSubmission
+from bot.slack.receive.router import ClickReply, Router, drawn_anew, field_error, field_errors
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell
@@ -72,7 +72,7 @@ class SettingsForm:
         router.on_click(re.compile(f"{CHANGE}.+"), self.on_change, fault=notices.NOT_READ)
         router.on_window(SETTINGS, self.on_save)
 
-    async def show(self, command: Command) -> Outgoing:
+    async def show(self, command: SlashCommand) -> Outgoing:
         """Give the values of the channel, with buttons that change them for an admin. Raises StoreError."""
         return await self._render_settings(command.team, command.channel, admin=command.user in self._people.admins)
 
@@ -86,7 +86,7 @@ class SettingsForm:
         """Look up the handles of the user groups that are named, if any is."""
         return dict(await self._people.groups()) if access.groups else {}
 
-    async def on_change(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_change(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window of a section for an admin; whoever is none (any more) is told so."""
         key = click.action.removeprefix(CHANGE)
         section = next((one for one in SECTIONS if one.key == key), None)
@@ -108,10 +108,10 @@ class SettingsForm:
         *,
         shown: ChannelValues | None = None,
         told: tuple[str, ...] = (),
-    ) -> Drawn:
+    ) -> WindowContent:
         """Gather what a window is drawn with, as it is now; `form` is what the form set."""
         channel = window.channel
-        return Drawn(
+        return WindowContent(
             window.section,
             channel,
             without=self._settings.without_form(channel),
@@ -125,7 +125,7 @@ class SettingsForm:
             round=window.round,
         )
 
-    async def on_save(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_save(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Keep what an admin put into the window; whoever is none (any more) is told so."""
         window = window_of(sent.metadata)
         if window is None:
@@ -140,7 +140,7 @@ class SettingsForm:
             return None
         known = (await self._settings.form(place.team, window.channel)).values
         found = settings_of(dict(sent.values), known, window, tuple(self._settings.crews))
-        if isinstance(found, Faults):
+        if isinstance(found, FormFaults):
             return field_errors(found.errors)
         changed = await self._save(place, user, window, found)
         if isinstance(changed, dict):
@@ -167,7 +167,7 @@ class SettingsForm:
 
     async def _redraw_after_conflict(
         self, team: str, window: WindowOf, found: ChannelValues, form: FormValues, names: tuple[str, ...]
-    ) -> Drawn:
+    ) -> WindowContent:
         """Draw a window again after others saved: with what was typed, and what they changed meanwhile."""
         changed = [name for name in names if form.stamp(name) != window.seen.get(name, form.stamp(name))]
         shown, both = merge_edits(found, window, form, names)
@@ -188,6 +188,6 @@ class SettingsForm:
         )
 
 
-async def settings(given: Given) -> Outgoing:
+async def settings(given: CommandContext) -> Outgoing:
     """Say what holds in the channel; for an admin with buttons that open a window."""
     return await given.find(SettingsForm).show(given.command)

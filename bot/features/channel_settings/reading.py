@@ -18,7 +18,7 @@ _CHOSEN = frozenset({*CHOICES, "crew", "highest_tier"})
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class FormFaults:
     """What is wrong with a form, by the block that it stands in."""
 
     errors: Mapping[str, str]
@@ -26,7 +26,7 @@ class Faults:
 
 def settings_of(
     state: Mapping[str, Any], known: ChannelValues, window: WindowOf, crews: Sequence[str] = ()
-) -> ChannelValues | Faults:
+) -> ChannelValues | FormFaults:
     """Read what was put into a window (its `state.values`); `known` is what the form set before.
 
     Groups that Slack did not list when the window was opened stay as they were.
@@ -50,7 +50,7 @@ def settings_of(
             said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
             errors[_FIELDS.get(name, name)] = f"{said[:1].upper()}{said[1:]}{'' if said.endswith('?') else '.'}"
     if errors:
-        return Faults({field_of(block, window): text for block, text in errors.items()})
+        return FormFaults({field_of(block, window): text for block, text in errors.items()})
     return ChannelValues.model_validate(read)
 
 

@@ -15,7 +15,7 @@ from bot.slack.views.channel_words import (
     LABELS,
     LEFT_TO,
     SECTIONS,
-    Section,
+    SettingsSection,
     describe_channel,
     describe_source,
     describe_value_briefly,
@@ -57,7 +57,7 @@ _TYPED = ("instructions", "budget", "quiet_hours", "zone")
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class WindowContent:
     """What a window is drawn with.
 
     - section: what it changes.
@@ -73,7 +73,7 @@ class Drawn:
     - round: how often it was drawn again.
     """
 
-    section: Section
+    section: SettingsSection
     channel: str
     without: Access
     access: Access
@@ -91,7 +91,7 @@ class WindowOf:
     """What a window carries: where it was opened, for what, and the stamps of the values that it was drawn by."""
 
     channel: str
-    section: Section
+    section: SettingsSection
     seen: Mapping[str, str]
     round: int = 0
 
@@ -106,7 +106,7 @@ class AboutSettings:
     round: int
 
 
-def settings_modal(drawn: Drawn) -> Block:
+def settings_modal(drawn: WindowContent) -> Block:
     """Make the window."""
     names = names_in(drawn.section, drawn.channel, drawn.crews)
     shown = drawn.shown or drawn.form.values
@@ -175,7 +175,7 @@ def describe_conflicts(now: Access, changed: Iterable[str], both: Sequence[str])
     return ["\n".join(lines)]
 
 
-def _choice_block(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
+def _choice_block(name: str, drawn: WindowContent, shown: ChannelValues) -> Block:
     value = getattr(shown, name)
     chosen = AS_BEFORE if value is None else option_of(value)
     options = [
@@ -188,7 +188,7 @@ def _choice_block(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
     )
 
 
-def choices(name: str, shown: ChannelValues, drawn: Drawn) -> list[tuple[str, str]]:
+def choices(name: str, shown: ChannelValues, drawn: WindowContent) -> list[tuple[str, str]]:
     """List what a value may be set to, each with its words. A crew that was set stays to be chosen."""
     if name == "crew":
         return [(one, one) for one in dict.fromkeys((*drawn.crews, *([shown.crew] if shown.crew else [])))]
@@ -198,7 +198,7 @@ def choices(name: str, shown: ChannelValues, drawn: Drawn) -> list[tuple[str, st
     return list(CHOICES[name])
 
 
-def _field_block(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
+def _field_block(name: str, drawn: WindowContent, shown: ChannelValues) -> Block:
     element: Block = {
         "type": "plain_text_input",
         "action_id": name,
@@ -213,7 +213,7 @@ def _field_block(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
     return _input_block(name, element, optional=True, more=off)
 
 
-def _describe_inherited(name: str, drawn: Drawn) -> str:
+def _describe_inherited(name: str, drawn: WindowContent) -> str:
     """Say what holds where the form sets nothing, and where that comes from."""
     return f"{LEFT_TO.get(drawn.without.origin(name).source, '')}: {describe_value_briefly(name, drawn.without)}"
 

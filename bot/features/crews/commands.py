@@ -6,7 +6,7 @@ import logging
 
 from bot.features.crews.service import CrewDesk
 from bot.features.crews.view import crew_page
-from bot.slack.receive.subcommand import Given
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.show.notices import make_note, tell
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
@@ -21,7 +21,7 @@ NO_TEXT = "Which request? `/leadhand route TEXT` says who would get it, and why,
 LOOKING = "I am checking who would get that. The answer comes here, for you alone; no work is done."
 
 
-async def crew(given: Given) -> Outgoing:
+async def crew(given: CommandContext) -> Outgoing:
     """List who works here, by the page."""
     guide = given.find(CrewDesk)
     name = given.rest.strip("`")
@@ -33,7 +33,7 @@ async def crew(given: Given) -> Outgoing:
     return crew_page(found, given.page, name)
 
 
-async def route(given: Given) -> Outgoing:
+async def route(given: CommandContext) -> Outgoing:
     """Say who would get a request. A planner may have to be asked, for which a command does not wait."""
     if not given.rest:
         return make_note(NO_TEXT)
@@ -41,7 +41,7 @@ async def route(given: Given) -> Outgoing:
     return make_note(LOOKING)
 
 
-async def _route(given: Given, guide: CrewDesk) -> None:
+async def _route(given: CommandContext, guide: CrewDesk) -> None:
     try:
         words = await guide.route(given.team, given.channel, given.user, given.rest[:LONGEST])
     except StoreError as error:

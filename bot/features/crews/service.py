@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.access.channel_settings import ChannelSettings
-from bot.features.crews.view import CrewShown, Member
+from bot.features.crews.view import CrewPage, CrewRow
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.models.chosen_model import ChosenModel
@@ -56,15 +56,15 @@ class CrewDesk:
             name = (await self._channels.of(team, channel)).crew
         return self._crews.find(name) or (None if name else self._crews.usual)
 
-    async def members(self, team: str, channel: str, name: str) -> CrewShown | None:
+    async def members(self, team: str, channel: str, name: str) -> CrewPage | None:
         """Return a crew by its name, an empty one being that of the channel; None if there is none of that name."""
         crew = await self._find_crew(team, channel, name)
-        return None if crew is None else CrewShown(crew.name, tuple(self._list_members(crew)), self._crews.names)
+        return None if crew is None else CrewPage(crew.name, tuple(self._list_members(crew)), self._crews.names)
 
-    def _list_members(self, crew: Crew) -> list[Member]:
+    def _list_members(self, crew: Crew) -> list[CrewRow]:
         is_out = self._limits.breakers.is_open
         own = [
-            Member(
+            CrewRow(
                 one.name,
                 one.description,
                 one.cannot,
@@ -75,7 +75,7 @@ class CrewDesk:
             for one in crew.specialists.values()
         ]
         inside = [
-            Member(inner.path or inner.name, inner.about.description, inner.about.cannot, crew=True)
+            CrewRow(inner.path or inner.name, inner.about.description, inner.about.cannot, crew=True)
             for inner in crew.crews.values()
         ]
         return own + inside

@@ -11,7 +11,7 @@ from bot.slack.views.paging import page_buttons, page_of
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class CrewRow:
     """Who works in a crew: a specialist, or a whole crew. `out`: it paused after repeated failures."""
 
     name: str
@@ -24,15 +24,15 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class CrewShown:
+class CrewPage:
     """A crew with its members. `crews` are the names to choose from, if there are several."""
 
     name: str
-    members: tuple[Member, ...]
+    members: tuple[CrewRow, ...]
     crews: tuple[str, ...] = ()
 
 
-def crew_page(crew: CrewShown, page: int, asked: str) -> Outgoing:
+def crew_page(crew: CrewPage, page: int, asked: str) -> Outgoing:
     """Show a page of the members of a crew; `asked` is the name by which it was asked for (may be empty)."""
     found = page_of(crew.members, page)
     title = f"Crew {plain(crew.name, 60)}"
@@ -42,7 +42,7 @@ def crew_page(crew: CrewShown, page: int, asked: str) -> Outgoing:
     return Outgoing(text=title, blocks=(header(title), *rows, *page_buttons(found, "crew", asked), *more))
 
 
-def _render_member(one: Member) -> str:
+def _render_member(one: CrewRow) -> str:
     kind = "crew" if one.crew else one.tier
     out = " · :warning: paused after repeated failures" if one.out else ""
     tools = ", ".join(f"`{clean(plain(tool, 60))}`" for tool in one.tools)

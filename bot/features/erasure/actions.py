@@ -12,9 +12,9 @@ from bot.features.erasure.service import Forgetting
 from bot.features.erasure.view import FORGET, forget_modal, nothing_to_forget
 from bot.jobs.job_records import Denied
 from bot.slack.receive.job_named import find_named_job
-from bot.slack.receive.payloads import Window
+from bot.slack.receive.payloads import ViewSubmission
 from bot.slack.receive.router import Router
-from bot.slack.receive.subcommand import Given
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell
@@ -42,7 +42,7 @@ _DENIED: dict[Denied, str] = {
 }
 
 
-async def ask_to_forget(given: Given) -> Outgoing:
+async def ask_to_forget(given: CommandContext) -> Outgoing:
     """Open the window for the job or the person that the command names."""
     job, words = find_named_job(given.team, given.rest)
     person = "" if job else _find_person(given)
@@ -57,12 +57,12 @@ async def ask_to_forget(given: Given) -> Outgoing:
         return make_note(_DENIED[found])
     if not (found.jobs or found.remembered or found.schedules):
         return make_note(nothing_to_forget(found))
-    metadata = carry(ToForget(given.team, given.channel, job, person))
+    metadata = carry(AboutErasure(given.team, given.channel, job, person))
     opened = await open_window(given.client, given.command.trigger, forget_modal(found, given.user, metadata))
     return make_note(ASKED if opened else NO_WINDOW)
 
 
-def _find_person(given: Given) -> str:
+def _find_person(given: CommandContext) -> str:
     if given.rest.strip("`").lower() == "me":
         return given.user
     named = _PERSON.fullmatch(given.rest)
@@ -70,7 +70,7 @@ def _find_person(given: Given) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ToForget:
+class AboutErasure:
     """What the window carries: where it was opened, and the job or the person whose jobs are erased."""
 
     team: str
@@ -90,9 +90,9 @@ class ForgetWindow:
         """Listen to the window."""
         router.on_window(FORGET, self.on_forget)
 
-    async def on_forget(self, sent: Window, client: AsyncWebClient) -> None:
+    async def on_forget(self, sent: ViewSubmission, client: AsyncWebClient) -> None:
         """Have erased what the window named. Who may is asked again: much can happen while it is open."""
-        wish = read_carried(sent.metadata, ToForget)
+        wish = read_carried(sent.metadata, AboutErasure)
         if wish is None:
             log.warning("a window without its wish was left alone")
             return

@@ -15,7 +15,7 @@ import logging
 from collections import Counter
 from typing import Any
 
-from bot.features.erasure.view import Erased, Forgettable, ToForget, receipt
+from bot.features.erasure.view import Erased, Forgettable, JobToForget, receipt
 from bot.features.memory.service import MemoryDesk
 from bot.features.schedules.schedule import KIND
 from bot.jobs.job_reading import read_job
@@ -25,7 +25,7 @@ from bot.limits.spending import kept_months
 from bot.logs import log_deed
 from bot.slack.send.elsewhere import KEY
 from bot.slack.send.outbox import STREAMED, Outbox
-from bot.slack.send.taking_back import SETTLES_IN, TakenBack, take_back
+from bot.slack.send.taking_back import SETTLES_IN, DeletionReport, take_back
 from bot.slack.send.web_calls import NoReply
 from bot.slack.show.direct_message import tell_person
 from bot.store.interface import EVERYBODY, Head, JobKey, StoreError
@@ -127,7 +127,7 @@ class Forgetting:
         heads = await self._store.jobs.list_asked_by(team, person, limit=MOST_JOBS)
         slots = asyncio.Semaphore(AT_ONCE)
 
-        async def look(head: Head) -> tuple[ToForget, set[str]]:
+        async def look(head: Head) -> tuple[JobToForget, set[str]]:
             async with slots:
                 return await self._inspect_job(head)
 
@@ -138,7 +138,7 @@ class Forgetting:
         schedules = await self._store.schedules.of(team, f"{KIND}{person}:")
         return Forgettable(own, shared, person, remembered, len(schedules))
 
-    async def _inspect_job(self, head: Head) -> tuple[ToForget, set[str]]:
+    async def _inspect_job(self, head: Head) -> tuple[JobToForget, set[str]]:
         """Return what is kept of a job, and who asked for something in it; "" for those whom nobody can tell."""
         key = head.key
         found_job = await read_job(self._store.jobs, key)
@@ -148,7 +148,7 @@ class Forgetting:
         own = [one for name, one in known if not name.startswith(KEY) and not name.endswith(STREAMED)]
         posts = [one for one in own if one.ts or one.draft_ts]
         who = askers(job) if job is not None else {}
-        found = ToForget(
+        found = JobToForget(
             job=key.job,
             title=head.fields.get("title", ""),
             channel=head.fields.get("channel", ""),
@@ -204,7 +204,7 @@ class Forgetting:
 
     async def _erase_work(self, team: str, name: str, work: dict[str, Any]) -> None:
         try:
-            jobs = [ToForget(**one) for one in work["jobs"]]
+            jobs = [JobToForget(**one) for one in work["jobs"]]
             await self._forget_remembered(team, name, work)
             await self._forget_schedules(team, name, work)
             for one in jobs:
@@ -242,7 +242,7 @@ class Forgetting:
             work["schedules"] = work.get("schedules", 0) + len(rows)
             await self._keep_work(team, name, work)
 
-    async def _erase(self, team: str, one: ToForget, work: dict[str, Any]) -> None:
+    async def _erase(self, team: str, one: JobToForget, work: dict[str, Any]) -> None:
         """Erase a job in the store, unless that was done: what is in its place then was begun since."""
         key = JobKey(team, one.job)
         if (await self._store.jobs.forgotten(key) or 0.0) >= work["begun"]:
@@ -260,11 +260,11 @@ class Forgetting:
             counters += kept_months(team, work["person"], self._store.clock())
         await self._store.counters.forget(counters)
 
-    async def _take_back(self, team: str, one: ToForget, work: dict[str, Any]) -> TakenBack:
+    async def _take_back(self, team: str, one: JobToForget, work: dict[str, Any]) -> DeletionReport:
         key = JobKey(team, one.job)
         at = await self._store.jobs.forgotten(key)
         if at is None:
-            return TakenBack()
+            return DeletionReport()
         await asyncio.sleep(max(0.0, at + SETTLES_IN - await self._store.now()))
         place = Place(team=team, channel=one.channel, thread_ts=one.thread_ts)
         try:
@@ -272,7 +272,7 @@ class Forgetting:
         except NoReply:
             if work["tries"] < TRIES:
                 raise
-            done = TakenBack(faults=Counter({NO_ANSWER: 1}))
+            done = DeletionReport(faults=Counter({NO_ANSWER: 1}))
         await self._store.outbox.erase_left_behind(key)
         return done
 
@@ -283,7 +283,7 @@ class Forgetting:
         return self._store.clock() + HELD
 
 
-def _summarize_erasure(jobs: list[ToForget], work: dict[str, Any]) -> Erased:
+def _summarize_erasure(jobs: list[JobToForget], work: dict[str, Any]) -> Erased:
     done = list(work["done"].values())
     kept: Counter[str] = Counter()
     for one in done:

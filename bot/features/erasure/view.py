@@ -17,7 +17,7 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ToForget:
+class JobToForget:
     """One job that is to be forgotten: what is kept of it. `bytes` are those of its `files`.
 
     `askers` are people by the ids of their requests. `digests` name what it read and made, `sources` files in Slack.
@@ -45,7 +45,7 @@ class Forgettable:
     `schedules` what they had scheduled.
     """
 
-    jobs: tuple[ToForget, ...]
+    jobs: tuple[JobToForget, ...]
     shared: tuple[str, ...] = ()
     person: str = ""
     remembered: int = 0
@@ -159,7 +159,7 @@ def _describe_shared_jobs(jobs: Sequence[str]) -> str:
     return f"*Stays:* {named}, as others asked for things there too. An admin can have it forgotten, job by job."
 
 
-def _render_title(one: ToForget) -> str:
+def _render_title(one: JobToForget) -> str:
     return f"“{clean(plain(one.title, 80))}” in <#{one.channel}>" if one.title else f"in <#{one.channel}>"
 
 

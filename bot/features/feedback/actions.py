@@ -10,7 +10,7 @@ from bot.features.feedback.service import Feedback
 from bot.features.feedback.view import KEPT, NOTHING, SEND_WHY, WHY_TEXT, ask_why, read_reason_fields
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.reactions import Reaction
-from bot.slack.receive.router import Router, Said
+from bot.slack.receive.router import ClickReply, Router
 from bot.slack.send.lookup import key_of, message_at
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
@@ -35,7 +35,7 @@ class Thumbs:
         router.on_click(WHY_TEXT, self.on_why)
         router.on_event(Reaction, self.on_reaction)
 
-    async def on_feedback(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_feedback(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """A thumb below an answer."""
         del client
         thumb = read_carried(click.value, Thumb)
@@ -47,7 +47,7 @@ class Thumbs:
             return ask_why(thumb.request)
         return notices.FORGOTTEN if came == "forgotten" else notices.THANKS
 
-    async def on_why(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_why(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Keep the reason of a thumb down."""
         request, why = read_reason_fields(click.values)
         if not request:

@@ -11,7 +11,7 @@ from bot.store.interface import JobKey
 from handoff import events as ev
 from handoff.contracts import Place
 
-Thumbed = Literal["recorded", "ask", "again", "forgotten"]
+ThumbOutcome = Literal["recorded", "ask", "again", "forgotten"]
 """What became of a thumb. `ask`: it is the person's first one down, so that they may be asked why. `again`: nothing
 new. `forgotten`: the job is forgotten by now, or had no such request."""
 MOST_THUMBS = 5
@@ -36,14 +36,16 @@ class Feedback:
         dedupe: tuple[str, ...],
         reason: str = "",
         withdrawn: bool = False,
-    ) -> Thumbed:
+    ) -> ThumbOutcome:
         """Record a thumb on an answer, the reason of one, or that it was taken back (`withdrawn`)."""
         said = {"user": user, "good": good, "reason": reason, "withdrawn": withdrawn}
         event = ev.FeedbackGiven.model_validate({"at": self._records.clock(), "request": request, **said})
         return await record_thumb(self._records, key_of(place), event, dedupe)
 
 
-async def record_thumb(records: JobRecords, key: JobKey, given: ev.FeedbackGiven, dedupe: tuple[str, ...]) -> Thumbed:
+async def record_thumb(
+    records: JobRecords, key: JobKey, given: ev.FeedbackGiven, dedupe: tuple[str, ...]
+) -> ThumbOutcome:
     """Record a thumb, a reason for one, or that one was taken back. A person's last word counts. Raises StoreError."""
     lines = await read_lines(records.store.jobs, key)
     if not any(f'"{given.request}"' in line and '"type":"RequestAdded"' in line for line in lines):

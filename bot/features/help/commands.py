@@ -5,12 +5,12 @@ from __future__ import annotations
 from bot.features.crews.service import CrewDesk
 from bot.features.requests.service import Requests
 from bot.slack.receive.router import list_help_words, usage_lines
-from bot.slack.receive.subcommand import Given
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.views.home import help_message
 from bot.slack.views.outgoing import Outgoing
 
 
-async def help_me(given: Given) -> Outgoing:
+async def help_me(given: CommandContext) -> Outgoing:
     """Say how to use the bot."""
     examples = await given.find(CrewDesk).examples(given.team, given.channel)
     crews = given.find(Requests).crews

@@ -10,7 +10,7 @@ from bot.features.home.service import HomeDesk
 from bot.features.home.tab import HomeTab
 from bot.features.kit import Kit
 from bot.features.requests.service import Requests
-from bot.slack.receive.payloads import Opened, ViewChanged
+from bot.slack.receive.payloads import HomeOpened, ViewChanged
 from bot.slack.views.home import HOME_PAGE
 from bot.slack.views.home_part import HomeSection
 
@@ -33,7 +33,7 @@ def register(kit: Kit) -> None:
     kit.beside.append(homes.run)
     prompts = PromptDesk(kit.app.client, homes.calls, kit.messengers.directory, kit.background)
     tab = HomeTab(kit.app.client, homes, kit.sections, kit.background, prompts)
-    kit.router.on_event(Opened, tab.on_home)
+    kit.router.on_event(HomeOpened, tab.on_home)
     kit.router.on_event(ViewChanged, prompts.on_view_changed)
     kit.router.on_page(HOME_PAGE, tab.turn)
     HomeAnswers(kit.find(Requests)).register(kit.router)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from bot.slack.views.outgoing import Block, button
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 IN_WORDS = "home_answer"
 """The action_id of the button."""
@@ -14,7 +14,7 @@ ANSWERED = "home_answered"
 WORDS_BLOCK, WORDS_ACTION = "words", "text"
 
 
-def words_button(job: Job, ask: Ask, subtask: str, number: int) -> Block:
+def words_button(job: Job, ask: RequestState, subtask: str, number: int) -> Block:
     """Make the button for a question of a subtask; an empty id: the planner's."""
     value = {"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "option": -1}
     return button("In your own words", IN_WORDS, json.dumps(value))

@@ -11,12 +11,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.home.answer_window import ANSWERED, IN_WORDS, WORDS_ACTION, WORDS_BLOCK, answer_window
 from bot.features.requests.service import Requests
-from bot.slack.receive.payloads import Click, Window
-from bot.slack.receive.router import Router, Said, field_error
+from bot.slack.receive.payloads import Click, ViewSubmission
+from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.show import notices
 from bot.slack.show.notices import open_window
 from bot.slack.views.carried import carry, read_carried
-from bot.slack.views.question import Choice
+from bot.slack.views.question import AnswerChoice
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class AboutQuestion:
     """What the window carries: the thread, and the question in it."""
 
     place: Place
-    choice: Choice
+    choice: AnswerChoice
 
 
 class HomeAnswers:
@@ -41,15 +41,15 @@ class HomeAnswers:
         router.on_click(IN_WORDS, self.on_button, fault=notices.NO_WINDOW)
         router.on_window(ANSWERED, self.on_answer)
 
-    async def on_button(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_button(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window. If the question is still open is looked at when it is sent."""
-        choice = read_carried(click.value, Choice)
+        choice = read_carried(click.value, AnswerChoice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
         window = answer_window(carry(AboutQuestion(click.place, choice)))
         return None if await open_window(client, click.trigger, window) else notices.NO_WINDOW
 
-    async def on_answer(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_answer(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Record the words as the answer; why they are none any more is said in the window."""
         del client
         about = read_carried(sent.metadata, AboutQuestion)

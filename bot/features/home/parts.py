@@ -9,7 +9,7 @@ from bot.limits.call_limits import CallLimits
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.home_part import HomePart, Row
 from bot.slack.views.outgoing import describe_minimum_duration, sections
-from bot.slack.views.paging import Page, page_of, part_of
+from bot.slack.views.paging import ListPage, page_of, part_of
 from bot.supervisor.instance_board import InstanceBoard, InstanceHeard
 from handoff.text.counts import format_count
 from specialists.several_crews import Crews
@@ -66,5 +66,5 @@ class StateParts:
         )
 
 
-def _page_of_rows(found: Page[Any], rows: Sequence[Row]) -> Page[Row]:
-    return Page(tuple(rows), found.number, found.pages, found.total)
+def _page_of_rows(found: ListPage[Any], rows: Sequence[Row]) -> ListPage[Row]:
+    return ListPage(tuple(rows), found.number, found.pages, found.total)

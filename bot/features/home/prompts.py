@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.payloads import Opened, OpenView, ViewChanged
+from bot.slack.receive.payloads import HomeOpened, OpenView, ViewChanged
 from bot.slack.send.web_calls import Background, WebCalls
 from bot.slack.show.directory import Directory
 from bot.slack.views.home import suggested_prompts
@@ -53,7 +53,7 @@ class PromptDesk:
         self._wanted: dict[str, tuple[str, OpenView | None]] = {}
         self._shown: OrderedDict[str, ShownPrompts] = OrderedDict()
 
-    def suggest(self, opened: Opened) -> None:
+    def suggest(self, opened: HomeOpened) -> None:
         """Suggest prompts to who opened their direct message with the bot."""
         self._shown.pop(opened.user, None)
         self._suggest(opened.user, opened.place.channel, opened.looks_at)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.jobs.job_runner import Effects, JobRunner, PassedEffects
-from bot.limits.spending import Ended, Spending
+from bot.limits.spending import EndedRequest, Spending
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.store.interface import EVERYBODY, Claim, JobKey, StoreError
@@ -87,7 +87,7 @@ class HomeDesk:
         """Who was drawn in the last round: another instance may have drawn something older just after."""
         self._unsaid: dict[JobKey, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         """For whom jobs wait, now and before, that the store has not been told yet."""
-        self._ended: list[Ended] = []
+        self._ended: list[EndedRequest] = []
         self._counted: OrderedDict[str, float] = OrderedDict()
         """When requests ended that are counted, or to be: of the last `JUST_ENDED` seconds."""
         self._admins_at = 0.0
@@ -141,7 +141,7 @@ class HomeDesk:
             mark = f"{after.id}:{ask.id}"
             if mark not in self._counted:
                 self._counted[mark] = at
-                self._ended.append(Ended(after.place.team, ask.request.user, mark, ask.usage, at))
+                self._ended.append(EndedRequest(after.place.team, ask.request.user, mark, ask.usage, at))
 
     def set_aside(self, key: JobKey, user: str) -> None:
         """Take in that a job was set aside."""

@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.home.prompts import PromptDesk
 from bot.features.home.service import HomeDesk, Pages
-from bot.slack.receive.payloads import Opened
+from bot.slack.receive.payloads import HomeOpened
 from bot.slack.send.web_calls import Background
 from bot.slack.views.home import home_view
 from bot.slack.views.home_part import HomePart, HomeSection
@@ -52,7 +52,7 @@ class HomeTab:
         self._prompts = prompts
         homes.shows_with(self.publish)
 
-    async def on_home(self, opened: Opened, client: AsyncWebClient) -> None:
+    async def on_home(self, opened: HomeOpened, client: AsyncWebClient) -> None:
         """Show who opened the app's home their jobs, or suggest how to begin."""
         del client
         if opened.direct:

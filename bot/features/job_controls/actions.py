@@ -6,9 +6,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.job_controls.service import JobControls
 from bot.features.job_controls.view import stop_words
-from bot.slack.receive.payloads import Click, Stopped
-from bot.slack.receive.router import Router, Said
-from bot.slack.receive.subcommand import Given, Reply
+from bot.slack.receive.payloads import Click, StopPressed
+from bot.slack.receive.router import ClickReply, Router
+from bot.slack.receive.subcommand import CommandContext, Reply
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, make_note, tell
@@ -26,14 +26,14 @@ class Stopping:
     def register(self, router: Router) -> None:
         """Listen to both."""
         router.on_click(STOP, self.on_stop)
-        router.on_event(Stopped, self.on_session_stopped)
+        router.on_event(StopPressed, self.on_session_stopped)
 
-    async def on_stop(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_stop(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Take a click on the Stop button of a card."""
         del client
         return stop_words(await self._controls.cancel(click.place.team, None, click.place, user=click.user))
 
-    async def on_session_stopped(self, stopped: Stopped, client: AsyncWebClient) -> None:
+    async def on_session_stopped(self, stopped: StopPressed, client: AsyncWebClient) -> None:
         """Take a click on Slack's own Stop button."""
         try:
             words = await stop(self._controls, stopped, client, self._background)
@@ -44,17 +44,17 @@ class Stopping:
             raise
 
 
-async def stop_here(given: Given) -> Reply:
+async def stop_here(given: CommandContext) -> Reply:
     """Stop the job of the thread that it was said in."""
     if given.said is None:
         return "no_command"
-    stopped = Stopped(given.said.place, given.user)
+    stopped = StopPressed(given.said.place, given.user)
     words = await stop(given.find(JobControls), stopped, given.client, given.background, spoken=True)
     return words or "told"
 
 
 async def stop(
-    controls: JobControls, stopped: Stopped, client: AsyncWebClient, background: Background, *, spoken: bool = False
+    controls: JobControls, stopped: StopPressed, client: AsyncWebClient, background: Background, *, spoken: bool = False
 ) -> Outgoing | None:
     """Stop the job of a thread. Returns what its person is told: who pressed a button sees most of it anyway."""
     place = stopped.place
@@ -67,7 +67,7 @@ async def stop(
     return None
 
 
-async def _tell_idle(client: AsyncWebClient, stopped: Stopped) -> None:
+async def _tell_idle(client: AsyncWebClient, stopped: StopPressed) -> None:
     """Slack shows the session as busy until it is told otherwise."""
     await client.agents_sessions_setStatus(
         channel_id=stopped.place.channel, thread_ts=stopped.place.thread_ts, status="active"

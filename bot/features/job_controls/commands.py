@@ -9,7 +9,7 @@ from bot.features.job_controls.lists import Filter, JobLists
 from bot.features.job_controls.service import JobControls, ReleaseVerdict
 from bot.features.job_controls.view import stop_words
 from bot.jobs.job_records import Denied, JobRecords
-from bot.slack.receive.subcommand import Given
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note
 from bot.slack.text.cleaning import clean, mention, plain
@@ -26,7 +26,7 @@ DENIED: dict[Denied, str] = {
 }
 
 
-async def status(given: Given) -> Outgoing:
+async def status(given: CommandContext) -> Outgoing:
     """Show one job in detail: the one that is named, or that of the thread; else list the person's jobs."""
     from bot.slack.views.status import status_job  # noqa: PLC0415 - only for those who ask
 
@@ -41,7 +41,7 @@ async def status(given: Given) -> Outgoing:
     return status_job(found, records.clock(), given.user, await list_budgets_left(given, found))
 
 
-async def jobs(given: Given) -> Outgoing:
+async def jobs(given: CommandContext) -> Outgoing:
     """List the person's jobs, all or those in one state; for an admin also those of all that are under way."""
     word = given.rest.lower().strip("`")
     if word == "all":
@@ -54,7 +54,7 @@ async def jobs(given: Given) -> Outgoing:
     return await _list_jobs(given, kind)
 
 
-async def _list_jobs(given: Given, kind: Filter, *, everybody: bool = False) -> Outgoing:
+async def _list_jobs(given: CommandContext, kind: Filter, *, everybody: bool = False) -> Outgoing:
     from bot.slack.views.status import status_list  # noqa: PLC0415 - only for those who ask
 
     lists = given.find(JobLists)
@@ -69,7 +69,7 @@ async def _list_jobs(given: Given, kind: Filter, *, everybody: bool = False) -> 
     return status_list(found, given.user, trouble, left, word=word, rest=rest)
 
 
-async def list_budgets_left(given: Given, job: Job) -> list[str]:
+async def list_budgets_left(given: CommandContext, job: Job) -> list[str]:
     """Say what is spent and left of the budgets of the latest request of a job, to whom they concern."""
     asker = job.latest.request.user
     if given.user not in {asker, *given.find(JobRecords).admins}:
@@ -77,13 +77,13 @@ async def list_budgets_left(given: Given, job: Job) -> list[str]:
     return await given.find(Budgets).list_left(job.place.team, job.place.channel, asker, job.id)
 
 
-async def cancel(given: Given) -> Outgoing:
+async def cancel(given: CommandContext) -> Outgoing:
     """Stop a job."""
     stop = await given.find(JobControls).cancel(given.team, given.job, None, user=given.user)
     return make_note(f"{given.job} is over already." if stop.verdict == "nothing" else stop_words(stop))
 
 
-async def release(given: Given) -> Outgoing:
+async def release(given: CommandContext) -> Outgoing:
     """Let a job in quarantine go on."""
     verdict = await given.find(JobControls).release(given.team, given.job, user=given.user)
     admins = ", ".join(mention(admin) for admin in sorted(given.find(JobRecords).admins))

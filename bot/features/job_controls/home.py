@@ -9,7 +9,7 @@ from bot.features.job_controls.lists import JobLists
 from bot.slack.views.home_part import HomePart, Row
 from bot.slack.views.job_rows import card_rows, job_line
 from bot.slack.views.outgoing import Block, context, section, sections
-from bot.slack.views.paging import Page, page_of
+from bot.slack.views.paging import ListPage, page_of
 
 
 class JobParts:
@@ -42,5 +42,5 @@ class JobParts:
         return HomePart("Set aside", _page_of_rows(found, [*rows, *([tuple(hint)] if hint else [])]))
 
 
-def _page_of_rows(found: Page[Any], rows: Sequence[Row]) -> Page[Row]:
-    return Page(tuple(rows), found.number, found.pages, found.total)
+def _page_of_rows(found: ListPage[Any], rows: Sequence[Row]) -> ListPage[Row]:
+    return ListPage(tuple(rows), found.number, found.pages, found.total)

@@ -8,7 +8,7 @@ from typing import Literal
 from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.message_link import message_link
-from bot.slack.views.paging import ROWS, Page, clamp_page, page_of, part_of
+from bot.slack.views.paging import ROWS, ListPage, clamp_page, page_of, part_of
 from bot.store.interface import EVERYBODY, Head, JobKey
 from bot.store.redis.redis_store import Store
 from handoff.approval_values import ADMINS
@@ -45,7 +45,7 @@ class JobLists:
         self._admins = admins
         self._groups_of = groups_of
 
-    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> Page[JobLine]:
+    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
         """List the jobs that a person asked for, newest first."""
         jobs = self._store.jobs
         if kind:
@@ -56,7 +56,7 @@ class JobLists:
         heads = await jobs.list_asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
         return part_of([self.line(head) for head in heads], number, total)
 
-    async def of_all(self, team: str, page: int = 1) -> Page[JobLine]:
+    async def of_all(self, team: str, page: int = 1) -> ListPage[JobLine]:
         """List the jobs of all people that are not over, those changed last first."""
         return await self._read_page(await self._keys_under_way([team]), page)
 
@@ -73,11 +73,11 @@ class JobLists:
         found = [one for one in await jobs.glance(keys) if one.state not in ENDED]
         return [one.key for one in sorted(found, key=lambda one: one.updated, reverse=True)][:LOOKED_AT]
 
-    async def _read_page(self, keys: Sequence[JobKey], page: int) -> Page[JobLine]:
+    async def _read_page(self, keys: Sequence[JobKey], page: int) -> ListPage[JobLine]:
         """Read the heads of one page alone."""
         found = page_of(keys, page)
         lines = [self.line(head) for head in await self._store.jobs.heads(found.rows)]
-        return Page(tuple(lines), found.number, found.pages, found.total)
+        return ListPage(tuple(lines), found.number, found.pages, found.total)
 
     async def waiting_for(self, team: str, user: str) -> list[Head]:
         """Read the heads of jobs that may wait for a person: who waits longest first. Raises StoreError."""

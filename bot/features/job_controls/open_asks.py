@@ -25,7 +25,7 @@ from bot.store.interface import Head, JobKey
 from bot.store.redis.redis_store import Store
 from handoff.engine.approvals import may_decide
 from handoff.engine.asking import expiry_time
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question, may_answer
 from handoff.summaries.summary import open_questions
 
@@ -118,7 +118,7 @@ class OpenAsks:
                 drawn = _add_own_words_button(question(job, ask, name).blocks, words_button(job, ask, name, one.number))
             yield _Asked(one, ask.request.user, (*map(_reword_for_elsewhere, drawn), self._render_place(head, ask)))
 
-    def _render_place(self, head: Head, ask: Ask) -> Block:
+    def _render_place(self, head: Head, ask: RequestState) -> Block:
         link = message_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
         asked = clean(plain(ask.text, 120))
         return context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {asked}")

@@ -23,7 +23,7 @@ NO_ADMIN = "not an admin"
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopOutcome:
     """What became of a Stop. `others` are the Slack ids of those whose requests of the job it does not end."""
 
     verdict: CancelVerdict
@@ -53,7 +53,7 @@ class JobControls:
             return "not_yours"
         return found
 
-    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> StopOutcome:
         """Stop what the person may stop of a job, named by its id or by its place: their requests, for an admin all.
 
         What ends is decided by the job when the event comes; this says what to expect.
@@ -61,7 +61,7 @@ class JobControls:
         key = key_of(place) if place is not None else JobKey(team, (job or "").upper())
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return Stop(await self._records.missing(key))
+            return StopOutcome(await self._records.missing(key))
         actor = await self._records.actor(user)
         found = await read_job(self._records.store.jobs, key)
         if isinstance(found, str):  # its owner cannot say who asked for what; the head knows who asked last
@@ -70,17 +70,17 @@ class JobControls:
         else:
             ends, others = len(rights.stoppable(found, actor)), rights.going_on(found, actor)
             if not ends and not others:
-                return Stop("nothing" if place is not None or rights.may_see(found, actor) else "not_yours")
+                return StopOutcome("nothing" if place is not None or rights.may_see(found, actor) else "not_yours")
         if not ends:
             await self._records.record_refusal("stopped", key, head, user, NOT_THEIRS)
-            return Stop("not_yours", others if place is not None else ())
+            return StopOutcome("not_yours", others if place is not None else ())
         event = ev.CancelRequested(at=self._records.clock(), user=user, groups=actor.groups, admin=actor.admin)
         # A job in quarantine is released for it, to end with its report; but not to go on with what others asked for.
         free = not head.quarantined or others
         if free or not await self._records.store.jobs.release_quarantined(key, ev.dump(event)):
             await self._records.store.jobs.signal(key, ev.dump(event), dedupe=())
         self._records.nudge(key)
-        return Stop("noted" if head.quarantined and others else "cancelling", others)
+        return StopOutcome("noted" if head.quarantined and others else "cancelling", others)
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Release a job from quarantine. Only admins may."""

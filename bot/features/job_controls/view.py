@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.features.job_controls.service import CancelVerdict, Stop
+from bot.features.job_controls.service import CancelVerdict, StopOutcome
 from bot.slack.show import notices
 from bot.slack.text.cleaning import mention
 from bot.slack.views.waiting import join_in_row
 
 
-def stop_words(stop: Stop) -> str:
+def stop_words(stop: StopOutcome) -> str:
     """Say what became of a Stop to who gave it."""
     if stop.verdict == "cancelling" and stop.others:
         goes_on = f"What {_mention_people(stop.others, 'and')} asked for goes on: only they or an admin can stop it."

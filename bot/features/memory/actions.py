@@ -11,7 +11,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.memory.commands import CHANGED, NOT_YOURS, UNKEPT, draw_memory_window, list_shown
-from bot.features.memory.service import Changed, Kept, MemoryDesk
+from bot.features.memory.service import ChangeOutcome, MemoryDesk, MemoryEntry
 from bot.features.memory.view import (
     ADD,
     EDIT_WINDOW,
@@ -20,14 +20,14 @@ from bot.features.memory.view import (
     SHOW_PAGE,
     WORDS_ACTION,
     WORDS_BLOCK,
-    InEdit,
-    Pointed,
-    Spot,
+    AboutMemory,
+    AboutMemoryEdit,
+    MemoryPlace,
     forgotten_message,
     words_window,
 )
-from bot.slack.receive.payloads import Click, Deleted, Edited, Window
-from bot.slack.receive.router import Router, Said, field_error
+from bot.slack.receive.payloads import Click, MessageDeleted, MessageEdited, ViewSubmission
+from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_on_top, redraw, redraw_window, tell
@@ -42,7 +42,7 @@ GONE = "That was already forgotten."
 WAS_CHANGED = "Somebody changed it since you opened this. Go back, look at it, and edit it again."
 EDITED_AWAY = "Your message no longer asks me to remember something, so I forgot what it said before."
 DONE = "Forgotten. From the next request on it is not used."
-_UNSAVED: dict[Changed, str] = {
+_UNSAVED: dict[ChangeOutcome, str] = {
     "not_yours": "Only the person who said it, or an admin, can change that.",
     "gone": "Somebody had me forget it meanwhile. Go back and add it again if I should remember it.",
     "changed": WAS_CHANGED,
@@ -52,13 +52,13 @@ _UNSAVED: dict[Changed, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class InWindow:
+class OpenMemoryWindow:
     """A window that is open: whose, in which workspace, its id, what it shows, and what opens another on top of it."""
 
     team: str
     user: str
     window: str
-    spot: Spot
+    spot: MemoryPlace
     trigger: str
 
 
@@ -76,12 +76,12 @@ class MemoryClicks:
         router.on_click(ROW_MENU, self.on_row)
         router.on_click(ADD, self.on_add, fault=notices.NO_WINDOW)
         router.on_window(EDIT_WINDOW, self.on_save)
-        router.on_event(Edited, self.on_change)
-        router.on_event(Deleted, self.on_change)
+        router.on_event(MessageEdited, self.on_change)
+        router.on_event(MessageDeleted, self.on_change)
 
-    async def on_forget(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_forget(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Forget the thing that the button of a message names."""
-        found = read_carried(click.value, Pointed)
+        found = read_carried(click.value, AboutMemory)
         if found is None:
             return notices.OLD_BUTTON
         verdict, memory = await self._book.forget(click.place.team, found.place, found.name, user=click.user)
@@ -89,10 +89,10 @@ class MemoryClicks:
             done = redraw(client, click.place.channel, click.message_ts, forgotten_message(memory, click.user))
             self._background.start(done, "say that it is forgotten")
             return None
-        words: dict[Changed, str] = {"done": DONE, "not_yours": NOT_YOURS, "gone": GONE}
+        words: dict[ChangeOutcome, str] = {"done": DONE, "not_yours": NOT_YOURS, "gone": GONE}
         return words.get(verdict, CHANGED)
 
-    async def on_page(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_page(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Turn the page of the window, or to the other side of it."""
         seen = _read_window_click(click)
         if seen is not None:
@@ -101,7 +101,7 @@ class MemoryClicks:
             await self._draw(client, replace(seen, spot=spot))
         return None
 
-    async def on_row(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_row(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Edit or forget the thing of a row."""
         seen, (does, _, name) = _read_window_click(click), click.value.partition(" ")
         if seen is None or not name:
@@ -111,11 +111,11 @@ class MemoryClicks:
             await self._open_edit_form(seen, place, name, client)
             return None
         verdict, _ = await self._book.forget(seen.team, place, name, user=seen.user)
-        words: dict[Changed, str] = {"done": DONE, "not_yours": NOT_YOURS, "gone": GONE}
+        words: dict[ChangeOutcome, str] = {"done": DONE, "not_yours": NOT_YOURS, "gone": GONE}
         await self._draw(client, seen, words.get(verdict, CHANGED))
         return None
 
-    async def _open_edit_form(self, seen: InWindow, place: str, name: str, client: AsyncWebClient) -> None:
+    async def _open_edit_form(self, seen: OpenMemoryWindow, place: str, name: str, client: AsyncWebClient) -> None:
         kept = [one for one in await self._book.of(seen.team, place) if one.name == name]
         for one in list_shown(seen.user, kept, self._book):
             if one.may_change:
@@ -123,16 +123,16 @@ class MemoryClicks:
                 return
         await self._draw(client, seen, NOT_YOURS if kept else GONE)
 
-    async def on_add(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_add(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window for something new."""
         seen = _read_window_click(click)
         if seen is not None:
             await open_on_top(client, seen.trigger, words_window(seen.spot))
         return None
 
-    async def on_save(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_save(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Keep what was typed, and show the window below anew."""
-        about = read_carried(sent.metadata, InEdit)
+        about = read_carried(sent.metadata, AboutMemoryEdit)
         if about is None:
             log.warning("a window without what it shows was left alone")
             return None
@@ -141,11 +141,11 @@ class MemoryClicks:
             return field_error(WORDS_BLOCK, fault)
         if sent.below:
             spot = about.spot if about.name else replace(about.spot, page=1)
-            seen = InWindow(sent.team, sent.user, sent.below, spot, "")
+            seen = OpenMemoryWindow(sent.team, sent.user, sent.below, spot, "")
             self._background.start(self._draw(client, seen), "show what is remembered")
         return None
 
-    async def _save(self, sent: Window, about: InEdit) -> str:
+    async def _save(self, sent: ViewSubmission, about: AboutMemoryEdit) -> str:
         """Keep what was typed; returns what is wrong with it, empty if nothing is."""
         spot, text = about.spot, sent.read_text(WORDS_BLOCK, WORDS_ACTION)
         place = sent.user if spot.mine else spot.channel
@@ -154,20 +154,20 @@ class MemoryClicks:
             return _UNSAVED.get(verdict, "")
         where = Place(team=sent.team, channel=spot.channel, thread_ts="")
         kept = await self._book.remember(where, text, user=sent.user, mine=spot.mine, mark=f"window/{sent.id}")
-        if not isinstance(kept, Kept):
+        if not isinstance(kept, MemoryEntry):
             return UNKEPT[kept]
         return "" if kept.new or kept.again else "I already remember that."
 
-    async def _draw(self, client: AsyncWebClient, seen: InWindow, told: str = "") -> None:
+    async def _draw(self, client: AsyncWebClient, seen: OpenMemoryWindow, told: str = "") -> None:
         await redraw_window(
             client, seen.window, await draw_memory_window(self._book, seen.team, seen.user, seen.spot, told)
         )
 
-    async def on_change(self, change: Edited | Deleted, client: AsyncWebClient) -> None:
+    async def on_change(self, change: MessageEdited | MessageDeleted, client: AsyncWebClient) -> None:
         """Take in that a message was edited or deleted, and tell its author what is remembered of it now."""
-        text = change.text if isinstance(change, Edited) else None
+        text = change.text if isinstance(change, MessageEdited) else None
         now = await self._book.follow_edit(change.place, change.ts, text, user=change.user)
-        if now is not None and isinstance(change, Edited):
+        if now is not None and isinstance(change, MessageEdited):
             words = f"I remember it as you changed it: {clean(now.text)}" if now.text else EDITED_AWAY
             outside = (
                 change.place
@@ -177,9 +177,9 @@ class MemoryClicks:
             self._background.start(tell(client, outside, change.user, make_note(words)), "tell what became of an edit")
 
 
-def _read_window_click(click: Click) -> InWindow | None:
+def _read_window_click(click: Click) -> OpenMemoryWindow | None:
     """Read a click in the window; None if it is none."""
-    spot = read_carried(click.metadata, Spot)
+    spot = read_carried(click.metadata, MemoryPlace)
     if spot is None or not click.window:
         return None
-    return InWindow(click.place.team, click.user, click.window, spot, click.trigger)
+    return OpenMemoryWindow(click.place.team, click.user, click.window, spot, click.trigger)

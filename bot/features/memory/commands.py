@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from bot.features.memory.service import Kept, MemoryDesk, Unkept
+from bot.features.memory.service import MemoryDesk, MemoryEntry, NotKeptReason
 from bot.features.memory.view import (
-    Shown,
-    Spot,
+    MemoryPlace,
+    MemoryRow,
     ask_which_one,
     forgotten_message,
     memory_list,
@@ -19,18 +19,18 @@ from bot.features.memory.view import (
     remembered_message,
     render_known_already,
 )
-from bot.slack.receive.subcommand import Given, Reply
+from bot.slack.receive.subcommand import CommandContext, Reply
 from bot.slack.show.notices import make_note, open_window, say
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
 from bot.store.interface import MEMORIES_LIMIT
 from handoff.contracts import Place
-from handoff.conversation.memory import LONGEST, Wish, is_plain, match_memories, place_for, wish_in
+from handoff.conversation.memory import LONGEST, MemoryWish, is_plain, match_memories, place_for, wish_in
 
 OPENED = "The window shows what I remember here and about you."
 NOT_OPENED = "Slack did not open the window. Try `/leadhand memory` again."
 WHAT_TO_ADD = "What shall I remember? `/leadhand memory add our fiscal year starts in April`"
-UNKEPT: dict[Unkept, str] = {
+UNKEPT: dict[NotKeptReason, str] = {
     "empty": "I only remember people's own words, and your message only quotes others. Say it yourself.",
     "too_long": f"That is too long to remember as one thing ({LONGEST} characters). Say it shorter, or in parts.",
     "full": f"I remember {MEMORIES_LIMIT} things here, the most that I can. Have me forget one first "
@@ -55,14 +55,14 @@ def _match_wish(text: str, verb: str) -> str | None:
     return wish.text if wish is not None and wish.verb == verb else None
 
 
-async def remember_this(given: Given) -> Reply:
+async def remember_this(given: CommandContext) -> Reply:
     """Remember what was said, and say so in the thread; about a person only they are told, outside their messages."""
     said, book = given.said, given.find(MemoryDesk)
     wish = wish_in(said.text) if said is not None else None
     if said is None or wish is None:
         return "no_command"
     kept = await book.remember(said.place, wish.text, user=given.user, mine=wish.mine, mark=given.mark, message=said.ts)
-    if not isinstance(kept, Kept):
+    if not isinstance(kept, MemoryEntry):
         return make_note(UNKEPT[kept])
     if kept.again:
         return "told"
@@ -73,12 +73,12 @@ async def remember_this(given: Given) -> Reply:
     return "told"
 
 
-def _render_receipt(kept: Kept, given: Given) -> Outgoing:
-    shown = Shown(kept.place, kept.name, kept.memory, may_change=True)
+def _render_receipt(kept: MemoryEntry, given: CommandContext) -> Outgoing:
+    shown = MemoryRow(kept.place, kept.name, kept.memory, may_change=True)
     return remembered_message(shown, given.user) if kept.new else render_known_already(shown)
 
 
-async def forget_this(given: Given) -> Reply:
+async def forget_this(given: CommandContext) -> Reply:
     """Forget what was meant, if that is plain, and say so; else ask which, or take it for a request."""
     said, book = given.said, given.find(MemoryDesk)
     wish = wish_in(said.text) if said is not None else None
@@ -94,7 +94,7 @@ async def forget_this(given: Given) -> Reply:
     return await _forget(given, book, kept[found[0]], said.place, alone=place == given.user and not said.direct)
 
 
-async def _forget(given: Given, book: MemoryDesk, kept: Kept, thread: Place, *, alone: bool) -> Reply:
+async def _forget(given: CommandContext, book: MemoryDesk, kept: MemoryEntry, thread: Place, *, alone: bool) -> Reply:
     verdict, memory = await book.forget(given.team, kept.place, kept.name, user=given.user, mark=given.mark)
     if verdict != "done" or memory is None:
         return make_note(NOT_YOURS if verdict == "not_yours" else CHANGED)
@@ -105,12 +105,12 @@ async def _forget(given: Given, book: MemoryDesk, kept: Kept, thread: Place, *, 
     return "told"
 
 
-async def memory(given: Given) -> Outgoing:
+async def memory(given: CommandContext) -> Outgoing:
     """Show what is remembered in a window, or a list where none can be opened; or remember something."""
     book, (word, _, rest) = given.find(MemoryDesk), given.rest.partition(" ")
     if word.lower() == "add":
         return await _add(given, book, rest)
-    spot = Spot(given.channel, given.channel.startswith("D"), given.page)
+    spot = MemoryPlace(given.channel, given.channel.startswith("D"), given.page)
     if given.command.trigger and given.page == 1:
         window = await draw_memory_window(book, given.team, given.user, spot)
         return make_note(OPENED if await open_window(given.client, given.command.trigger, window) else NOT_OPENED)
@@ -119,23 +119,25 @@ async def memory(given: Given) -> Outgoing:
     return memory_list(page_of(rows, given.page), mine=spot.mine)
 
 
-async def _add(given: Given, book: MemoryDesk, rest: str) -> Outgoing:
-    wish = wish_in(f"remember {rest}") or Wish("remember", rest)
+async def _add(given: CommandContext, book: MemoryDesk, rest: str) -> Outgoing:
+    wish = wish_in(f"remember {rest}") or MemoryWish("remember", rest)
     if not wish.text.strip():
         return make_note(WHAT_TO_ADD)
     place = Place(team=given.team, channel=given.channel, thread_ts="")
     kept = await book.remember(place, wish.text, user=given.user, mine=wish.mine, mark=given.mark)
-    if not isinstance(kept, Kept):
+    if not isinstance(kept, MemoryEntry):
         return make_note(UNKEPT[kept])
     return _render_receipt(kept, given)
 
 
-def list_shown(user: str, kept: Collection[Kept], book: MemoryDesk) -> list[Shown]:
+def list_shown(user: str, kept: Collection[MemoryEntry], book: MemoryDesk) -> list[MemoryRow]:
     """Give what is remembered as a person may see it: whether they may change it."""
-    return [Shown(one.place, one.name, one.memory, book.may_change(one, user)) for one in kept]
+    return [MemoryRow(one.place, one.name, one.memory, book.may_change(one, user)) for one in kept]
 
 
-async def draw_memory_window(book: MemoryDesk, team: str, user: str, spot: Spot, told: str = "") -> dict[str, object]:
+async def draw_memory_window(
+    book: MemoryDesk, team: str, user: str, spot: MemoryPlace, told: str = ""
+) -> dict[str, object]:
     """Draw the window for a person. What is about them is read by who they are, whatever a window carries."""
     own = list_shown(user, await book.of(team, user), book)
     here = [] if spot.channel.startswith("D") else list_shown(user, await book.of(team, spot.channel), book)

@@ -26,14 +26,14 @@ HEARD_FOR = 2.0
 NOT_THEIRS = "neither said it nor an admin"
 
 
-Unkept = Literal["empty", "too_long", "full"]
+NotKeptReason = Literal["empty", "too_long", "full"]
 """Why a thing is not remembered. `empty`: its message has no words of the person's own."""
-Changed = Literal["done", "not_yours", "gone", "changed", "empty", "too_long"]
+ChangeOutcome = Literal["done", "not_yours", "gone", "changed", "empty", "too_long"]
 """What became of an edit or of forgetting. `gone`: it is forgotten by now. `changed`: somebody changed it meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class MemoryEntry:
     """A thing that is remembered: for which place (the id of a channel or a person), under which name.
 
     `new` is False if it was remembered before; `again`, if the very same message was.
@@ -97,7 +97,7 @@ class MemoryDesk:
 
     async def remember(
         self, place: Place, text: str, *, user: str, mine: bool, mark: str, message: str = ""
-    ) -> Kept | Unkept:
+    ) -> MemoryEntry | NotKeptReason:
         """Remember a text that a person said. `mark` names the command; `message` is the ts of what they wrote."""
         words, where = drop_quoted_lines(text), place_for(place.channel, user, mine=mine)
         if not words:
@@ -107,10 +107,10 @@ class MemoryDesk:
         there = await memories_of(self._store, place.team, where)
         name = mark or f"{user}/{self._store.clock():.6f}"
         if name in there:
-            return Kept(where, name, there[name], new=False, again=True)
+            return MemoryEntry(where, name, there[name], new=False, again=True)
         same = next((one for one in there.items() if words_of(one[1].text) == words_of(words)), None)
         if same is not None:
-            return Kept(where, *same, new=False)
+            return MemoryEntry(where, *same, new=False)
         link = message_link(self._pages, place.channel, message, place.thread_ts) if message else ""
         of = {"at": self._store.clock(), "link": link, "message": f"{place.channel}/{message}" if message else ""}
         memory = Memory.model_validate({"text": words, "user": user, **of})
@@ -121,14 +121,14 @@ class MemoryDesk:
         self._places.pop(place.team, None)
         if new:
             await self._audit_deed("remembered", place.team, where, name, user)
-        return Kept(where, name, memory, new=new, again=not new)
+        return MemoryEntry(where, name, memory, new=new, again=not new)
 
-    async def of(self, team: str, place: str) -> list[Kept]:
+    async def of(self, team: str, place: str) -> list[MemoryEntry]:
         """List what is remembered for a place, the newest first."""
         kept = await memories_of(self._store, team, place)
-        return [Kept(place, name, one, new=False) for name, one in sort_by_age(kept)]
+        return [MemoryEntry(place, name, one, new=False) for name, one in sort_by_age(kept)]
 
-    def may_change(self, kept: Kept, user: str) -> bool:
+    def may_change(self, kept: MemoryEntry, user: str) -> bool:
         """Return True if a person may edit and forget it: who said it, or an admin.
 
         What a person had remembered of themselves is theirs alone.
@@ -137,7 +137,7 @@ class MemoryDesk:
             return kept.place == user
         return may_change(kept.memory, user, admin=user in self._admins)
 
-    async def edit(self, team: str, place: str, name: str, text: str, *, user: str, was: str) -> Changed:
+    async def edit(self, team: str, place: str, name: str, text: str, *, user: str, was: str) -> ChangeOutcome:
         """Change the words of one, that were `was` when the person saw them."""
         words = drop_quoted_lines(text)
         if not words or len(words) > LONGEST:
@@ -158,7 +158,7 @@ class MemoryDesk:
 
     async def forget(
         self, team: str, place: str, name: str, *, user: str, mark: str = ""
-    ) -> tuple[Changed, Memory | None]:
+    ) -> tuple[ChangeOutcome, Memory | None]:
         """Forget one, for good, and give back what it was, to be told once. `mark` names the command, if any.
 
         Of two who forget it at once, both have.
@@ -178,7 +178,7 @@ class MemoryDesk:
         """
         return mark in self._forgot
 
-    async def _drop(self, team: str, place: str, name: str, before: Memory, user: str) -> Changed:
+    async def _drop(self, team: str, place: str, name: str, before: Memory, user: str) -> ChangeOutcome:
         if not await self._store.memories.put(team, place, name, "", was=_dump(before)):
             return "changed"
         self._places.pop(team, None)
@@ -235,12 +235,12 @@ class MemoryDesk:
             return None
         return before.model_copy(update={"text": wish.text})
 
-    async def _find_changeable(self, team: str, place: str, name: str, user: str) -> Memory | Changed:
+    async def _find_changeable(self, team: str, place: str, name: str, user: str) -> Memory | ChangeOutcome:
         """Return a memory that this person may change, or the reason why they may not. A refusal is recorded."""
         found = (await memories_of(self._store, team, place)).get(name)
         if found is None:
             return "gone"
-        if not self.may_change(Kept(place, name, found), user):
+        if not self.may_change(MemoryEntry(place, name, found), user):
             await self._audit_deed("forgot", team, place, name, user, outcome="refused", why=NOT_THEIRS)
             return "not_yours"
         return found

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.carried import carry
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
-from bot.slack.views.paging import ROWS, Page, page_buttons
+from bot.slack.views.paging import ROWS, ListPage, page_buttons
 from handoff.conversation.memory import LONGEST, Memory
 
 WINDOW, EDIT_WINDOW = "memory", "memory_edit"
@@ -26,7 +26,7 @@ _EXCERPT = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class MemoryRow:
     """One thing that is remembered, for the eyes of somebody who may change it or not."""
 
     place: str
@@ -36,7 +36,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class MemoryPlace:
     """What a window shows: the memory of the channel that it was opened in, or (`mine`) of the person; and a page."""
 
     channel: str
@@ -50,27 +50,27 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class InEdit(Spot):
+class AboutMemoryEdit(MemoryPlace):
     """What a window with the words of one thing carries: its name and its words, both empty for a new one."""
 
     name: str = ""
     was: str = ""
 
     @property
-    def spot(self) -> Spot:
+    def spot(self) -> MemoryPlace:
         """What the window below shows."""
-        return Spot(self.channel, self.mine, self.page)
+        return MemoryPlace(self.channel, self.mine, self.page)
 
 
 @dataclass(frozen=True, slots=True)
-class Pointed:
+class AboutMemory:
     """What a button to forget carries: the thing's place and name."""
 
     place: str
     name: str
 
 
-def remembered_message(one: Shown, reader: str) -> Outgoing:
+def remembered_message(one: MemoryRow, reader: str) -> Outgoing:
     """Say what is remembered, for whom it is used, and how to undo it."""
     text = clean(one.memory.text)
     if one.place == reader:
@@ -85,7 +85,7 @@ def remembered_message(one: Shown, reader: str) -> Outgoing:
     return Outgoing(text=clean(f"I remember: {one.memory.text}", limit=300), blocks=blocks)
 
 
-def render_known_already(one: Shown) -> Outgoing:
+def render_known_already(one: MemoryRow) -> Outgoing:
     """Say that the same is remembered."""
     text = f"I already remember that: {clean(one.memory.text)}"
     short = clean(f"I already remember that: {one.memory.text}", limit=300)
@@ -99,7 +99,7 @@ def forgotten_message(memory: Memory, by: str) -> Outgoing:
     return Outgoing(text="Forgotten.", blocks=(section(text), context(later)))
 
 
-def ask_which_one(found: Sequence[Shown]) -> Outgoing:
+def ask_which_one(found: Sequence[MemoryRow]) -> Outgoing:
     """Ask which one is to be forgotten, where words leave that open."""
     blocks: list[Block] = [section("Which one shall I forget?")]
     for one in found:
@@ -110,7 +110,7 @@ def ask_which_one(found: Sequence[Shown]) -> Outgoing:
     return Outgoing(text="Which one shall I forget?", blocks=tuple(blocks))
 
 
-def memory_list(page: Page[Shown], *, mine: bool) -> Outgoing:
+def memory_list(page: ListPage[MemoryRow], *, mine: bool) -> Outgoing:
     """List what is remembered, for one person: where Slack opens no window, after a mention."""
     title = "What I remember about you" if mine else "What I remember for this channel"
     rows = [section(f"{clean(one.memory.text)}\n{describe_source(one.memory)}") for one in page.rows]
@@ -119,7 +119,7 @@ def memory_list(page: Page[Shown], *, mine: bool) -> Outgoing:
     return Outgoing(text=title, blocks=(*blocks, *page_buttons(page, "memory"), end))
 
 
-def memory_window(spot: Spot, page: Page[Shown], counts: tuple[int, int], told: str = "") -> Block:
+def memory_window(spot: MemoryPlace, page: ListPage[MemoryRow], counts: tuple[int, int], told: str = "") -> Block:
     """Make the window. `counts` are the things of the channel and of the person; `told` is a line of ours on top."""
     blocks: list[Block] = [_scope_buttons(spot, counts)]
     blocks += [context(told)] if told else []
@@ -138,7 +138,7 @@ def memory_window(spot: Spot, page: Page[Shown], counts: tuple[int, int], told: 
     }
 
 
-def words_window(spot: Spot, one: Shown | None = None) -> Block:
+def words_window(spot: MemoryPlace, one: MemoryRow | None = None) -> Block:
     """Make the window with the words of one thing that is remembered, or of a new one."""
     where = "about you" if spot.mine else "for this channel"
     field: Block = {
@@ -148,7 +148,7 @@ def words_window(spot: Spot, one: Shown | None = None) -> Block:
         "max_length": LONGEST,
         "placeholder": {"type": "plain_text", "text": "Our fiscal year starts in April"},
     }
-    shows = InEdit(spot.channel, spot.mine, spot.page)
+    shows = AboutMemoryEdit(spot.channel, spot.mine, spot.page)
     if one is not None:
         field["initial_value"] = one.memory.text
         shows = replace(shows, name=one.name, was=one.memory.text)
@@ -186,11 +186,11 @@ def _date_markup(at: float) -> str:
     return f"<!date^{int(at)}^{{date_pretty}}|{fallback}>"
 
 
-def _forget_button(one: Shown) -> Block:
-    return button("Forget", FORGET_ONE, carry(Pointed(one.place, one.name)), style="danger")
+def _forget_button(one: MemoryRow) -> Block:
+    return button("Forget", FORGET_ONE, carry(AboutMemory(one.place, one.name)), style="danger")
 
 
-def _scope_buttons(spot: Spot, counts: tuple[int, int]) -> Block:
+def _scope_buttons(spot: MemoryPlace, counts: tuple[int, int]) -> Block:
     """Make the two buttons that choose whose memory is shown, the one that is shown marked, and the one that adds."""
     here, mine = counts
     add = button("Add", ADD, spot.side)
@@ -201,7 +201,7 @@ def _scope_buttons(spot: Spot, counts: tuple[int, int]) -> Block:
     return actions([*row, add])
 
 
-def _memory_blocks(one: Shown) -> list[Block]:
+def _memory_blocks(one: MemoryRow) -> list[Block]:
     text = section(clean(one.memory.text))
     if one.may_change:
         options = [("Edit", "edit"), ("Forget", "forget")]
@@ -210,7 +210,7 @@ def _memory_blocks(one: Shown) -> list[Block]:
     return [text, context(describe_source(one.memory))]
 
 
-def _paging_buttons(spot: Spot, page: Page[Shown]) -> list[Block]:
+def _paging_buttons(spot: MemoryPlace, page: ListPage[MemoryRow]) -> list[Block]:
     if page.pages == 1:
         return []
     ways = (("Newer", "newer", page.number - 1), ("Older", "older", page.number + 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.features.kit import Kit
 from bot.features.memory.service import MemoryDesk
 from bot.features.requests.actions import RequestActions
-from bot.features.requests.messages import Messages
+from bot.features.requests.messages import MessageListener
 from bot.features.requests.service import Requests
 from bot.features.requests.typed import OPENER, TypedRequests
 from bot.slack.views.question import ANSWER
@@ -21,7 +21,7 @@ def register(kit: Kit) -> None:
     requests = kit.offer(Requests, lambda: Requests(kit.records, kit.limits, kit.channels, recalls))
     kit.gate.concerns(requests.knows, "message", "edit")
     looks_up = kit.gate.people, kit.messengers.directory
-    messages = Messages(requests, kit.services, kit.router, kit.background, kit.outages, *looks_up)
+    messages = MessageListener(requests, kit.services, kit.router, kit.background, kit.outages, *looks_up)
     messages.register(kit.router)
     typed = kit.offer(
         TypedRequests,

@@ -13,14 +13,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.requests.service import Requests
 from bot.features.requests.typed import is_absent
-from bot.slack.receive.payloads import Click, Shortcut, Window
-from bot.slack.receive.router import Router, Said, field_error
+from bot.slack.receive.payloads import Click, MessageShortcut, ViewSubmission
+from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, open_window
 from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
-from bot.slack.views.question import ANSWER, Choice
+from bot.slack.views.question import ANSWER, AnswerChoice
 from handoff.contracts import Request
 
 METADATA_LIMIT = 2900
@@ -28,7 +28,7 @@ METADATA_LIMIT = 2900
 _MOST_FILES, _LONGEST_NAME, _LONGEST_URL = 8, 80, 500
 
 
-def encode_metadata(shortcut: Shortcut) -> str:
+def encode_metadata(shortcut: MessageShortcut) -> str:
     """Encode the message that a window is opened on; leave out files beyond what Slack carries back.
 
     What it says is read again when the job begins, whole.
@@ -51,9 +51,9 @@ def encode_metadata(shortcut: Shortcut) -> str:
     return encoded
 
 
-def decode_metadata(encoded: str, user: str) -> Shortcut | None:
+def decode_metadata(encoded: str, user: str) -> MessageShortcut | None:
     """Decode what `encode_metadata` gave; `user` is who sent the window. None if it is none of ours."""
-    found = read_carried(encoded, Shortcut)
+    found = read_carried(encoded, MessageShortcut)
     return replace(found, user=user) if found is not None else None
 
 
@@ -75,10 +75,10 @@ class RequestActions:
         router.on_shortcut(START_JOB, self.on_shortcut)
         router.on_window(START_JOB, self.on_start_job)
 
-    async def on_answer(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_answer(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Take a click on a likely answer."""
         del client
-        choice = read_carried(click.value, Choice)
+        choice = read_carried(click.value, AnswerChoice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
         answer = await self._requests.answer(click.place, choice, user=click.user, dedupe=click.dedupe)
@@ -88,12 +88,12 @@ class RequestActions:
         refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
         return refusals.get(answer.verdict) or notices.describe_addressees(answer.whom)
 
-    async def on_shortcut(self, shortcut: Shortcut, client: AsyncWebClient) -> Said:
+    async def on_shortcut(self, shortcut: MessageShortcut, client: AsyncWebClient) -> ClickReply:
         """Open the window in which the request can be edited."""
         window = start_job_modal(shortcut.text, encode_metadata(shortcut))
         return None if await open_window(client, shortcut.trigger, window) else notices.NO_WINDOW
 
-    async def on_start_job(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_start_job(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Start a job in the message's thread: the window was sent."""
         shortcut = decode_metadata(sent.metadata, sent.user)
         if shortcut is None:
@@ -119,7 +119,7 @@ class RequestActions:
         return None
 
 
-def quoted_in(text: str, shortcut: Shortcut) -> str:
+def quoted_in(text: str, shortcut: MessageShortcut) -> str:
     """Return what somebody else may have written of a request that was started from their message.
 
     Of a long message the window has more than came back with it: then all of the text may be theirs.

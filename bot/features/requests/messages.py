@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import Budgets
-from bot.features.budgets.view import Wanted, used_up
+from bot.features.budgets.view import BudgetRequest, used_up
 from bot.features.requests.open_view import find_referent
 from bot.features.requests.service import Requests
-from bot.slack.receive.payloads import Command, Deleted, Edited, FileDeleted, Incoming
+from bot.slack.receive.payloads import FileRemoved, IncomingMessage, MessageDeleted, MessageEdited, SlashCommand
 from bot.slack.receive.router import Router
-from bot.slack.receive.services import Services
+from bot.slack.receive.services import FeatureServices
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, add_receipt_reaction, make_note, tell
@@ -30,7 +30,7 @@ from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Request
 
 if TYPE_CHECKING:
-    from bot.features.requests.service import Answer
+    from bot.features.requests.service import AnswerOutcome
     from bot.slack.show.directory import Directory
     from bot.slack.show.people import People
 
@@ -56,7 +56,7 @@ _CHANNEL = re.compile(r"#([CG][A-Z0-9]{6,20})\b")
 _PERSON = re.compile(r"@([UW][A-Z0-9]{6,20})\b")
 
 
-class Messages:
+class MessageListener:
     """The listener of messages, and of what becomes of them.
 
     Args:
@@ -72,7 +72,7 @@ class Messages:
     def __init__(
         self,
         requests: Requests,
-        services: Services,
+        services: FeatureServices,
         router: Router,
         background: Background,
         outages: OutageNotices,
@@ -89,12 +89,12 @@ class Messages:
 
     def register(self, router: Router) -> None:
         """Listen to what is said, and to what becomes of it."""
-        router.on_event(Incoming, self.on_message)
-        router.on_event(Edited, self.on_edited)
-        router.on_event(Deleted, self.on_deleted)
-        router.on_event(FileDeleted, self.on_file_deleted)
+        router.on_event(IncomingMessage, self.on_message)
+        router.on_event(MessageEdited, self.on_edited)
+        router.on_event(MessageDeleted, self.on_deleted)
+        router.on_event(FileRemoved, self.on_file_deleted)
 
-    async def on_message(self, incoming: Incoming, client: AsyncWebClient) -> None:
+    async def on_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
         """Take in a message, with or without a mention."""
         text = await self.with_channel_names(incoming.text)
         await self._record(replace(incoming, text=text), client)
@@ -112,23 +112,23 @@ class Messages:
         names = {one: name for one, name in known if name}
         return _PERSON.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
 
-    async def on_edited(self, edited: Edited, client: AsyncWebClient) -> None:
+    async def on_edited(self, edited: MessageEdited, client: AsyncWebClient) -> None:
         """Take in an edit. Slack sends it again if that cannot be recorded."""
         del client
         text = await self.with_channel_names(edited.text)
         await self._requests.record_edit(replace(edited, text=text))
 
-    async def on_deleted(self, deleted: Deleted, client: AsyncWebClient) -> None:
+    async def on_deleted(self, deleted: MessageDeleted, client: AsyncWebClient) -> None:
         """Take in that a message was deleted. Slack sends it again if that cannot be recorded."""
         del client
         await self._requests.record_deletion(deleted.place, deleted.ts, dedupe=deleted.dedupe)
 
-    async def on_file_deleted(self, deleted: FileDeleted, client: AsyncWebClient) -> None:
+    async def on_file_deleted(self, deleted: FileRemoved, client: AsyncWebClient) -> None:
         """Take in that a file was deleted. Slack says it again if it is not recorded."""
         del client
         await self._requests.file_deleted(deleted.team, deleted.file)
 
-    async def _record(self, incoming: Incoming, client: AsyncWebClient) -> None:
+    async def _record(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
         """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""
         addressed = (incoming.mentioned or incoming.direct) and not incoming.by_bot
         if addressed:
@@ -141,7 +141,7 @@ class Messages:
             if not isinstance(error, PayloadTooLarge):  # which it would be at each delivery
                 raise
 
-    async def _take_message(self, incoming: Incoming, client: AsyncWebClient) -> None:
+    async def _take_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
         if incoming.by_bot:
             await self._turn_away(incoming)
             return
@@ -163,7 +163,7 @@ class Messages:
             words = tell(client, incoming.place, incoming.user, make_note(told))
             self._background.start(words, "tell what became of a mention")
 
-    def _acknowledge_reply(self, incoming: Incoming, reply: Answer, client: AsyncWebClient) -> None:
+    def _acknowledge_reply(self, incoming: IncomingMessage, reply: AnswerOutcome, client: AsyncWebClient) -> None:
         """Show who replied that it was taken, or tell them alone why not."""
         place, user = incoming.place, incoming.user
         if reply.verdict == "not_yours":
@@ -176,13 +176,13 @@ class Messages:
                 told = tell(client, place, user, make_note(notices.WORDS_ONLY))
                 self._background.start(told, "tell that a file was not taken")
 
-    async def _turn_away(self, incoming: Incoming) -> None:
+    async def _turn_away(self, incoming: IncomingMessage) -> None:
         """Another bot that mentions us is told why that does nothing, and then nothing more for a while."""
         if await self._requests.turns_away(incoming.place, incoming.user):
             request = Request(id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time())
             await self._requests.request(incoming.place, request, dedupe=incoming.dedupe, refusal=notices.PEOPLE_ONLY)
 
-    async def _take_as_request(self, incoming: Incoming, client: AsyncWebClient) -> bool:
+    async def _take_as_request(self, incoming: IncomingMessage, client: AsyncWebClient) -> bool:
         request = _request_of(incoming)
         refusal = "" if request.text else ONLY_FILES if incoming.attachments else NO_REQUEST
         budgets = self._services.find(Budgets)
@@ -190,7 +190,9 @@ class Messages:
         if over is not None:
             if over.words:
                 place = incoming.place
-                wanted = Wanted(over.scope, over.named, incoming.user, place.channel, place.thread_ts, incoming.ts)
+                wanted = BudgetRequest(
+                    over.scope, over.named, incoming.user, place.channel, place.thread_ts, incoming.ts
+                )
                 message = used_up(over.words, wanted, admins=budgets.can_be_raised)
                 self._background.start(tell(client, incoming.private_place, incoming.user, message), "tell of a budget")
             return False
@@ -205,7 +207,7 @@ class Messages:
             )
         return new
 
-    async def _run_command(self, incoming: Incoming, client: AsyncWebClient) -> bool:
+    async def _run_command(self, incoming: IncomingMessage, client: AsyncWebClient) -> bool:
         """Carry out a message that is a command: a slash command cannot be given inside a thread. False if it is none.
 
         What is told of it comes from the message itself, not from its twin.
@@ -220,7 +222,7 @@ class Messages:
             ):
                 return False  # it answers a question; but Stop stops, whatever is asked
             place, mark = incoming.place, f"{incoming.place.channel}/{incoming.ts}"
-            command = Command(place.team, place.channel, incoming.user, one.name, about)
+            command = SlashCommand(place.team, place.channel, incoming.user, one.name, about)
             reply = await one.run(self._router.make_given(command, client, said=incoming, mark=mark))
             if isinstance(reply, Outgoing):
                 telling = tell(client, incoming.private_place, incoming.user, reply)
@@ -230,7 +232,7 @@ class Messages:
         return False
 
 
-def _request_of(incoming: Incoming) -> Request:
+def _request_of(incoming: IncomingMessage) -> Request:
     forwards = any(one.kind == "message" for one in incoming.attachments)
     alone = (FORWARDED if incoming.mentioned or incoming.direct else FORWARDED_TO_ALL) if forwards else ""
     return Request(

@@ -16,8 +16,8 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.message_reader import CANVAS
-from bot.slack.receive.payloads import Incoming, OpenView
-from bot.slack.send.web_calls import NoReply, Refused, calls_of
+from bot.slack.receive.payloads import IncomingMessage, OpenView
+from bot.slack.send.web_calls import NoReply, SlackRefused, calls_of
 from bot.slack.show.directory import Directory
 from bot.slack.show.readable import find_readable
 from handoff.contracts import Attachment, ChannelSpan
@@ -45,7 +45,7 @@ class Referent:
 NOTHING = Referent()
 
 
-async def find_referent(incoming: Incoming, directory: Directory, client: AsyncWebClient) -> Referent:
+async def find_referent(incoming: IncomingMessage, directory: Directory, client: AsyncWebClient) -> Referent:
     """Return what a message points at. It points at nothing if it stands in a thread or brings something."""
     view = incoming.looks_at
     if view is None or not incoming.direct or incoming.in_thread or incoming.attachments:
@@ -66,7 +66,7 @@ def _view_meant(view: OpenView, pointer: Pointer) -> OpenView | None:
     return view if fits[pointer] else None
 
 
-async def _find_channel(meant: OpenView, incoming: Incoming, directory: Directory) -> Referent:
+async def _find_channel(meant: OpenView, incoming: IncomingMessage, directory: Directory) -> Referent:
     """Return a channel or a thread. Where Slack is slow to say who may read it, that is asked before it is read."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(LOOK_SECONDS):
@@ -78,7 +78,9 @@ async def _find_channel(meant: OpenView, incoming: Incoming, directory: Director
     return Referent(reads=(ChannelSpan(channel=meant.channel, since=since, until=now, thread_ts=meant.thread_ts),))
 
 
-async def _find_canvas(canvas: str, incoming: Incoming, directory: Directory, client: AsyncWebClient) -> Referent:
+async def _find_canvas(
+    canvas: str, incoming: IncomingMessage, directory: Directory, client: AsyncWebClient
+) -> Referent:
     try:
         async with asyncio.timeout(LOOK_SECONDS):
             data = await calls_of(client).make("files.info", lambda: client.files_info(file=canvas), again=True)
@@ -86,12 +88,12 @@ async def _find_canvas(canvas: str, incoming: Incoming, directory: Directory, cl
             if await _may_read(file, incoming, directory):
                 name = str(file.get("title") or file.get("name") or canvas)[:200]
                 return Referent(attachments=(Attachment(file_id=canvas, name=name, media_type=CANVAS),))
-    except (Refused, NoReply, TimeoutError):
+    except (SlackRefused, NoReply, TimeoutError):
         pass
     return Referent(refusal=ATTACH_IT)
 
 
-async def _may_read(file: Mapping[str, Any], incoming: Incoming, directory: Directory) -> bool:
+async def _may_read(file: Mapping[str, Any], incoming: IncomingMessage, directory: Directory) -> bool:
     """Return True for a canvas of the person's own, or one that is where they may read it."""
     shared = [one.get("user_id") for one in file.get("dm_mpdm_users_with_file_access") or ()]
     if incoming.user in (file.get("user"), *shared) or incoming.place.channel in (file.get("ims") or ()):

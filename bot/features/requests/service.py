@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from bot.access.channel_settings import ChannelSettings
 from bot.jobs.job_records import JobRecords, key_of
 from bot.limits.call_limits import CallLimits
-from bot.slack.receive.payloads import Edited
+from bot.slack.receive.payloads import MessageEdited
 from bot.store.interface import Head, JobKey
 from handoff import events as ev
 from handoff.access import rights
@@ -23,7 +23,7 @@ from handoff.summaries.deeds import CLOSED
 from handoff.summaries.summary import OpenQuestion, build_initial_summary, merge_answerers, open_questions
 
 if TYPE_CHECKING:
-    from bot.slack.views.question import Choice
+    from bot.slack.views.question import AnswerChoice
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown", "forgotten"]
 """`stale`: the question is answered or its request over. `not_yours`: it is for somebody else."""
@@ -46,7 +46,7 @@ async def nothing_recalled(_place: Place, _user: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerOutcome:
     """What became of an answer, or of a message that may be one.
 
     `whom`, if the person may answer none of the open questions: who may.
@@ -120,7 +120,7 @@ class Requests:
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
-    ) -> Answer:
+    ) -> AnswerOutcome:
         """Take a message in the thread if it answers an open question, or may be for its job; else ignore it.
 
         `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot.
@@ -132,9 +132,9 @@ class Requests:
         key, text, user = key_of(place), message.text, message.user
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return Answer("ignored")
+            return AnswerOutcome("ignored")
         if mentioned and self._split_crew_word(text)[0]:  # whoever names a crew asks for something
-            return Answer("quarantined" if head.quarantined else "ignored")
+            return AnswerOutcome("quarantined" if head.quarantined else "ignored")
         groups = await self._records.groups_of(user) if _open(head) else ()
         asked = [one for one in _open(head) if one.may_answer(user, groups)]
         question = _find_answered_question(asked, text)
@@ -142,24 +142,24 @@ class Requests:
             await self._record_answer(
                 place, question, rights.Actor(user, groups, user in self._records.admins), text, dedupe
             )
-            return Answer("taken")
+            return AnswerOutcome("taken")
         if not others and not asked and (whom := self._answers_for_others(head, text)):
             once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # a mention comes twice
             if not await self._limits.first_in_an_hour(once):
-                return Answer("not_yours")
+                return AnswerOutcome("not_yours")
             await self._records.record_refusal("answered", key, head, user, NOT_ASKED)
-            return Answer("not_yours", whom)
+            return AnswerOutcome("not_yours", whom)
         if head.quarantined:
-            return Answer("quarantined")
+            return AnswerOutcome("quarantined")
         if not text.strip() or not await self._may_concern_job(head, message, mentioned=mentioned, asked=bool(asked)):
             theirs = [one.whom for one in _open(head) if not one.approval] if not asked else []
-            return Answer("ignored", merge_answerers(theirs))
+            return AnswerOutcome("ignored", merge_answerers(theirs))
         kept = message.model_copy(update={"at": self._records.clock()})
         if others:
             kept = kept.model_copy(update={"text": "", "attachments": ()})
         event = ev.MessageHeard(at=kept.at, message=kept, mentioned=mentioned, others=others, groups=groups)
         await self._records.record(key, event, dedupe)
-        return Answer("heard")
+        return AnswerOutcome("heard")
 
     def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
         """Return whom the questions are for that a text plainly answers; none if it answers none, or is mere talk."""
@@ -178,7 +178,7 @@ class Requests:
         access, now = await self._settings.of(head.key.team, head.fields.get("channel", "")), self._records.clock()
         return access.follow_ups and head.seq < MOST_HEARD and access.quiet_until(now) == now
 
-    async def record_edit(self, edit: Edited) -> bool:
+    async def record_edit(self, edit: MessageEdited) -> bool:
         """Record that a message was edited. False if the job does not know the message."""
         crew, text = self._split_crew_word(edit.text)
         of = {"message": edit.ts, "user": edit.user, "text": text, "tables": edit.tables, "stamp": edit.stamp}
@@ -218,8 +218,8 @@ class Requests:
         return any('"type":"MaterialGathered"' in one.payload and named in one.payload for one in entries)
 
     async def answer(
-        self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...], words: str = ""
-    ) -> Answer:
+        self, place: Place, choice: AnswerChoice, *, user: str, dedupe: tuple[str, ...], words: str = ""
+    ) -> AnswerOutcome:
         """Record a click on an answer's button; with `words`, these in place of what the button says.
 
         Only what the question offers is an answer, whatever a button says.
@@ -227,19 +227,19 @@ class Requests:
         key = key_of(place)
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return Answer(await self._records.missing(key))
+            return AnswerOutcome(await self._records.missing(key))
         actor, about = await self._records.actor(user), {"request": choice.request, "target": choice.subtask}
         for question in _open(head):
             if (question.request, question.subtask, question.number) == (choice.request, choice.subtask, choice.number):
                 if not question.may_answer(user, actor.groups):
                     await self._records.record_refusal("answered", key, head, user, NOT_ASKED, **about)
-                    return Answer("not_yours", question.whom)
+                    return AnswerOutcome("not_yours", question.whom)
                 if (text := words.strip() or _find_option(question, choice.option)) is None:
-                    return Answer("stale")
+                    return AnswerOutcome("stale")
                 await self._record_answer(place, question, actor, text, dedupe)
-                return Answer("taken")
+                return AnswerOutcome("taken")
         await self._records.record_refusal("answered", key, head, user, CLOSED, **about)
-        return Answer("stale")
+        return AnswerOutcome("stale")
 
     async def _record_answer(
         self, place: Place, question: OpenQuestion, actor: rights.Actor, text: str, dedupe: tuple[str, ...]

@@ -19,15 +19,15 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.features.budgets.service import Budgets
-from bot.features.budgets.view import Wanted, used_up
-from bot.features.requests.messages import Messages
+from bot.features.budgets.view import BudgetRequest, used_up
+from bot.features.requests.messages import MessageListener
 from bot.features.requests.service import Requests
 from bot.jobs.job_records import JobRecords
 from bot.jobs.thread_opening import begin_opening, opening_place
-from bot.slack.receive.subcommand import Given
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.elsewhere import Elsewhere
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.show.direct_message import send_direct
 from bot.slack.show.notices import make_note, note_with
 from bot.slack.text.cleaning import clean, mention
@@ -73,13 +73,13 @@ class TypedRequests:
         messages: Writes names in place of ids.
     """
 
-    def __init__(self, requests: Requests, records: JobRecords, outbox: Outbox, messages: Messages) -> None:
+    def __init__(self, requests: Requests, records: JobRecords, outbox: Outbox, messages: MessageListener) -> None:
         self._requests = requests
         self._records = records
         self._outbox = outbox
         self._messages = messages
 
-    async def take(self, given: Given) -> Outgoing:
+    async def take(self, given: CommandContext) -> Outgoing:
         """Record a request, and say what comes of it. A second delivery of the same command begins nothing."""
         command, text = given.command, given.command.text
         if await is_absent(given.client, command.channel):
@@ -93,7 +93,7 @@ class TypedRequests:
         budgets = given.find(Budgets)
         over = await budgets.over_budget(place, command.user, mark)
         if over is not None:
-            wanted = Wanted(over.scope, over.named, command.user, command.channel, "", mark)
+            wanted = BudgetRequest(over.scope, over.named, command.user, command.channel, "", mark)
             words = over.words or f"{over.named} is used up."
             message = used_up(words, wanted, admins=budgets.can_be_raised)
             return replace(message, blocks=(*message.blocks, rich_text(text)))
@@ -121,7 +121,7 @@ class TypedRequests:
         try:
             sent = await Elsewhere(self._outbox, runner.claim, place).post(place.channel, LINE, line)
         except OutcomeUnknown as error:
-            sent = Sent("", str(error))
+            sent = SentMessage("", str(error))
         if not sent.ts:
             word = note_with(NOT_OPENED.format(channel=place.channel, why=clean(sent.fault)), typed)
             await send_direct(self._outbox, runner.claim, request.user, WORD, word, allowed=runner.may_show)

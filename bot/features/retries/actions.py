@@ -8,13 +8,13 @@ from functools import partial
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import Budgets, OverBudget
-from bot.features.budgets.view import Wanted, used_up
-from bot.features.retries.service import Asked, RetryDesk, Tried, Untried
+from bot.features.budgets.view import BudgetRequest, used_up
+from bot.features.retries.service import RetryAsked, RetryDesk, RetryRecorded, RetryRefused
 from bot.features.retries.view import describe_begun, later_words, untried_words
 from bot.slack.receive.payloads import Click
-from bot.slack.receive.router import Router, Said
-from bot.slack.receive.services import Services
-from bot.slack.receive.subcommand import Given, Reply
+from bot.slack.receive.router import ClickReply, Router
+from bot.slack.receive.services import FeatureServices
+from bot.slack.receive.subcommand import CommandContext, Reply
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, make_note
 from bot.slack.views.carried import AboutRequest, read_carried
@@ -22,7 +22,7 @@ from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
 from handoff.contracts import Place
 from handoff.conversation.again import AgainMode
-from handoff.conversation.again_words import Wish, wish_of
+from handoff.conversation.again_words import RetryWish, wish_of
 
 SCHEDULE = "schedule"
 """The name of the spoken command that makes a schedule."""
@@ -31,7 +31,7 @@ SCHEDULE = "schedule"
 class TryButtons:
     """The listeners of the buttons below an end."""
 
-    def __init__(self, tries: RetryDesk, services: Services) -> None:
+    def __init__(self, tries: RetryDesk, services: FeatureServices) -> None:
         self._tries, self._services = tries, services
 
     def register(self, router: Router) -> None:
@@ -39,27 +39,29 @@ class TryButtons:
         router.on_click(TRY_AGAIN, partial(self.on_press, mode="retry"))
         router.on_click(GO_ON, partial(self.on_press, mode="continue"))
 
-    async def on_press(self, click: Click, client: AsyncWebClient, *, mode: AgainMode) -> Said:
+    async def on_press(self, click: Click, client: AsyncWebClient, *, mode: AgainMode) -> ClickReply:
         """Run again what failed, or go on with what was stopped."""
         del client
         about = read_carried(click.value, AboutRequest)
         if about is None or about.job != click.place.job_id:
             return notices.OLD_BUTTON
-        return await self._begin_retry(click, Wish(mode, request=about.request))
+        return await self._begin_retry(click, RetryWish(mode, request=about.request))
 
-    async def _begin_retry(self, click: Click, wish: Wish) -> Outgoing | None:
+    async def _begin_retry(self, click: Click, wish: RetryWish) -> Outgoing | None:
         """Begin it, and return what who clicked is told; None: they see it in the thread."""
         place, user = click.place, click.user
         budgets = self._services.find(Budgets)
         over = await budgets.over_budget(place, user, click.dedupe[0])
         if over is not None:
             return _render_over_budget(over, place, user, click.dedupe[0], admins=budgets.can_be_raised)
-        tried = await self._tries.begin(place.team, place.job_id, wish, Asked(user, wish.mode), dedupe=click.dedupe)
-        return make_note(untried_words(tried)) if isinstance(tried, Untried) else None
+        tried = await self._tries.begin(
+            place.team, place.job_id, wish, RetryAsked(user, wish.mode), dedupe=click.dedupe
+        )
+        return make_note(untried_words(tried)) if isinstance(tried, RetryRefused) else None
 
 
 def _render_over_budget(over: OverBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
-    wanted = Wanted(over.scope, over.named, user, place.channel, place.thread_ts, ts)
+    wanted = BudgetRequest(over.scope, over.named, user, place.channel, place.thread_ts, ts)
     return used_up(over.words, wanted, admins=admins)
 
 
@@ -71,7 +73,7 @@ def match(text: str) -> str | None:
     return text if wish_of(text) is not None else None
 
 
-async def again(given: Given) -> Reply:
+async def again(given: CommandContext) -> Reply:
     """Carry out “retry”, “retry from STEP”, “continue” and “again” in the thread that they were said in."""
     said, wish, tries = given.said, wish_of(given.rest), given.find(RetryDesk)
     if said is None or wish is None:
@@ -86,9 +88,9 @@ async def again(given: Given) -> Reply:
             if over.words
             else "told"
         )
-    asked = Asked(given.user, said.text, said.ts, said.attachments)
+    asked = RetryAsked(given.user, said.text, said.ts, said.attachments)
     tried = await tries.begin(given.team, job, wish, asked, dedupe=said.dedupe)
-    if isinstance(tried, Tried):
+    if isinstance(tried, RetryRecorded):
         given.background.start(add_receipt_reaction(given.client, said.place.channel, said.ts), "react to a second try")
         return "told"
     if tried.why == "asked" or (tried.why == "unknown" and not said.in_thread and wish.mode == "continue"):
@@ -96,13 +98,13 @@ async def again(given: Given) -> Reply:
     return make_note(untried_words(tried))
 
 
-async def _schedule_retry(given: Given, wish: Wish, job: str) -> Reply:
+async def _schedule_retry(given: CommandContext, wish: RetryWish, job: str) -> Reply:
     """Have it done again at another time: a schedule of the same words and files, which says what it understood."""
     said, tries = given.said, given.find(RetryDesk)
     if said is None:
         return "no_command"
     found = await tries.text_of(given.team, job, given.user)
-    if isinstance(found, Untried):
+    if isinstance(found, RetryRefused):
         return make_note(untried_words(found))
     text = f"{wish.when}: {found.text}"
     schedule = next((one for one in given.spoken if one.name == SCHEDULE and one.match(text) is not None), None)
@@ -113,17 +115,17 @@ async def _schedule_retry(given: Given, wish: Wish, job: str) -> Reply:
     return make_note(later_words(wish.when, found.text)) if told == "no_command" else told
 
 
-async def retry(given: Given) -> Outgoing:
+async def retry(given: CommandContext) -> Outgoing:
     """Carry out `/leadhand retry JOB [STEP]`."""
     tries = given.find(RetryDesk)
     words = given.rest.strip()
-    wish = wish_of(words) if words else Wish()
+    wish = wish_of(words) if words else RetryWish()
     if wish is None or wish.when:
-        wish = wish_of(f"retry {words}") or Wish(step=words)
+        wish = wish_of(f"retry {words}") or RetryWish(step=words)
     place = Place(team=given.team, channel=given.channel, thread_ts="")
     over = await given.find(Budgets).over_budget(place, given.user, given.mark)
     if over is not None:
         return _render_over_budget(over, place, given.user, given.mark, admins=given.find(Budgets).can_be_raised)
-    asked = Asked(given.user, f"retry {words}".strip())
+    asked = RetryAsked(given.user, f"retry {words}".strip())
     tried = await tries.begin(given.team, given.job, replace(wish, when=""), asked, dedupe=(f"retry:{given.mark}",))
-    return make_note(untried_words(tried) if isinstance(tried, Untried) else describe_begun(tried))
+    return make_note(untried_words(tried) if isinstance(tried, RetryRefused) else describe_begun(tried))

@@ -19,12 +19,12 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.contracts import Attachment, Material, Place, Request
-from handoff.conversation.again import Again, AgainMode
-from handoff.conversation.again_words import Wish
+from handoff.conversation.again import AgainMode, RetryRef
+from handoff.conversation.again_words import RetryWish
 from handoff.conversation.spoken import names_option
 from handoff.engine import second_try
 from handoff.materials.at_hand import needed_by
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.summaries.step_names import step_line, step_meant
 from handoff.summaries.summary import build_initial_summary, title_of
 
@@ -33,7 +33,7 @@ MOST_LOOKED_AT = 40
 """Files that are looked for in the store before a second try."""
 
 
-UntriedWhy = Literal[
+RetryRefusalReason = Literal[
     "unknown",
     "forgotten",
     "unreadable",
@@ -56,7 +56,7 @@ UntriedWhy = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class RetryRecorded:
     """A second try that is recorded: in which thread, and which steps it runs again, in words, of how many."""
 
     place: Place
@@ -66,16 +66,16 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Untried:
+class RetryRefused:
     """Why nothing was recorded. `users` are whose it is, or who tries it already; `steps` are the nearest, in words."""
 
-    why: UntriedWhy
+    why: RetryRefusalReason
     users: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class OfAgain:
+class RetryTask:
     """What is to be done again at another time: the words of the request, and the files that came with it."""
 
     place: Place
@@ -84,7 +84,7 @@ class OfAgain:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RetryAsked:
     """Who has something tried again, and in which words. `message` is the id of theirs; empty: a click or a command."""
 
     user: str
@@ -116,40 +116,48 @@ class RetryDesk:
         self._store, self._nudge = store, nudge
         self._admins, self._groups, self._note = admins, groups, note
 
-    async def begin(self, team: str, job: str, wish: Wish, asked: Asked, *, dedupe: tuple[str, ...]) -> Tried | Untried:
+    async def begin(
+        self, team: str, job: str, wish: RetryWish, asked: RetryAsked, *, dedupe: tuple[str, ...]
+    ) -> RetryRecorded | RetryRefused:
         """Record a second try of a job's request, if there is something to try, and the person may."""
         key = JobKey(team, job)
         found = await self._read(key)
-        if isinstance(found, Untried):
+        if isinstance(found, RetryRefused):
             return found
         actor = await self._make_actor(asked.user)
         wanted = (
-            Untried("asked") if _answers_question(found, actor, asked, wish) else _resolve_retry(found, wish, actor)
+            RetryRefused("asked")
+            if _answers_question(found, actor, asked, wish)
+            else _resolve_retry(found, wish, actor)
         )
-        if isinstance(wanted, Untried):
+        if isinstance(wanted, RetryRefused):
             if wanted.why == "not_yours":
                 await self._audit_refusal(key, found, asked.user)
             return wanted
         before, again = wanted
         if (other := second_try.find_open_retry(found, before)) is not None:
             mine = asked.message == other.id  # Slack told of it twice
-            return _summarize_retry(found, before, again) if mine else Untried("under_way", users=(other.request.user,))
+            return (
+                _summarize_retry(found, before, again)
+                if mine
+                else RetryRefused("under_way", users=(other.request.user,))
+            )
         again = again.model_copy(update={"gone": await self._find_lost_files(key, found, before, again)})
         if await self._record(key, found, again, asked, dedupe):
             return _summarize_retry(found, before, again)
         return await self._report_conflict(key, found, before, again, asked)
 
-    async def _read(self, key: JobKey) -> Job | Untried:
+    async def _read(self, key: JobKey) -> Job | RetryRefused:
         head = await self._store.jobs.head(key)
         if head is None:
             gone = await self._store.jobs.forgotten(key)
-            return Untried("unknown" if gone is None else "forgotten")
+            return RetryRefused("unknown" if gone is None else "forgotten")
         if head.quarantined:
-            return Untried("quarantined")
+            return RetryRefused("quarantined")
         found = await read_job(self._store.jobs, key)
-        return Untried(found) if isinstance(found, str) else found
+        return RetryRefused(found) if isinstance(found, str) else found
 
-    async def _record(self, key: JobKey, job: Job, again: Again, asked: Asked, dedupe: tuple[str, ...]) -> bool:
+    async def _record(self, key: JobKey, job: Job, again: RetryRef, asked: RetryAsked, dedupe: tuple[str, ...]) -> bool:
         """Record the second try; False if it, or another as the next request of the job, was recorded meanwhile."""
         number = len(job.asks)
         request = Request(
@@ -171,17 +179,19 @@ class RetryDesk:
         self._nudge(key)
         return new
 
-    async def _report_conflict(self, key: JobKey, job: Job, before: Ask, again: Again, asked: Asked) -> Tried | Untried:
+    async def _report_conflict(
+        self, key: JobKey, job: Job, before: RequestState, again: RetryRef, asked: RetryAsked
+    ) -> RetryRecorded | RetryRefused:
         """Say what was recorded in its place: the same, delivered twice, or somebody else's."""
         now = await self._read(key)
-        if isinstance(now, Untried):
+        if isinstance(now, RetryRefused):
             return now
         tries = [one for one in now.asks if before.id in {each.id for each in one.tries}]
         if asked.message and any(one.id == asked.message for one in tries):
             return _summarize_retry(job, before, again)
-        return Untried("under_way", users=(tries[-1].request.user,) if tries else ())
+        return RetryRefused("under_way", users=(tries[-1].request.user,) if tries else ())
 
-    async def _find_lost_files(self, key: JobKey, job: Job, before: Ask, again: Again) -> tuple[str, ...]:
+    async def _find_lost_files(self, key: JobKey, job: Job, before: RequestState, again: RetryRef) -> tuple[str, ...]:
         """Name the files that what is run again would need, and that the store has no more."""
         works = [before.work[name] for name in sorted(second_try.run_again(before, again))]
         needed = [one for work in works for one in needed_by(job, before, work).all]
@@ -198,20 +208,20 @@ class RetryDesk:
             return False
         return True
 
-    async def text_of(self, team: str, job: str, user: str) -> OfAgain | Untried:
+    async def text_of(self, team: str, job: str, user: str) -> RetryTask | RetryRefused:
         """Return what the last request of a job that this person may have tried again was."""
         key = JobKey(team, job)
         found = await self._read(key)
-        if isinstance(found, Untried):
+        if isinstance(found, RetryRefused):
             return found
-        before = _find_request(found, Wish("whole"), await self._make_actor(user))
-        if isinstance(before, Untried):
+        before = _find_request(found, RetryWish("whole"), await self._make_actor(user))
+        if isinstance(before, RetryRefused):
             if before.why == "not_yours":
                 await self._audit_refusal(key, found, user)
             return before
         asks = (before, *before.tries, *found.earlier(before)[::-1])
         files = next((one.request.attachments for one in asks if one.request.attachments), ())
-        return OfAgain(found.place, before.request.text, files)
+        return RetryTask(found.place, before.request.text, files)
 
     async def _make_actor(self, user: str) -> rights.Actor:
         return rights.Actor(user, await self._groups(user), user in self._admins)
@@ -223,21 +233,21 @@ class RetryDesk:
         await self._note(AuditEntry(deed="asked", user=user, outcome="refused", **of, **what))
 
 
-def _resolve_retry(job: Job, wish: Wish, actor: rights.Actor) -> tuple[Ask, Again] | Untried:
+def _resolve_retry(job: Job, wish: RetryWish, actor: rights.Actor) -> tuple[RequestState, RetryRef] | RetryRefused:
     """Return the request to take up, and how; or why there is none."""
     before = _find_request(job, wish, actor)
-    if isinstance(before, Untried):
+    if isinstance(before, RetryRefused):
         return before
-    again = Again(of=before.id, mode=wish.mode, groups=actor.groups, admin=actor.admin)
+    again = RetryRef(of=before.id, mode=wish.mode, groups=actor.groups, admin=actor.admin)
     before, again = second_try.resolve_planned_try(before, again)
     step = step_meant(before, wish.step) if wish.step else again.step
     if isinstance(step, tuple):
-        return Untried("no_step", steps=tuple(step_line(before, one) for one in step))
+        return RetryRefused("no_step", steps=tuple(step_line(before, one) for one in step))
     again = again.model_copy(update={"step": step})
-    return Untried("done") if second_try.is_done(before, again) else (before, again)
+    return RetryRefused("done") if second_try.is_done(before, again) else (before, again)
 
 
-def _find_request(job: Job, wish: Wish, actor: rights.Actor) -> Ask | Untried:
+def _find_request(job: Job, wish: RetryWish, actor: rights.Actor) -> RequestState | RetryRefused:
     """Return the request that is meant; or why there is none."""
     before = second_try.find_request_to_retry(job, actor, wish.request)
     if before is not None:
@@ -245,11 +255,11 @@ def _find_request(job: Job, wish: Wish, actor: rights.Actor) -> Ask | Untried:
     asks = [one for one in job.asks if not one.refusal and not one.withdrawn and wish.request in {"", one.id}]
     ended = [one for one in asks if one.run.concluded]
     if ended:
-        return Untried("not_yours", users=(ended[-1].request.user,))
-    return Untried("going_on" if asks else "nothing")
+        return RetryRefused("not_yours", users=(ended[-1].request.user,))
+    return RetryRefused("going_on" if asks else "nothing")
 
 
-def _answers_question(job: Job, actor: rights.Actor, asked: Asked, wish: Wish) -> bool:
+def _answers_question(job: Job, actor: rights.Actor, asked: RetryAsked, wish: RetryWish) -> bool:
     """Return True if words answer a question that is open in the thread, and that this person may answer.
 
     “Go on” does: there is nothing else that it could be about.
@@ -259,7 +269,7 @@ def _answers_question(job: Job, actor: rights.Actor, asked: Asked, wish: Wish) -
     return any(wish.mode == "continue" or names_option(asked.words, one.options) for one in may)
 
 
-def _summarize_retry(job: Job, before: Ask, again: Again) -> Tried:
+def _summarize_retry(job: Job, before: RequestState, again: RetryRef) -> RetryRecorded:
     names = second_try.run_again(before, again)
     works = [work for work in before.all_inside("") if work.subtask.id in names and work.run is None]
-    return Tried(job.place, again.mode, tuple(title_of(before, work) for work in works), len(before.work))
+    return RetryRecorded(job.place, again.mode, tuple(title_of(before, work) for work in works), len(before.work))

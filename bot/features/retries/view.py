@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.features.retries.service import Tried, Untried, UntriedWhy
+from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.waiting import join_in_row
 
@@ -12,7 +12,7 @@ NAMED = 4
 _TITLE = 60
 
 
-def describe_begun(tried: Tried) -> str:
+def describe_begun(tried: RetryRecorded) -> str:
     """Say to who gave a command what is tried again, and where it is to be seen."""
     place = tried.place
     where = f"in its thread in <#{place.channel}>"
@@ -28,7 +28,7 @@ def later_words(when: str, text: str) -> str:
     return f"To have it done {clean(plain(when, 60))}, make a schedule with these words: “{clean(plain(text, 300))}”"
 
 
-_UNTRIED: Mapping[UntriedWhy, str] = {
+_UNTRIED: Mapping[RetryRefusalReason, str] = {
     "unknown": "I found nothing in this thread to try again: finished jobs are forgotten after a while. Say it in "
     "the thread of the request, or mention me with the request itself.",
     "forgotten": "That is forgotten: somebody had its record erased. Mention me with the request itself.",
@@ -42,7 +42,7 @@ _UNTRIED: Mapping[UntriedWhy, str] = {
 }
 
 
-def untried_words(untried: Untried) -> str:
+def untried_words(untried: RetryRefused) -> str:
     """Say why nothing is tried again, and what to do instead."""
     people = join_in_row([mention(one) for one in untried.users], "or")
     if untried.why == "under_way":

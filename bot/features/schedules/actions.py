@@ -34,9 +34,9 @@ from bot.features.schedules.view import (
     render_list,
     render_saved,
 )
-from bot.slack.receive.payloads import Click, Window
-from bot.slack.receive.router import CLOSED, Router, Said, field_errors, push_view
-from bot.slack.receive.services import Services
+from bot.slack.receive.payloads import Click, ViewSubmission
+from bot.slack.receive.router import CLOSED, ClickReply, Router, field_errors, push_view
+from bot.slack.receive.services import FeatureServices
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show.notices import add_receipt_reaction, make_note, open_window, tell
 from bot.slack.text.cleaning import clean
@@ -56,7 +56,9 @@ DEEDS = {PAUSE: "pause", RESUME: "resume", RUN: "run", REMOVE: "remove"}
 class ScheduleClicks:
     """The listeners."""
 
-    def __init__(self, talk: ScheduleTalk, requests: Requests, services: Services, background: Background) -> None:
+    def __init__(
+        self, talk: ScheduleTalk, requests: Requests, services: FeatureServices, background: Background
+    ) -> None:
         self._talk, self._requests, self._services, self._background = talk, requests, services, background
 
     def register(self, router: Router) -> None:
@@ -66,7 +68,7 @@ class ScheduleClicks:
         router.on_window(page.FORM, self.on_form)
         router.on_window(page.CONFIRM, self.on_confirm)
 
-    async def on_click(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_click(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Take a click: the message that only this person sees is drawn anew."""
         shown = await self._carry_out_click(click, client)
         if shown is None or click.window or not click.response_url:
@@ -122,7 +124,7 @@ class ScheduleClicks:
         self._background.start(add_receipt_reaction(client, one.channel, one.said_ts), "react to a request")
         return make_note(NOW_INSTEAD)
 
-    async def on_form(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any]:
+    async def on_form(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any]:
         """Take the first page: show back what it says, or what is wrong with it, field by field."""
         del client
         found = await self._read_form(sent)
@@ -130,7 +132,7 @@ class ScheduleClicks:
             return field_errors(found)
         return push_view(confirm(found, self._talk.desk.clock(), metadata_of(found, whole=True)))
 
-    async def _read_form(self, sent: Window) -> Schedule | dict[str, str]:
+    async def _read_form(self, sent: ViewSubmission) -> Schedule | dict[str, str]:
         """Read the form; errors by the field that they are about."""
         known = read_carried(sent.metadata, Schedule)
         if known is None:
@@ -156,7 +158,7 @@ class ScheduleClicks:
             return {page.ASKS: "That is too long for the form. Put part of it into a canvas, and name the canvas."}
         return one
 
-    async def on_confirm(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_confirm(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Save what the second page showed."""
         one = read_carried(sent.metadata, Schedule)
         if one is None:
@@ -167,7 +169,7 @@ class ScheduleClicks:
         self._background.start(tell(client, sent.place, sent.user, message), "confirm a schedule")
         return CLOSED
 
-    async def _save_schedule(self, one: Schedule, sent: Window) -> Schedule | ScheduleRefusal:
+    async def _save_schedule(self, one: Schedule, sent: ViewSubmission) -> Schedule | ScheduleRefusal:
         desk = self._talk.desk
         known = await desk.find(sent.team, one.id, sent.user) if one.id else None
         if known is None:

@@ -15,8 +15,8 @@ from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRe
 from bot.features.schedules.talk import ScheduleTalk, new_schedule
 from bot.features.schedules.view import render_list, render_pending, render_proposal, render_saved
 from bot.slack.receive.message_reader import read_message
-from bot.slack.receive.payloads import Incoming
-from bot.slack.receive.subcommand import Given, Reply
+from bot.slack.receive.payloads import IncomingMessage
+from bot.slack.receive.subcommand import CommandContext, Reply
 from bot.slack.show.notices import make_note, note_with, open_window, tell
 from bot.slack.text.cleaning import clean
 from bot.slack.views.outgoing import Outgoing
@@ -62,7 +62,7 @@ def match_words(text: str) -> str | None:
     return said if parsed is not None else None
 
 
-async def schedule(given: Given) -> Outgoing:
+async def schedule(given: CommandContext) -> Outgoing:
     """List the schedules of a person, change one, or show a new one back before it is saved."""
     talk = given.find(ScheduleTalk)
     if not given.rest.strip():
@@ -74,7 +74,7 @@ async def schedule(given: Given) -> Outgoing:
     return await _propose(given, talk) or note_with(NO_SCHEDULE, given.command.text)
 
 
-async def spoken_schedule(given: Given) -> Reply:
+async def spoken_schedule(given: CommandContext) -> Reply:
     """Show a schedule that was said after a mention back to who said it, alone, before Slack is told "received"."""
     talk = given.find(ScheduleTalk)
     if given.said is None:
@@ -87,7 +87,7 @@ async def spoken_schedule(given: Given) -> Reply:
     return "told"
 
 
-async def _propose(given: Given, talk: ScheduleTalk) -> Outgoing | None:
+async def _propose(given: CommandContext, talk: ScheduleTalk) -> Outgoing | None:
     """Read a new schedule. Where none of the forms says when, a model is asked meanwhile; None if it is no schedule."""
     zone = await talk.zone(given.user)
     parsed = parse_schedule(given.rest, now=talk.desk.clock(), zone=zone)
@@ -108,7 +108,7 @@ async def _propose(given: Given, talk: ScheduleTalk) -> Outgoing | None:
     return render_pending(draft)
 
 
-async def _files_of(said: Incoming, client: AsyncWebClient) -> tuple[Attachment, ...]:
+async def _files_of(said: IncomingMessage, client: AsyncWebClient) -> tuple[Attachment, ...]:
     """Look up the files of a message whose event may lack them; none if Slack does not tell."""
     try:
         async with asyncio.timeout(LOOK_SECONDS):
@@ -122,7 +122,7 @@ async def _files_of(said: Incoming, client: AsyncWebClient) -> tuple[Attachment,
     return read_message(own[0]).list_attachments(said.ts) if own else ()
 
 
-async def _read_with_model(given: Given, talk: ScheduleTalk, one: Schedule) -> None:
+async def _read_with_model(given: CommandContext, talk: ScheduleTalk, one: Schedule) -> None:
     found = await talk.read_with_model(one)
     place = given.said.private_place if given.said else Place(team=one.team, channel=one.channel, thread_ts="")
     if isinstance(found, Schedule):
@@ -132,7 +132,7 @@ async def _read_with_model(given: Given, talk: ScheduleTalk, one: Schedule) -> N
     await tell(given.client, place, given.user, message)
 
 
-async def _change_schedule(given: Given, talk: ScheduleTalk, deed: str, named: str) -> Outgoing:
+async def _change_schedule(given: CommandContext, talk: ScheduleTalk, deed: str, named: str) -> Outgoing:
     """Pause, resume, run, remove or edit the schedule of that id."""
     one = await talk.desk.find(given.team, named, given.user)
     if one is None or one.state == "draft":
@@ -163,7 +163,7 @@ async def apply_deed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) ->
     return clean(done.words) if isinstance(done, ScheduleRefusal) else words
 
 
-async def _open_form(given: Given, talk: ScheduleTalk) -> Outgoing:
+async def _open_form(given: CommandContext, talk: ScheduleTalk) -> Outgoing:
     blank = await talk.blank(given.team, given.channel, given.user)
     opened = await open_window(given.client, given.command.trigger, form(blank, metadata_of(blank)))
     return make_note(

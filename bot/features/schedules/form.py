@@ -9,7 +9,7 @@ from typing import Any
 from bot.access.time_zones import zone_of
 from bot.features.schedules.phrases import parse_when
 from bot.features.schedules.rule_words import rule_words
-from bot.features.schedules.schedule import Missed, ParsedSchedule, Rule, Schedule
+from bot.features.schedules.schedule import Missed, ParsedSchedule, Schedule, ScheduleRule
 from bot.features.schedules.view import render_details
 from bot.slack.views.outgoing import Block
 
@@ -30,7 +30,7 @@ METADATA_LIMIT = 2_900
 
 def metadata_of(one: Schedule, *, whole: bool = False) -> str:
     """Write what a window carries: which schedule it is about, as seen when it was opened, or all that it says."""
-    blank = one.model_copy(update={"rule": Rule(), "asks": ""})
+    blank = one.model_copy(update={"rule": ScheduleRule(), "asks": ""})
     kept = {"id", "team", "channel", "owner", "zone", "rule", "asks", "edited_at"}
     kept |= {"until", "missed", "only_if_new", "reads"} if whole else set()
     fields = (one if whole else blank).model_dump(mode="json", include=kept)

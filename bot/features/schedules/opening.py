@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.access.channel_settings import ChannelSettings
-from bot.access.ruling import Why, find_access_refusal
+from bot.access.ruling import RulingReason, find_access_refusal
 from bot.features.schedules.loop import GRACE
 from bot.features.schedules.rights import MOST_FAILED, Halt, find_halt
 from bot.features.schedules.rule_times import next_time
@@ -23,7 +23,7 @@ from bot.limits.rules import Payer
 from bot.slack.receive.channel_reader import ChannelReader
 from bot.slack.send.elsewhere import Elsewhere
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.show.direct_message import send_direct
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
@@ -114,7 +114,7 @@ class RunOpener:
                 one.channel, line_key(runner.claim.key), line
             )
         except OutcomeUnknown as error:
-            sent = Sent("", str(error))
+            sent = SentMessage("", str(error))
         if not sent.ts:
             await self._report_halt(runner, one, Halt(sent.fault, pauses=False), last, failures)
             return "", f"The line on top could not be posted: {sent.fault}.", False
@@ -179,7 +179,7 @@ class RunOpener:
             reads=await self._find_unreadable_channel(one),
         )
 
-    async def _find_refusal(self, one: Schedule, *, direct: bool) -> Why | None:
+    async def _find_refusal(self, one: Schedule, *, direct: bool) -> RulingReason | None:
         access = await self._channels.of(one.team, one.channel)
         self._people.name_groups(access.groups)
         facts = await self._people.facts(one.owner)

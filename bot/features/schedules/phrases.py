@@ -24,7 +24,7 @@ from bot.features.schedules.other_words import (
     ends_with_exception,
     has_task,
 )
-from bot.features.schedules.schedule import ParsedSchedule, Rule, ScheduleRefusal
+from bot.features.schedules.schedule import ParsedSchedule, ScheduleRefusal, ScheduleRule
 from bot.features.schedules.task_start import find_unread_words, is_statement
 from bot.features.schedules.when_forms import (
     DATE,
@@ -185,10 +185,10 @@ def _make_schedule(when: _When, task: str, own: str) -> ParsedSchedule | Schedul
     tz = zone_of(when.zone or own)
     hour, minute = when.time or DEFAULT_TIME
     if when.days.day is not None:
-        rule = Rule(start=datetime.combine(when.days.day, clock(hour, minute), tz).timestamp())
+        rule = ScheduleRule(start=datetime.combine(when.days.day, clock(hour, minute), tz).timestamp())
     else:
         cron = when.days.cron or normalize_cron(f"{minute} {hour} {when.days.fields}")
-        rule = Rule(cron=cron if isinstance(cron, str) else "")
+        rule = ScheduleRule(cron=cron if isinstance(cron, str) else "")
     until = datetime.combine(when.until, clock(23, 59, 59), tz).timestamp() if when.until is not None else None
     return ParsedSchedule(asks, rule, when.zone, until, only_if_new=when.only_if_new)
 

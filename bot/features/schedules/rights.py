@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.access.ruling import Why
+from bot.access.ruling import RulingReason
 from bot.features.schedules.rule_times import least_gap, next_time
-from bot.features.schedules.schedule import Rule, Schedule, ScheduleRefusal
+from bot.features.schedules.schedule import Schedule, ScheduleRefusal, ScheduleRule
 
 LEAST_GAP = 900.0
 """Seconds between two runs at least; admins may have one a minute."""
@@ -18,7 +18,7 @@ LONGEST_ASK = 2_000
 MOST_OWN = 100
 """Schedules of one person."""
 
-RULED_OUT: dict[Why, str] = {
+RULED_OUT: dict[RulingReason, str] = {
     "gone": "its owner has left the workspace",
     "bot": "its owner is not a person",
     "place": "I may not be used in that channel any more",
@@ -55,7 +55,9 @@ def find_fault(one: Schedule, now: float, *, admin: bool) -> ScheduleRefusal | N
     return find_rule_fault(one.rule, one.zone, one.until, now, admin=admin)
 
 
-def find_rule_fault(rule: Rule, zone: str, until: float | None, now: float, *, admin: bool) -> ScheduleRefusal | None:
+def find_rule_fault(
+    rule: ScheduleRule, zone: str, until: float | None, now: float, *, admin: bool
+) -> ScheduleRefusal | None:
     """Say what is wrong with a rule: it never comes up, or too often."""
     if next_time(rule, zone, now, until) is None:
         over = next_time(rule, zone, now) is not None
@@ -77,7 +79,7 @@ def find_rule_fault(rule: Rule, zone: str, until: float | None, now: float, *, a
     )
 
 
-def find_halt(*, ruling: Why | None, channel: str, budget: str, reads: str) -> Halt | None:
+def find_halt(*, ruling: RulingReason | None, channel: str, budget: str, reads: str) -> Halt | None:
     """Decide whether a run may begin, from what was found out; None: it may.
 
     Args:

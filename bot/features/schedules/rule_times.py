@@ -16,7 +16,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from bot.access.time_zones import zone_of
-from bot.features.schedules.schedule import Rule, Schedule
+from bot.features.schedules.schedule import Schedule, ScheduleRule
 
 DAY = 86_400.0
 FARTHEST = 90_000.0
@@ -30,12 +30,12 @@ LOOKED_AT = 50
 ORDINALS = {"1": "1st", "2": "2nd", "3": "3rd", "4": "4th", "5": "5th", "last": "last"}
 
 
-def next_time(rule: Rule, zone: str, after: float, until: float | None = None) -> float | None:
+def next_time(rule: ScheduleRule, zone: str, after: float, until: float | None = None) -> float | None:
     """Return the first time after a moment, and not after `until`; None if there is none."""
     return next(iterate_times(rule, zone, after, until), None)
 
 
-def iterate_times(rule: Rule, zone: str, after: float, until: float | None = None) -> Iterator[float]:
+def iterate_times(rule: ScheduleRule, zone: str, after: float, until: float | None = None) -> Iterator[float]:
     """Give the times after a moment and not after `until`, each once and in order."""
     tz = zone_of(zone) or UTC
     last = after
@@ -70,13 +70,13 @@ def missed_times(one: Schedule, due: float, now: float, most: int) -> tuple[tupl
     return tuple(times), None
 
 
-def least_gap(rule: Rule, zone: str, now: float) -> float | None:
+def least_gap(rule: ScheduleRule, zone: str, now: float) -> float | None:
     """Return the fewest seconds between two times that follow each other; None if there are not two."""
     times = islice(iterate_times(rule, zone, now), LOOKED_AT)
     return min((later - at for at, later in pairwise(times)), default=None)
 
 
-def _iterate_interval(rule: Rule, tz: tzinfo, after: float) -> Iterator[float]:
+def _iterate_interval(rule: ScheduleRule, tz: tzinfo, after: float) -> Iterator[float]:
     """Give the times of a rule without cron that come after a moment, in order; some of them twice."""
     if rule.days:
         first = datetime.fromtimestamp(rule.start, tz).replace(tzinfo=None)

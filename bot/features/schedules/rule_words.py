@@ -8,12 +8,12 @@ from datetime import datetime
 
 from bot.access.time_zones import zone_of
 from bot.features.schedules.cron_text import DAYS, MONTHS, WEEKDAYS
-from bot.features.schedules.schedule import Rule, Schedule
+from bot.features.schedules.schedule import Schedule, ScheduleRule
 
 NTH = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "last": "last"}
 
 
-def rule_words(rule: Rule, zone: str) -> str:
+def rule_words(rule: ScheduleRule, zone: str) -> str:
     """Say when a rule comes up, such as "every Monday at 9:00"."""
     if rule.cron:
         return _describe_cron(rule.cron) or f"at the times of the cron rule `{rule.cron}`"

@@ -15,7 +15,7 @@ ScheduleState = Literal["draft", "on", "paused"]
 """`draft`: it was shown to its owner, who has not saved it yet."""
 
 
-class Rule(Contract):
+class ScheduleRule(Contract):
     """The times of a schedule: `cron`, else every `days`, else once, at `start`.
 
     `cron` is five fields with names of weekdays and months, such as `0 9 * * mon-fri`; a day may also be `last`, and a
@@ -64,7 +64,7 @@ class Schedule(Contract):
     channel: str
     owner: str
     asks: str
-    rule: Rule
+    rule: ScheduleRule
     zone: str = "UTC"
     until: float | None = None
     missed: Missed = "once"
@@ -92,7 +92,7 @@ class ParsedSchedule:
     """A schedule as it was read from words. `zone` is "" if none was named, `until` the last moment or None."""
 
     asks: str
-    rule: Rule
+    rule: ScheduleRule
     zone: str = ""
     until: float | None = None
     only_if_new: bool = False

@@ -11,10 +11,10 @@ from bot.access.time_zones import find_zone_name, unknown_zone, zone_of
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.phrases import FORMS
 from bot.features.schedules.rights import find_fault
-from bot.features.schedules.schedule import ParsedSchedule, Rule, Schedule, ScheduleRefusal
+from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal, ScheduleRule
 from bot.features.schedules.service import ScheduleDesk, new_id
 from bot.slack.receive.markup import plain_text
-from bot.slack.receive.payloads import Incoming
+from bot.slack.receive.payloads import IncomingMessage
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
 from bot.slack.show.readable import channel_words, find_unreadable_reason
@@ -151,7 +151,7 @@ def name_channels(text: str, channels: Mapping[str, str]) -> str:
     return _CHANNEL.sub(lambda match: f"#{channels.get(match[1] or match[2]) or match[1] or match[2]}", text)
 
 
-def new_schedule(said: Incoming | None, *, team: str, channel: str, user: str, text: str, zone: str) -> Schedule:
+def new_schedule(said: IncomingMessage | None, *, team: str, channel: str, user: str, text: str, zone: str) -> Schedule:
     """Begin a schedule from what somebody said, with the message that it was, so that it can still be a request."""
     of: dict[str, Any] = {"team": team, "channel": channel, "owner": user, "zone": zone, "asks": text}
     if said is not None:
@@ -177,19 +177,19 @@ def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule 
         rule = _rule_from(at, written.get("every_days")) if at is not None else None
     else:
         cron = normalize_cron(field["cron"])
-        rule = Rule(cron=cron) if isinstance(cron, str) else None
+        rule = ScheduleRule(cron=cron) if isinstance(cron, str) else None
     if rule is None:
         return ScheduleRefusal(words=f"I cannot read when. {FORMS}")
     end = until.timestamp() if until is not None else None
     return ParsedSchedule(field["asks"], rule, named, end, only_if_new=written.get("only_if_new") is True)
 
 
-def _rule_from(at: datetime, every_days: Any) -> Rule:
+def _rule_from(at: datetime, every_days: Any) -> ScheduleRule:
     """Make the rule for one time, or for every so many days from it on."""
     days = min(every_days, MOST_DAYS) if isinstance(every_days, int) and every_days > 0 else 0
     if days and datetime.fromtimestamp(at.timestamp(), at.tzinfo).time() != at.time():
         at -= timedelta(days=days)  # summer time skips the first: the time is kept in one before it
-    return Rule(days=days, start=at.timestamp())
+    return ScheduleRule(days=days, start=at.timestamp())
 
 
 def _read_time(text: str, tz: tzinfo | None) -> datetime | None:

@@ -10,7 +10,7 @@ from bot.features.schedules.schedule import Missed, Schedule
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.home_part import HomePart
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
-from bot.slack.views.paging import Page, page_buttons, page_of
+from bot.slack.views.paging import ListPage, page_buttons, page_of
 from handoff.text.counts import format_count
 
 SAVE, DISCARD, CHANGE, NOW = "schedule_save", "schedule_discard", "schedule_change", "schedule_now"
@@ -81,7 +81,7 @@ def render_pending(one: Schedule) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text), actions(buttons)))
 
 
-def render_list(page: Page[Schedule], user: str, said: str = "") -> Outgoing:
+def render_list(page: ListPage[Schedule], user: str, said: str = "") -> Outgoing:
     """List schedules with what can be done with each; `said` is what was just done."""
     head = [section(said)] if said else []
     if not page.total:

@@ -10,17 +10,17 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.approvals.actions import refusal
-from bot.features.approvals.service import Refused, Verdict
+from bot.features.approvals.service import DecisionOutcome, DecisionRefused
 from bot.features.approvals.view import AboutApproval, window_about
-from bot.features.sign_in.service import Begun, SignInDesk, Wrong
+from bot.features.sign_in.service import SignInDesk, SignInFault, SignInLink
 from bot.features.sign_in.view import ADDRESS_ACTION, ADDRESS_BLOCK, PAGE, PASTE, PASTED, link_message, paste_window
-from bot.slack.receive.payloads import Click, Window
-from bot.slack.receive.router import Router, Said, field_error
+from bot.slack.receive.payloads import Click, ViewSubmission
+from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.send import web_calls
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell, tell_directly
-from bot.slack.views.approval import SIGN_IN, Spot
+from bot.slack.views.approval import SIGN_IN, ApprovalRef
 from bot.slack.views.carried import carry, read_carried
 from bot.store.interface import StoreError
 from handoff.contracts import Place
@@ -47,46 +47,49 @@ class SignInClicks:
         router.on_click(PASTE, self.on_paste, fault=notices.NO_WINDOW)
         router.on_window(PASTED, self.on_pasted)
 
-    async def on_sign_in(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_sign_in(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Send who clicked the link. The server is asked for it, which takes longer than a click may."""
-        spot = read_carried(click.value, Spot)
+        spot = read_carried(click.value, ApprovalRef)
         if spot is None or spot.job != click.place.job_id:
             return notices.OLD_BUTTON
         self._background.start(self._begin_sign_in(client, click, spot), "begin a sign-in")
         return None
 
-    async def _begin_sign_in(self, client: AsyncWebClient, click: Click, spot: Spot) -> None:
+    async def _begin_sign_in(self, client: AsyncWebClient, click: Click, spot: ApprovalRef) -> None:
         place, user = click.place, click.user
         try:
             begun = await self._sign_ins.begin(place, spot, user, dedupe=click.dedupe)
         except StoreError:
-            begun = Wrong(notices.NOT_RECORDED)
-        if isinstance(begun, Begun):
+            begun = SignInFault(notices.NOT_RECORDED)
+        if isinstance(begun, SignInLink):
             about = carry(AboutApproval(place, spot))
             message = link_message(begun.server, begun.host, begun.link, self._sign_ins.lands, about)
             try:
                 await tell_directly(client, user, message)
-            except (web_calls.Refused, web_calls.NoReply) as error:
+            except (web_calls.SlackRefused, web_calls.NoReply) as error:
                 log.warning("a link was not sent in a direct message, but in the thread: %s", error)
                 await tell(client, place, user, message)
                 return
         await tell(
-            client, place, user, make_note(SENT if isinstance(begun, Begun) else _explain_failure(begun) or IN_ALREADY)
+            client,
+            place,
+            user,
+            make_note(SENT if isinstance(begun, SignInLink) else _explain_failure(begun) or IN_ALREADY),
         )
 
-    async def on_page(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_page(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Let the link lead to the page: there is nothing to do."""
         del click, client
         return None
 
-    async def on_paste(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_paste(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window for the address."""
         if window_about(click.value) is None:
             return notices.OLD_BUTTON
         opened = await open_window(client, click.trigger, paste_window(click.value, self._sign_ins.lands))
         return None if opened else notices.NO_WINDOW
 
-    async def on_pasted(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_pasted(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Take the address; what is wrong with it is said in the window, or later to the person alone."""
         about = window_about(sent.metadata)
         if about is None:
@@ -97,29 +100,29 @@ class SignInClicks:
             self._background.start(self._tell_later(client, about.place, sent.user, work), "end a sign-in")
             return None
         said = work.result()
-        if isinstance(said, Wrong):
+        if isinstance(said, SignInFault):
             return field_error(ADDRESS_BLOCK, said.words[:150])
         if words := _explain_failure(said):  # who decided, and when: a window would not show it as people read it
             self._background.start(tell(client, about.place, sent.user, make_note(words)), "answer a window")
         return None
 
-    async def _finish(self, about: AboutApproval, sent: Window) -> Wrong | Verdict:
+    async def _finish(self, about: AboutApproval, sent: ViewSubmission) -> SignInFault | DecisionOutcome:
         pasted = sent.read_text(ADDRESS_BLOCK, ADDRESS_ACTION)
         try:
             return await self._sign_ins.finish(about.place, about.spot, sent.user, pasted, dedupe=sent.dedupe)
         except StoreError:
-            return Wrong(notices.NOT_RECORDED)
+            return SignInFault(notices.NOT_RECORDED)
 
     async def _tell_later(
-        self, client: AsyncWebClient, place: Place, user: str, work: asyncio.Task[Wrong | Verdict]
+        self, client: AsyncWebClient, place: Place, user: str, work: asyncio.Task[SignInFault | DecisionOutcome]
     ) -> None:
         await tell(client, place, user, make_note(SLOW))
         if words := _explain_failure(await work):
             await tell(client, place, user, make_note(words))
 
 
-def _explain_failure(said: Wrong | Verdict | Begun) -> str:
+def _explain_failure(said: SignInFault | DecisionOutcome | SignInLink) -> str:
     """Say why nothing came of it; empty if something did."""
-    if isinstance(said, Wrong):
+    if isinstance(said, SignInFault):
         return said.words
-    return refusal(said) if isinstance(said, Refused) else ""
+    return refusal(said) if isinstance(said, DecisionRefused) else ""

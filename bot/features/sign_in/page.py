@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from bot.features.approvals.service import Refused
-from bot.features.sign_in.service import SignedIn, SignInDesk, Wrong
+from bot.features.approvals.service import DecisionRefused
+from bot.features.sign_in.service import SignedIn, SignInDesk, SignInFault
 from bot.slack.receive.own_page import OwnPage
 from bot.slack.show import notices
 from bot.store.interface import StoreError
@@ -47,14 +47,14 @@ class SignInPage:
             async with asyncio.timeout(LONGEST_WAIT):
                 said = await self._desk.land(self._team(), query)
         except StoreError:
-            said = Wrong(notices.NOT_RECORDED)
+            said = SignInFault(notices.NOT_RECORDED)
         except TimeoutError:
-            said = Wrong(SLOW)
+            said = SignInFault(SLOW)
         if said is None:
             return USED
-        if isinstance(said, Wrong):
+        if isinstance(said, SignInFault):
             return OwnPage("You are not signed in.", (said.words, CLOSE), 400)
-        if isinstance(said, Refused):
+        if isinstance(said, DecisionRefused):
             return MAY_NOT if said.why in {"not_yours", "own"} else NOT_WAITED_FOR
         return await self._show_signed_in(said)
 

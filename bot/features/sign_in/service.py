@@ -5,11 +5,17 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from bot.features.approvals.service import ApprovalDesk, Decision, Refused, Taken, Verdict
+from bot.features.approvals.service import (
+    ApprovalDecision,
+    ApprovalDesk,
+    DecisionOutcome,
+    DecisionRefused,
+    DecisionTaken,
+)
 from bot.features.approvals.view import AboutApproval, window_about
 from bot.jobs.team_sign_ins import TeamSignIns
 from bot.slack.show.people import StandingOf
-from bot.slack.views.approval import Spot
+from bot.slack.views.approval import ApprovalRef
 from bot.slack.views.carried import carry
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Place
@@ -17,11 +23,11 @@ from specialists.tools.signing_in import LANDS, SignInFailed
 from specialists.tools.tool import WorkbenchLost
 
 _AWAY = "My store cannot be reached, so nothing was saved. Try again in a minute."
-_DONE = Decision("approve", signed_in=True)
+_DONE = ApprovalDecision("approve", signed_in=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class SignInLink:
     """A link for a person, to sign in to a server."""
 
     server: str
@@ -30,7 +36,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class SignInFault:
     """Nothing came of it. `words` say why, and what to do."""
 
     words: str
@@ -56,38 +62,40 @@ class SignInDesk:
     def __init__(self, store: Store, desk: ApprovalDesk, standing: StandingOf, lands: str = LANDS) -> None:
         self._store, self._desk, self._standing, self.lands = store, desk, standing, lands
 
-    async def begin(self, place: Place, spot: Spot, user: str, *, dedupe: tuple[str, ...]) -> Begun | Wrong | Verdict:
+    async def begin(
+        self, place: Place, spot: ApprovalRef, user: str, *, dedupe: tuple[str, ...]
+    ) -> SignInLink | SignInFault | DecisionOutcome:
         """Make a link for a person. If somebody has signed in meanwhile, the job goes on at once."""
         way = await self._desk.way_in(place, spot, user)
-        if isinstance(way, Refused):
+        if isinstance(way, DecisionRefused):
             return way
         kept = TeamSignIns(self._store, place.team)
         try:
             if await way.is_in(kept):
                 return await self._desk.decide(place, spot, user, _DONE, dedupe=dedupe)
             about = carry(AboutApproval(place, spot))
-            return Begun(way.server, way.host, await way.begin(kept, user, self.lands, about))
+            return SignInLink(way.server, way.host, await way.begin(kept, user, self.lands, about))
         except SignInFailed as failed:
-            return Wrong(str(failed))
+            return SignInFault(str(failed))
         except WorkbenchLost:
-            return Wrong(_AWAY)
+            return SignInFault(_AWAY)
 
     async def finish(
-        self, place: Place, spot: Spot, user: str, landed: str, *, dedupe: tuple[str, ...]
-    ) -> Wrong | Verdict:
+        self, place: Place, spot: ApprovalRef, user: str, landed: str, *, dedupe: tuple[str, ...]
+    ) -> SignInFault | DecisionOutcome:
         """Take the address on which a person landed; only what came to a token is a decision."""
         way = await self._desk.way_in(place, spot, user)
-        if isinstance(way, Refused):
+        if isinstance(way, DecisionRefused):
             return way
         try:
             await way.finish(TeamSignIns(self._store, place.team), user, landed, self.lands)
         except SignInFailed as failed:
-            return Wrong(str(failed))
+            return SignInFault(str(failed))
         except WorkbenchLost:
-            return Wrong(_AWAY)
+            return SignInFault(_AWAY)
         return await self._desk.decide(place, spot, user, _DONE, dedupe=dedupe)
 
-    async def land(self, team: str, query: str) -> SignedIn | Wrong | Refused | None:
+    async def land(self, team: str, query: str) -> SignedIn | SignInFault | DecisionRefused | None:
         """Take the query with which a browser came to our page, for the person who got the link, by its state.
 
         None: no link of ours has that state, or it was used, or is too old.
@@ -97,13 +105,13 @@ class SignInDesk:
         try:
             pending = await pending_of(TeamSignIns(self._store, team), query)
         except WorkbenchLost:
-            return Wrong(_AWAY)
+            return SignInFault(_AWAY)
         about = window_about(pending.about) if pending is not None else None
         if pending is None or about is None:
             return None
         user = pending.user
         if await self._standing(about.place, user) is None:
-            return Refused("not_yours")
+            return DecisionRefused("not_yours")
         mark = hashlib.sha256(query.encode()).hexdigest()
         said = await self.finish(about.place, about.spot, user, f"{self.lands}?{query}", dedupe=(f"landed:{mark}",))
-        return SignedIn(user) if isinstance(said, Taken) else said
+        return SignedIn(user) if isinstance(said, DecisionTaken) else said

@@ -6,7 +6,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.traces.service import Traces
 from bot.slack.receive.payloads import Click
-from bot.slack.receive.router import Router, Said
+from bot.slack.receive.router import ClickReply, Router
 from bot.slack.show import notices
 from bot.slack.show.notices import open_window
 from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
@@ -23,7 +23,7 @@ class EvidenceButton:
         """Listen to the button."""
         router.on_click(SHOW_EVIDENCE, self.on_show_evidence, fault=notices.NOT_READ)
 
-    async def on_show_evidence(self, click: Click, client: AsyncWebClient) -> Said:
+    async def on_show_evidence(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open a window with what an answer stands on."""
         about = read_carried(click.value, AboutRequest)
         if about is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.features.job_controls.commands import DENIED, list_budgets_left
 from bot.features.traces.service import Traces
-from bot.slack.receive.subcommand import Given
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, tell
 from bot.slack.views.outgoing import Outgoing
@@ -27,7 +27,7 @@ OWN_IN_MESSAGES = (
 )
 
 
-async def trace(given: Given) -> Outgoing:
+async def trace(given: CommandContext) -> Outgoing:
     """Show a job's timeline, and send its whole trace as files."""
     from bot.slack.views.status import timeline  # noqa: PLC0415 - only for those who ask
     from bot.slack.views.status import trace as trace_message  # noqa: PLC0415 - the same
@@ -45,7 +45,7 @@ async def trace(given: Given) -> Outgoing:
     return trace_message(found.job.id, told, OWN_IN_MESSAGES if shared else IN_MESSAGES, left)
 
 
-async def _send(given: Given, trace: Trace) -> None:
+async def _send(given: CommandContext, trace: Trace) -> None:
     """Send the trace to the person's direct messages: a file cannot be ephemeral."""
     client = given.client
     try:

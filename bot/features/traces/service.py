@@ -26,7 +26,7 @@ NOT_THEIRS = "neither asked for something in it nor an admin"
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class VisibleTrace:
     """The trace of a job that a person may see; `whole`: that is all of it, for an admin.
 
     `job` is None if its log cannot be read, and `why` says so.
@@ -48,7 +48,7 @@ class Traces:
         self._records = records
         self.put_names = put_names
 
-    async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
+    async def trace(self, team: str, job: str, user: str) -> VisibleTrace | Denied:
         """Give the steps of a person's own requests in a job; all of it to an admin.
 
         If the log cannot be read, nobody knows whose a step is: only admins see them.
@@ -79,10 +79,10 @@ class Traces:
                 readable = None if isinstance(found, str) else found
                 why: Denied = found if isinstance(found, str) else "unreadable"
                 whole = await asyncio.to_thread(read_trace, entries, job=key.job, team=team)
-                return Traced(whole, readable, why, whole=True)
+                return VisibleTrace(whole, readable, why, whole=True)
             if isinstance(found, str):
                 return found
-            return Traced(
+            return VisibleTrace(
                 await asyncio.to_thread(read_trace, entries, job=key.job, team=team, own=own, user=user), found
             )
         except LogBroken as error:

@@ -10,10 +10,10 @@ from itertools import islice
 from bot.models.rehearsal import rehearsed_words as lexicon
 from bot.models.rehearsal.moves import Move, give_up, hand_in, name_failures
 from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, find_sum, say_declined
-from bot.models.rehearsal.rehearsed_profile import Table, read_profile
+from bot.models.rehearsal.rehearsed_profile import ProfiledTable, read_profile
 from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Query, settle
 from bot.models.rehearsal.rehearsed_request import read_request
-from bot.models.rehearsal.rehearsed_sql import Question, make_question, name_figure, unit_of
+from bot.models.rehearsal.rehearsed_sql import SqlQuestion, make_question, name_figure, unit_of
 from bot.models.rehearsal.rehearsed_telling import Rows, capital, make_statements, name_empty, read_rows
 from handoff.contracts import ToolCall, ToolReply
 from specialists.tools.tool import ToolSpec
@@ -84,7 +84,7 @@ def _is_overview(brief: Brief) -> bool:
     return (asks or bool(words & lexicon.OVERVIEW)) and words <= _ABOUT_FILE
 
 
-def _describe_tables(tables: Sequence[Table]) -> Move:
+def _describe_tables(tables: Sequence[ProfiledTable]) -> Move:
     """Say what tables hold, column by column."""
     heads = [f"{table.file} has {table.rows:,} rows and {len(table.columns)} columns:" for table in tables]
     lines: list[str] = []
@@ -98,7 +98,7 @@ def _describe_tables(tables: Sequence[Table]) -> Move:
     return hand_in(" ".join(heads[:3]), "\n".join(lines), findings=findings[:3])
 
 
-def _read_query(tables: Sequence[Table], brief: Brief) -> Query:
+def _read_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query:
     """Return what is asked of the table or sheet that fits, with the trouble if none does, or if several do."""
     names = [file.name for file in brief.files]
     read = [
@@ -109,7 +109,7 @@ def _read_query(tables: Sequence[Table], brief: Brief) -> Query:
     return replace(best, trouble=f"which of {' and '.join(same)} is meant") if len(same) > 1 else best
 
 
-def _find_query(tables: Sequence[Table], brief: Brief) -> Query | Move:
+def _find_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query | Move:
     """Return the query that a task asks for; or the question which figure it means, or why it is declined."""
     best = _read_query(tables, brief)
     if best.choices and not best.trouble:
@@ -125,7 +125,7 @@ def _find_query(tables: Sequence[Table], brief: Brief) -> Query | Move:
     return give_up("out_of_scope", say_declined(reason, _find_tries(tables, brief, best)))
 
 
-def _find_tries(tables: Sequence[Table], brief: Brief, about: Query) -> list[str]:
+def _find_tries(tables: Sequence[ProfiledTable], brief: Brief, about: Query) -> list[str]:
     """List questions about the file that are answered: nearest to what was asked, and read as a request would be."""
     table = about.table
     figures = [column for column in table.columns if column.is_measure]
@@ -156,7 +156,7 @@ def _run_query(query: Query, history: History, tools: Mapping[str, ToolSpec]) ->
     return _report(query, question, rows, failed)
 
 
-def _make_chart(question: Question) -> dict[str, object]:
+def _make_chart(question: SqlQuestion) -> dict[str, object]:
     """Return the arguments for a chart of a query."""
     return {
         "sql": question.sql,
@@ -170,7 +170,7 @@ def _make_chart(question: Question) -> dict[str, object]:
     }
 
 
-def _report(query: Query, question: Question, rows: Rows, failed: str) -> Move:
+def _report(query: Query, question: SqlQuestion, rows: Rows, failed: str) -> Move:
     """Hand in the rows in sentences, as a table, and what they leave out."""
     table, said = query.table, make_statements(question, rows)
     if not said:

@@ -14,7 +14,7 @@ from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up, hand_in
 from bot.models.rehearsal.rehearsed_brief import read_brief, read_sections
 from bot.models.rehearsal.rehearsed_planner import HEADINGS
 from handoff.contracts import ToolCall, ToolReply
-from specialists.loading.demo_file import Replies
+from specialists.loading.demo_file import DemoReplies
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import NAMES as FINISHING
 
@@ -36,7 +36,7 @@ class DemoScript:
     """A demo's request and the replies to it. Of one that `is_held`, people see the specialists at work for long."""
 
     ask: str = ""
-    replies: Replies | None = field(default_factory=Replies)
+    replies: DemoReplies | None = field(default_factory=DemoReplies)
     is_held: bool = False
 
     def is_about(self, message: str) -> bool:

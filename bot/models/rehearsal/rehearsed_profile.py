@@ -27,7 +27,7 @@ _FEW_ROWS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ProfiledColumn:
     """A column as profiled. `distinct` is 0 if the profile does not say; `values` are its commonest.
 
     `first` and `last` are its ends where it holds dates, and `empty` is how many cells have no value. `is_numbered`:
@@ -88,34 +88,34 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ProfiledTable:
     """A table as profiled. `sheet` is its name in a file of several tables."""
 
     file: str
     name: str
     rows: int
-    columns: tuple[Column, ...]
+    columns: tuple[ProfiledColumn, ...]
     sheet: str = ""
 
     @property
-    def dates(self) -> list[Column]:
+    def dates(self) -> list[ProfiledColumn]:
         """The columns that say when."""
         return [column for column in self.columns if column.is_date]
 
 
-def read_profile(text: str) -> list[Table]:
+def read_profile(text: str) -> list[ProfiledTable]:
     """The tables that a profile describes, those without any column or row left out."""
-    tables: list[Table] = []
+    tables: list[ProfiledTable] = []
     lines = text.splitlines()
     heads = [(at, found) for at, line in enumerate(lines) if (found := _TABLE.match(line))]
     for (at, head), end in zip(heads, [*(at for at, _ in heads[1:]), len(lines)], strict=False):
         rows, sheet = int(head["rows"].replace(",", "")), _SHEET.search(head["file"])
         columns = tuple(_read_column(found, rows) for line in lines[at:end] if (found := COLUMN.fullmatch(line)))
-        tables += [Table(head["file"], head["table"], rows, columns, sheet[1] if sheet else "")]
+        tables += [ProfiledTable(head["file"], head["table"], rows, columns, sheet[1] if sheet else "")]
     return [one for one in tables if one.columns and one.rows]
 
 
-def _read_column(found: re.Match[str], rows: int) -> Column:
+def _read_column(found: re.Match[str], rows: int) -> ProfiledColumn:
     name, about = found["name"], found["about"]
     name = name[1:-1].replace('""', '"') if name.startswith('"') else name
     distinct, empty, dates = _DISTINCT.search(about), _EMPTY.match(about), _RANGE.search(about)
@@ -124,7 +124,7 @@ def _read_column(found: re.Match[str], rows: int) -> Column:
     ends = _WHOLE.search(about) if "INT" in found["type"] and number == rows > _FEW_ROWS else None
     with contextlib.suppress(ValueError):
         first, last = map(date.fromisoformat, dates.groups()) if dates else (None, None)
-    return Column(
+    return ProfiledColumn(
         name=name,
         # Names that are SQL words need quotes too, and the profile gives them without.
         sql='"' + name.replace('"', '""') + '"',

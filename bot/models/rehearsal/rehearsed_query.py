@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bot.models.rehearsal import rehearsed_words as lexicon
 from bot.models.rehearsal.rehearsed_periods import Period
-from bot.models.rehearsal.rehearsed_profile import Column, Table
+from bot.models.rehearsal.rehearsed_profile import ProfiledColumn, ProfiledTable
 from bot.models.rehearsal.rehearsed_words import Fold
 
 MOST_GROUPS = 25
@@ -19,7 +19,7 @@ _NOTHING_MOST = "what the most or the least is asked of"
 class Filter:
     """Which rows count: those with one of some values of a column, or with none of them."""
 
-    column: Column
+    column: ProfiledColumn
     values: tuple[str, ...]
     excluded: bool = False
 
@@ -33,14 +33,14 @@ class Query:
     `reasons`: it asks why. `choices` are the figures of which a person must choose one.
     """
 
-    table: Table
+    table: ProfiledTable
     fold: Fold | None = None
-    measure: Column | None = None
-    group: Column | None = None
+    measure: ProfiledColumn | None = None
+    group: ProfiledColumn | None = None
     filters: tuple[Filter, ...] = ()
     period: Period | None = None
     unit: str = ""
-    when: Column | None = None
+    when: ProfiledColumn | None = None
     counting: bool = False
     most: int = 0
     upward: bool = False
@@ -50,7 +50,7 @@ class Query:
     goes_on: bool = False
     unused: tuple[str, ...] = ()
     trouble: str = ""
-    choices: tuple[Column, ...] = ()
+    choices: tuple[ProfiledColumn, ...] = ()
 
 
 def settle(query: Query) -> Query:

@@ -38,7 +38,7 @@ _MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class QuotedPassage:
     """A sentence, line or heading of a text, and the heading, page or line number that it stands under.
 
     `following` is the passage after it, if that stands under the same.
@@ -120,19 +120,19 @@ def _quote_passages(texts: list[tuple[str, str]], about: list[str], asked: Seque
     return hand_in(first.text[:_LONGEST], "\n\n".join(blocks), findings=findings, gaps=gaps)
 
 
-def _find_held(passage: Passage, about: Sequence[str]) -> frozenset[str]:
+def _find_held(passage: QuotedPassage, about: Sequence[str]) -> frozenset[str]:
     """Return those of the words that a passage or its heading holds."""
     own = set(re.findall(r"[^\W_]+", f"{passage.text} {passage.place}".lower()))
     return frozenset(word for word in about if any(lexicon.is_close(word, other) for other in own))
 
 
-def passages_of(text: str, name: str = "") -> list[Passage]:
+def passages_of(text: str, name: str = "") -> list[QuotedPassage]:
     """List all sentences and headings of a text, each with the nearest heading or page above it; of code its lines."""
     place = ""
-    found: list[Passage] = []
+    found: list[QuotedPassage] = []
     ending = PurePath(name).suffix.lower()
     if ending and ending not in _PROSE:
-        return [Passage(line.strip(), "") for line in text.splitlines() if line.strip()]
+        return [QuotedPassage(line.strip(), "") for line in text.splitlines() if line.strip()]
     for block in _BLOCK.split(text):
         lines = block.strip().splitlines()
         if lines and (page := _PLACE.match(lines[0])):
@@ -140,11 +140,11 @@ def passages_of(text: str, name: str = "") -> list[Passage]:
             del lines[0]
         elif lines and (heading := _HEADING.match(lines[0])) and (heading["marked"] or not _is_of_lines(lines)):
             place = heading["marked"] or heading["numbered"]
-            found.append(Passage(place, "", is_heading=True))
+            found.append(QuotedPassage(place, "", is_heading=True))
             del lines[0]
         parts = [part.strip() for part in _split_block(lines) if part.strip()]
         after = ["" for _ in parts] if _is_of_lines(lines) else [*parts[1:], ""]
-        found += [Passage(one, place, following=other) for one, other in zip(parts, after, strict=False)]
+        found += [QuotedPassage(one, place, following=other) for one, other in zip(parts, after, strict=False)]
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from bot.models.rehearsal import rehearsed_words as lexicon
 from bot.models.rehearsal.rehearsed_periods import period_in
-from bot.models.rehearsal.rehearsed_profile import Column, Table
+from bot.models.rehearsal.rehearsed_profile import ProfiledColumn, ProfiledTable
 from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Filter, Query, settle
 from bot.models.rehearsal.rehearsed_words import split_words
 from handoff.text.text_words import stem
@@ -31,7 +31,7 @@ class _Token:
     end: int
 
 
-def read_request(table: Table, text: str, files: Sequence[str] = (), before: Sequence[str] = ()) -> Query:
+def read_request(table: ProfiledTable, text: str, files: Sequence[str] = (), before: Sequence[str] = ()) -> Query:
     """Return what a text asks of a table. `files` are names of files, whose words say nothing more.
 
     `before` are the requests that it may go on from, oldest first: one that names no figure of its own does.
@@ -67,7 +67,7 @@ def _go_on(before: Query, now: Query) -> Query:
 class _Reader:
     """Takes the words of a request, most certain first; each is taken once, and what nobody takes is left over."""
 
-    def __init__(self, table: Table, text: str, files: Sequence[str]) -> None:
+    def __init__(self, table: ProfiledTable, text: str, files: Sequence[str]) -> None:
         self.table, self.text, self.query = table, text, Query(table)
         self.tokens = [_Token(one[0], one[0].lower(), *one.span()) for one in _TOKEN.finditer(text)]
         self.names = {" ".join(split_words(column.name)) for column in table.columns}
@@ -190,7 +190,7 @@ class _Reader:
 
     def _take_values(self) -> None:
         """Take the values that the words name, longest first. A value that stands in several columns is nobody's."""
-        found: dict[tuple[int, int], list[tuple[Column, str]]] = {}
+        found: dict[tuple[int, int], list[tuple[ProfiledColumn, str]]] = {}
         for column in self.table.columns:
             for value in column.values if column.is_text else ():
                 own = [one[0] for one in _TOKEN.finditer(value)] if not value.endswith("…") else []
@@ -208,7 +208,7 @@ class _Reader:
 
     def _join_filters(self, filters: Sequence[Filter]) -> None:
         """Set the filters: values of one column are alternatives."""
-        made: dict[Column, Filter] = {}
+        made: dict[ProfiledColumn, Filter] = {}
         for one in filters:
             known = made.get(one.column)
             self._decline("what is both named and excluded", when=known and one.excluded and not known.excluded)
@@ -235,7 +235,7 @@ class _Reader:
 
     # ------------------------------------------------------------ columns
 
-    def _take_columns(self) -> list[tuple[Column, int, int]]:
+    def _take_columns(self) -> list[tuple[ProfiledColumn, int, int]]:
         """Take the columns that the words name and where, by all words of a name, by some, or by words like them."""
         candidates = []
         for column in self.table.columns:
@@ -244,7 +244,7 @@ class _Reader:
                 if end > at:
                     candidates.append(((at - end, -grade, len(column.stems), at), end, column))
         candidates.sort(key=lambda one: one[0])
-        named: dict[int, tuple[tuple[int, int], Column, int]] = {}
+        named: dict[int, tuple[tuple[int, int], ProfiledColumn, int]] = {}
         for (size, grade, _, at), end, column in candidates:
             if at in named and named[at][0] == (size, grade):
                 self._decline(f"whether “{named[at][1].name}” or “{column.name}” is meant", when=True)
@@ -279,7 +279,7 @@ class _Reader:
             left.append(self._low(end := end - 1))
         return end, 2 if near else 3 if left else 4
 
-    def _place_column(self, column: Column, at: int, end: int) -> None:
+    def _place_column(self, column: ProfiledColumn, at: int, end: int) -> None:
         """Make a column that is named the measure, the date, the group, or what is counted."""
         before = self._find_before(at)
         word = self._low(before)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.models.rehearsal.rehearsed_profile import Column
+from bot.models.rehearsal.rehearsed_profile import ProfiledColumn
 from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Filter, Query
 
 _MOST_PERIODS = 100
@@ -25,7 +25,7 @@ _LABELS = {"month": "%Y-%m", "year": "%Y", "day": "%Y-%m-%d", "week": "%Y-%m-%d"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SqlQuestion:
     """A query: what it shows, its SQL, and which columns of its rows are labels and figures.
 
     `most` is how many rows are shown at most; `upward`: the lowest comes first. `unit` is the period of a row, and
@@ -55,14 +55,14 @@ def name_figure(figure: str, *, bare: bool = False) -> str:
     return f"{name} in {unit}" if unit and not bare else name
 
 
-def make_question(query: Query) -> Question:
+def make_question(query: Query) -> SqlQuestion:
     """Return the question that a query puts to its table."""
     figure, sql = _make_figure(query)
     period, unit = _make_period(query)
     where, told = _make_where(query, period)
     rows = f' FROM "{query.table.name}"{where}'
     if not (period or query.group):
-        return Question(f"{name_figure(figure)}{told}", f"SELECT {sql} AS {figure}{rows}", figure, figure, "one")
+        return SqlQuestion(f"{name_figure(figure)}{told}", f"SELECT {sql} AS {figure}{rows}", figure, figure, "one")
     label, name = (_make_label(query.group), query.group.name) if query.group else (period, unit)
     quoted = '"' + name.replace('"', '""') + '"'
     select = f"SELECT {label} AS {quoted}, {sql} AS {figure}{rows} GROUP BY 1"
@@ -70,11 +70,11 @@ def make_question(query: Query) -> Question:
     if period and query.when and not query.is_sorted:
         sql = f"{select} ORDER BY min({query.when.sql}), 1 LIMIT {_MOST_PERIODS}"
         until = _find_end(query.when, unit)
-        return Question(title, sql, name, figure, "time", most=_MOST_PERIODS, unit=unit, until=until)
+        return SqlQuestion(title, sql, name, figure, "time", most=_MOST_PERIODS, unit=unit, until=until)
     order, most = "ASC" if query.upward else "DESC", query.most or (_MOST_PERIODS if period else MOST_GROUPS)
     few = f" QUALIFY rank() OVER (ORDER BY {figure} {order}) <= {most}" if query.most else ""
     sql = f"{select}{few} ORDER BY 2 {order} NULLS LAST, 1 LIMIT {most}"
-    return Question(title, sql, name, figure, "groups", query.upward, most)
+    return SqlQuestion(title, sql, name, figure, "groups", query.upward, most)
 
 
 def _make_figure(query: Query) -> tuple[str, str]:
@@ -139,7 +139,7 @@ def _make_period(query: Query) -> tuple[str, str]:
     return f"strftime(date_trunc('{unit}', {when.sql}), '{_LABELS[unit]}')", unit
 
 
-def _find_end(when: Column, unit: str) -> str:
+def _find_end(when: ProfiledColumn, unit: str) -> str:
     """The last day with data if the last month, quarter or year goes on after it, in a table with days."""
     first, last = when.first, when.last
     if last is None or first is None or unit not in {"month", "quarter", "year"}:
@@ -150,7 +150,7 @@ def _find_end(when: Column, unit: str) -> str:
     return "" if is_whole or when.distinct <= months else str(last)
 
 
-def _make_label(column: Column) -> str:
+def _make_label(column: ProfiledColumn) -> str:
     """The SQL of a group's labels; values that differ in their case alone are one group."""
     folded = {value.casefold() for value in column.values}
     return f"lower({column.sql})" if len(folded) < len(column.values) else f"CAST({column.sql} AS VARCHAR)"

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from bot.models.rehearsal.rehearsed_profile import Column
-from bot.models.rehearsal.rehearsed_sql import Question, name_figure
+from bot.models.rehearsal.rehearsed_profile import ProfiledColumn
+from bot.models.rehearsal.rehearsed_sql import SqlQuestion, name_figure
 
 _TIED = 3
 _EMPTY = "(empty)"
@@ -58,13 +58,13 @@ def read_number(cell: str) -> Decimal | None:
     return value if value.is_finite() else None
 
 
-def name_empty(column: Column) -> str:
+def name_empty(column: ProfiledColumn) -> str:
     """Say how many rows have no value in a column; empty if all have one."""
     rows = f"{column.empty:,} row{' has' if column.empty == 1 else 's have'}"
     return f"{rows} no value in {column.name}" if column.empty else ""
 
 
-def make_statements(question: Question, rows: Rows) -> list[str]:
+def make_statements(question: SqlQuestion, rows: Rows) -> list[str]:
     """Tell the rows in sentences whose figures are the rows' own, or differences and shares of them."""
     figure = capital(name_figure(question.figure))
     if question.kind == "one":
@@ -83,11 +83,11 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _format_cell(question: Question, cell: object) -> str:
+def _format_cell(question: SqlQuestion, cell: object) -> str:
     return f"{format_figure(str(cell))}{' %' if question.figure.endswith('_percent') else ''}"
 
 
-def _tell_course(known: dict[str, Decimal], question: Question) -> list[str]:
+def _tell_course(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
     """Tell how the figure went from the first to the last period."""
     (start, first), *_, (end, last) = known.items()
     share = f" ({(last - first) / abs(first) * 100:+.1f} %)" if first else ""
@@ -97,7 +97,7 @@ def _tell_course(known: dict[str, Decimal], question: Question) -> list[str]:
     return [f"From {start} to {end}, {name_figure(question.figure)} {word} {ends}.{until}"]
 
 
-def _tell_ends(known: dict[str, Decimal], question: Question) -> list[str]:
+def _tell_ends(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
     """Tell the ends of a list; of one that was cut off, the end that it begins with."""
     figure = name_figure(question.figure)
     high, low = max(known.values()), min(known.values())

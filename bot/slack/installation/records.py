@@ -24,7 +24,7 @@ Installed = Installation
 """An installation as slack_sdk has it, for who passes it on."""
 
 
-class Record(BaseModel):
+class InstallationRecord(BaseModel):
     """What is kept of an installation.
 
     - fields: those of slack_sdk's `Installation`; none once the app has left.
@@ -65,7 +65,7 @@ class InstallationRecords(AsyncInstallationStore):
         self._cipher = cipher
         self.clock = clock
         self._rows: dict[str, str] = {}
-        self._read: dict[str, Record] = {}
+        self._read: dict[str, InstallationRecord] = {}
         self._unreadable: dict[str, str] = {}
         """Rows that no key opens, by id: each is logged once."""
 
@@ -74,7 +74,7 @@ class InstallationRecords(AsyncInstallationStore):
         """The log of what the SDK does with it."""
         return log
 
-    async def all(self) -> dict[str, Record]:
+    async def all(self) -> dict[str, InstallationRecord]:
         """Read all records that can be read, by id. Those that did not change are not decrypted again.
 
         In place of one that cannot be read stands what was read before it: while the keys are changed, an instance
@@ -87,12 +87,12 @@ class InstallationRecords(AsyncInstallationStore):
         self._read = {name: record for name, record in found.items() if record is not None}
         return dict(self._read)
 
-    async def read(self, name: str) -> tuple[Record | None, str]:
+    async def read(self, name: str) -> tuple[InstallationRecord | None, str]:
         """Read one record, and the row that it stands in; None if there is none, or it cannot be read."""
         row = await self._kept.read(name)
         return (self._open_record(name, row) if row else None), row
 
-    async def put(self, name: str, record: Record, *, was: str) -> bool:
+    async def put(self, name: str, record: InstallationRecord, *, was: str) -> bool:
         """Keep a record in place of the row that was read; False if that is another by now."""
         return await self._kept.put(name, self._cipher.encrypt(record.model_dump_json()), was=was)
 
@@ -106,7 +106,7 @@ class InstallationRecords(AsyncInstallationStore):
         records = [(name, self._open_record(name, row), row) for name, row in rows]
         return sum([await self.put(name, record, was=row) for name, record, row in records if record is not None])
 
-    async def change(self, name: str, make: Callable[[Record | None], Record | None]) -> None:
+    async def change(self, name: str, make: Callable[[InstallationRecord | None], InstallationRecord | None]) -> None:
         """Put what `make` makes of the record as it is then; None leaves it. One that cannot be read counts as none."""
         while True:
             there, row = await self.read(name)
@@ -121,10 +121,10 @@ class InstallationRecords(AsyncInstallationStore):
         """
         at = self.clock()
 
-        def make(one: Record | None) -> Record | None:
+        def make(one: InstallationRecord | None) -> InstallationRecord | None:
             if one is None or one.left or (token and one.fields.get("bot_token") != token):
                 return None
-            return Record(organisation=one.organisation, left=at)
+            return InstallationRecord(organisation=one.organisation, left=at)
 
         await self.change(name, make)
 
@@ -132,15 +132,15 @@ class InstallationRecords(AsyncInstallationStore):
         """Note that a workspace uses the installation of its organisation."""
         there, row = await self.read(team)
         if (there is None and not row) or (there is not None and there.installation is None):
-            await self.put(team, Record(organisation=organisation), was=row)
+            await self.put(team, InstallationRecord(organisation=organisation), was=row)
 
-    def _decrypt_record(self, row: str) -> Record:
+    def _decrypt_record(self, row: str) -> InstallationRecord:
         try:
-            return Record.model_validate_json(self._cipher.decrypt(row))
+            return InstallationRecord.model_validate_json(self._cipher.decrypt(row))
         except ValidationError:
             raise BadKey("a newer release wrote it, or it is damaged") from None
 
-    def _open_record(self, name: str, row: str) -> Record | None:
+    def _open_record(self, name: str, row: str) -> InstallationRecord | None:
         try:
             return self._decrypt_record(row)
         except BadKey as error:
@@ -154,7 +154,7 @@ class InstallationRecords(AsyncInstallationStore):
     async def async_save(self, installation: Installation) -> None:
         """Keep an installation, new or anew: data that an earlier one left is found again."""
         name = (installation.enterprise_id if installation.is_enterprise_install else installation.team_id) or ""
-        await self.change(name, lambda _: Record(fields=fields_of(installation)))
+        await self.change(name, lambda _: InstallationRecord(fields=fields_of(installation)))
 
     async def async_save_bot(self, bot: Bot) -> None:
         """Keep new tokens of an installation."""
@@ -198,7 +198,7 @@ class InstallationRecords(AsyncInstallationStore):
         await self.async_delete_bot(enterprise_id=enterprise_id, team_id=team_id)
 
 
-def with_tokens(record: Record, bot: Bot) -> Record:
+def with_tokens(record: InstallationRecord, bot: Bot) -> InstallationRecord:
     """Return a record with the tokens of a bot."""
     new = {name: getattr(bot, name) for name in ("bot_token", "bot_refresh_token", "bot_token_expires_at")}
     return record.model_copy(update={"fields": {**record.fields, **new}, "refreshing": 0.0})

@@ -19,7 +19,7 @@ from slack_sdk.oauth.installation_store import Bot
 from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.installation.records import InstallationRecords, Record, with_tokens
+from bot.slack.installation.records import InstallationRecord, InstallationRecords, with_tokens
 from bot.slack.token_proof import PASSING
 from bot.store.interface import StoreError
 
@@ -43,7 +43,7 @@ class TokenRefresh:
         self._refused: set[str] = set()
         """Refresh tokens that Slack does not take."""
 
-    def begin(self, name: str, record: Record) -> None:
+    def begin(self, name: str, record: InstallationRecord) -> None:
         """Begin to refresh the token of a record, if it is time and nobody does."""
         found = record.installation
         ends = found.bot_token_expires_at if found is not None else None
@@ -86,7 +86,7 @@ class TokenRefresh:
         if bot is not None:
             await self._keep_tokens(name, mine, bot)
 
-    async def _note_failure(self, name: str, mine: Record, error: Exception) -> None:
+    async def _note_failure(self, name: str, mine: InstallationRecord, error: Exception) -> None:
         """Have it tried again at the next look, unless Slack does not take the refresh token."""
         code = type(error).__name__
         if isinstance(error, SlackTokenRotationError):
@@ -104,7 +104,7 @@ class TokenRefresh:
         free = mine.model_copy(update={"refreshing": 0.0})
         await self._records.change(name, lambda one: free if one == mine else None)
 
-    async def _keep_tokens(self, name: str, mine: Record, bot: Bot) -> None:
+    async def _keep_tokens(self, name: str, mine: InstallationRecord, bot: Bot) -> None:
         for pause in KEEPING:
             try:
                 # Whoever installed it anew, or took it away, meanwhile has the last word.

@@ -13,30 +13,30 @@ from typing import Any, Literal
 from bot.slack.receive.payload_reader import EVENTS, Read
 from bot.slack.receive.payloads import (
     Click,
-    Command,
-    Edited,
+    HomeOpened,
     Ignored,
-    Incoming,
+    IncomingMessage,
     Json,
-    Opened,
-    Shortcut,
-    Stopped,
+    MessageEdited,
+    MessageShortcut,
+    SlashCommand,
+    StopPressed,
     ViewChanged,
-    Window,
+    ViewSubmission,
     opened_in,
 )
 from bot.slack.receive.reactions import Reaction
 from handoff.access.audit_entry import Deed
 from handoff.contracts import Place
 
-Way = Literal["mention", "message", "edit", "stop", "home", "click", "command", "shortcut", "view", "event"]
+ActionKind = Literal["mention", "message", "edit", "stop", "home", "click", "command", "shortcut", "view", "event"]
 """How somebody comes in. `mention`: also a direct message to the bot. `message`: without one. `event`: any other."""
-Deeds = Mapping[str, Deed]
+AuditedDeeds = Mapping[str, Deed]
 """What would be done, by what begins the action_id of a button, or by a slash and the word of a command."""
 
 
 @dataclass(frozen=True, slots=True)
-class Acting:
+class Action:
     """Somebody who acts.
 
     - place: where; a refusal is told there. Its `thread_ts` is empty where a reply in a thread would not be seen.
@@ -47,7 +47,7 @@ class Acting:
     - deed: what would be done, for the audit; empty: nothing that is worth a line.
     """
 
-    way: Way
+    way: ActionKind
     user: str
     place: Place
     thread: Place
@@ -92,51 +92,51 @@ def set_own_workspace(body: Mapping[str, Any], team: str) -> dict[str, Any]:
     return kept
 
 
-def read_acting(body: Json, read: Read, deeds: Deeds) -> Acting | None:
+def read_acting(body: Json, read: Read, deeds: AuditedDeeds) -> Action | None:
     """Say who acts where by a payload that is `set_own_workspace`, and what was read in it; None if nobody does.
 
     `deeds` say what clicks and commands would do.
     """
     if isinstance(read, Click):
         return _read_click(body, read, deeds)
-    if isinstance(read, Shortcut):
+    if isinstance(read, MessageShortcut):
         seen = read.place if read.place.thread_ts != read.message_ts else _drop_thread(read.place)
         return _make_acting(body, "shortcut", read.user, seen, read.place, read.trigger, "asked")
-    if isinstance(read, Window):
+    if isinstance(read, ViewSubmission):
         return _make_acting(body, "view", read.user, read.place, read.place, read.id, "asked")
-    if isinstance(read, Command):
+    if isinstance(read, SlashCommand):
         place = Place(team=read.team, channel=read.channel, thread_ts="")
         return _make_acting(body, "command", read.user, place, place, read.trigger, deeds.get(f"/{read.word}", "asked"))
     event = body.get("event")
     return _read_event(body, event, read) if isinstance(event, Mapping) else None
 
 
-def _read_event(body: Json, event: Json, read: Read) -> Acting | None:
+def _read_event(body: Json, event: Json, read: Read) -> Action | None:
     match read:
-        case Incoming():
+        case IncomingMessage():
             return _read_message(event, read)
-        case Edited(place, ts, user):
-            return Acting("edit", user, place, place, f"{ts}:edit", in_thread=True)
-        case Stopped(place, user):
-            return Acting("stop", user, place, place, f"{place.thread_ts}:stop", in_thread=True, deed="stopped")
+        case MessageEdited(place, ts, user):
+            return Action("edit", user, place, place, f"{ts}:edit", in_thread=True)
+        case StopPressed(place, user):
+            return Action("stop", user, place, place, f"{place.thread_ts}:stop", in_thread=True, deed="stopped")
         case Reaction(team, channel):
             place = Place(team=team, channel=channel, thread_ts="")
-            return Acting("event", read.user, place, place, read.mark)
-        case Opened(place, user, direct):
-            return Acting("event" if direct else "home", user, place, place, str(body.get("event_id", "")))
+            return Action("event", read.user, place, place, read.mark)
+        case HomeOpened(place, user, direct):
+            return Action("event" if direct else "home", user, place, place, str(body.get("event_id", "")))
         case ViewChanged(place, user):
-            return Acting("event", user, place, place, str(body.get("event_id", "")))
+            return Action("event", user, place, place, str(body.get("event_id", "")))
         case Ignored() if event.get("type") not in EVENTS:
             return _read_other_event(body, event)
         case _:
             return None  # who takes back what they said needs no leave; what cannot be read goes no further
 
 
-def _read_message(event: Json, said: Incoming) -> Acting:
+def _read_message(event: Json, said: IncomingMessage) -> Action:
     profile = event.get("user_profile")
     profile = profile if isinstance(profile, Mapping) else {}
     addressed = said.mentioned or said.direct
-    return Acting(
+    return Action(
         "mention" if addressed else "message",
         said.user,
         said.private_place,
@@ -150,17 +150,17 @@ def _read_message(event: Json, said: Incoming) -> Acting:
     )
 
 
-def _read_other_event(body: Json, event: Json) -> Acting | None:
+def _read_other_event(body: Json, event: Json) -> Action | None:
     """Read any other event that names somebody: what is listened to some day is not let through unseen."""
     user, channel = event.get("user"), event.get("channel")
     team = body.get("team_id")
     if not isinstance(user, str) or not user or not isinstance(team, str):
         return None
     place = Place(team=team, channel=channel if isinstance(channel, str) else "", thread_ts="")
-    return Acting("event", user, place, place, str(body.get("event_id", "")))
+    return Action("event", user, place, place, str(body.get("event_id", "")))
 
 
-def _read_click(body: Json, click: Click, deeds: Deeds) -> Acting:
+def _read_click(body: Json, click: Click, deeds: AuditedDeeds) -> Action:
     if not click.place.channel:  # in a window or a home: what it carries says where it was opened
         place = click.place.model_copy(update={"channel": opened_in(click.metadata)})
         return _make_acting(body, "view", click.user, place, place, click.window, "asked")
@@ -169,10 +169,10 @@ def _read_click(body: Json, click: Click, deeds: Deeds) -> Acting:
     return _make_acting(body, "click", click.user, click.place, click.place, click.dedupe[0], deed)
 
 
-def _make_acting(body: Json, way: Way, user: str, place: Place, thread: Place, mark: str, deed: Deed) -> Acting:
+def _make_acting(body: Json, way: ActionKind, user: str, place: Place, thread: Place, mark: str, deed: Deed) -> Action:
     named = body.get("user")
     team = named.get("team_id") if isinstance(named, Mapping) else None
-    return Acting(
+    return Action(
         way, user, place, thread, mark, teams=_keep_team_ids(team), in_thread=bool(thread.thread_ts), deed=deed
     )
 

@@ -11,7 +11,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.message_reader import CANVAS, parse_files
-from bot.slack.send.web_calls import NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from handoff.contracts import Attachment
 from specialists.outbound.faults import network_fault
 
@@ -73,7 +73,7 @@ async def _look_up(client: AsyncWebClient, calls: WebCalls, attachment: Attachme
     """Ask Slack for a file that came as an id alone (`file_access: check_file_info`)."""
     try:
         data = await calls.make("files.info", lambda: client.files_info(file=attachment.file_id), again=True)
-    except Refused as error:
+    except SlackRefused as error:
         return f"{attachment.name} could not be looked up in Slack: {error}. Attach the file itself."
     except NoReply:
         return f"{attachment.name} could not be looked up: Slack did not answer. Attach it again."

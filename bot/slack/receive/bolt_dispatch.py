@@ -50,7 +50,7 @@ def answer_unhandled(error: Exception, body: Any) -> BoltResponse:
     return BoltResponse(status=COMES_AGAIN if passing else CANNOT_BE_READ, body="")
 
 
-class SocketMode(AsyncSocketModeHandler):
+class AnsweringSocketMode(AsyncSocketModeHandler):
     """Bolt's Socket Mode with an answer for each payload: unanswered, the same one would only come again."""
 
     def __init__(self, app: AsyncApp, app_token: str, *, logger: logging.Logger) -> None:

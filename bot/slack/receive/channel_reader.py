@@ -17,14 +17,14 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.slack.receive.thread_text import (
     MOST_MESSAGES,
     THREAD_TOKENS,
-    Said,
+    ThreadMessage,
     ThreadText,
     parse_thread_message,
     people_in,
     thread_text,
 )
 from bot.slack.send.lookup import key_of
-from bot.slack.send.web_calls import NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from handoff.contracts import ChannelSpan
 from handoff.text.counts import format_count
@@ -64,7 +64,7 @@ class ChannelReader:
         try:
             async with asyncio.timeout(SECONDS):
                 await self._collect_pages(span, found, enough=1)
-        except (Refused, NoReply, TimeoutError):
+        except (SlackRefused, NoReply, TimeoutError):
             return None
         return bool(self._parse_messages(found, span))
 
@@ -78,7 +78,7 @@ class ChannelReader:
         try:
             async with asyncio.timeout(SECONDS):
                 whole = await self._collect_pages(span, found)
-        except Refused as error:
+        except SlackRefused as error:
             return ChannelRead(fault=f"{name} could not be read: {error}.")
         except (NoReply, TimeoutError):
             whole, fault = True, f"Slack did not give all of {name} in time: something may be missing."
@@ -99,7 +99,7 @@ class ChannelReader:
         speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
         return ChannelRead(replace(text, gaps=gaps), len(said), fault, speakers)
 
-    def _parse_messages(self, found: list[dict[str, Any]], span: ChannelSpan) -> list[Said]:
+    def _parse_messages(self, found: list[dict[str, Any]], span: ChannelSpan) -> list[ThreadMessage]:
         counted_in = [
             one for one in found if one.get("user") != self._bot_user or (span.thread_ts and not _is_card(one))
         ]
@@ -137,7 +137,7 @@ class ChannelReader:
 
         return await self._calls.make(method, send, again=True)
 
-    async def _find_names(self, said: list[Said]) -> Mapping[str, str]:
+    async def _find_names(self, said: list[ThreadMessage]) -> Mapping[str, str]:
         users = people_in(said[-MOST_MESSAGES:])[:MOST_PEOPLE]
         names = await asyncio.gather(*(self._people.name(user) for user in users))
         return {user: name for user, name in zip(users, names, strict=True) if name}

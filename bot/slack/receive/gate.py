@@ -16,11 +16,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
-from bot.access.person_facts import Facts
-from bot.access.ruling import Why
+from bot.access.person_facts import PersonFacts
+from bot.access.ruling import RulingReason
 from bot.slack.receive.acting import (
-    Acting,
-    Way,
+    Action,
+    ActionKind,
     installed_in,
     is_wide,
     read_acting,
@@ -28,7 +28,7 @@ from bot.slack.receive.acting import (
     set_own_workspace,
 )
 from bot.slack.receive.payload_reader import READ, read_payload
-from bot.slack.receive.payloads import Click, Command
+from bot.slack.receive.payloads import Click, SlashCommand
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.admission import Admission
@@ -43,8 +43,8 @@ from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
 
-Next = Callable[[], Awaitable[BoltResponse]]
-Knows = Callable[[Place], Awaitable[bool]]
+NextListener = Callable[[], Awaitable[BoltResponse]]
+KnowsJob = Callable[[Place], Awaitable[bool]]
 Locate = Callable[[Click, AsyncWebClient], Awaitable[Click | None]]
 """Gives a click in somebody's home the place that it is about; None if there is none, and the person was told."""
 _DELIVERED_AGAIN = frozenset({"mention", "message", "edit", "stop", "event"})
@@ -84,9 +84,9 @@ class Gate:
         """The deeds that clicks and commands carry out, as `read_acting` takes them."""
         self.locate: Locate | None = None
         """Asked of each click in a home: who may not act where a job is may not do so from their home either."""
-        self._concerned: dict[Way, list[Knows]] = {}
+        self._concerned: dict[ActionKind, list[KnowsJob]] = {}
 
-    def concerns(self, knows: Knows, *ways: Way) -> None:
+    def concerns(self, knows: KnowsJob, *ways: ActionKind) -> None:
         """Ask this of a thread whether words in it that were not said to the bot may concern it.
 
         Where nobody says so, nobody is looked up for other people's talk.
@@ -100,7 +100,7 @@ class Gate:
         request: AsyncBoltRequest,
         context: AsyncBoltContext,
         client: AsyncWebClient,
-        next_: Next,
+        next_: NextListener,
     ) -> BoltResponse:
         """Read the payload, and let it through (with what was read in the context), or answer it."""
         home = self._people.home.team
@@ -120,7 +120,7 @@ class Gate:
         who = read_acting(request.body, read, self.deeds)
         if who is None or (who.way == "message" and not who.in_thread):
             return await next_()  # nobody acts, or nothing would come of it
-        typed = read.text if isinstance(read, Command) else ""
+        typed = read.text if isinstance(read, SlashCommand) else ""
         try:
             if who.way in {"message", "edit"} and not await self._may_concern_bot(who):
                 return _acknowledge_payload()
@@ -138,25 +138,25 @@ class Gate:
             return await next_()
         return await self._refuse(who, why, client, typed)
 
-    async def _may_concern_bot(self, who: Acting) -> bool:
+    async def _may_concern_bot(self, who: Action) -> bool:
         """Return True if something may come of words that were not said to the bot. If nobody knows, it may."""
         try:
             return not self._concerned or any([await knows(who.thread) for knows in self._concerned.get(who.way, ())])
         except StoreError:
             return True
 
-    def _find_payload_refusal(self, who: Acting, claims: frozenset[str], access: Access) -> Facts | None:
+    def _find_payload_refusal(self, who: Action, claims: frozenset[str], access: Access) -> PersonFacts | None:
         """Say what the payload says against a person; within an organisation a workspace's id says nothing."""
         if who.bot:
-            return Facts("bot")
+            return PersonFacts("bot")
         home = self._people.home
         others = sorted(claims - {home.team}) if not home.enterprise else []
         if others:
             unwanted = [team for team in others if team not in access.strangers]
-            return Facts("stranger", (unwanted or others)[0])
-        return Facts("guest", home.team) if who.guest else None
+            return PersonFacts("stranger", (unwanted or others)[0])
+        return PersonFacts("guest", home.team) if who.guest else None
 
-    async def _refuse(self, who: Acting, why: Why, client: AsyncWebClient, typed: str) -> BoltResponse:
+    async def _refuse(self, who: Action, why: RulingReason, client: AsyncWebClient, typed: str) -> BoltResponse:
         if why == "unknown" and who.way in _DELIVERED_AGAIN:
             return await self._put_off(who, client)
         words = refusal_line(why, self._people.admins)
@@ -172,13 +172,13 @@ class Gate:
         await self._tell_refusal(who, f"{why}/{who.mark if why == 'unknown' else ''}", words, client)
         return _acknowledge_payload()
 
-    async def _put_off(self, who: Acting, client: AsyncWebClient) -> BoltResponse:
+    async def _put_off(self, who: Action, client: AsyncWebClient) -> BoltResponse:
         """Leave an event unacknowledged, for Slack to bring it again: what was said to the bot is not lost."""
         if who.way == "mention":
             await self._tell_refusal(who, f"unknown/{who.mark}", PUT_OFF, client)
         return BoltResponse(status=500, body="")
 
-    async def _tell_refusal(self, who: Acting, mark: str, words: str, client: AsyncWebClient) -> None:
+    async def _tell_refusal(self, who: Action, mark: str, words: str, client: AsyncWebClient) -> None:
         try:
             told = await self._first(f"refused:{who.place.team}/{who.place.channel}/{who.user}/{mark}")
         except StoreError as error:
@@ -187,7 +187,7 @@ class Gate:
         if told:
             self.background.start(tell(client, who.place, who.user, make_note(words)), "refuse somebody")
 
-    async def _audit_refusal(self, who: Acting, why: Why) -> None:
+    async def _audit_refusal(self, who: Action, why: RulingReason) -> None:
         """Record a deed that was refused: all of it but its words."""
         deed = who.deed
         if deed is None:
@@ -209,7 +209,7 @@ class Gate:
             log.error("a refusal was not recorded: %s", error)  # noqa: TRY400 - one clear line, no trace
 
     async def _answer_store_failure(
-        self, who: Acting, client: AsyncWebClient, error: StoreError, typed: str
+        self, who: Action, client: AsyncWebClient, error: StoreError, typed: str
     ) -> BoltResponse:
         """The store cannot say what holds here. An event comes again; whoever clicked is told to try again."""
         if who.way == "command":

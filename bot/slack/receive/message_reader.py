@@ -95,10 +95,10 @@ class MessageContent:
 
 def read_message(message: Json) -> MessageContent:
     """Read a message, or what of it can be read: a field of another form than Slack's is passed over."""
-    return _Reader(str(message.get("ts") or "")).read(message)
+    return _MessageReader(str(message.get("ts") or "")).read(message)
 
 
-class _Reader:
+class _MessageReader:
     """Reads one message. Its tables get names apart from each other."""
 
     def __init__(self, ts: str) -> None:

@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping
 from bot.slack.receive.payloads import (
     CHANGES,
     Click,
-    Command,
-    Deleted,
-    Edited,
-    FileDeleted,
+    FileRemoved,
+    HomeOpened,
     Ignored,
-    Incoming,
+    IncomingMessage,
     Json,
     Malformed,
-    Opened,
-    Shortcut,
-    Stopped,
+    MessageDeleted,
+    MessageEdited,
+    MessageShortcut,
+    SlashCommand,
+    StopPressed,
     ViewChanged,
-    Window,
+    ViewSubmission,
     parse_change,
     parse_click,
     parse_command,
@@ -34,18 +34,18 @@ from bot.slack.receive.payloads import (
 from bot.slack.receive.reactions import Reaction, reaction_in
 
 Read = (
-    Incoming
-    | Edited
-    | Deleted
-    | Stopped
+    IncomingMessage
+    | MessageEdited
+    | MessageDeleted
+    | StopPressed
     | Reaction
-    | Opened
+    | HomeOpened
     | ViewChanged
-    | FileDeleted
+    | FileRemoved
     | Click
-    | Command
-    | Shortcut
-    | Window
+    | SlashCommand
+    | MessageShortcut
+    | ViewSubmission
     | Malformed
     | Ignored
 )

@@ -62,7 +62,7 @@ class OpenView:
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class IncomingMessage:
     """A message that somebody wrote. `text` is plain, without the bot's own name, and without what they forward.
 
     `attachments` are the files, the tables that they pasted, and the messages that they forward.
@@ -94,7 +94,7 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class MessageEdited:
     """A message whose author changed its words or a table in it.
 
     `text` and `tables` are how it reads now, `stamp` tells later edits from earlier.
@@ -110,7 +110,7 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class MessageDeleted:
     """A message that is there no more; `user` wrote it, if Slack says who did."""
 
     place: Place
@@ -152,7 +152,7 @@ class Click:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SlashCommand:
     """A slash command: its first word in lower case, and the rest. Without a `trigger` it can open no window.
 
     `text` are all its words as a message would say them; empty if nobody typed it.
@@ -168,7 +168,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortcut:
+class MessageShortcut:
     """A message that somebody wants a job from. `text` are its author's words. `cut`: that is only the beginning.
 
     The job reads the message again, with all that it forwards.
@@ -190,7 +190,7 @@ class Shortcut:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ViewSubmission:
     """A window that was sent: who sent it, what it was opened with, and what was typed, by block and action.
 
     `hash` is another each time that the same window is sent. `below` is the id of the window that it lies on, if any.
@@ -222,7 +222,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StopPressed:
     """The native Stop button of a thread. `event` is the id of the event that says so."""
 
     place: Place
@@ -231,7 +231,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class HomeOpened:
     """Somebody opened the home of the app, or (`direct`) the direct messages with it."""
 
     place: Place
@@ -250,14 +250,14 @@ class ViewChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class FileDeleted:
+class FileRemoved:
     """A file is there no more. Slack says its id and nothing else."""
 
     team: str
     file: str
 
 
-def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
+def parse_message(body: Json, bot_user: str) -> IncomingMessage | Ignored | Malformed:
     """Read a `message` or `app_mention` event."""
     event = body.get("event")
     if not isinstance(event, Mapping):
@@ -287,7 +287,7 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
     if isinstance(body.get("event_id"), str):
         ids.append(f"event:{body['event_id']}")
     attachments = content.list_attachments(fields["ts"])
-    return Incoming(
+    return IncomingMessage(
         place=Place(team=fields["team"], channel=fields["channel"], thread_ts=thread_ts),
         ts=fields["ts"],
         user=fields["user"],
@@ -305,7 +305,7 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
     )
 
 
-def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malformed:
+def parse_change(body: Json, bot_user: str) -> MessageEdited | MessageDeleted | Ignored | Malformed:
     """Read a `message` event that says that somebody's message was edited or deleted.
 
     Slack sends the same for unfurled links and for our own edits: only a person's edit of words or tables counts. The
@@ -329,7 +329,7 @@ def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malf
     thread_ts = str(whole.get("thread_ts") or before.get("thread_ts") or fields["ts"])
     place = Place(team=fields["team"], channel=fields["channel"], thread_ts=thread_ts)
     if deleted:
-        return Deleted(
+        return MessageDeleted(
             place, fields["ts"], (f"deleted:{fields['channel']}:{fields['ts']}",), str(before.get("user") or "")
         )
     edit = _read_mapping(after, "edited")
@@ -341,10 +341,10 @@ def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malf
         return Ignored("the same words")
     dedupe = (f"edited:{fields['channel']}:{fields['ts']}:{words['edited']}",)
     stamp = float(words["edited"]) if _STAMP.fullmatch(words["edited"]) else 0.0
-    return Edited(place, fields["ts"], words["user"], plain_text(new.own, bot_user), new.tables, stamp, dedupe)
+    return MessageEdited(place, fields["ts"], words["user"], plain_text(new.own, bot_user), new.tables, stamp, dedupe)
 
 
-def parse_stop(body: Json) -> Stopped | Malformed:
+def parse_stop(body: Json) -> StopPressed | Malformed:
     """Read an `agent_session_stopped` event."""
     event = body.get("event")
     if not isinstance(event, Mapping):
@@ -355,7 +355,7 @@ def parse_stop(body: Json) -> Stopped | Malformed:
     if isinstance(fields, Malformed):
         return fields
     place = Place(team=fields["team"], channel=fields["channel"], thread_ts=fields["thread_ts"])
-    return Stopped(place, fields["user"], _read_text(body, "event_id"))
+    return StopPressed(place, fields["user"], _read_text(body, "event_id"))
 
 
 def parse_click(body: Json) -> Click | Malformed:
@@ -399,7 +399,7 @@ def parse_click(body: Json) -> Click | Malformed:
     )
 
 
-def parse_command(body: Json, bot_user: str = "") -> Command | Malformed:
+def parse_command(body: Json, bot_user: str = "") -> SlashCommand | Malformed:
     """Read a slash command's payload."""
     fields = _read_texts({name: body.get(name) for name in ("team_id", "channel_id", "user_id")})
     if isinstance(fields, Malformed):
@@ -414,10 +414,10 @@ def parse_command(body: Json, bot_user: str = "") -> Command | Malformed:
     trigger, who = body.get("trigger_id"), fields["user_id"]
     opens = trigger if isinstance(trigger, str) else ""
     said = plain_text(PERSON_MENTION.sub(r"<@\1>", text), bot_user)  # a message names people by their ids alone
-    return Command(fields["team_id"], fields["channel_id"], who, word.lower(), rest, opens, said)
+    return SlashCommand(fields["team_id"], fields["channel_id"], who, word.lower(), rest, opens, said)
 
 
-def parse_shortcut(body: Json) -> Shortcut | Malformed:
+def parse_shortcut(body: Json) -> MessageShortcut | Malformed:
     """Read a message shortcut's payload."""
     message = _read_mapping(body, "message")
     fields = _read_texts(
@@ -432,7 +432,7 @@ def parse_shortcut(body: Json) -> Shortcut | Malformed:
     if isinstance(fields, Malformed):
         return fields
     thread_ts, content = message.get("thread_ts") or fields["message"], read_message(message)
-    return Shortcut(
+    return MessageShortcut(
         place=Place(team=fields["team"], channel=fields["channel"], thread_ts=str(thread_ts)),
         message_ts=fields["message"],
         user=fields["user"],
@@ -443,7 +443,7 @@ def parse_shortcut(body: Json) -> Shortcut | Malformed:
     )
 
 
-def parse_window(body: Json) -> Window | Malformed:
+def parse_window(body: Json) -> ViewSubmission | Malformed:
     """Read a `view_submission` payload."""
     view, user = _read_mapping(body, "view"), _read_mapping(body, "user")
     fields = _read_texts(
@@ -459,7 +459,7 @@ def parse_window(body: Json) -> Window | Malformed:
     rows, root = view.get("blocks"), _read_text(view, "root_view_id")
     blocks = rows if isinstance(rows, list) else []
     inputs = [one for one in blocks if isinstance(one, Mapping) and one.get("type") == "input"]
-    return Window(
+    return ViewSubmission(
         fields["id"],
         _read_text(view, "hash"),
         fields["team"],
@@ -471,14 +471,14 @@ def parse_window(body: Json) -> Window | Malformed:
     )
 
 
-def parse_opened(body: Json) -> Opened | Malformed:
+def parse_opened(body: Json) -> HomeOpened | Malformed:
     """Read an `app_home_opened` event."""
     event = _read_mapping(body, "event")
     fields = _read_texts({"team": _read_team(body), "user": event.get("user")})
     if isinstance(fields, Malformed):
         return fields
     place = Place(team=fields["team"], channel=_read_text(event, "channel"), thread_ts="")
-    return Opened(place, fields["user"], event.get("tab") == "messages", _open_view(body, event))
+    return HomeOpened(place, fields["user"], event.get("tab") == "messages", _open_view(body, event))
 
 
 def parse_view_changed(body: Json) -> ViewChanged | Malformed:
@@ -493,10 +493,10 @@ def parse_view_changed(body: Json) -> ViewChanged | Malformed:
     return ViewChanged(place, fields["user"], _open_view(body, event))
 
 
-def parse_file_deleted(body: Json) -> FileDeleted | Malformed:
+def parse_file_deleted(body: Json) -> FileRemoved | Malformed:
     """Read a `file_deleted` event."""
     fields = _read_texts({"team": _read_team(body), "file_id": _read_mapping(body, "event").get("file_id")})
-    return fields if isinstance(fields, Malformed) else FileDeleted(fields["team"], fields["file_id"][:_LONGEST_ID])
+    return fields if isinstance(fields, Malformed) else FileRemoved(fields["team"], fields["file_id"][:_LONGEST_ID])
 
 
 def opened_in(metadata: str) -> str:

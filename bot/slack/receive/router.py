@@ -24,21 +24,21 @@ from bot.slack.receive.mistyped import FEW, guess_subcommand
 from bot.slack.receive.payload_reader import READ, Read
 from bot.slack.receive.payloads import (
     Click,
-    Command,
-    Deleted,
-    Edited,
-    FileDeleted,
-    Incoming,
+    FileRemoved,
+    HomeOpened,
+    IncomingMessage,
     Malformed,
-    Opened,
-    Shortcut,
-    Stopped,
+    MessageDeleted,
+    MessageEdited,
+    MessageShortcut,
+    SlashCommand,
+    StopPressed,
     ViewChanged,
-    Window,
+    ViewSubmission,
 )
 from bot.slack.receive.reactions import Reaction
-from bot.slack.receive.services import Services
-from bot.slack.receive.subcommand import Given, SpokenCommand, Subcommand
+from bot.slack.receive.services import FeatureServices
+from bot.slack.receive.subcommand import CommandContext, SpokenCommand, Subcommand
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, answer_click, limit_to_ack_time, make_note, note_with, tell
@@ -55,17 +55,19 @@ _ANYTHING = re.compile(r".*", re.DOTALL)
 _TURNS = re.compile(rf"^{TURN}_(back|on)$")
 
 Listener = Callable[..., Awaitable[None]]
-Said = str | Outgoing | None
+ClickReply = str | Outgoing | None
 """What who clicked is told, alone; None or "": what they see says enough."""
-OnClick = Callable[[Click, AsyncWebClient], Awaitable[Said]]
+OnClick = Callable[[Click, AsyncWebClient], Awaitable[ClickReply]]
 """Takes a click. What takes longer than Slack waits is begun in the background."""
-OnWindow = Callable[[Window, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
+OnWindow = Callable[[ViewSubmission, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
 """Takes a submitted window. Returns the answer (`field_error`, `push_view`, `drawn_anew`), or None to close it."""
-OnShortcut = Callable[[Shortcut, AsyncWebClient], Awaitable[Said]]
-Event = Incoming | Edited | Deleted | Stopped | Reaction | Opened | ViewChanged | FileDeleted
+OnShortcut = Callable[[MessageShortcut, AsyncWebClient], Awaitable[ClickReply]]
+Event = (
+    IncomingMessage | MessageEdited | MessageDeleted | StopPressed | Reaction | HomeOpened | ViewChanged | FileRemoved
+)
 E = TypeVar("E", bound=Event)
 OnEvent = Callable[[E, AsyncWebClient], Awaitable[None]]
-OnRequest = Callable[[Given], Awaitable[Outgoing]]
+OnRequest = Callable[[CommandContext], Awaitable[Outgoing]]
 """Takes the words of a slash command as a request."""
 OnPage = Callable[[str, str, int], None]
 """Shows somebody (their id) a page (from 1) of a list: the words behind the prefix that the list is registered by."""
@@ -100,7 +102,7 @@ class Router:
     "received" after it, in time. If the store is away, who clicked or sent a window is told that nothing was recorded.
     """
 
-    def __init__(self, services: Services, background: Background) -> None:
+    def __init__(self, services: FeatureServices, background: Background) -> None:
         self.subcommands: list[Subcommand] = []
         self.spoken: list[SpokenCommand] = []
         self.events: dict[type[Any], list[OnEvent[Any]]] = {}
@@ -141,15 +143,15 @@ class Router:
         """Give the commands that a message may be, each with what it is about, in order."""
         return spoken_in(self.spoken, text, files=files)
 
-    def make_given(self, command: Command, client: AsyncWebClient, **more: Any) -> Given:
-        """Put together a command and what carrying it out takes; `more` are fields of `Given`."""
+    def make_given(self, command: SlashCommand, client: AsyncWebClient, **more: Any) -> CommandContext:
+        """Put together a command and what carrying it out takes; `more` are fields of `CommandContext`."""
         of = {"services": self._services, "background": self._background}
         of |= {"subcommands": self.subcommands, "spoken": self.spoken}
-        return Given(command=command, client=client, **{"rest": command.rest, **of, **more})
+        return CommandContext(command=command, client=client, **{"rest": command.rest, **of, **more})
 
     # -- the slash command -------------------------------------------------------------------------------
 
-    async def answer(self, given: Given) -> Outgoing:
+    async def answer(self, given: CommandContext) -> Outgoing:
         """Carry out a subcommand, or take the words for a request, and give what the person is shown."""
         given = self._apply_subcommand(given)
         word = given.command.word or "help"
@@ -167,7 +169,7 @@ class Router:
             return make_note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {word} JOB`.")
         return await subcommand.run(given)
 
-    def _apply_subcommand(self, given: Given) -> Given:
+    def _apply_subcommand(self, given: CommandContext) -> CommandContext:
         """Give the subcommand for words that are a command after a mention; everything else as it is."""
         command = given.command
         if any(one.name == command.word for one in self.subcommands):
@@ -178,7 +180,7 @@ class Router:
                 return replace(given, command=replace(command, word=word, rest=rest), rest=rest)
         return given
 
-    async def _take_as_request(self, given: Given) -> Outgoing:
+    async def _take_as_request(self, given: CommandContext) -> Outgoing:
         """Take the words for a request, unless they look like a mistyped subcommand."""
         text, names = given.command.text, [one.name for one in self.subcommands]
         names_job = bool(find_named_job(given.team, given.command.rest)[0])
@@ -232,7 +234,7 @@ class Router:
     def _shortcut_listener(self, take: OnShortcut) -> Listener:
         async def on_shortcut(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
             used = context[READ]
-            if isinstance(used, Shortcut):
+            if isinstance(used, MessageShortcut):
                 said = await self._wait_in_time(take(used, client), notices.NO_WINDOW)
                 if said:
                     message = make_note(said) if isinstance(said, str) else said
@@ -243,7 +245,7 @@ class Router:
 
         return on_shortcut
 
-    async def _wait_in_time(self, work: Awaitable[Said], fault: str) -> Said:
+    async def _wait_in_time(self, work: Awaitable[ClickReply], fault: str) -> ClickReply:
         try:
             async with limit_to_ack_time():
                 return await work
@@ -253,7 +255,7 @@ class Router:
     def _window_listener(self, take: OnWindow) -> Listener:
         async def on_window(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
             sent = context[READ]
-            if not isinstance(sent, Window):
+            if not isinstance(sent, ViewSubmission):
                 _log_unread("a window", sent)
                 await ack()
                 return
@@ -266,7 +268,7 @@ class Router:
 
         return on_window
 
-    def _report_not_recorded(self, sent: Window, client: AsyncWebClient, words: str) -> Mapping[str, Any]:
+    def _report_not_recorded(self, sent: ViewSubmission, client: AsyncWebClient, words: str) -> Mapping[str, Any]:
         """Say it beside the first field, and keep what was typed; without a field, to the person alone."""
         if sent.first:
             return field_error(sent.first, words)
@@ -276,7 +278,7 @@ class Router:
     async def _handle_command(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """One command: the answer goes back with the acknowledgement."""
         command = context[READ]
-        if not isinstance(command, Command):
+        if not isinstance(command, SlashCommand):
             _log_unread("a command", command)
             await ack()
             return
@@ -301,7 +303,7 @@ class Router:
             await ack()
             return
         team, channel = click.place.team, click.place.channel
-        command = Command(team, channel, click.user, wanted.word, wanted.rest, click.trigger)
+        command = SlashCommand(team, channel, click.user, wanted.word, wanted.rest, click.trigger)
         try:
             async with limit_to_ack_time():
                 message = await self.answer(self.make_given(command, client, page=wanted.page))
@@ -340,7 +342,7 @@ def _suggest_subcommand(meant: Subcommand, text: str) -> Outgoing:
     return note_with(f"{words} {IS_REQUEST}", text)
 
 
-def _is_sentence(given: Given, subcommand: Subcommand) -> bool:
+def _is_sentence(given: CommandContext, subcommand: Subcommand) -> bool:
     """Return True for a sentence that only begins as a subcommand does: "status of the Berlin order?"."""
     words = given.rest.split()
     if not given.command.text or len(words) <= FEW or subcommand.takes_text(words[0]):
@@ -348,7 +350,7 @@ def _is_sentence(given: Given, subcommand: Subcommand) -> bool:
     return subcommand.takes != "job" or not (find_named_job(given.team, given.rest)[0] or is_like_job(words[0]))
 
 
-def _render_no_job(given: Given) -> Outgoing:
+def _render_no_job(given: CommandContext) -> Outgoing:
     name = clean(plain(given.rest, 40))
     words = (
         f"“{name}” is no job. A job's name is J and ten letters and digits; `{COMMAND} status` lists yours. "
@@ -365,7 +367,7 @@ async def _acknowledge(ack: AsyncAck) -> None:
     await ack()
 
 
-async def _answer_old_button(click: Click, client: AsyncWebClient) -> Said:
+async def _answer_old_button(click: Click, client: AsyncWebClient) -> ClickReply:
     """Answer a click on a button of an older version: a click is never swallowed."""
     del click, client
     return notices.OLD_BUTTON

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 S = TypeVar("S")
 
 
-class Services:
+class FeatureServices:
     """What features do, beside what people click on: one object of each class."""
 
     def __init__(self) -> None:

@@ -8,8 +8,8 @@ from typing import Literal, TypeVar
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.payloads import Command, Incoming
-from bot.slack.receive.services import Services
+from bot.slack.receive.payloads import IncomingMessage, SlashCommand
+from bot.slack.receive.services import FeatureServices
 from bot.slack.send.web_calls import Background
 from bot.slack.views.outgoing import Outgoing
 from handoff.access.audit_entry import Deed
@@ -23,7 +23,7 @@ usages is empty it may do without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class CommandContext:
     """A command that somebody gave, and what it takes to carry it out.
 
     - command: who gave it and where; its `rest` are all the words after the first. Spoken ones have no `trigger`.
@@ -35,8 +35,8 @@ class Given:
     - mark: tells this command from others, and not from its second delivery: what it changes happens once for each.
     """
 
-    command: Command
-    services: Services
+    command: SlashCommand
+    services: FeatureServices
     subcommands: Sequence[Subcommand]
     spoken: Sequence[SpokenCommand]
     client: AsyncWebClient
@@ -44,7 +44,7 @@ class Given:
     job: str = ""
     rest: str = ""
     page: int = 1
-    said: Incoming | None = None
+    said: IncomingMessage | None = None
     mark: str = ""
 
     @property
@@ -71,7 +71,7 @@ class Given:
         """Return the service of that class."""
         return self.services.find(kind)
 
-    def about(self, job: str, rest: str) -> Given:
+    def about(self, job: str, rest: str) -> CommandContext:
         """Give the same with the job that it names, and the words behind it."""
         return replace(self, job=job, rest=rest)
 
@@ -85,7 +85,7 @@ class Subcommand:
 
     name: str
     usages: tuple[tuple[str, str], ...]
-    run: Callable[[Given], Awaitable[Outgoing]]
+    run: Callable[[CommandContext], Awaitable[Outgoing]]
     takes: Takes = "nothing"
     deed: Deed = "asked"
     """What it would do, for the audit."""
@@ -106,15 +106,15 @@ that its words are a request like any other."""
 class SpokenCommand:
     """Words to the bot that are a command and no request.
 
-    `match` is asked for each mention: it gives what the command is about (may be empty), as `Given.rest`; None if the
-    words are none. It is pure and quick, and never takes a request for a command. `shown` are the words that the help
-    names. With `files` it is asked for messages with files too. `typed` is what it is after `/leadhand`: a subcommand
-    and words of it, before what the command is about; empty: nothing.
+    `match` is asked for each mention: it gives what the command is about (may be empty), as `CommandContext.rest`; None
+    if the words are none. It is pure and quick, and never takes a request for a command. `shown` are the words that the
+    help names. With `files` it is asked for messages with files too. `typed` is what it is after `/leadhand`: a
+    subcommand and words of it, before what the command is about; empty: nothing.
     """
 
     name: str
     match: Callable[[str], str | None]
-    run: Callable[[Given], Awaitable[Reply]]
+    run: Callable[[CommandContext], Awaitable[Reply]]
     shown: tuple[str, ...] = ()
     files: bool = False
     typed: str = ""

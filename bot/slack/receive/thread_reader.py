@@ -22,7 +22,7 @@ from bot.slack.receive.thread_text import (
     ABOUT,
     MOST_MESSAGES,
     THREAD_TOKENS,
-    Said,
+    ThreadMessage,
     ThreadText,
     is_withheld,
     parse_thread_message,
@@ -30,10 +30,10 @@ from bot.slack.receive.thread_text import (
     thread_text,
 )
 from bot.slack.send.lookup import NOT_YET, key_of
-from bot.slack.send.web_calls import NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from handoff.contracts import Attachment, Material, Place, Request
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.state.once import once
 from handoff.text.counts import format_count
 
@@ -80,13 +80,13 @@ class ThreadReader:
         self._people = people
         self._bot_user = bot_user
 
-    async def read(self, job: Job, ask: Ask, *, room: int = THREAD_TOKENS) -> ThreadRead:
+    async def read(self, job: Job, ask: RequestState, *, room: int = THREAD_TOKENS) -> ThreadRead:
         """Read what was said in the thread before a request, in at most `room` tokens. A refusal is a fault."""
         since, found, fault, lost = read_until(job, ask), list[Json](), "", ""
         try:
             async with asyncio.timeout(SECONDS):
                 await self._find(job.place, ask.request, since, found)
-        except Refused as error:
+        except SlackRefused as error:
             fault = f"The thread could not be read: {error}. {PASTE}"
         except (NoReply, TimeoutError):
             fault = f"Slack did not give the whole thread in time; what was said last may be missing. {PASTE}"
@@ -117,7 +117,7 @@ class ThreadReader:
             found.clear()
             try:
                 await self._follow_pages(place, request, since, found)
-            except Refused as error:
+            except SlackRefused as error:
                 if error.code != NOT_YET or number == len(LOOKS):
                     raise
             if _is_from_window(request) or any(one["ts"] == request.id for one in found):
@@ -155,7 +155,9 @@ class ThreadReader:
             again=True,
         )
 
-    def _list_other_messages(self, job: Job, ask: Ask, found: list[Json]) -> tuple[list[Said], list[str]]:
+    def _list_other_messages(
+        self, job: Job, ask: RequestState, found: list[Json]
+    ) -> tuple[list[ThreadMessage], list[str]]:
         """Return what was said that is neither a request nor a post of the job, and what of it is withheld."""
         asked = {message_of(one.request) for one in job.asks} | {message_of(ask.request)}
         before = [one for one in found if one["ts"] not in asked and not self._is_own(one, job)]
@@ -173,14 +175,14 @@ class ThreadReader:
             return True
         return _parse_ts(message["ts"]) > min(_request_time(ask)[0] for ask in job.asks)
 
-    async def _find_names(self, said: list[Said]) -> Mapping[str, str]:
+    async def _find_names(self, said: list[ThreadMessage]) -> Mapping[str, str]:
         """Look up the names of those who wrote, and of those whom they named."""
         people = people_in([*said[:1], *said[-MOST_MESSAGES:]])[:MOST_PEOPLE]
         names = await asyncio.gather(*(self._people.name(user) for user in people))
         return {user: name for user, name in zip(people, names, strict=True) if name}
 
 
-def read_until(job: Job, ask: Ask) -> str:
+def read_until(job: Job, ask: RequestState) -> str:
     """Return the `ts` up to which the thread was read for earlier requests; 0 if it never was."""
     own, until, first = ask.id, ask.request.at, job.place.thread_ts
     before = [(one, said.id) for one in job.asks if (said := one.request).at <= until and said.id != own]
@@ -189,18 +191,18 @@ def read_until(job: Job, ask: Ask) -> str:
 
 
 @once
-def _read_until(ask: Ask) -> tuple[tuple[int, int], str] | None:
+def _read_until(ask: RequestState) -> tuple[tuple[int, int], str] | None:
     """Return when a request was made if the thread was read for it, else None."""
     return _request_time(ask) if _was_read(ask) else None
 
 
-def _request_time(ask: Ask) -> tuple[tuple[int, int], str]:
+def _request_time(ask: RequestState) -> tuple[tuple[int, int], str]:
     """Return when a request was made, as numbers and as a `ts`."""
     ts = _latest_ts(ask.request)
     return _parse_ts(ts), ts
 
 
-def _was_read(ask: Ask) -> bool:
+def _was_read(ask: RequestState) -> bool:
     """Return True if the thread was read for a request: not by an earlier release, nor if Slack refused."""
     return (
         ask.request.look_back == "thread" and ask.gathered and not any(_is_failed_thread(one) for one in ask.materials)
@@ -230,7 +232,7 @@ def _is_new(ts: str, since: str, request: Request) -> bool:
     return _parse_ts(ts) > _parse_ts(since) or (_is_from_window(request) and ts == message_of(request))
 
 
-def _find_source_message(request: Request, own: list[Json]) -> list[Said]:
+def _find_source_message(request: Request, own: list[Json]) -> list[ThreadMessage]:
     """Return the message that a request was made from in a window, unless the requester's words are those already."""
     said = [one for one in map(parse_thread_message, own if _is_from_window(request) else ()) if one is not None]
     text = _flatten_text(request.text)

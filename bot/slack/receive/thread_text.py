@@ -37,7 +37,7 @@ _ENDS_A_NAME = re.compile(r"[\[\]():]")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ThreadMessage:
     """One message of a thread: its time, who wrote it, and its words in Slack's markup.
 
     `files` are those that came with it, and `own_files` those of them that are not of a message that it forwards.
@@ -57,7 +57,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedFile:
     """A file of a message, the name of who attached it, and the message's id."""
 
     file: Attachment
@@ -76,11 +76,11 @@ class ThreadText:
     text: str = ""
     outline: tuple[Section, ...] = ()
     left_out: int = 0
-    files: tuple[Shared, ...] = ()
+    files: tuple[SharedFile, ...] = ()
     gaps: tuple[str, ...] = ()
 
 
-def parse_thread_message(message: Json) -> Said | None:
+def parse_thread_message(message: Json) -> ThreadMessage | None:
     """Read one message of a thread; None if it says nothing: a join, a deleted message, one that is kept from us."""
     ts = message.get("ts")
     if not isinstance(ts, str) or str(message.get("subtype") or "") not in _SAID or message.get("is_ephemeral"):
@@ -90,7 +90,7 @@ def parse_thread_message(message: Json) -> Said | None:
         return None
     profile = message.get("bot_profile")
     named = (profile.get("name") if isinstance(profile, Mapping) else None) or message.get("username")
-    return Said(
+    return ThreadMessage(
         ts=ts,
         user=str(message.get("user") or ""),
         name=str(named or ""),
@@ -108,7 +108,7 @@ def is_withheld(message: Json) -> bool:
     return str(message.get("subtype")) in {"tombstone", "ekm_access_denied"}
 
 
-def people_in(messages: Sequence[Said]) -> tuple[str, ...]:
+def people_in(messages: Sequence[ThreadMessage]) -> tuple[str, ...]:
     """List the ids of those who wrote the messages or are named in them; the newest authors first."""
     newest = list(reversed(messages))
     authors = [one.user for one in newest if one.user and not one.name]
@@ -118,7 +118,7 @@ def people_in(messages: Sequence[Said]) -> tuple[str, ...]:
 
 
 def thread_text(
-    messages: Sequence[Said],
+    messages: Sequence[ThreadMessage],
     names: Mapping[str, str],
     *,
     offset: int = 0,
@@ -157,7 +157,9 @@ def thread_text(
     )
 
 
-def _select_fitting(messages: Sequence[Said], room: int, line: Callable[[Said], str]) -> dict[int, str]:
+def _select_fitting(
+    messages: Sequence[ThreadMessage], room: int, line: Callable[[ThreadMessage], str]
+) -> dict[int, str]:
     """Return the lines that fit, by place: that of the first message, which tells what it is about, and the newest.
 
     If the newest alone is too long, it is the only one.
@@ -175,7 +177,7 @@ def _select_fitting(messages: Sequence[Said], room: int, line: Callable[[Said], 
     return opening | newest
 
 
-def _render_message(said: Said, names: Mapping[str, str], offset: int) -> str:
+def _render_message(said: ThreadMessage, names: Mapping[str, str], offset: int) -> str:
     words = plain_text(said.words, "", names)
     if len(words) > LONGEST_MESSAGE:
         words = f"{words[:LONGEST_MESSAGE]}\n{CUT}"
@@ -185,13 +187,13 @@ def _render_message(said: Said, names: Mapping[str, str], offset: int) -> str:
     return f"[{_format_time(said.ts, offset)}] {_author_name(said, names)}{marks}: {indented}{files}"
 
 
-def _author_name(said: Said, names: Mapping[str, str]) -> str:
+def _author_name(said: ThreadMessage, names: Mapping[str, str]) -> str:
     known = said.name or names.get(said.user) or said.user
     name = " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or "somebody"
     return f"{name}{APP}" if said.by_app else name
 
 
-def _author_of(file: Attachment, said: Said, names: Mapping[str, str]) -> str:
+def _author_of(file: Attachment, said: ThreadMessage, names: Mapping[str, str]) -> str:
     """Name who attached a file: the author of the message that was forwarded with it, or of the message itself."""
     known = plain_text(file.author, "", names).lstrip("@")
     return " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or _author_name(said, names)
@@ -205,16 +207,16 @@ def _format_time(ts: str, offset: int) -> str:
     return f"{at:%Y-%m-%d %H:%M}"
 
 
-def _select_files(messages: Sequence[Said], names: Mapping[str, str]) -> tuple[tuple[Shared, ...], int]:
+def _select_files(messages: Sequence[ThreadMessage], names: Mapping[str, str]) -> tuple[tuple[SharedFile, ...], int]:
     """Return the newest files of all messages, each once, and how many older ones are left out."""
-    newest: dict[str, Shared] = {}
+    newest: dict[str, SharedFile] = {}
     for said in reversed(messages):
         for file in said.files:
-            newest.setdefault(file.file_id, Shared(file, _author_of(file, said, names), said.ts))
+            newest.setdefault(file.file_id, SharedFile(file, _author_of(file, said, names), said.ts))
     files = tuple(newest.values())
     return files[:MOST_FILES], max(0, len(files) - MOST_FILES)
 
 
-def _list_cuts(messages: Sequence[Said], kept: Sequence[int]) -> list[str]:
+def _list_cuts(messages: Sequence[ThreadMessage], kept: Sequence[int]) -> list[str]:
     long = sum(len(messages[place].words) > LONGEST_MESSAGE for place in kept)
     return [f"cut {format_count(long, 'message')} after {LONGEST_MESSAGE:,} characters"] if long else []

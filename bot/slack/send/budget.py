@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.slack.send.own_share import OwnShare
-from bot.slack.send.published_limits import JITTER, LIMITS, PROGRESS, RANK, Limit, Priority
-from bot.store.counters import ASKS_AGAIN, Lane, Turns, Wish
+from bot.slack.send.published_limits import JITTER, LIMITS, PROGRESS, RANK, MethodLimit, Priority
+from bot.store.counters import ASKS_AGAIN, CallLane, TurnGrant, TurnRequest
 from bot.store.interface import StoreError
 from bot.store.redis.redis_counters import Counters
 
@@ -40,7 +40,7 @@ _SOONEST = 0.002
 class _Queue:
     """The calls of one lane that wait here, and the turns that nobody has used yet: until when, and from which rank."""
 
-    lane: Lane
+    lane: CallLane
     method: str
     waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
     spare: deque[tuple[float, int]] = field(default_factory=deque)
@@ -70,7 +70,7 @@ class _Queue:
         return True
 
 
-class Budget:
+class CallBudget:
     """The calls that may go, and when. `unlimited` (for benchmarks) lets everything go at once.
 
     Args:
@@ -179,8 +179,8 @@ class Budget:
             self._queues[key] = _Queue(self._make_lane(limit, *key), method)
         return self._queues[key]
 
-    def _make_lane(self, limit: Limit, method: str, channel: str) -> Lane:
-        return Lane(":".join(part for part in (self._place, method, channel) if part), limit.calls, limit.seconds)
+    def _make_lane(self, limit: MethodLimit, method: str, channel: str) -> CallLane:
+        return CallLane(":".join(part for part in (self._place, method, channel) if part), limit.calls, limit.seconds)
 
     def _forget_idle(self) -> None:
         """Forget the lanes of channels in which nothing waits, once there are many."""
@@ -213,10 +213,10 @@ class Budget:
             except TimeoutError:
                 return
 
-    async def _ask_for_turns(self, queue: _Queue, rank: int, wanted: int, more: int = 0) -> Turns:
+    async def _ask_for_turns(self, queue: _Queue, rank: int, wanted: int, more: int = 0) -> TurnGrant:
         sure = sum(count() for count in self._owed.get(queue.method, ()))
         for_all = not LIMITS[queue.method].by_channel
-        wish = Wish(wanted, rank, more if for_all else 0, rank >= PROGRESS and for_all, sure)
+        wish = TurnRequest(wanted, rank, more if for_all else 0, rank >= PROGRESS and for_all, sure)
         if self._counters is not None and self._clock() >= self._away_until:
             try:
                 async with asyncio.timeout(ASKING):

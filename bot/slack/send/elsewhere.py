@@ -15,8 +15,8 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown, key_of, metadata
-from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import NoReply, Refused
+from bot.slack.send.outbox import Outbox, SentMessage
+from bot.slack.send.web_calls import NoReply, SlackRefused
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim
 from handoff.contracts import Place
@@ -42,7 +42,7 @@ class Elsewhere:
         self._claim = claim
         self._place = place
 
-    async def post(self, channel: str, key: str, message: Outgoing) -> Sent:
+    async def post(self, channel: str, key: str, message: Outgoing) -> SentMessage:
         """Put a message into a channel, once. A `fault` says why it certainly is not there.
 
         Raises Gone, StoreError and OutcomeUnknown.
@@ -50,22 +50,22 @@ class Elsewhere:
         since = time.time()
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
-            return Sent(intent.ts, adopted=True)
+            return SentMessage(intent.ts, adopted=True)
         if not intent.first:
             waited = await self._outbox.wait_out(intent)
             if found := await self._find(channel, key, intent.began, waited):
                 return await self._outbox.done(self._claim, key, found)
         try:
             ts = await self._send(channel, key, message, since, intent.began)
-        except Refused as error:
-            return Sent("", str(error))
+        except SlackRefused as error:
+            return SentMessage("", str(error))
         return await self._outbox.done(self._claim, key, ts)
 
-    async def look_up(self, channel: str, key: str) -> Sent | None:
+    async def look_up(self, channel: str, key: str) -> SentMessage | None:
         """Find what was posted with a key; None if it certainly was not. Raises Gone, StoreError and OutcomeUnknown."""
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
-            return Sent(intent.ts, adopted=True)
+            return SentMessage(intent.ts, adopted=True)
         if intent.first:  # whoever was about to post it never came to record it
             return None
         waited = await self._outbox.wait_out(intent)
@@ -81,7 +81,7 @@ class Elsewhere:
                 log.warning("job %s: %s; looking for %s", self._place.job_id, lost, key)
                 if found := await self._find(channel, key, began, 0.0):
                     return found
-        raise Refused("no_answer", f"it was not seen there after {len(PAUSES)} tries")
+        raise SlackRefused("no_answer", f"it was not seen there after {len(PAUSES)} tries")
 
     async def _post_once(self, channel: str, key: str, message: Outgoing, since: float) -> str:
         async def post() -> AsyncSlackResponse:
@@ -111,7 +111,7 @@ class Elsewhere:
                     if one.get("user") == self._outbox.lookup.bot_user_id and key_of(one) == key:
                         log.info("job %s: %s was there already", self._place.job_id, key, extra={"event": "reconciled"})
                         return str(one["ts"])
-            except (Refused, NoReply) as error:
+            except (SlackRefused, NoReply) as error:
                 raise OutcomeUnknown(f"whether it was posted cannot be told: {error}") from error
         return ""
 

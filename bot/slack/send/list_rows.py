@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import NoReply, Refused
+from bot.slack.send.outbox import Outbox, SentMessage
+from bot.slack.send.web_calls import NoReply, SlackRefused
 from bot.store.interface import Claim
 
 log = logging.getLogger(__name__)
@@ -48,14 +48,14 @@ class ListRows:
         self._outbox = outbox
         self._claim = claim
 
-    async def add(self, channel: str, key: str, title: str, body: str) -> Sent:
+    async def add(self, channel: str, key: str, title: str, body: str) -> SentMessage:
         """Add a row, once. A `fault` says why it certainly is not there.
 
         Raises Gone, StoreError and OutcomeUnknown.
         """
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
-            return Sent(intent.ts, adopted=True)
+            return SentMessage(intent.ts, adopted=True)
         try:
             kept = await self._list_of(channel)
             if not intent.first:
@@ -63,15 +63,15 @@ class ListRows:
                 if found := await self._find(kept, key):
                     return await self._outbox.done(self._claim, key, found)
             added = await self._add_row(kept, key, {"title": title, "body": body, "mark": key})
-        except Refused as error:
-            return Sent("", str(error))
+        except SlackRefused as error:
+            return SentMessage("", str(error))
         return await self._outbox.done(self._claim, key, added)
 
-    async def look_up(self, channel: str, key: str) -> Sent | None:
+    async def look_up(self, channel: str, key: str) -> SentMessage | None:
         """Find the row of a key; None if it certainly was not added. Raises Gone, StoreError and OutcomeUnknown."""
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
-            return Sent(intent.ts, adopted=True)
+            return SentMessage(intent.ts, adopted=True)
         kept = await self._find_list(channel)
         if intent.first or kept is None:
             return None
@@ -107,9 +107,9 @@ class ListRows:
                 again=True,
             )
         except NoReply as error:
-            raise Refused("no_answer", "the list could not be made") from error
+            raise SlackRefused("no_answer", "the list could not be made") from error
         except (KeyError, TypeError) as error:
-            raise Refused("no_answer", "Slack did not tell the columns of the list that it made") from error
+            raise SlackRefused("no_answer", "Slack did not tell the columns of the list that it made") from error
         named = json.dumps({"list": kept.id, "columns": dict(kept.columns)})
         await self._outbox.store.settings.put(self._claim.key.team, f"{KEPT}{channel}", named)
         return kept
@@ -130,7 +130,7 @@ class ListRows:
                 log.warning("job %s: %s; looking for the row %s", self._claim.key.job, lost, key)
                 if found := await self._find(kept, key):
                     return found
-        raise Refused("no_answer", f"the row was not seen after {TRIES} tries")
+        raise SlackRefused("no_answer", f"the row was not seen after {TRIES} tries")
 
     async def _find(self, kept: KnownList, key: str) -> str:
         """Find the id of the row that carries a key; empty if there certainly is none. Raises OutcomeUnknown."""
@@ -150,7 +150,7 @@ class ListRows:
                 cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
                 if not cursor:
                     return ""
-        except (Refused, NoReply) as error:
+        except (SlackRefused, NoReply) as error:
             raise OutcomeUnknown(f"whether the row was added cannot be told: {error}") from error
         raise OutcomeUnknown("whether the row was added cannot be told: the list is too long")
 

@@ -15,8 +15,8 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.budget import Budget
-from bot.slack.send.web_calls import NoReply, Refused, WebCalls
+from bot.slack.send.budget import CallBudget
+from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -61,8 +61,8 @@ async def message_at(client: AsyncWebClient, channel: str, ts: str) -> dict[str,
         return await client.conversations_replies(channel=channel, ts=ts, limit=1, include_all_metadata=True)
 
     try:
-        found = await WebCalls(Budget(unlimited=True)).make("conversations.replies", read, again=True)
-    except (Refused, NoReply) as error:
+        found = await WebCalls(CallBudget(unlimited=True)).make("conversations.replies", read, again=True)
+    except (SlackRefused, NoReply) as error:
         log.info("a message could not be looked at: %s", error)
         return {}
     listed = found.get("messages") or []
@@ -109,7 +109,7 @@ class Lookup:
             await asyncio.sleep(wait)
             try:
                 messages = await self.thread(place)
-            except Refused as error:
+            except SlackRefused as error:
                 if error.code != NOT_YET or number == len(self.looks):
                     raise
             if enough(messages):
@@ -133,7 +133,7 @@ class Lookup:
             await asyncio.sleep(wait)
             try:
                 messages = await self.thread(place)
-            except Refused as error:
+            except SlackRefused as error:
                 if error.code == NOT_YET and number < len(looks):
                     continue
                 raise OutcomeUnknown(f"whether it was posted cannot be told: {error}") from error

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.lookup import LOOKS, Lookup, OutcomeUnknown, key_of, metadata
 from bot.slack.send.published_limits import Priority
-from bot.slack.send.web_calls import CALL_SECONDS, Allowed, Gone, Needless, NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import CALL_SECONDS, Allowed, CallNeedless, JobGone, NoReply, SlackRefused, WebCalls
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, Intent
 from bot.store.redis.redis_store import Store
@@ -52,14 +52,14 @@ ELSEWHERE = "it would have gone outside of its job's thread, which nobody allowe
 """Said of what a job would post in another place: see `handoff.access.audience` for what may go there."""
 
 
-Drawn = Outgoing | Callable[[], Outgoing]
+Drawable = Outgoing | Callable[[], Outgoing]
 """A message, or what draws it once its turn has come: it shows what is true then."""
-Simpler = Callable[[], Awaitable[Outgoing]]
+DrawSimpler = Callable[[], Awaitable[Outgoing]]
 OVERTAKEN = "what it was to show was over before its turn came"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentMessage:
     """The place of a message: its Slack id, or (with an empty id) why it can never be there.
 
     `adopted`: it was there before, as somebody drew it then.
@@ -85,7 +85,7 @@ class Outbox:
         self,
         client: AsyncWebClient,
         store: Store,
-        budget: Budget,
+        budget: CallBudget,
         *,
         bot_user_id: str,
         looks: Sequence[float] = LOOKS,
@@ -100,32 +100,32 @@ class Outbox:
         claim: Claim,
         place: Place,
         key: str,
-        message: Drawn,
+        message: Drawable,
         *,
         needless: asyncio.Event | None = None,
-        simpler: Simpler | None = None,
-    ) -> Sent:
+        simpler: DrawSimpler | None = None,
+    ) -> SentMessage:
         """Put a message into the thread, once. Raises Gone if the job is no longer ours.
 
         `needless`: it is left out if that comes while it waits for its turn. `simpler` gives what is sent if Slack does
         not take it.
         """
         if place.job_id != claim.key.job:
-            return Sent("", ELSEWHERE)
+            return SentMessage("", ELSEWHERE)
         since = time.time()
         intent = await self.begin(claim, key)
         if intent.ts:
-            return Sent(intent.ts, adopted=True)
+            return SentMessage(intent.ts, adopted=True)
         since = since if intent.first else 0.0  # the store knows the time of an earlier owner
         try:
             if not intent.first and (found := await self.earlier(place, key, intent)):
                 await self.done(claim, key, found)
-                return Sent(found, adopted=True)
+                return SentMessage(found, adopted=True)
             ts = await self.send(claim, place, key, message, since=since, needless=needless, simpler=simpler)
-        except Needless:
-            return Sent("", OVERTAKEN)
-        except (Refused, OutcomeUnknown) as error:
-            return Sent("", str(error))
+        except CallNeedless:
+            return SentMessage("", OVERTAKEN)
+        except (SlackRefused, OutcomeUnknown) as error:
+            return SentMessage("", str(error))
         return await self.done(claim, key, ts)
 
     async def begin(self, claim: Claim, key: str, *, sender: str = "") -> Intent:
@@ -137,19 +137,19 @@ class Outbox:
         progress = not key.startswith((SET_ASIDE, TRIED_ALONE))
         intent = await self.store.outbox.begin(claim, key, operation, progress=progress)
         if intent is None:
-            raise Gone(key)
+            raise JobGone(key)
         return intent
 
     async def draft(self, claim: Claim, key: str, draft: str) -> None:
         """Record the id of what was begun and is not finished. Raises Gone."""
         if not await self.store.outbox.draft(claim, key, draft):
-            raise Gone(key)
+            raise JobGone(key)
 
-    async def done(self, claim: Claim, key: str, ts: str) -> Sent:
+    async def done(self, claim: Claim, key: str, ts: str) -> SentMessage:
         """Record where the message is. Raises Gone."""
         if not await self.store.outbox.done(claim, key, ts):
-            raise Gone(key)
-        return Sent(ts)
+            raise JobGone(key)
+        return SentMessage(ts)
 
     def holder(self, claim: Claim) -> Allowed:
         """Asks the store, each time, whether this claim still has its job. For what is rare, or comes late."""
@@ -166,18 +166,18 @@ class Outbox:
         Whoever takes over looks for it as long as a message that was sent just then may take to be seen. Raises Gone.
         """
         if abs(time.time() - since) > FRESH and not await self.store.outbox.sending(claim, key):
-            raise Gone(key)
+            raise JobGone(key)
 
     async def send(
         self,
         claim: Claim,
         place: Place,
         key: str,
-        message: Drawn,
+        message: Drawable,
         *,
         since: float,
         needless: asyncio.Event | None = None,
-        simpler: Simpler | None = None,
+        simpler: DrawSimpler | None = None,
     ) -> str:
         """Post, and after each doubt look before posting again. Gives the id. Raises Refused, OutcomeUnknown and Gone.
 
@@ -191,16 +191,22 @@ class Outbox:
                 log.warning("job %s: %s; looking for %s", place.job_id, lost, key)
                 if found := await self.find(place, key):
                     return found
-            except Refused as error:
+            except SlackRefused as error:
                 message = message if isinstance(message, Outgoing) else message()
                 if error.code not in TOO_MUCH or not message.blocks:
                     raise
                 log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
                 message, simpler = await simpler() if simpler is not None else _simplify_message(message), None
-        raise Refused("no_answer", f"the message was not seen in the thread after {len(PAUSES)} tries")
+        raise SlackRefused("no_answer", f"the message was not seen in the thread after {len(PAUSES)} tries")
 
     async def _post_once(
-        self, claim: Claim, place: Place, key: str, message: Drawn, since: float, needless: asyncio.Event | None = None
+        self,
+        claim: Claim,
+        place: Place,
+        key: str,
+        message: Drawable,
+        since: float,
+        needless: asyncio.Event | None = None,
     ) -> str:
         async def post() -> AsyncSlackResponse:
             await self.still_ours(claim, key, since)
@@ -225,7 +231,7 @@ class Outbox:
         self,
         place: Place,
         ts: str,
-        message: Drawn,
+        message: Drawable,
         *,
         allowed: Allowed | None,
         priority: Priority | None = None,
@@ -252,7 +258,7 @@ class Outbox:
                 allowed=allowed,
                 needless=needless,
             )
-        except (Refused, NoReply) as error:
+        except (SlackRefused, NoReply) as error:
             log.warning("job %s: the card was not edited: %s", place.job_id, error)
             return False
         return True
@@ -300,7 +306,7 @@ class Outbox:
             return
         try:
             await self._clear_unrecorded(place, key + STREAMED, begun, allowed)
-        except (Refused, NoReply, OutcomeUnknown) as error:
+        except (SlackRefused, NoReply, OutcomeUnknown) as error:
             log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
 
     async def clear_streams(self, claim: Claim, place: Place, *, allowed: Allowed) -> None:
@@ -337,7 +343,7 @@ class Outbox:
                 )
             except NoReply:
                 lost = True
-            except Refused as error:
+            except SlackRefused as error:
                 if error.code in NO_STREAM:  # unless it was the call before, whose answer was lost, that ended it
                     return lost and await self.find(place, record) == ts
                 raise
@@ -358,7 +364,7 @@ class Outbox:
                 )
             except NoReply:
                 continue
-            except Refused as error:
+            except SlackRefused as error:
                 if error.code != "message_not_found":
                     log.warning("job %s: the unfinished message %s stays: %s", place.job_id, ts, error)
             return

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.store.counters import FEW_OF, PACE, Lane, Turns, Wish
+from bot.store.counters import FEW_OF, PACE, CallLane, TurnGrant, TurnRequest
 
 
 class OwnShare:
@@ -19,7 +19,7 @@ class OwnShare:
         self._given: dict[str, deque[float]] = {}
         self._held: dict[str, float] = {}
 
-    def turns(self, lane: Lane, wish: Wish, sharers: int = 1) -> Turns:
+    def turns(self, lane: CallLane, wish: TurnRequest, sharers: int = 1) -> TurnGrant:
         """Give turns of a lane."""
         part = _divide_lane(lane, sharers)
         given = self._given.setdefault(lane.name, deque(maxlen=lane.limit))
@@ -29,16 +29,16 @@ class OwnShare:
             if wait <= 0:
                 given.appendleft(self._clock())
                 count += 1
-        return Turns(count, max(0.0, wait), sharers)
+        return TurnGrant(count, max(0.0, wait), sharers)
 
-    def hold(self, lane: Lane, seconds: float) -> None:
+    def hold(self, lane: CallLane, seconds: float) -> None:
         """Give nobody a turn for so long, then one, and the others evenly."""
         until = self._clock() + seconds
         self._held[lane.name] = max(until, self._held.get(lane.name, 0.0))
         step = lane.seconds / lane.limit
         self._given[lane.name] = deque((until - at * step for at in range(1, lane.limit + 1)), maxlen=lane.limit)
 
-    def _compute_wait(self, given: deque[float], lane: Lane, wish: Wish) -> float:
+    def _compute_wait(self, given: deque[float], lane: CallLane, wish: TurnRequest) -> float:
         few = lane.limit // FEW_OF
         most = lane.limit - few if wish.rank > 1 else lane.limit
         if not wish.yields:
@@ -51,7 +51,7 @@ class OwnShare:
         return given[most - 1] + seconds - self._clock() if len(given) >= most else 0.0
 
 
-def _divide_lane(lane: Lane, sharers: int) -> Lane:
+def _divide_lane(lane: CallLane, sharers: int) -> CallLane:
     """Return the part of a lane that one of some has; where they are more than its turns, it lasts longer."""
     if lane.limit >= sharers:
         return replace(lane, limit=lane.limit // max(1, sharers))

@@ -27,7 +27,7 @@ JITTER = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class MethodLimit:
     """So many calls within any `seconds`, of the workspace or of each of its channels."""
 
     calls: int
@@ -35,9 +35,9 @@ class Limit:
     by_channel: bool = False
 
 
-_TIER_2, _TIER_3, _TIER_4 = Limit(20), Limit(50), Limit(100)
-LIMITS: dict[str, Limit] = {
-    "chat.postMessage": Limit(3, 3.0, by_channel=True),  # one a second, and short bursts
+_TIER_2, _TIER_3, _TIER_4 = MethodLimit(20), MethodLimit(50), MethodLimit(100)
+LIMITS: dict[str, MethodLimit] = {
+    "chat.postMessage": MethodLimit(3, 3.0, by_channel=True),  # one a second, and short bursts
     "chat.startStream": _TIER_2,
     "chat.stopStream": _TIER_2,
     "chat.appendStream": _TIER_4,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.connection import BotAccount
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import share_calls
 from bot.store.redis.redis_store import Store
@@ -16,8 +16,8 @@ from bot.store.redis.redis_store import Store
 def shared_outbox(
     client: AsyncWebClient, store: Store, account: BotAccount, *, who: str, unlimited: bool, looks: Sequence[float]
 ) -> Outbox:
-    """Make the outbox of the instance `who`. `unlimited`, `looks`: see `Budget` and `Outbox`."""
-    budget = Budget(store.counters, who=who, place=account.home.team, unlimited=unlimited)
+    """Make the outbox of the instance `who`. `unlimited`, `looks`: see `CallBudget` and `Outbox`."""
+    budget = CallBudget(store.counters, who=who, place=account.home.team, unlimited=unlimited)
     outbox = Outbox(client, store, budget, bot_user_id=account.user, looks=looks)
     share_calls(client, outbox.calls)
     return outbox

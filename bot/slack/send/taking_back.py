@@ -17,7 +17,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.slack.send.elsewhere import KEY
 from bot.slack.send.lookup import key_of
 from bot.slack.send.outbox import NOT_STARTED, Outbox
-from bot.slack.send.web_calls import CALL_SECONDS, Refused
+from bot.slack.send.web_calls import CALL_SECONDS, SlackRefused
 from bot.store.interface import Intent
 from handoff.contracts import Place
 
@@ -32,7 +32,7 @@ FORGOTTEN = "Forgotten"
 
 
 @dataclass(slots=True)
-class TakenBack:
+class DeletionReport:
     """What was deleted in Slack, and why the rest was not, in words for people, each with how many it holds for."""
 
     messages: int = 0
@@ -42,7 +42,7 @@ class TakenBack:
 
 async def take_back(
     outbox: Outbox, place: Place, askers: Mapping[str, str], left: Mapping[str, Intent], forgotten: float
-) -> TakenBack:
+) -> DeletionReport:
     """Delete what a job posted up to the time at which it was `forgotten`.
 
     `askers` are the people by the ids of their requests, `left` is what the outbox knew. Raises NoReply if Slack does
@@ -59,7 +59,7 @@ async def take_back(
 
 class _TakingBack:
     def __init__(self, outbox: Outbox, place: Place, forgotten: float) -> None:
-        self.done = TakenBack()
+        self.done = DeletionReport()
         self._outbox = outbox
         self._client, self._calls = outbox.client, outbox.calls
         self._place = place
@@ -69,7 +69,7 @@ class _TakingBack:
         """Delete our messages of the thread, and their files first: a file outlives the message that shows it."""
         try:
             thread = await self._outbox.lookup.thread(self._place)
-        except Refused:  # what the outbox knows is deleted all the same, or says why it cannot be
+        except SlackRefused:  # what the outbox knows is deleted all the same, or says why it cannot be
             thread = []
         ours = [one for one in thread if self._is_of_job(one, askers)]
         known = {key: one for key, one in left.items() if not key.endswith(ALONE) and not key.startswith(KEY)}
@@ -105,14 +105,14 @@ class _TakingBack:
             direct = await self._calls.make(
                 "conversations.open", lambda: self._client.conversations_open(users=user), again=True, priority="card"
             )
-        except Refused as error:
+        except SlackRefused as error:
             self.done.faults[str(error)] += 1
             return
         await self._delete_message(str(direct["channel"]["id"]), ts)
 
     async def untitle(self) -> None:
         """Take the request's words out of the title of Slack's session. A workspace without sessions has none."""
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(SlackRefused):
             await self._calls.make(
                 "agents.sessions.setStatus",
                 lambda: self._client.agents_sessions_setStatus(
@@ -132,7 +132,7 @@ class _TakingBack:
         """Delete one thing. What is gone already, by an earlier try or by somebody's hand, counts for nothing."""
         try:
             await self._calls.make(method, send, again=True, priority="card")
-        except Refused as error:
+        except SlackRefused as error:
             if error.code not in _GONE:
                 self.done.faults[str(error)] += 1
             return

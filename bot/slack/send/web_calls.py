@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from bot.slack.send.budget import Budget
+from bot.slack.send.budget import CallBudget
 from bot.slack.send.published_limits import Priority
 from bot.slack.token_proof import REFUSED_TOKEN
 from bot.store.interface import StoreError
@@ -104,7 +104,7 @@ class NoReply(Exception):
     """A call went out and no reply came: it may or may not have been carried out."""
 
 
-class Refused(Exception):
+class SlackRefused(Exception):
     """Slack said no, and would say so again. `code` is Slack's own word."""
 
     def __init__(self, code: str, detail: str = "") -> None:
@@ -112,11 +112,11 @@ class Refused(Exception):
         self.code = code
 
 
-class Gone(Exception):
+class JobGone(Exception):
     """The job is in another instance's hands: nothing more may be sent for it."""
 
 
-class Needless(Exception):
+class CallNeedless(Exception):
     """What a call was to show has changed, or is over, while it waited for its turn: it was left out."""
 
 
@@ -127,7 +127,7 @@ class WebCalls:
     be made again) or refused.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: CallBudget) -> None:
         self.budget = budget
         self.seen: Callable[[str, str], None] = _count_nothing
         self.token_refused: Callable[[], None] = _tell_nobody
@@ -167,7 +167,7 @@ class WebCalls:
         while failures < TRIES:
             await self._wait_for_turn(method, channel, priority, needless)
             if allowed is not None and not await allowed():
-                raise Gone(f"{method}: the job is in other hands")
+                raise JobGone(f"{method}: the job is in other hands")
             try:
                 response = await send()
             except SlackApiError as error:
@@ -217,7 +217,7 @@ class WebCalls:
         try:
             await asyncio.wait({taking, over}, return_when=asyncio.FIRST_COMPLETED)
             if not taking.done():
-                raise Needless(method)
+                raise CallNeedless(method)
         finally:
             taking.cancel()
             over.cancel()
@@ -243,7 +243,7 @@ class WebCalls:
             return False, WAITS[0]
         self.seen(method, "refused")
         detail = "; ".join((data.get("response_metadata") or {}).get("messages", [])[:3])
-        raise Refused(code or f"HTTP {response.status_code}", detail) from error
+        raise SlackRefused(code or f"HTTP {response.status_code}", detail) from error
 
 
 _SHARED: WeakKeyDictionary[aiohttp.ClientSession, WebCalls] = WeakKeyDictionary()
@@ -258,7 +258,7 @@ def share_calls(client: AsyncWebClient, calls: WebCalls) -> None:
 def calls_of(client: AsyncWebClient) -> WebCalls:
     """Return the calls that are shared by those who use this client's session; else some without a budget."""
     shared = _SHARED.get(client.session) if client.session is not None else None
-    return shared if shared is not None else WebCalls(Budget(unlimited=True))
+    return shared if shared is not None else WebCalls(CallBudget(unlimited=True))
 
 
 def _tell_nobody() -> None:
@@ -300,7 +300,7 @@ class Background:
             await work
         except StoreError as error:
             log.error("could not %s: %s", what, error)  # noqa: TRY400 - one clear line, no trace
-        except (Refused, NoReply) as error:
+        except (SlackRefused, NoReply) as error:
             log.warning("could not %s: %s", what, error)
         except (SlackApiError, ClientError, TimeoutError) as error:
             log.warning("could not %s: Slack did not take it (%s)", what, type(error).__name__)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
-from bot.access.person_facts import Facts
-from bot.access.ruling import Why, find_access_refusal
+from bot.access.person_facts import PersonFacts
+from bot.access.ruling import RulingReason, find_access_refusal
 from bot.slack.show.people import FACTS_KEPT, GROUPS_KEPT, People
 from handoff.access.rights import Actor
 from handoff.contracts import Place
@@ -25,8 +25,8 @@ class Admission:
         return access
 
     async def refusal(
-        self, access: Access, place: Place, user: str, *, hint: Facts | None = None, kept: float = FACTS_KEPT
-    ) -> Why | None:
+        self, access: Access, place: Place, user: str, *, hint: PersonFacts | None = None, kept: float = FACTS_KEPT
+    ) -> RulingReason | None:
         """Return why a person may not use the bot in a place; None if they may.
 
         `hint` is what a payload says against them. What Slack says is `kept` seconds old at most.
@@ -34,10 +34,10 @@ class Admission:
         admin = user in self._people.admins
         direct = place.channel.startswith("D")
 
-        def rule(facts: Facts | None, groups: tuple[str, ...] = ()) -> Why | None:
+        def rule(facts: PersonFacts | None, groups: tuple[str, ...] = ()) -> RulingReason | None:
             return find_access_refusal(access, user, facts, groups=groups, direct=direct, admin=admin)
 
-        known = rule(hint or Facts("ours"))
+        known = rule(hint or PersonFacts("ours"))
         if known not in {None, "not_named"}:
             return known  # the payload itself says so, and Slack need not be asked
         facts = await self._people.facts(user, kept=kept)

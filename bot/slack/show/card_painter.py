@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable
 
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.published_limits import Priority
-from bot.slack.send.web_calls import Allowed, Gone, Needless
+from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import StoreError
 from handoff.effects import question_key
-from handoff.state.job_state import Ask, Job, RequestState
+from handoff.state.job_state import Job, RequestState, RequestStatus
 
 log = logging.getLogger(__name__)
 
@@ -34,11 +34,11 @@ people see something move each minute."""
 ROUNDS = 3
 """Times that a card is drawn anew while its job goes on in other hands: whoever has it draws each change as well."""
 
-MOVING: frozenset[RequestState] = frozenset({"submitted", "working", "synthesizing"})
+MOVING: frozenset[RequestStatus] = frozenset({"submitted", "working", "synthesizing"})
 """The states of a request in which its card changes again soon."""
 
 
-def is_lasting(ask: Ask) -> bool:
+def is_lasting(ask: RequestState) -> bool:
     """Return True if a card will show this for a while: its request has ended, or what it waits for has been asked."""
     if ask.state != "input_required":
         return ask.state not in MOVING
@@ -61,14 +61,14 @@ class CardPainter:
         outbox: Outbox,
         *,
         allowed: Allowed,
-        needs_stop: Callable[[Ask], bool],
+        needs_stop: Callable[[RequestState], bool],
         read_job: Callable[[], Awaitable[Job | None]],
     ) -> None:
         self.needs_stop = needs_stop
         self._read_job = read_job
         self._outbox = outbox
         self._allowed = allowed
-        self._wanted: tuple[Job, Ask, str] | None = None
+        self._wanted: tuple[Job, RequestState, str] | None = None
         self._sent: Outgoing | None = None
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -81,7 +81,7 @@ class CardPainter:
         """Note that the card was just posted like this."""
         self._sent = card
 
-    def show(self, job: Job, ask: Ask, ts: str) -> None:
+    def show(self, job: Job, ask: RequestState, ts: str) -> None:
         """Have the card show this state. Returns at once; the latest state wins."""
         self._wanted = (job, ask, ts)
         self._wake.set()
@@ -105,13 +105,13 @@ class CardPainter:
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         if up_to_date:
-            with contextlib.suppress(Gone, StoreError, Needless):
+            with contextlib.suppress(JobGone, StoreError, CallNeedless):
                 await self._draw()
 
     async def _paint_on(self) -> None:
         try:
             await self._paint()
-        except (Gone, StoreError) as error:
+        except (JobGone, StoreError) as error:
             log.info("a plan card is drawn no more here: %s", error)
         except Exception:
             log.exception("a plan card could not be drawn; the job goes on without it")
@@ -127,7 +127,7 @@ class CardPainter:
                 return
             try:
                 drawn = await self._draw()
-            except Needless:
+            except CallNeedless:
                 self._wake.set()
                 continue
             if drawn:
@@ -153,7 +153,7 @@ class CardPainter:
             ):
                 self._sent = card
             is_ours = await self._allowed()
-        except Gone:
+        except JobGone:
             if not is_tried:
                 raise
             is_ours = False
@@ -161,7 +161,7 @@ class CardPainter:
             self._waits_as = None
         if not is_ours:
             await self._put_right(ask.id, ts)
-            raise Gone(f"{job.place.job_id}: it went into other hands while its card was drawn")
+            raise JobGone(f"{job.place.job_id}: it went into other hands while its card was drawn")
         return True
 
     async def _put_right(self, request: str, ts: str) -> None:

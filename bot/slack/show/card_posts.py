@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.show.card_painter import CardPainter
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, JobKey
 from handoff.effects import card_key
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 PATIENCE = 1.0
 """Seconds that a card may still wait for its turn once its request has ended: the answer stands below it then. Where
@@ -22,10 +22,10 @@ class CardPosts:
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._newest: dict[tuple[JobKey, str], tuple[Job, Ask]] = {}
+        self._newest: dict[tuple[JobKey, str], tuple[Job, RequestState]] = {}
         self._overtaken: dict[tuple[JobKey, str], asyncio.Event] = {}
 
-    async def post(self, claim: Claim, job: Job, ask: Ask, painter: CardPainter) -> Sent:
+    async def post(self, claim: Claim, job: Job, ask: RequestState, painter: CardPainter) -> SentMessage:
         """Post the card of a request, once. Where its request ends before its turn comes, there is none.
 
         Raises Gone if the job is no longer ours.
@@ -48,7 +48,7 @@ class CardPosts:
             painter.note_posted(drawn[-1])
         return sent
 
-    def job_changed(self, key: JobKey, job: Job, ask: Ask) -> None:
+    def job_changed(self, key: JobKey, job: Job, ask: RequestState) -> None:
         """Have a card that waits show this state."""
         name = (key, ask.id)
         if name not in self._newest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Allowed, NoReply, Refused
+from bot.slack.send.web_calls import Allowed, NoReply, SlackRefused
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim
 
@@ -38,7 +38,7 @@ async def tell_person(outbox: Outbox, user: str, message: Outgoing, *, allowed: 
             channel=channel,
             allowed=allowed,
         )
-    except (Refused, NoReply) as error:
+    except (SlackRefused, NoReply) as error:
         log.warning("a person could not be told in their direct messages: %s", error)
         return ""
     return str(sent["ts"])

@@ -17,7 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.access.person_facts import facts_of
-from bot.slack.send.web_calls import NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from specialists.tools.messenger import Addressee
 
@@ -32,7 +32,7 @@ _IDS = re.compile(r"(?:.*\()?<?[#@]?([CGUW][A-Z0-9]{4,})(?:\|[^>]*)?>?\)?")
 """`C0123ABC`, `#ops (C0123ABC)`, `<#C0123ABC|ops>`, `<@U0123ABC>`."""
 
 Json = dict[str, Any]
-Ask = Callable[[str], Awaitable[AsyncSlackResponse]]
+CallSlack = Callable[[str], Awaitable[AsyncSlackResponse]]
 
 
 class NotTold(Exception):
@@ -212,7 +212,7 @@ class Directory:
 
     # ------------------------------------------------------------ asking Slack
 
-    async def _fetch_list(self, method: str, of: str, field: str, ask: Ask) -> list[Any]:
+    async def _fetch_list(self, method: str, of: str, field: str, ask: CallSlack) -> list[Any]:
         """Return a whole list, a minute old at most. Raises NotTold."""
         kept = self._kept.get(f"{method} {of}")
         if kept is not None and time.monotonic() - kept[0] < KEPT:
@@ -239,7 +239,7 @@ class Directory:
         """Ask Slack; None where it answers that there is none. Raises NotTold."""
         try:
             return await self._calls.make(method, send, priority="question", again=True)
-        except Refused as error:
+        except SlackRefused as error:
             if error.code in none:
                 return None
             raise NotTold(str(error), error.code) from error

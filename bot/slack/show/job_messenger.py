@@ -9,8 +9,8 @@ from typing import TypeVar
 from bot.slack.send.elsewhere import KEY, Elsewhere
 from bot.slack.send.list_rows import ListRows
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import Gone, NoReply, Refused
+from bot.slack.send.outbox import Outbox, SentMessage
+from bot.slack.send.web_calls import JobGone, NoReply, SlackRefused
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
 from bot.slack.text.cleaning import clean, clean_markdown
@@ -20,7 +20,7 @@ from handoff.access.audience import may_go
 from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Audience
 from handoff.materials.at_hand import material_of
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.text.visible_text import visible
 from specialists.tools.messenger import Addressee, Delivered, DeliveryUnknown, Readers
 from specialists.tools.tool import WorkbenchLost
@@ -48,7 +48,7 @@ class Messengers:
     directory: Directory
     url: str = ""
 
-    def of(self, claim: Claim, job: Job, ask: Ask, contact: str = "") -> JobMessenger:
+    def of(self, claim: Claim, job: Job, ask: RequestState, contact: str = "") -> JobMessenger:
         """Make the messenger of a request, for whoever holds the claim."""
         return JobMessenger(self, claim, job, ask, contact)
 
@@ -60,7 +60,7 @@ class JobMessenger:
     parts: Messengers
     claim: Claim
     job: Job
-    ask: Ask
+    ask: RequestState
     contact: str = ""
 
     async def find(self, to: str) -> Addressee | str:
@@ -119,7 +119,7 @@ class JobMessenger:
         found = await self._call_slack(lambda: rows.look_up(to.id, KEY + key))
         return None if found is None else self._build_delivery(found)
 
-    def _build_delivery(self, sent: Sent, channel: str = "") -> Delivered:
+    def _build_delivery(self, sent: SentMessage, channel: str = "") -> Delivered:
         """Say where a message is; one in a channel has an address, which begins with the workspace's own."""
         base = self.parts.url
         address = f"{base}archives/{channel}/p{sent.ts.replace('.', '')}" if base and channel and sent.ts else ""
@@ -150,7 +150,7 @@ class JobMessenger:
         calls, client = self.parts.outbox.calls, self.parts.outbox.client
         try:
             data = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
-        except Refused as error:
+        except SlackRefused as error:
             return Delivered("", str(error))
         return await work(str(data["channel"]["id"]))
 
@@ -168,7 +168,7 @@ class JobMessenger:
     async def _call_slack(self, work: Callable[[], Awaitable[T]]) -> T:
         try:
             return await work()
-        except (Gone, StoreError) as error:
+        except (JobGone, StoreError) as error:
             raise WorkbenchLost(error) from error
         except (OutcomeUnknown, NoReply) as error:
             raise DeliveryUnknown(str(error)) from error

@@ -9,17 +9,17 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from bot.slack.send.outbox import Sent
+from bot.slack.send.outbox import SentMessage
 from bot.slack.views.native_charts import native_charts
 from bot.slack.views.native_tables import split_native_table
 from bot.slack.views.outgoing import Block, Outgoing
 from handoff.contracts import Artifact
 from handoff.effects import file_key
-from handoff.state.job_state import Ask
+from handoff.state.job_state import RequestState
 
 log = logging.getLogger(__name__)
 
-PostFile = Callable[[str, Artifact], Awaitable[Sent]]
+PostFile = Callable[[str, Artifact], Awaitable[SentMessage]]
 """Puts a file into the thread, by its key."""
 IN_ANSWER = "it stands in the answer"
 
@@ -30,11 +30,11 @@ class NativeParts:
     def __init__(self) -> None:
         self._taken = True
 
-    def stands_in_answer(self, ask: Ask, artifact: Artifact) -> bool:
+    def stands_in_answer(self, ask: RequestState, artifact: Artifact) -> bool:
         """Return True if the answer will show that chart, so that its picture need not be posted."""
         return self._taken and artifact.id in native_charts(ask)
 
-    async def charts(self, ask: Ask, post: PostFile) -> list[Block]:
+    async def charts(self, ask: RequestState, post: PostFile) -> list[Block]:
         """Return the blocks of the charts that were left to the answer; none where they had to be posted after all."""
         if not self._taken:
             await self.as_pictures(ask, post)
@@ -49,19 +49,19 @@ class NativeParts:
         text, *end = part.blocks
         return replace(part, blocks=(*split_native_table(text), *charts, *end))
 
-    async def render_refused(self, part: Outgoing, ask: Ask, post: PostFile) -> Outgoing:
+    async def render_refused(self, part: Outgoing, ask: RequestState, post: PostFile) -> Outgoing:
         """Return the part as it is without such blocks, which Slack did not take; the charts are posted as pictures."""
         log.warning("this workspace does not take charts and tables as blocks: they come as pictures and as text")
         self._taken = False
         await self.as_pictures(ask, post)
         return part
 
-    async def as_pictures(self, ask: Ask, post: PostFile) -> None:
+    async def as_pictures(self, ask: RequestState, post: PostFile) -> None:
         """Post the charts that were left to an answer."""
         for key, artifact in self._find_unposted_charts(ask):
             await post(key, artifact)
 
-    def _find_unposted_charts(self, ask: Ask) -> Sequence[tuple[str, Artifact]]:
+    def _find_unposted_charts(self, ask: RequestState) -> Sequence[tuple[str, Artifact]]:
         made = [file for work in ask.inside("") if work.result is not None for file in work.result.artifacts]
         keyed = [(file_key(ask.id, one.id), one) for one in made if one.id in native_charts(ask)]
         return [(key, one) for key, one in keyed if not ask.posted.get(key)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.web_calls import Background, NoReply, Refused, calls_of
+from bot.slack.send.web_calls import Background, NoReply, SlackRefused, calls_of
 from bot.slack.views.home import note_window
 from bot.slack.views.outgoing import Outgoing, rich_text, section
 from bot.slack.views.waiting import whom_words
@@ -106,7 +106,7 @@ async def add_receipt_reaction(client: AsyncWebClient, channel: str, ts: str) ->
             priority="reaction",
             again=True,
         )
-    except Refused as error:
+    except SlackRefused as error:
         if error.code != "already_reacted":
             raise
 
@@ -121,7 +121,7 @@ async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoin
                 channel=place.channel, user=user, thread_ts=thread_ts, text=message.text, blocks=blocks
             ),
         )
-    except Refused as error:
+    except SlackRefused as error:
         if error.code not in _NOT_THERE:
             raise
         await tell_directly(client, user, message)
@@ -196,7 +196,7 @@ async def redraw_window(client: AsyncWebClient, window: str, view: dict[str, Any
 async def _show_window(client: AsyncWebClient, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> bool:
     try:
         await calls_of(client).make(method, send)
-    except (Refused, NoReply) as error:
+    except (SlackRefused, NoReply) as error:
         log.warning("a window was not shown: %s", error)
         return False
     return True

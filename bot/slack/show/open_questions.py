@@ -6,18 +6,18 @@ import logging
 
 from bot.slack.send.lookup import key_of
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Allowed, NoReply, Refused
+from bot.slack.send.web_calls import Allowed, NoReply, SlackRefused
 from bot.slack.views.approval import approval_decided, approval_dropped
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question_answered, question_dropped
 from handoff.briefs.addresses import known_addresses
 from handoff.effects import question_key
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 
 log = logging.getLogger(__name__)
 
 
-def closed_question(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing | None:
+def closed_question(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing | None:
     """Redraw a closed question (counted from 1) of a subtask; an empty id: the planner's. None while it is open."""
     whose = ask.work[subtask] if subtask else ask
     title = asker(ask, subtask)
@@ -34,7 +34,7 @@ def closed_question(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing |
     return None
 
 
-def _count_questions(ask: Ask) -> dict[str, int]:
+def _count_questions(ask: RequestState) -> dict[str, int]:
     """Count the questions so far, by subtask; those of the planner have an empty id."""
     own = len(ask.answered) + (ask.question is not None)
     return {"": own} | {name: work.asked_so_far for name, work in ask.work.items()}
@@ -59,7 +59,7 @@ async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) ->
         thread = await outbox.lookup.read_settled(
             job.place, lambda shown: closed.keys() <= {key_of(one) for one in shown}
         )
-    except (Refused, NoReply) as error:
+    except (SlackRefused, NoReply) as error:
         log.warning("job %s: closed questions may still have their buttons: %s", job.id, error)
         return
     for shown in thread:

@@ -18,11 +18,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.access.access_values import groups_in, kind_of
-from bot.access.person_facts import Facts, Home, facts_of
+from bot.access.person_facts import HomeWorkspace, PersonFacts, facts_of
 from bot.slack.send.published_limits import Priority
-from bot.slack.send.web_calls import NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from handoff.access.rights import Actor
-from handoff.contracts import Audience, Known, Place, Setting
+from handoff.contracts import Audience, KnownPerson, Place, RequestSetting
 
 log = logging.getLogger(__name__)
 
@@ -82,12 +82,12 @@ class People:
         self,
         client: AsyncWebClient,
         calls: WebCalls,
-        home: Home | None = None,
+        home: HomeWorkspace | None = None,
         admins: frozenset[str] = frozenset(),
     ) -> None:
         self._client = client
         self._calls = calls
-        self.home = home or Home()
+        self.home = home or HomeWorkspace()
         self.admins = admins
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Task[Answer | None]] = {}
@@ -97,7 +97,7 @@ class People:
         """Add the user groups that settings or a crew name (ids, S...; others are left out): `groups_of` knows them."""
         self._named |= groups_in(tuple(named))
 
-    async def facts(self, user: str, *, kept: float = FACTS_KEPT) -> Facts | None:
+    async def facts(self, user: str, *, kept: float = FACTS_KEPT) -> PersonFacts | None:
         """Say what Slack knows of a person, `kept` seconds old at most; None if it cannot be asked, or says too little.
 
         None holds for this once: the next call asks again.
@@ -157,11 +157,11 @@ class People:
         each = [group for group in listed if isinstance(group, dict)] if isinstance(listed, list) else []
         return tuple((str(group.get("id")), str(group.get("handle") or group.get("name") or "")) for group in each)
 
-    async def setting(self, place: Place, user: str) -> Setting:
+    async def setting(self, place: Place, user: str) -> RequestSetting:
         """Say who asks and where; without what Slack does not tell in time."""
         about = self._describe_person(user), self._describe_channel(place.channel), self.audience(place)
         person, channel, audience = await asyncio.gather(*about)
-        return Setting(**person, channel=channel, kind=audience.kind)
+        return RequestSetting(**person, channel=channel, kind=audience.kind)
 
     async def contact(self, named: str) -> str:
         """Return what people call a crew's contact: a person's name, a group's handle, else as the crew has it."""
@@ -192,12 +192,12 @@ class People:
         found = await asyncio.gather(*(self._fetch_profile(user) for user in users))
         return tuple(dict.fromkeys(name for person in found for name in person))
 
-    async def look_up(self, users: Sequence[str]) -> tuple[Known, ...]:
+    async def look_up(self, users: Sequence[str]) -> tuple[KnownPerson, ...]:
         """Return people with their names and time zones, as far as Slack tells them in time."""
         names = await asyncio.gather(*(self._fetch_profile(user) for user in users))
         zones = await asyncio.gather(*(self.zone(user) for user in users))
         told = zip(users, names, zones, strict=True)
-        return tuple(Known(user=user, names=named, offset=offset) for user, named, (_, offset) in told)
+        return tuple(KnownPerson(user=user, names=named, offset=offset) for user, named, (_, offset) in told)
 
     async def _fetch_profile(self, user: str) -> tuple[str, ...]:
         return _names_of_person(await self._fetch_person(user))
@@ -208,7 +208,7 @@ class People:
 
     async def zone(self, user: str) -> tuple[str, int]:
         """Return a person's time zone, and the seconds by which it is ahead of UTC; UTC if Slack does not tell it."""
-        known = Setting(**await self._describe_person(user))
+        known = RequestSetting(**await self._describe_person(user))
         return known.zone, known.offset
 
     async def _fetch_person(self, user: str) -> Answer:
@@ -282,7 +282,7 @@ class People:
         try:
             async with asyncio.timeout(PATIENCE):
                 answer = await self._calls.make(method, send, priority=priority, again=True)
-        except Refused as error:
+        except SlackRefused as error:
             log.info("%s: %s; done without", method, error)
             answer = {"error": error.code}
         except (NoReply, TimeoutError):

@@ -16,8 +16,8 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.outbox import PAUSES, Outbox, Sent
-from bot.slack.send.web_calls import NoReply, Refused
+from bot.slack.send.outbox import PAUSES, Outbox, SentMessage
+from bot.slack.send.web_calls import NoReply, SlackRefused
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim
@@ -37,11 +37,11 @@ class Publisher:
         self._client = outbox.client
         self._calls = outbox.calls
 
-    async def file(self, claim: Claim, place: Place, key: str, artifact: Artifact, data: bytes) -> Sent:
-        """Put a file into the thread, once. `Sent.ts` is the file's id. Raises Gone."""
+    async def file(self, claim: Claim, place: Place, key: str, artifact: Artifact, data: bytes) -> SentMessage:
+        """Put a file into the thread, once. `SentMessage.ts` is the file's id. Raises Gone."""
         intent = await self._outbox.begin(claim, key)
         if intent.ts:
-            return Sent(intent.ts, adopted=True)
+            return SentMessage(intent.ts, adopted=True)
         try:
             if intent.draft_ts and not intent.first:
                 waited = await self._outbox.wait_out(intent)
@@ -52,8 +52,8 @@ class Publisher:
                 shown = await self._upload(artifact, data)
                 await self._outbox.draft(claim, key, shown)
                 await self._share_file(claim, place, key, artifact, shown, time.time())
-        except (Refused, NoReply, OutcomeUnknown) as error:
-            return Sent("", f"{artifact.name}: {error}")
+        except (SlackRefused, NoReply, OutcomeUnknown) as error:
+            return SentMessage("", f"{artifact.name}: {error}")
         return await self._outbox.done(claim, key, shown)
 
     async def _go_on(
@@ -67,7 +67,7 @@ class Publisher:
             await self._share_file(
                 claim, place, key, artifact, file_id, 0.0
             )  # the store knows the earlier owner's time
-        except Refused as error:
+        except SlackRefused as error:
             log.info("job %s: %s is uploaded again: %s", place.job_id, key, error)
             return ""
         return file_id
@@ -106,7 +106,7 @@ class Publisher:
                 if not await self._outbox.lookup.file(place, file_id):
                     continue
             return
-        raise Refused("no_answer", f"the file was not seen in the thread after {len(PAUSES)} tries")
+        raise SlackRefused("no_answer", f"the file was not seen in the thread after {len(PAUSES)} tries")
 
     async def _show_once(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float
@@ -121,7 +121,7 @@ class Publisher:
 
         await self._calls.make("files.completeUploadExternal", complete, priority="file")
 
-    async def canvas(self, claim: Claim, place: Place, key: str, artifact: Artifact, markdown: str) -> Sent:
+    async def canvas(self, claim: Claim, place: Place, key: str, artifact: Artifact, markdown: str) -> SentMessage:
         """Make a canvas of Markdown, cleaned already, and post its link.
 
         A canvas whose link was never posted is seen by nobody. Raises Gone.
@@ -129,7 +129,7 @@ class Publisher:
         since = time.time()
         intent = await self._outbox.begin(claim, key)
         if intent.ts:
-            return Sent(intent.ts, adopted=True)
+            return SentMessage(intent.ts, adopted=True)
         direct = place.channel.startswith("D")
         canvas = intent.draft_ts
         try:
@@ -141,11 +141,11 @@ class Publisher:
                 if not direct:
                     await self._let_read(canvas, channel_ids=[place.channel])
                 posted = await self._post_link(claim, place, key, artifact, canvas, since if intent.first else 0.0)
-        except (Refused, NoReply, OutcomeUnknown) as error:
-            return Sent("", f"{artifact.name}: {error}")
+        except (SlackRefused, NoReply, OutcomeUnknown) as error:
+            return SentMessage("", f"{artifact.name}: {error}")
         # In a direct message access goes to its people, and Slack takes that only once the link was sent to them.
         if direct and canvas and (fault := await self._let_people_read(place, canvas)):
-            return Sent("", f"{artifact.name}: its canvas is there, but cannot be opened: {fault}")
+            return SentMessage("", f"{artifact.name}: its canvas is there, but cannot be opened: {fault}")
         return await self._outbox.done(claim, key, posted)
 
     async def _make_canvas(self, artifact: Artifact, markdown: str) -> str:
@@ -173,7 +173,7 @@ class Publisher:
             thread = await self._outbox.lookup.thread(place)
             people = {str(message["user"]) for message in thread if message.get("user")}
             await self._let_read(canvas, user_ids=sorted(people - {self._outbox.lookup.bot_user_id}))
-        except (Refused, NoReply) as error:
+        except (SlackRefused, NoReply) as error:
             return str(error)
         return ""
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import NoReply, Refused
+from bot.slack.send.web_calls import NoReply, SlackRefused
 from bot.slack.show.notices import RECEIVED, tell
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.receipt import is_beyond_rules, is_question, receipt
@@ -14,7 +14,7 @@ from bot.store.interface import Claim
 from handoff.contracts import Place
 from handoff.effects import receipt_key
 from handoff.state.job_state import Job
-from handoff.state.state_values import Heard, Outcome
+from handoff.state.state_values import HeardMessage, Outcome
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ REACTIONS: Mapping[Outcome, str] = {
 """The reaction that says what became of a message."""
 
 
-async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: Heard, *, by_rules: bool = False) -> None:
+async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: HeardMessage, *, by_rules: bool = False) -> None:
     """React to a message, and show the line about it, once; `by_rules`: see `receipt`.
 
     Raises Gone if the job is no longer ours.
@@ -50,13 +50,13 @@ async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: Heard, *, by
         log.warning("job %s: a receipt was not posted: %s", job.id, sent.fault)
 
 
-async def _tell_author(outbox: Outbox, claim: Claim, job: Job, one: Heard, key: str, line: Outgoing) -> None:
+async def _tell_author(outbox: Outbox, claim: Claim, job: Job, one: HeardMessage, key: str, line: Outgoing) -> None:
     """Show a line to the author of a message alone, once at most: what only one sees cannot be looked up."""
     if not (await outbox.begin(claim, key)).first:
         return
     try:
         await tell(outbox.client, job.place, one.message.user, line)
-    except (Refused, NoReply) as error:
+    except (SlackRefused, NoReply) as error:
         log.warning("job %s: a receipt was not shown: %s", job.id, error)
 
 
@@ -69,6 +69,6 @@ async def _react(outbox: Outbox, place: Place, ts: str, name: str) -> None:
             priority="reaction",
             again=True,
         )
-    except (Refused, NoReply) as error:
-        if not isinstance(error, Refused) or error.code != "already_reacted":
+    except (SlackRefused, NoReply) as error:
+        if not isinstance(error, SlackRefused) or error.code != "already_reacted":
             log.warning("job %s: no reaction: %s", place.job_id, error)

@@ -13,18 +13,18 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.published_limits import Priority
-from bot.slack.send.web_calls import Allowed, Gone, Needless, NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone, NoReply, SlackRefused, WebCalls
 from bot.slack.text.cleaning import plain
 from bot.store.interface import JobKey, StoreError
 from handoff.contracts import Place
-from handoff.state.job_state import Ask, Job, RequestState
+from handoff.state.job_state import Job, RequestState, RequestStatus
 from handoff.summaries.subject import subject_of
 
 log = logging.getLogger(__name__)
 
 SessionStatus = Literal["processing", "suspended", "active", "closed"]
 
-STATUS: dict[RequestState, SessionStatus] = {
+STATUS: dict[RequestStatus, SessionStatus] = {
     "submitted": "processing",
     "working": "processing",
     "synthesizing": "processing",
@@ -37,7 +37,7 @@ STATUS: dict[RequestState, SessionStatus] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SessionView:
     """What a session shows: its status, the words that name it when it is new, and who began it."""
 
     status: SessionStatus
@@ -49,7 +49,7 @@ async def set_status(
     client: AsyncWebClient,
     calls: WebCalls,
     place: Place,
-    newest: Callable[[], Shown],
+    newest: Callable[[], SessionView],
     *,
     allowed: Allowed,
     priority: Priority = "settled",
@@ -74,7 +74,7 @@ async def set_status(
         await calls.make(
             "agents.sessions.setStatus", send, priority=priority, again=True, allowed=allowed, needless=needless
         )
-    except (Refused, NoReply, Gone, StoreError) as error:
+    except (SlackRefused, NoReply, JobGone, StoreError) as error:
         log.info("job %s: the session status was not set: %s", place.job_id, error)
         return False
     return True
@@ -93,7 +93,7 @@ def has_new_title(before: Job, after: Job) -> bool:
     return session_title(before) != session_title(after)
 
 
-def _reads_anew(ask: Ask, was: Ask | None) -> bool:
+def _reads_anew(ask: RequestState, was: RequestState | None) -> bool:
     return was is None or (ask.request.text, ask.withdrawn) != (was.request.text, was.withdrawn)
 
 
@@ -108,11 +108,11 @@ async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: 
             again=True,
             allowed=allowed,
         )
-    except (Refused, NoReply, Gone, StoreError) as error:
+    except (SlackRefused, NoReply, JobGone, StoreError) as error:
         log.info("job %s: the session was not renamed: %s", job.id, error)
 
 
-class Sessions:
+class ThreadSessions:
     """The sessions of the jobs in hand. The calls of one job go out in order, and only the latest status counts.
 
     A status that stays goes before one that says "at work", and takes its place where that still waits. Where nothing
@@ -123,13 +123,13 @@ class Sessions:
         self._client = client
         self._calls = calls
         self._changed = changed
-        self._wanted: dict[JobKey, tuple[Job, Ask, Allowed]] = {}
+        self._wanted: dict[JobKey, tuple[Job, RequestState, Allowed]] = {}
         self._shown: dict[JobKey, SessionStatus] = {}
         """What sessions show, as far as this instance set it."""
         self._overtaken: dict[JobKey, asyncio.Event] = {}
         self._not_shown: set[JobKey] = set()
 
-    def show(self, key: JobKey, job: Job, ask: Ask, allowed: Allowed) -> Coroutine[Any, Any, None] | None:
+    def show(self, key: JobKey, job: Job, ask: RequestState, allowed: Allowed) -> Coroutine[Any, Any, None] | None:
         """Have Slack show the status of a request. Returns the work to be done, or None if it is under way."""
         busy = key in self._wanted
         if not busy and self._shown.get(key) == STATUS[ask.state]:
@@ -139,7 +139,7 @@ class Sessions:
             self._overtaken[key].set()
         return None if busy else self._bring_up(key)
 
-    def shows_stop(self, key: JobKey, ask: Ask) -> bool:
+    def shows_stop(self, key: JobKey, ask: RequestState) -> bool:
         """Return True if Slack shows its own Stop button: while a session is at work, in a workspace that has them."""
         return STATUS[ask.state] == "processing" and key not in self._not_shown
 
@@ -163,24 +163,24 @@ class Sessions:
         self._shown.pop(key, None)
 
     async def _bring_up(self, key: JobKey) -> None:
-        done: tuple[Job, Ask, Allowed] | None = None
+        done: tuple[Job, RequestState, Allowed] | None = None
         try:
             while self._wanted[key] is not done:
                 done = self._wanted[key]
-                with contextlib.suppress(Needless):
+                with contextlib.suppress(CallNeedless):
                     await self._tell_session(key, *done)
                     done = self._wanted[key] if self._session_state(key) == self._shown.get(key) else done
         finally:
             del self._wanted[key]
 
-    async def _tell_session(self, key: JobKey, job: Job, ask: Ask, allowed: Allowed) -> None:
+    async def _tell_session(self, key: JobKey, job: Job, ask: RequestState, allowed: Allowed) -> None:
         settles = STATUS[ask.state] != "processing" and self._shown.get(key) == "processing"
-        told: list[Shown] = []
+        told: list[SessionView] = []
 
-        def newest() -> Shown:
+        def newest() -> SessionView:
             _, ask, _ = self._wanted[key]
             title = ask.run.plan.goal if ask.run.plan else ask.text
-            told.append(Shown(STATUS[ask.state], title, ask.request.user))
+            told.append(SessionView(STATUS[ask.state], title, ask.request.user))
             return told[-1]
 
         self._overtaken[key] = asyncio.Event()

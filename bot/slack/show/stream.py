@@ -19,8 +19,8 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown, metadata
-from bot.slack.send.outbox import NOT_STARTED, STREAMED, Outbox, Sent
-from bot.slack.send.web_calls import Allowed, Gone, Needless, NoReply, Refused
+from bot.slack.send.outbox import NOT_STARTED, STREAMED, Outbox, SentMessage
+from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone, NoReply, SlackRefused
 from bot.slack.text.cleaning import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, StoreError
@@ -83,7 +83,7 @@ class AnswerStream:
             while not await self._closes_within(PATIENCE):
                 if self._buffer:
                     await self._flush()
-        except (Refused, NoReply, Gone, StoreError, Needless) as error:
+        except (SlackRefused, NoReply, JobGone, StoreError, CallNeedless) as error:
             log.info("job %s: the answer is not streamed: %s", self._place.job_id, error)
             self._broken = True
         except Exception:
@@ -100,7 +100,7 @@ class AnswerStream:
         piece, self._buffer = self._buffer, ""
         self._length += len(piece)
         if self._length > LONGEST:
-            raise Refused("msg_too_long", "the answer goes out in parts")
+            raise SlackRefused("msg_too_long", "the answer goes out in parts")
         if self.ts:
             await self._append(piece)
         else:
@@ -110,7 +110,7 @@ class AnswerStream:
         """Start the stream, unless one of this answer was begun before. Raises as `Outbox.calls` do."""
         record = self._key + STREAMED
         if not (await self._outbox.begin(self._claim, record, sender=self._id)).first:
-            raise Refused("already_begun", "an earlier owner, or an earlier try, began this answer")
+            raise SlackRefused("already_begun", "an earlier owner, or an earlier try, began this answer")
         since = time.time()
 
         async def start() -> AsyncSlackResponse:
@@ -125,13 +125,13 @@ class AnswerStream:
 
         try:
             data = await self._outbox.calls.make("chat.startStream", start, priority="stream", needless=self._at_once)
-        except (Refused, Needless):
+        except (SlackRefused, CallNeedless):
             await self._outbox.done(self._claim, record, NOT_STARTED)
             raise
         self.ts = str(data["ts"])
         try:
             await self._outbox.draft(self._claim, record, self.ts)
-        except Gone:  # another owner may have ended the request by now, and found nothing to take away
+        except JobGone:  # another owner may have ended the request by now, and found nothing to take away
             await self._outbox.delete(self._place, self.ts, allowed=None)
             raise
 
@@ -147,13 +147,13 @@ class AnswerStream:
                 allowed=self._allowed,
                 needless=self._at_once,
             )
-        except Needless:
+        except CallNeedless:
             self._buffer = piece + self._buffer
             self._length -= len(piece)
 
     async def finish(
         self, answer: str, parts: Sequence[Outgoing], closing: Sequence[dict[str, Any]], *, status: str = ""
-    ) -> Sent | None:
+    ) -> SentMessage | None:
         """Close the stream under the text with `closing` blocks. None: it must be posted whole instead.
 
         `status` is what the thread's session says from then on, unless it is to stay as it is.
@@ -177,9 +177,9 @@ class AnswerStream:
                 rest = ""
             await self._outbox.begin(self._claim, self._key)
             await self._stop(rest, closing, status)
-        except Needless:
+        except CallNeedless:
             return None
-        except Refused as error:
+        except SlackRefused as error:
             log.info("job %s: the stream could not be closed: %s", self._place.job_id, error)
             return None
         except NoReply:

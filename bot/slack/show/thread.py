@@ -15,8 +15,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.attachments import download
 from bot.slack.receive.markup import PERSON_MENTION, plain_text
 from bot.slack.receive.message_reader import plain_content
-from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import TOKEN_PATIENCE, Allowed, Background, Gone, close_client
+from bot.slack.send.outbox import Outbox, SentMessage
+from bot.slack.send.web_calls import TOKEN_PATIENCE, Allowed, Background, JobGone, close_client
 from bot.slack.show.card_painter import CardPainter
 from bot.slack.show.card_posts import CardPosts
 from bot.slack.show.direct_message import send_direct
@@ -27,7 +27,7 @@ from bot.slack.show.people import DIRECT, People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.readable import find_readable
 from bot.slack.show.receipts import give_receipt
-from bot.slack.show.session import STATUS, Sessions, Shown, has_new_title, rename, set_status
+from bot.slack.show.session import STATUS, SessionView, ThreadSessions, has_new_title, rename, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
@@ -43,8 +43,8 @@ from handoff.effects import answer_key, card_end_key, card_key, file_key, questi
 from handoff.engine.asking import expiry_time, list_askable
 from handoff.engine.replay import open_log
 from handoff.events import NewerEvent, SettingKnown
-from handoff.state.job_state import Ask, Job
-from handoff.state.state_values import Heard, Question
+from handoff.state.job_state import Job, RequestState
+from handoff.state.state_values import HeardMessage, Question
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Thread:
         self._painters: dict[JobKey, CardPainter] = {}
         self._cards = CardPosts(outbox)
         self._native = NativeParts()
-        self._sessions = Sessions(client, outbox.calls, self._draw_again)
+        self._sessions = ThreadSessions(client, outbox.calls, self._draw_again)
         self._met: set[JobKey] = set()
         """Jobs in hand whose threads were brought up to date."""
         self._background = Background()
@@ -116,14 +116,14 @@ class Thread:
             return attachment, plain_content(attachment, names)
         return await download(self._client, self._outbox.calls, attachment)
 
-    async def read_back(self, job: Job, ask: Ask) -> ThreadRead:
+    async def read_back(self, job: Job, ask: RequestState) -> ThreadRead:
         """Read what was said in the thread before a request, and look up the files of the request's own message."""
         from bot.slack.receive.thread_reader import ThreadReader  # noqa: PLC0415 - only where there is a thread
 
         calls, bot = self._outbox.calls, self._outbox.lookup.bot_user_id
         return await ThreadReader(self._client, calls, self._people, bot_user=bot).read(job, ask)
 
-    async def read_channel(self, span: ChannelSpan, job: Job, ask: Ask) -> tuple[str, Audience, ChannelRead]:
+    async def read_channel(self, span: ChannelSpan, job: Job, ask: RequestState) -> tuple[str, Audience, ChannelRead]:
         """Read what was said in a channel or a thread of it, as far as the requester may read it now.
 
         Returns what people call it, who may read it, and the messages.
@@ -145,7 +145,7 @@ class Thread:
             read = replace(read, thread=replace(read.thread, text=nothing))
         return name, await people.audience(place), read
 
-    async def _find_readable(self, span: ChannelSpan, ask: Ask) -> KnownChannel | str:
+    async def _find_readable(self, span: ChannelSpan, ask: RequestState) -> KnownChannel | str:
         if self.messengers is None:
             return "I cannot read channels here."
         return await find_readable(self.messengers.directory, span.channel, ask.request.user)
@@ -154,7 +154,9 @@ class Thread:
         """Say who may read the job's thread."""
         return await self._people.audience(job.place)
 
-    async def look_around(self, job: Job, ask: Ask, named: Sequence[str] = (), contact: str = "") -> SettingKnown:
+    async def look_around(
+        self, job: Job, ask: RequestState, named: Sequence[str] = (), contact: str = ""
+    ) -> SettingKnown:
         """Ask Slack who made the request and where, and who else may be asked: of them the crew has `named` some.
 
         Also what people call the crew's `contact`.
@@ -169,13 +171,13 @@ class Thread:
             setting = setting.model_copy(update=called)
         return SettingKnown(at=self._store.clock(), request=ask.id, setting=setting)
 
-    async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:
+    async def post(self, claim: Claim, job: Job, ask: RequestState, key: str, *, allowed: Allowed) -> SentMessage:
         """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours.
 
         With the end of a request goes what was streamed of its answer and did not become it, however it ended.
         """
         if ask.request.opens:
-            return Sent("", "there is no thread")
+            return SentMessage("", "there is no thread")
         if key != answer_key(ask.id):
             return await self._post(claim, job, ask, key, allowed)
         stream = self._streams.get((claim.key, ask.id))
@@ -188,10 +190,10 @@ class Thread:
         self._streams.pop((claim.key, ask.id), None)
         return sent
 
-    async def _post(self, claim: Claim, job: Job, ask: Ask, key: str, allowed: Allowed) -> Sent:
+    async def _post(self, claim: Claim, job: Job, ask: RequestState, key: str, allowed: Allowed) -> SentMessage:
         place = job.place
         if _has_no_thread(job, ask) and key != card_end_key(ask.id):
-            return Sent("", WITHDRAWN)
+            return SentMessage("", WITHDRAWN)
         if key == card_key(ask.id):
             return await self._cards.post(claim, job, ask, self._find_painter(claim.key, allowed))
         if key == card_end_key(ask.id):
@@ -202,11 +204,11 @@ class Thread:
         for artifact in (file for result in results for file in result.artifacts):
             if key == file_key(ask.id, artifact.id):
                 if self._native.stands_in_answer(ask, artifact):
-                    return Sent("", IN_ANSWER)
+                    return SentMessage("", IN_ANSWER)
                 return await self._post_file(claim, job, ask, key, artifact)
-        return Sent("", "there is nothing to show any more")
+        return SentMessage("", "there is nothing to show any more")
 
-    async def acknowledge(self, claim: Claim, job: Job, one: Heard) -> None:
+    async def acknowledge(self, claim: Claim, job: Job, one: HeardMessage) -> None:
         """Show the author of a message what became of it. Raises Gone if the job is no longer ours."""
         await give_receipt(self._outbox, claim, job, one, by_rules=self._by_rules)
 
@@ -224,19 +226,19 @@ class Thread:
         others = {*(ask.request.user for ask in job.asks), *job.talk.speakers} - {user}
         return await self._people.names(sorted(others))
 
-    async def _post_file(self, claim: Claim, job: Job, ask: Ask, key: str, artifact: Artifact) -> Sent:
+    async def _post_file(self, claim: Claim, job: Job, ask: RequestState, key: str, artifact: Artifact) -> SentMessage:
         try:
             data = await self._store.blobs.get(claim.key, artifact.id)
         except KeyError:
-            return Sent("", f"{artifact.name} is no longer kept")
+            return SentMessage("", f"{artifact.name} is no longer kept")
         if artifact.publish_as == "canvas":
             markdown = clean_markdown(data.decode("utf-8", "replace"), known=known_addresses(job, ask))
             return await self._publisher.canvas(claim, job.place, key, artifact, markdown)
         return await self._publisher.file(claim, job.place, key, artifact, data)
 
     async def _post_the_end(
-        self, claim: Claim, job: Job, ask: Ask, stream: AnswerStream | None, allowed: Allowed
-    ) -> Sent:
+        self, claim: Claim, job: Job, ask: RequestState, stream: AnswerStream | None, allowed: Allowed
+    ) -> SentMessage:
         """Post the visible end of a request. Where the thread is out of reach, the requester alone is told.
 
         Nothing is posted under a deleted message.
@@ -247,9 +249,9 @@ class Thread:
         if _has_no_thread(job, ask):
             message = ending.render_cancellation(job, ask, alone=True)
             await send_direct(self._outbox, claim, ask.request.user, f"{key}:alone", message, allowed=allowed)
-            return Sent("", WITHDRAWN)
+            return SentMessage("", WITHDRAWN)
 
-        async def post_file(key: str, artifact: Artifact) -> Sent:
+        async def post_file(key: str, artifact: Artifact) -> SentMessage:
             return await self._post_file(claim, job, ask, key, artifact)
 
         if ask.run.answer is None:
@@ -263,8 +265,8 @@ class Thread:
         return sent
 
     async def _post_the_answer(
-        self, claim: Claim, job: Job, ask: Ask, stream: AnswerStream | None, post_file: PostFile
-    ) -> Sent:
+        self, claim: Claim, job: Job, ask: RequestState, stream: AnswerStream | None, post_file: PostFile
+    ) -> SentMessage:
         charts, key = await self._native.charts(ask, post_file), answer_key(ask.id)
         plainly = answer_view.answer(job, ask, self._model_label)
         if stream is not None and ask.run.answer is not None:
@@ -275,7 +277,7 @@ class Thread:
                 if over:
                     self._sessions.note_status(claim.key, "active")
                 return sent
-        sent = Sent("")
+        sent = SentMessage("")
         for number, part in enumerate(plainly):
             last = number == len(plainly) - 1
             part_key = key if last else f"{key}:{number}"
@@ -288,7 +290,7 @@ class Thread:
                 break
         return sent
 
-    async def _tell_alone(self, claim: Claim, job: Job, ask: Ask, fault: str, allowed: Allowed) -> None:
+    async def _tell_alone(self, claim: Claim, job: Job, ask: RequestState, fault: str, allowed: Allowed) -> None:
         """Tell the requester alone how the request ended: the thread is out of reach."""
         end = (
             self._render_end(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
@@ -296,23 +298,23 @@ class Thread:
         message, key = ending.unreachable(job, fault, end), f"{answer_key(ask.id)}:alone"
         await send_direct(self._outbox, claim, ask.request.user, key, message, allowed=allowed)
 
-    def _render_end(self, job: Job, ask: Ask) -> Outgoing:
+    def _render_end(self, job: Job, ask: RequestState) -> Outgoing:
         if ask.refusal:
             return ending.render_refusal(ask.refusal)
         return ending.render_cancellation(job, ask) if ask.cancelled_by else ending.render_failure(job, ask)
 
-    async def _paint_the_end(self, job: Job, ask: Ask, allowed: Allowed) -> Sent:
+    async def _paint_the_end(self, job: Job, ask: RequestState, allowed: Allowed) -> SentMessage:
         ts = ask.posted.get(card_key(ask.id), "")
         if not ts:
-            return Sent("", "there is no card")
+            return SentMessage("", "there is no card")
         painter = self._painters.pop(_job_key(job), None)
         if painter is not None:
             await painter.stop()
         card = plan_card(job, ask, self._store.clock())
         shown = await self._outbox.update(job.place, ts, card, allowed=allowed, priority="settled")
-        return Sent(ts if shown else "", "" if shown else "the card could not be edited")
+        return SentMessage(ts if shown else "", "" if shown else "the card could not be edited")
 
-    async def begin_answer(self, claim: Claim, job: Job, ask: Ask, *, allowed: Allowed) -> AnswerStream:
+    async def begin_answer(self, claim: Claim, job: Job, ask: RequestState, *, allowed: Allowed) -> AnswerStream:
         """Open a stream for the answer that is about to be written."""
         from bot.slack.show.stream import AnswerStream  # noqa: PLC0415 - only for an answer that is written
 
@@ -388,7 +390,7 @@ class Thread:
         if notice.job is not None and ask is not None and (ts := ask.posted.get(card_key(ask.id))):
             card = plan_card(notice.job, ask, self._store.clock())
             await self._outbox.update(notice.place, ts, card, allowed=allowed, priority="settled")
-        shown = Shown("suspended", notice.title, notice.user)
+        shown = SessionView("suspended", notice.title, notice.user)
         await set_status(self._client, self._outbox.calls, notice.place, lambda: shown, allowed=allowed)
 
     def _find_painter(self, key: JobKey, allowed: Allowed) -> CardPainter:
@@ -409,7 +411,7 @@ class Thread:
         except NewerEvent:
             return None
 
-    def _close_question(self, job: Job, ask: Ask, name: str, asked: Question, allowed: Allowed) -> None:
+    def _close_question(self, job: Job, ask: RequestState, name: str, asked: Question, allowed: Allowed) -> None:
         """Take the buttons off a question that was answered, and say who decided."""
         gone = name and name not in ask.work
         closed = None if gone else closed_question(job, ask, name, asked.number)
@@ -419,7 +421,7 @@ class Thread:
             self._redraw_question(job, ask, name, asked, closed, allowed)
 
     def _redraw_question(
-        self, job: Job, ask: Ask, name: str, asked: Question, message: Outgoing, allowed: Allowed
+        self, job: Job, ask: RequestState, name: str, asked: Question, message: Outgoing, allowed: Allowed
     ) -> None:
         ts = ask.posted.get(question_key(ask.id, name, asked.number), "")
         if ts:
@@ -444,7 +446,7 @@ class Thread:
 
         task.add_done_callback(forget)
 
-    def _show_status(self, job: Job, ask: Ask, allowed: Allowed) -> None:
+    def _show_status(self, job: Job, ask: RequestState, allowed: Allowed) -> None:
         """Tell Slack the session's status."""
         key = _job_key(job)
         work = self._sessions.show(key, job, ask, allowed)
@@ -485,12 +487,12 @@ class Thread:
             await close_client(self._client)
 
 
-def _has_no_thread(job: Job, ask: Ask) -> bool:
+def _has_no_thread(job: Job, ask: RequestState) -> bool:
     """Return True if the message that a thread hangs from was deleted, with the request in it."""
     return ask.withdrawn and ask.id == job.place.thread_ts
 
 
-def _describe_period(span: ChannelSpan, ask: Ask) -> str:
+def _describe_period(span: ChannelSpan, ask: RequestState) -> str:
     """Say of when the messages are that are read of a channel; of a thread all are."""
     if span.thread_ts:
         return ""
@@ -498,7 +500,7 @@ def _describe_period(span: ChannelSpan, ask: Ask) -> str:
     return " since the last run" if ask.request.schedule else f" in the last {days} days"
 
 
-def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:
+def _question_at(job: Job, ask: RequestState, key: str) -> Outgoing | None:
     """Return the open question of that key, or the reminder of one; None if there is none."""
     for name, asked in ask.open_questions.items():
         if key == question_key(ask.id, name, asked.number):
@@ -511,13 +513,13 @@ def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:
     return None
 
 
-def _last_questions(ask: Ask) -> dict[str, Question]:
+def _last_questions(ask: RequestState) -> dict[str, Question]:
     """Return the last unanswered questions by subtask, also those of a request that has ended; the planner's: empty."""
     found = {"": ask.question} | {name: work.question for name, work in ask.work.items()}
     return {name: question for name, question in found.items() if question is not None}
 
 
-def _render_dropped_question(job: Job, ask: Ask, name: str, asked: Question) -> Outgoing:
+def _render_dropped_question(job: Job, ask: RequestState, name: str, asked: Question) -> Outgoing:
     """Redraw a question whose request was stopped."""
     if asked.approval is not None:
         return approval_dropped(asker(ask, name), asked)
@@ -528,7 +530,7 @@ async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:
     """Do the work, unless somebody else has the job by now and shows it."""
     try:
         await work
-    except Gone as error:
+    except JobGone as error:
         log.info("left out (%s): %s", what, error)
 
 

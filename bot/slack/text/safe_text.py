@@ -41,7 +41,7 @@ _LONGEST = 300
 """Characters of an address that are shown."""
 
 
-class Found(NamedTuple):
+class FoundLink(NamedTuple):
     """An address in a text: where it starts and ends, and what it is."""
 
     start: int
@@ -49,7 +49,7 @@ class Found(NamedTuple):
     address: str
 
 
-def find(word: str) -> Iterator[Found]:
+def find(word: str) -> Iterator[FoundLink]:
     """Find the addresses in a word without spaces: with a scheme, of a mailbox, a bare domain, or in numbers."""
     if "." not in word and ":" not in word:
         return
@@ -57,7 +57,7 @@ def find(word: str) -> Iterator[Found]:
         address = match.group().rstrip(".,;:!?'")
         if match["domain"] and _is_no_domain(address):
             continue
-        yield Found(match.start(), match.start() + len(address), address)
+        yield FoundLink(match.start(), match.start() + len(address), address)
 
 
 def _is_no_domain(address: str) -> bool:

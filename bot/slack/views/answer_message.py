@@ -20,7 +20,7 @@ from handoff.briefs.addresses import known_addresses
 from handoff.contracts import SCRIPTED_REPLIES, Finding, Result, Usage
 from handoff.engine.answer import gaps
 from handoff.evidence.work_receipts import Receipts, list_statements, receipt_lines, receipts_of
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import gain_words, notes
 from handoff.text.dollars import format_dollars, format_short_number
 
@@ -47,7 +47,7 @@ _UNFOUND_SHOWN = 3
 """Statements without evidence that are named below an answer; the rest is counted."""
 
 
-def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
+def answer(job: Job, ask: RequestState, model_label: str) -> list[Outgoing]:
     """Make the parts of an answer, in order; the last one carries what `answer_end` gives.
 
     The first block of each is its `markdown` block. Raises ValueError for a request without an answer.
@@ -77,7 +77,7 @@ def markdown_parts(text: str, known: Collection[str] = ()) -> list[str]:
         limit = max(limit * MARKDOWN_LIMIT // longest - 100, 200)
 
 
-def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
+def answer_end(job: Job, ask: RequestState, model_label: str) -> list[Block]:
     """Make what stands below an answer: its gaps, its sources and notes, what it took, and the thumbs."""
     blocks: list[Block] = []
     known = known_addresses(job, ask)
@@ -120,7 +120,7 @@ def _unfound_line(statements: Sequence[str], request: str) -> str:
     return phrase("not_from_files", request, what=what)
 
 
-def evidence_modal(job: Job, ask: Ask) -> Block:
+def evidence_modal(job: Job, ask: RequestState) -> Block:
     """Make the window that shows what an answer stands on: its findings, what was read, asked and done."""
     known, receipts = known_addresses(job, ask), receipts_of(ask)
     blocks: list[Block] = []
@@ -169,7 +169,7 @@ def _receipt_lists(receipts: Receipts) -> list[tuple[str, Sequence[str]]]:
     ]
 
 
-def _finding_lines(ask: Ask) -> list[str]:
+def _finding_lines(ask: RequestState) -> list[str]:
     """Word the findings of all results, the gravest first, each with its quotations and their places."""
     results = [work.result for work in ask.all_inside("") if work.result is not None and work.run is None]
     found = sorted((one for result in results for one in result.findings), key=gravity_key)
@@ -202,7 +202,7 @@ def _escape_code(code: str) -> str:
     return code.replace("```", "` ` `").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def list_sources(ask: Ask) -> list[str]:
+def list_sources(ask: RequestState) -> list[str]:
     """List the sources of all findings, each once, in the plan's order."""
     found = [
         finding.source.strip()
@@ -214,7 +214,7 @@ def list_sources(ask: Ask) -> list[str]:
     return list(dict.fromkeys(found))[:MAX_SOURCES]
 
 
-def _source_block(job: Job, ask: Ask, sources: Sequence[str], known: Collection[str]) -> Block:
+def _source_block(job: Job, ask: RequestState, sources: Sequence[str], known: Collection[str]) -> Block:
     """List the sources in small print.
 
     `notes.md` looks like an address in the domain of Moldova, which Slack would make a link. So sources that name files
@@ -251,7 +251,7 @@ def _names_only(source: str, files: Sequence[str]) -> bool:
     return not _looks_linked(source)
 
 
-def context_line(ask: Ask, model_label: str) -> str:
+def context_line(ask: RequestState, model_label: str) -> str:
     """Say what was read of the thread and how long it took, and that no model answered where none did."""
     rehearsed = clean(model_label, limit=200) if model_label.startswith(REHEARSAL) else ""
     rehearsed = SCRIPTED_LABEL if ask.usage.model == SCRIPTED_REPLIES else rehearsed
@@ -259,7 +259,7 @@ def context_line(ask: Ask, model_label: str) -> str:
     return " · ".join(part for part in (read_words(ask), rehearsed, took) if part)
 
 
-def detail_lines(job: Job, ask: Ask) -> list[str]:
+def detail_lines(job: Job, ask: RequestState) -> list[str]:
     """Say what the operator of the bot wants to know of an answer: model, tokens, cost, gain, and the job's id."""
     spent = ", ".join(part for part in (*usage_words(ask.usage), spent_before(ask)) if part)
     model = f"Model: {ask.usage.model}" if ask.usage.model else ""
@@ -286,7 +286,7 @@ class Thumb:
     good: bool
 
 
-def _feedback_block(job: Job, ask: Ask) -> Block:
+def _feedback_block(job: Job, ask: RequestState) -> Block:
     def thumb(label: str, *, good: bool) -> Block:
         value = carry(Thumb(job.id, ask.id, good))
         return {"text": {"type": "plain_text", "text": label}, "value": value, "accessibility_label": label}

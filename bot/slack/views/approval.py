@@ -15,8 +15,8 @@ from bot.slack.views.carried import carry
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, render_moment, section
 from bot.slack.views.waiting import join_in_row, name_member
 from handoff.approval_values import Approval
-from handoff.state.job_state import Ask, Job
-from handoff.state.state_values import Answered, Question, Ruling
+from handoff.state.job_state import Job, RequestState
+from handoff.state.state_values import Question, QuestionAnswer, Ruling
 from handoff.summaries.summary import title_of
 from handoff.text.counts import format_count
 from handoff.text.visible_text import spell_out
@@ -37,7 +37,7 @@ NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ApprovalRef:
     """What a button or a window is about: one approval with exactly the arguments that people saw."""
 
     job: str
@@ -52,13 +52,13 @@ def people(whom: Sequence[str]) -> str:
     return join_in_row([name_member(one) for one in whom], "or")
 
 
-def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float | None = None) -> Outgoing:
+def approval(job: Job, ask: RequestState, subtask: str, question: Question, until: float | None = None) -> Outgoing:
     """Ask people to approve something. `until` is when it expires (seconds since the epoch); None: never.
 
     Raises ValueError for a question that is about no approval.
     """
     asked = _require_approval(question)
-    spot = carry(Spot(job.id, ask.id, subtask, question.number, asked.digest))
+    spot = carry(ApprovalRef(job.id, ask.id, subtask, question.number, asked.digest))
     body, cut = _draw_call(asked)
     work = ask.work[subtask]
     title = f"*{clean(title_of(ask, work), limit=150)}* ({clean(work.specialist, limit=80)})"
@@ -199,7 +199,7 @@ def _vote_emoji(choice: str) -> str:
 # ---------------------------------------------------------------- decided
 
 
-def approval_decided(title: str, answered: Answered) -> Outgoing:
+def approval_decided(title: str, answered: QuestionAnswer) -> Outgoing:
     """Redraw an approval that ended: no buttons, and who decided what, when."""
     asked, ruling = _require_approval(answered.question), answered.ruling
     if ruling is None:

@@ -27,8 +27,8 @@ from handoff.engine.nested import plan_around
 from handoff.engine.replan import current_trigger, is_held_back
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.planning.adhoc import find_made_specialist
-from handoff.state.job_state import SETTLED, Ask, Job, Work
-from handoff.state.state_values import Question, Rung
+from handoff.state.job_state import SETTLED, Job, RequestState, SubtaskState
+from handoff.state.state_values import Question, RecoveryStep
 from handoff.summaries import summary
 
 MAX_LINE = 500
@@ -36,12 +36,12 @@ LOOKING = "a second look at the plan"
 """The thing that a row waits for while the planner looks at the plan again."""
 
 
-def row_words(work: Work) -> list[str]:
+def row_words(work: SubtaskState) -> list[str]:
     """Say what was changed in a row, and why; nothing for a dropped one, which shows its reason already."""
     return [work.changed] if work.changed and work.state != "skipped" else []
 
 
-def changes_line(ask: Ask) -> str:
+def changes_line(ask: RequestState) -> str:
     """Say what was changed in all, in one line of plain text; empty for nothing."""
     changed = [
         f"{plain(work.subtask.title, 60)} ({work.changed.rstrip('.')})" for work in ask.work.values() if work.changed
@@ -49,7 +49,7 @@ def changes_line(ask: Ask) -> str:
     return plain("Plan changed: " + "; ".join(changed), MAX_LINE) if changed else ""
 
 
-def _list_needless(ask: Ask) -> list[Work]:
+def _list_needless(ask: RequestState) -> list[SubtaskState]:
     """List what a request that is over left out, as it had nothing to do. Its row would stay an open circle."""
     works = summary.rows(ask) if _is_over(ask) else ()
     return [work for work in works if work.dropped and not work.failures]
@@ -64,7 +64,7 @@ STOP = "stop"
 RowStatus = Literal["pending", "in_progress", "complete", "error"]
 """Slack's states of a row. It has none for work that ended without reaching its end (stopped, needless, in part):
 that is shown as pending, an open circle, and the details say what it is."""
-_RUNGS: dict[Rung, str] = {
+_RUNGS: dict[RecoveryStep, str] = {
     "refine": "with a clearer brief",
     "stronger": "with a stronger model",
     "fallback": "someone else steps in",
@@ -74,7 +74,7 @@ _RUNGS: dict[Rung, str] = {
 """Words for a new attempt that differs from the last one."""
 
 
-def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
+def plan_card(job: Job, ask: RequestState, now: float, *, stop: bool = True) -> Outgoing:
     """Draw the card as it stands at `now` (seconds since the epoch).
 
     `stop`: give it a Stop button. It needs none while Slack's own stands in the thread.
@@ -96,7 +96,7 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
     return Outgoing(text=clean(title), blocks=tuple(blocks), priority="card")
 
 
-def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
+def card_title(ask: RequestState, now: float, *, quarantined: bool = False) -> str:
     """Say what the request is at, in one line of plain text. `quarantined`: its job is."""
     plan = ask.run.plan or (ask.before.run.plan if ask.before is not None else None)
     goal = plan.goal if plan else "" if ask.withdrawn else ask.text
@@ -104,7 +104,7 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     return plain(f"{phase}: {goal}" if goal.strip() else phase, 140)
 
 
-def _describe_phase(ask: Ask, now: float, *, quarantined: bool) -> str:
+def _describe_phase(ask: RequestState, now: float, *, quarantined: bool) -> str:
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…" if ask.before is None else "Taking it up again…"
     if _is_over(ask):
@@ -128,7 +128,7 @@ def _describe_phase(ask: Ask, now: float, *, quarantined: bool) -> str:
     return phase
 
 
-def _describe_end(ask: Ask) -> str:
+def _describe_end(ask: RequestState) -> str:
     """Say how the request ended, up to the time that it took."""
     if ask.cancelled_by:
         return "Stopped after"
@@ -138,7 +138,7 @@ def _describe_end(ask: Ask) -> str:
     return f"{done} in part in" if gaps(ask, ask.run) else f"{done} in"
 
 
-def _describe_progress(ask: Ask) -> str:
+def _describe_progress(ask: RequestState) -> str:
     """Say how much of the plan is done by now."""
     works = [work for work in ask.inside("") if not work.dropped]
     if len(works) == 1:  # a crew may have all of it
@@ -148,7 +148,7 @@ def _describe_progress(ask: Ask) -> str:
     return f"{phase}, plan changed" if any(work.changed for work in ask.work.values()) else phase
 
 
-def _rows_before_a_plan(ask: Ask) -> list[Block]:
+def _rows_before_a_plan(ask: RequestState) -> list[Block]:
     over = _is_over(ask)
     rows = [*_file_rows(ask), *_thread_rows(ask)]
     status: RowStatus = "in_progress" if ask.gathered or not rows else "pending"
@@ -161,7 +161,7 @@ def _rows_before_a_plan(ask: Ask) -> list[Block]:
     return rows
 
 
-def _file_rows(ask: Ask) -> Iterable[Block]:
+def _file_rows(ask: RequestState) -> Iterable[Block]:
     count = len(ask.request.attachments)
     if not count:
         return
@@ -173,7 +173,7 @@ def _file_rows(ask: Ask) -> Iterable[Block]:
     yield _task_block("files", f"Fetch {files}", status, " ".join(faults))
 
 
-def _thread_rows(ask: Ask) -> Iterable[Block]:
+def _thread_rows(ask: RequestState) -> Iterable[Block]:
     """Yield the row of the thread that the request was made in, unless nothing was said there before."""
     words, faults = read_words(ask), thread_faults(ask)
     channels = [one.name for one in ask.materials if one.of_channel]
@@ -184,7 +184,7 @@ def _thread_rows(ask: Ask) -> Iterable[Block]:
         yield _task_block("thread", title, "error" if faults else "complete", words or " ".join(faults))
 
 
-def _draw_row(ask: Ask, work: Work, now: float) -> Block:
+def _draw_row(ask: RequestState, work: SubtaskState, now: float) -> Block:
     details = " · ".join((*_iterate_details(ask, work, now), *row_words(work)))
     question = work.question if work.state == "input_required" and not _is_over(ask) else None
     if question is not None and question.approval is not None:
@@ -207,7 +207,7 @@ def _name_approval(approval: Approval) -> str:
     return "a sign-in" if approval.kind == "sign_in" else "approval"
 
 
-def _row_status(ask: Ask, work: Work) -> RowStatus:
+def _row_status(ask: RequestState, work: SubtaskState) -> RowStatus:
     if work.state == "complete":
         return "complete" if not missing_from(ask, work) else "pending" if has_content(work) else "error"
     if work.state in {"error", "skipped"}:
@@ -215,7 +215,7 @@ def _row_status(ask: Ask, work: Work) -> RowStatus:
     return "pending" if work.state == "pending" or _is_over(ask) else "in_progress"
 
 
-def has_content(work: Work) -> bool:
+def has_content(work: SubtaskState) -> bool:
     """Return True if the subtask brought something that people can use, if only in part."""
     result = work.result
     if result is None:
@@ -224,7 +224,7 @@ def has_content(work: Work) -> bool:
     return bool(result.content.strip() or result.artifacts or result.findings or only_said)
 
 
-def missing_from(ask: Ask, work: Work) -> tuple[str, ...]:
+def missing_from(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
     """Name what an ended subtask lacks. The only part of a plan lacks what the whole answer lacks."""
     if not has_content(work):
         return work.result.gaps if work.result is not None and work.result.gaps else ("it brought nothing",)
@@ -232,11 +232,11 @@ def missing_from(ask: Ask, work: Work) -> tuple[str, ...]:
     return gaps(ask, ask.run) if alone else work.result.gaps if work.result is not None else ()
 
 
-def _is_over(ask: Ask) -> bool:
+def _is_over(ask: RequestState) -> bool:
     return ask.run.failure is not None or ask.run.answer is not None
 
 
-def _iterate_details(ask: Ask, work: Work, now: float) -> Iterable[str]:
+def _iterate_details(ask: RequestState, work: SubtaskState, now: float) -> Iterable[str]:
     yield describe_worker(ask, work)
     if parts := summary.parts_words(ask, work):
         yield parts
@@ -260,13 +260,13 @@ def _iterate_details(ask: Ask, work: Work, now: float) -> Iterable[str]:
         yield "stopped" if work.state != "pending" else "not started"
 
 
-def describe_worker(ask: Ask, work: Work) -> str:
+def describe_worker(ask: RequestState, work: SubtaskState) -> str:
     """Name the specialist, and say if it was made for this job."""
     made = find_made_specialist(plan_around(ask, work), work.specialist)
     return f"{work.specialist} (made for this job)" if made else work.specialist
 
 
-def _describe_waits(ask: Ask, work: Work) -> Iterable[str]:
+def _describe_waits(ask: RequestState, work: SubtaskState) -> Iterable[str]:
     waits = [ask.work[name].subtask.title for name in work.subtask.after if ask.work[name].state not in SETTLED]
     if is_held_back(ask, work):
         yield f"waits for {LOOKING}"
@@ -278,12 +278,12 @@ def _describe_waits(ask: Ask, work: Work) -> Iterable[str]:
         yield _describe_retry(work)
 
 
-def _describe_attempt(work: Work) -> Iterable[str]:
+def _describe_attempt(work: SubtaskState) -> Iterable[str]:
     if work.attempt > 1:
         yield _describe_retry(work)
 
 
-def _describe_retry(work: Work) -> str:
+def _describe_retry(work: SubtaskState) -> str:
     """Say why the subtask is tried again."""
     if work.wanting is not None:
         return f"fixing it, round {work.rounds + 1} of {MAX_ROUNDS}"
@@ -316,13 +316,13 @@ def _fold_rows(rows: list[Block], shown: int) -> list[Block]:
     return [*(rows[index] for index in kept), _task_block("folded", f"And {len(rest)} more: {told}", status, "")]
 
 
-def _change_blocks(ask: Ask) -> list[Block]:
+def _change_blocks(ask: RequestState) -> list[Block]:
     left = [f"{plain(summary.title_of(ask, one), 60)} ({one.reason})" for one in _list_needless(ask) if not one.changed]
     needless = plain("Not needed: " + "; ".join(left), MAX_LINE) if left else ""
     return [context(clean(line)) for line in (changes_line(ask), needless) if line]
 
 
-def _footer_blocks(job: Job, ask: Ask, *, stop: bool) -> list[Block]:
+def _footer_blocks(job: Job, ask: RequestState, *, stop: bool) -> list[Block]:
     if ask.cancelled_by:
         deleted = "Withdrawn: the request was deleted"
         return [context(deleted if ask.withdrawn else f"Stopped by {mention(ask.cancelled_by)}")]

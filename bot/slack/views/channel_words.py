@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.access.access_values import Access, Origin
+from bot.access.access_values import Access, ValueOrigin
 from bot.access.quiet_hours import OFF
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import render_moment
@@ -19,7 +19,7 @@ SHOWN = 280
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class SettingsSection:
     """Values that are changed in one window."""
 
     key: str
@@ -28,9 +28,9 @@ class Section:
 
 
 SECTIONS = (
-    Section("people", "People", ("allowed", "users", "guests", "strangers", "approvers")),
-    Section("work", "How I work", ("crew", "instructions", "highest_tier", "budget")),
-    Section("times", "When I speak", ("follow_ups", "quiet_hours", "zone")),
+    SettingsSection("people", "People", ("allowed", "users", "guests", "strangers", "approvers")),
+    SettingsSection("work", "How I work", ("crew", "instructions", "highest_tier", "budget")),
+    SettingsSection("times", "When I speak", ("follow_ups", "quiet_hours", "zone")),
 )
 LABELS: Mapping[str, str] = {
     "allowed": "Use in this channel",
@@ -64,7 +64,7 @@ LEFT_TO = {"default": "Default", "environment": "Environment", "crew": "crew.yml
 _NOTHING = {"instructions": "none", "budget": "none of the channel's own", "quiet_hours": "none"}
 
 
-def names_in(section: Section, channel: str, crews: Sequence[str]) -> tuple[str, ...]:
+def names_in(section: SettingsSection, channel: str, crews: Sequence[str]) -> tuple[str, ...]:
     """List a section's values: a direct message cannot be left out, and one crew leaves no choice."""
     without = {*(["allowed"] if channel.startswith("D") else []), *([] if crews else ["crew"])}
     return tuple(name for name in section.values if name not in without)
@@ -114,7 +114,7 @@ def describe_origin(access: Access, name: str) -> str:
     return describe_source(access.origin(name))
 
 
-def describe_source(found: Origin) -> str:
+def describe_source(found: ValueOrigin) -> str:
     """Say where a value comes from, see `describe_origin`."""
     if found.source != "form":
         return _SOURCES[found.source]

@@ -6,10 +6,10 @@ from bot.access.access_values import kind_of
 from bot.slack.text.cleaning import clean, mention
 from handoff.answering.fixed_words import phrase
 from handoff.engine.answer import missing
-from handoff.state.job_state import Ask
+from handoff.state.job_state import RequestState
 
 
-def name_contact_after_failure(ask: Ask) -> str:
+def name_contact_after_failure(ask: RequestState) -> str:
     """Say who can go on where a request failed; a person or user group hears of it. Empty: the crew names nobody."""
     contact = _other_contact(ask)
     if not contact:
@@ -22,7 +22,7 @@ def name_contact_after_failure(ask: Ask) -> str:
     return f"Somebody at {mention(contact) if kind == 'group' else _clean_contact(contact)} can take it from here."
 
 
-def name_contact_for_gaps(ask: Ask) -> str:
+def name_contact_for_gaps(ask: RequestState) -> str:
     """Say whom to turn to for what an answer lacks, if whole parts of the request fell through. Nobody is notified."""
     contact = _other_contact(ask)
     plan = ask.run.plan
@@ -38,7 +38,7 @@ def _clean_contact(words: str) -> str:
     return clean(words, known=(words,))
 
 
-def _other_contact(ask: Ask) -> str:
+def _other_contact(ask: RequestState) -> str:
     """Return whom the crew names; nobody if that is who asked."""
     contact = ask.setting.contact if ask.setting is not None else ""
     return "" if contact == ask.request.user else contact

@@ -10,7 +10,7 @@ from bot.slack.views.contact_line import name_contact_after_failure
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from bot.slack.views.try_again import try_again
 from handoff.engine.answer import out_of_reach
-from handoff.state.job_state import SETTLED, Ask, Job, Work
+from handoff.state.job_state import SETTLED, Job, RequestState, SubtaskState
 from handoff.state.state_values import PLEASE_CHECK
 from handoff.summaries.summary import list_innermost, title_of
 
@@ -19,7 +19,7 @@ _QUOTED = 120
 """Characters of a request that is not there any more."""
 
 
-def render_failure(job: Job, ask: Ask) -> Outgoing:
+def render_failure(job: Job, ask: RequestState) -> Outgoing:
     """Name the step that failed, why, and what people can do. Raises ValueError for a request that has not failed."""
     if ask.run.failure is None:
         raise ValueError(f"{ask.id} has not failed")
@@ -47,7 +47,7 @@ def render_failure(job: Job, ask: Ask) -> Outgoing:
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
 
 
-def render_cancellation(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
+def render_cancellation(job: Job, ask: RequestState, *, alone: bool = False) -> Outgoing:
     """Report a stop: what was done, what was under way, what was left.
 
     `alone`: only the requester reads it. Words that were deleted are not said again to anybody else; Slack does not
@@ -116,7 +116,7 @@ def render_quarantine(job: str, step: str, reason: str, *, user: str, readable: 
     return Outgoing(text=f"I have set this job aside. {step}: {reason}", blocks=(section(text), context(f"job {job}")))
 
 
-def _progress_blocks(ask: Ask) -> list[Block]:
+def _progress_blocks(ask: RequestState) -> list[Block]:
     works = [work for work in list_innermost(ask) if not work.dropped and not work.handed_over]
     groups = [
         ("Done", [work for work in works if work.state == "complete" and not missing_from(ask, work)]),
@@ -130,16 +130,16 @@ def _progress_blocks(ask: Ask) -> list[Block]:
     return [section("\n".join(lines))] if lines else []
 
 
-def _lacks_some(ask: Ask, work: Work) -> bool:
+def _lacks_some(ask: RequestState, work: SubtaskState) -> bool:
     return has_content(work) and bool(missing_from(ask, work))
 
 
-def _out_of_reach(ask: Ask) -> list[Block]:
+def _out_of_reach(ask: RequestState) -> list[Block]:
     lines = [f"• {clean(what, limit=200)}" for what in out_of_reach(ask, ask.run)[:_LISTED]]
     return [section("*Missing from the start:*\n" + "\n".join(lines))] if lines else []
 
 
-def _name_unknown_writes(ask: Ask) -> list[Block]:
+def _name_unknown_writes(ask: RequestState) -> list[Block]:
     """Name what was begun and may or may not have been carried out: people must look for themselves."""
     if not ask.unknown:
         return []
@@ -150,11 +150,11 @@ def _name_unknown_writes(ask: Ask) -> list[Block]:
     ]
 
 
-def _join_titles(ask: Ask, works: Sequence[Work]) -> str:
+def _join_titles(ask: RequestState, works: Sequence[SubtaskState]) -> str:
     named = ", ".join(clean(title_of(ask, work), limit=50 + 30 * bool(work.within)) for work in works[:_LISTED])
     return f"{named} and {len(works) - _LISTED} more" if len(works) > _LISTED else named
 
 
-def _duration_block(job: Job, ask: Ask) -> Block:
+def _duration_block(job: Job, ask: RequestState) -> Block:
     took = seconds((ask.ended or ask.run.written or ask.request.at) - ask.request.at)
     return context(f"{took} · job {job.id}")

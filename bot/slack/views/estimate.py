@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bot.slack.views.answer_message import usage_words
 from handoff.contracts import Estimate, Usage
-from handoff.state.job_state import Work
+from handoff.state.job_state import SubtaskState
 
 
 def estimate_words(estimates: Iterable[Estimate]) -> str:
@@ -20,7 +20,7 @@ def estimate_words(estimates: Iterable[Estimate]) -> str:
     return "about " + ", ".join(usage_words(Usage(tokens_in=tokens, cost=cost)))
 
 
-def work_words(work: Work) -> str:
+def work_words(work: SubtaskState) -> str:
     """Before and while it runs: what it is likely to take. Once it ended: what it took, beside that."""
     expected = estimate_words([work.estimate] if work.estimate else [])
     taken = ", ".join(usage_words(work.usage)) if work.ended is not None else ""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.slack.views.outgoing import Block
-from bot.slack.views.paging import Page
+from bot.slack.views.paging import ListPage
 
 Row = tuple[Block, ...]
 """The blocks of one row; of the whole home Slack takes 100, so that few make a good row."""
@@ -20,7 +20,7 @@ class HomePart:
     """
 
     title: str
-    page: Page[Row]
+    page: ListPage[Row]
     none: str = ""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import render_moment
 from bot.slack.views.waiting import whom_words
-from handoff.state.job_state import SubtaskState
+from handoff.state.job_state import SubtaskStatus
 from handoff.summaries.shown_rows import ShownRow
 from handoff.text.counts import format_count
 
@@ -22,7 +22,7 @@ STATES = {
     "cancelled": (":octagonal_sign:", "stopped"),
 }
 """A mark and words for each state of a request, as its thread shows it."""
-_ROW_MARKS: dict[SubtaskState, str] = {
+_ROW_MARKS: dict[SubtaskStatus, str] = {
     "pending": "○",
     "in_progress": "◐",
     "input_required": "?",

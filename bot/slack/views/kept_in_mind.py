@@ -5,12 +5,12 @@ from __future__ import annotations
 from bot.slack.text.cleaning import clean
 from bot.slack.views.outgoing import CONTEXT_LIMIT
 from handoff.briefs.addresses import addresses_in
-from handoff.state.job_state import Ask
+from handoff.state.job_state import RequestState
 
 SHOWN = 3
 
 
-def render_remembered_line(ask: Ask) -> str:
+def render_remembered_line(ask: RequestState) -> str:
     """Return the line (mrkdwn), the newest words first; empty if nothing is remembered. It holds none of the words."""
     sections = [one for each in ask.materials if each.kind == "memory" for one in each.outline if one.message]
     told = [_link_title(one.name) for one in sections[::-1][:SHOWN]]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Block, context
 from handoff.contracts import Artifact, ChartSeries, ChartShape
-from handoff.state.job_state import Ask
+from handoff.state.job_state import RequestState
 
 MOST_CHARTS = 2
 """Charts of a message."""
@@ -17,7 +17,7 @@ TITLE, LABEL = 50, 20
 """Characters of a title and of an axis's label; of a category, a slice or a series."""
 
 
-def native_charts(ask: Ask) -> Mapping[str, list[Block]]:
+def native_charts(ask: RequestState) -> Mapping[str, list[Block]]:
     """Return the blocks of the charts that stand in a request's answer, by the artifact's id: the first that fit."""
     made = [file for work in ask.inside("") if work.result is not None for file in work.result.artifacts]
     found: dict[str, list[Block]] = {}

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class ListPage(Generic[T]):
     """Some rows of a list: those of page `number` of `pages`, both from 1. `total` counts the rows of the list."""
 
     rows: tuple[T, ...]
@@ -30,7 +30,7 @@ class Page(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class PageTurn:
     """What a button that turns a page asks for: the page of a command's list, or of a section of the home."""
 
     word: str
@@ -38,14 +38,14 @@ class Turned:
     page: int
 
 
-def page_of(rows: Sequence[T], number: int) -> Page[T]:
+def page_of(rows: Sequence[T], number: int) -> ListPage[T]:
     """Take the rows of a page from the whole list; beyond its end the last page, before its beginning the first."""
     return part_of(rows[ROWS * (turned := clamp_page(len(rows), number)) - ROWS : ROWS * turned], number, len(rows))
 
 
-def part_of(rows: Sequence[T], number: int, total: int) -> Page[T]:
+def part_of(rows: Sequence[T], number: int, total: int) -> ListPage[T]:
     """Make a page of rows that were read as such, of so many in all."""
-    return Page(tuple(rows), clamp_page(total, number), max(1, -(-total // ROWS)), total)
+    return ListPage(tuple(rows), clamp_page(total, number), max(1, -(-total // ROWS)), total)
 
 
 def clamp_page(total: int, number: int) -> int:
@@ -53,7 +53,7 @@ def clamp_page(total: int, number: int) -> int:
     return max(1, min(number, -(-total // ROWS)))
 
 
-def page_buttons(page: Page[T], word: str, rest: str = "") -> list[Block]:
+def page_buttons(page: ListPage[T], word: str, rest: str = "") -> list[Block]:
     """Make the foot of a list: where one is in it, and the buttons; nothing if one page holds all.
 
     `word` and `rest` are the command whose list it is, or the name of a section of the home.
@@ -69,10 +69,10 @@ def page_buttons(page: Page[T], word: str, rest: str = "") -> list[Block]:
 
 
 def _carry_page(word: str, rest: str, page: int) -> str:
-    value = carry(Turned(word, rest[:MOST_WORDS], page))
-    return value if len(value) <= BUTTON_VALUE_LIMIT else carry(Turned(word, "", page))
+    value = carry(PageTurn(word, rest[:MOST_WORDS], page))
+    return value if len(value) <= BUTTON_VALUE_LIMIT else carry(PageTurn(word, "", page))
 
 
-def read_turn(value: str) -> Turned | None:
+def read_turn(value: str) -> PageTurn | None:
     """Read the value of a button; None if it turns no page."""
-    return read_carried(value, Turned)
+    return read_carried(value, PageTurn)

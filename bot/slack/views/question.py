@@ -22,8 +22,8 @@ from handoff.conversation.working_time import describe_span
 from handoff.engine.asking import expiry_time
 from handoff.engine.second_try import DO_AGAIN
 from handoff.engine.writes import OPTIONS
-from handoff.state.job_state import Ask, Job
-from handoff.state.state_values import PLEASE_CHECK, Answered, Question, UnknownWrite
+from handoff.state.job_state import Job, RequestState
+from handoff.state.state_values import PLEASE_CHECK, Question, QuestionAnswer, UnknownWrite
 from handoff.summaries.summary import title_of
 
 ANSWER = "answer:"
@@ -35,7 +35,7 @@ _MESSAGE_LIMIT = 2400
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AnswerChoice:
     """The value of an answer's button. `option` counts the question's options from 0."""
 
     job: str
@@ -45,7 +45,7 @@ class Choice:
     option: int
 
 
-def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
+def question(job: Job, ask: RequestState, subtask: str) -> Outgoing:
     """Ask the open question of a subtask; an empty id: the planner's. Raises KeyError if it has none."""
     asked = ask.open_questions[subtask]
     who = whom_words(asked.whom)
@@ -93,7 +93,7 @@ def mention_answerers(whom: Sequence[str]) -> str:
     return whom_words(whom) if whom else f"{ANYBODY[0].upper()}{ANYBODY[1:]}:"
 
 
-def reminder(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing:
+def reminder(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing:
     """Remind people of an open question; reminders are counted from 1. Raises KeyError if there is no question."""
     asked = ask.open_questions[subtask]
     to = asked.reminders[number - 1].to
@@ -121,12 +121,12 @@ def _describe_default(asked: Question) -> str:
     return "then I go on without an answer."
 
 
-def asker(ask: Ask, subtask: str) -> str:
+def asker(ask: RequestState, subtask: str) -> str:
     """Name who asks: the title of a subtask; an empty id: the planner, or who begins a second try, before that."""
     return title_of(ask, ask.work[subtask]) if subtask else PLANNING if ask.before is None else name_try(ask)
 
 
-def _render_doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
+def _render_doubt(job: Job, ask: RequestState, subtask: str, doubt: UnknownWrite) -> Outgoing:
     """Ask if something was carried out: what it is, why nobody knows, and what each answer does."""
     who, title = mention_answerers(ask.open_questions[subtask].whom), clean(asker(ask, subtask), limit=150)
     what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))
@@ -146,12 +146,12 @@ def _render_doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outg
     return Outgoing(text=f"{who} Please check: was this carried out? {what}", blocks=tuple(blocks), priority="question")
 
 
-def _option_value(job: Job, ask: Ask, subtask: str, option: int) -> str:
+def _option_value(job: Job, ask: RequestState, subtask: str, option: int) -> str:
     number = ask.open_questions[subtask].number
-    return carry(Choice(job.id, ask.id, subtask, number, option))
+    return carry(AnswerChoice(job.id, ask.id, subtask, number, option))
 
 
-def question_answered(title: str, answer: Answered, known: Collection[str] = ()) -> Outgoing:
+def question_answered(title: str, answer: QuestionAnswer, known: Collection[str] = ()) -> Outgoing:
     """Redraw a question that was answered: no buttons, and who decided what, when. `known` addresses are links."""
     title = clean(title, limit=150)
     asked = section(f"*{title}* asked:\n{clean(answer.question.message, known=known, limit=_MESSAGE_LIMIT)}")
@@ -169,13 +169,13 @@ def question_dropped(title: str, asked_last: Question, known: Collection[str] = 
     return Outgoing(text=closed, blocks=(asked, context(closed)), priority="question")
 
 
-def decision(answer: Answered) -> str:
+def decision(answer: QuestionAnswer) -> str:
     """Say who decided what, when; Slack shows the time in the reader's own zone."""
     words = clean(plain(answer.text, 300))
     return f":white_check_mark: {mention(answer.user)} answered “{words}” {render_moment(answer.at)}"
 
 
-def describe_no_answer(answer: Answered) -> str:
+def describe_no_answer(answer: QuestionAnswer) -> str:
     """Say that nobody answered in time, and what came of that."""
     taken = f"I assumed: “{clean(plain(answer.text, 300))}”" if answer.text else "I went on without an answer"
     span = describe_span(answer.question.asking.expire_after)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.slack.text.cleaning import clean
-from handoff.state.job_state import Ask
+from handoff.state.job_state import RequestState
 from handoff.text.counts import format_count
 
 NAMED = 3
 """Names of files that could not be read."""
 
 
-def read_words(ask: Ask) -> str:
+def read_words(ask: RequestState) -> str:
     """Return what was read of the thread, such as `Read 34 messages and 2 files, left out 12 older messages`.
 
     Empty if there was nothing to read there. Counted are the files that the messages came with, not those inside them.
@@ -34,19 +34,19 @@ def read_words(ask: Ask) -> str:
     return clean(", ".join((read, *lost, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)
 
 
-def _is_shown_in_part(ask: Ask, names: Sequence[str]) -> bool:
+def _is_shown_in_part(ask: RequestState, names: Sequence[str]) -> bool:
     """Return True if the planner or a specialist was given only a part of what was said."""
     left_out = [line for one in ask.decisions for line in one.left_out]
     return any(line.startswith(f"{name}: ") for line in left_out for name in names)
 
 
-def thread_faults(ask: Ask) -> tuple[str, ...]:
+def thread_faults(ask: RequestState) -> tuple[str, ...]:
     """Return why the thread, or a part of it, could not be read; empty if it could be, or was not to be."""
     said = {line for one in ask.materials if one.kind == "thread" for line in (one.fault, *one.gaps)}
     return tuple(fault for fault in ask.file_faults if fault in said)
 
 
-def faults_of_others(ask: Ask) -> frozenset[str]:
+def faults_of_others(ask: RequestState) -> frozenset[str]:
     """Return what is wrong with the files of others in the thread."""
     theirs = (one for one in ask.materials if one.kind == "file" and one.author)
     return frozenset(line for one in theirs for line in (one.fault, *one.gaps) if line)

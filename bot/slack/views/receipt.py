@@ -9,8 +9,8 @@ from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.outgoing import Outgoing, section
 from bot.slack.views.question import asker, mention_answerers
 from handoff.engine import hearing
-from handoff.state.job_state import Ask, Job
-from handoff.state.state_values import Heard
+from handoff.state.job_state import Job, RequestState
+from handoff.state.state_values import HeardMessage
 
 _BRIEF = 300
 NOT_APPLIED = (
@@ -20,7 +20,7 @@ NOT_APPLIED = (
 USE_THE_BUTTONS = "A reply decides nothing here: please use the buttons on the approval card."
 
 
-def receipt(job: Job, one: Heard, *, by_rules: bool = False) -> Outgoing | None:
+def receipt(job: Job, one: HeardMessage, *, by_rules: bool = False) -> Outgoing | None:
     """Say in one line what became of a message; None if its reaction says it all.
 
     `by_rules`: no model reads what was said, as in a rehearsal, so that work under way cannot take it in.
@@ -45,7 +45,7 @@ def receipt(job: Job, one: Heard, *, by_rules: bool = False) -> Outgoing | None:
     return None if words is None else _render_line(words)
 
 
-def is_beyond_rules(one: Heard, *, by_rules: bool) -> bool:
+def is_beyond_rules(one: HeardMessage, *, by_rules: bool) -> bool:
     """Return True for a change of work under way where no model could take it in."""
     return by_rules and one.outcome == "applied" and bool(one.told or one.waiting)
 
@@ -55,7 +55,7 @@ def is_question(line: Outgoing) -> bool:
     return line.priority == "question"
 
 
-def _render_choice_of_question(job: Job, one: Heard) -> Outgoing | None:
+def _render_choice_of_question(job: Job, one: HeardMessage) -> Outgoing | None:
     """Ask which of several questions a message answers; None if they are closed by now."""
     ask = job.current
     asked = (
@@ -73,7 +73,7 @@ def _render_choice_of_question(job: Job, one: Heard) -> Outgoing | None:
     return Outgoing(text=text, blocks=(section(text),), priority="question")
 
 
-def _describe_change(one: Heard) -> str:
+def _describe_change(one: HeardMessage) -> str:
     """Say what a correction or an edit (whose receipt is named with a ~) changes."""
     what = "Got your edit." if "~" in one.receipt else "Got it."
     told = "the part in progress" if one.told == 1 else f"the {one.told} parts in progress"
@@ -85,7 +85,7 @@ def _describe_change(one: Heard) -> str:
     return f"{what} I'm planning {waiting} again." if one.waiting else f"{what} I'll plan with that."
 
 
-def explain_question(ask: Ask, subtask: str) -> Outgoing:
+def explain_question(ask: RequestState, subtask: str) -> Outgoing:
     """Put an open question again: why it is asked, the question, and the answers there are."""
     asked = ask.open_questions[subtask]
     if asked.approval is not None:

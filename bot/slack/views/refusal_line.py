@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from bot.access.ruling import Why
+from bot.access.ruling import RulingReason
 from bot.slack.text.cleaning import mention
 
-REASONS: Mapping[Why, str] = {
+REASONS: Mapping[RulingReason, str] = {
     "unknown": "Slack could not say who it is",
     "gone": "the account is deactivated",
     "bot": "a bot",
@@ -17,7 +17,7 @@ REASONS: Mapping[Why, str] = {
     "not_named": "not among those who may use it here",
 }
 """Why somebody was refused, in fixed words."""
-_LINES: Mapping[Why, str] = {
+_LINES: Mapping[RulingReason, str] = {
     "unknown": "I could not ask Slack just now whether you may use me, so I did nothing. Try again in a minute.",
     "gone": "I did nothing: Slack says that this account is deactivated.",
     "bot": "I work for people only, so I did nothing.",
@@ -34,7 +34,7 @@ PUT_OFF = (
 _SHOWN = 3
 
 
-def refusal_line(why: Why, admins: Collection[str]) -> str:
+def refusal_line(why: RulingReason, admins: Collection[str]) -> str:
     """Say why nothing was done, and who can change that."""
     if why in {"unknown", "gone", "bot"}:
         return _LINES[why]

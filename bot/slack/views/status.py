@@ -13,13 +13,13 @@ from bot.slack.views.channel_words import terms_words
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.job_rows import STATES, JobLine, job_line, waiting_words
 from bot.slack.views.outgoing import Block, Outgoing, context, header, seconds, section, sections
-from bot.slack.views.paging import Page, page_buttons
-from bot.tracing.steps import Step
+from bot.slack.views.paging import ListPage, page_buttons
+from bot.tracing.steps import TraceStep
 from handoff import events as ev
-from handoff.contracts import Packed, ToolCall
+from handoff.contracts import PackedSize, ToolCall
 from handoff.engine.answer import gaps
-from handoff.state.job_state import Ask, Job, SubtaskState, Work
-from handoff.state.state_values import Decision
+from handoff.state.job_state import Job, RequestState, SubtaskState, SubtaskStatus
+from handoff.state.state_values import EngineDecision
 from handoff.summaries.summary import rows, title_of, waited_for
 from handoff.text.counts import format_count
 from handoff.text.visible_text import visible
@@ -27,7 +27,7 @@ from handoff.text.visible_text import visible
 MAX_LINES = 60
 MAX_LEFT = 20
 MAX_ROWS = 20
-_SUBTASK_WORDS: dict[SubtaskState, str] = {
+_SUBTASK_WORDS: dict[SubtaskStatus, str] = {
     "pending": "not started",
     "in_progress": "under way",
     "input_required": "waiting",
@@ -38,7 +38,7 @@ _SUBTASK_WORDS: dict[SubtaskState, str] = {
 
 
 def status_list(
-    found: Page[JobLine],
+    found: ListPage[JobLine],
     reader: str,
     trouble: str = "",
     left: Sequence[str] = (),
@@ -97,7 +97,7 @@ def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> O
     return Outgoing(text=clean(card_title(ask, now), limit=500), blocks=tuple(blocks))
 
 
-def _subtask_lines(ask: Ask, now: float, reader: str) -> Iterable[str]:
+def _subtask_lines(ask: RequestState, now: float, reader: str) -> Iterable[str]:
     for work in rows(ask)[:MAX_ROWS]:
         why = f" · {clean(work.reason, limit=100)}" if work.reason else ""
         cost = f" · {words}" if work.estimate is not None and (words := work_words(work)) else ""
@@ -105,7 +105,7 @@ def _subtask_lines(ask: Ask, now: float, reader: str) -> Iterable[str]:
         yield f"• {clean(plain(title_of(ask, work), 110))} · {describe_worker(ask, work)} · {state}{cost}{why}"
 
 
-def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
+def _subtask_words(ask: RequestState, work: SubtaskState, now: float, reader: str) -> str:
     """Say how a subtask stands, and how long it took, or has taken by now."""
     over = ask.run.answer is not None or ask.run.failure is not None
     words = _SUBTASK_WORDS[work.state]
@@ -127,7 +127,7 @@ def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
     return f"{words} · {seconds((ask.run.written or now) - work.started)}{'' if over else ' so far'}"
 
 
-def timeline(job: str, steps: Sequence[Step]) -> str:
+def timeline(job: str, steps: Sequence[TraceStep]) -> str:
     """Write a short timeline of a job's steps: plain text, one line an event, without the turns of models."""
     lines: list[str] = []
     first: float | None = None
@@ -160,7 +160,7 @@ def _tool_words(event: ev.ToolReturned, call: ToolCall | None) -> str:
     return f"{words}: {query}" if query else words
 
 
-def _describe_decision(one: Decision) -> str:
+def _describe_decision(one: EngineDecision) -> str:
     return f"{one.subtask}: {one.what}: {one.why}" if one.subtask else f"{one.what}: {one.why}"
 
 
@@ -233,7 +233,7 @@ def _posted_words(event: ev.Posted) -> str:
 def _describe_budget(event: ev.Event) -> str:
     """Say how much of its budget a model was given; what was left out is a decision of its own."""
     pack = getattr(event, "pack", None)
-    return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, Packed) and pack.tokens else ""
+    return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, PackedSize) and pack.tokens else ""
 
 
 _CHOICES: dict[str, str] = {

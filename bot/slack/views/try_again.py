@@ -8,7 +8,7 @@ from bot.slack.views.outgoing import Block, actions, button, context
 from bot.slack.views.waiting import join_in_row
 from handoff.engine.second_try import list_incomplete
 from handoff.engine.subtask import is_beyond
-from handoff.state.job_state import Ask, Job
+from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import title_of
 from handoff.text.dollars import format_dollars
 
@@ -19,7 +19,7 @@ _TITLE = 60
 _ORDINALS = ("First", "Second", "Third", "Fourth", "Fifth")
 
 
-def try_again(job: Job, ask: Ask) -> list[Block]:
+def try_again(job: Job, ask: RequestState) -> list[Block]:
     """Make the buttons below an end that is none, or lacks something; none where there is nothing to run again."""
     if ask.refusal or ask.withdrawn:
         return []
@@ -34,13 +34,13 @@ def try_again(job: Job, ask: Ask) -> list[Block]:
     return [actions([button("Try what is missing again", TRY_AGAIN, value)])] if list_incomplete(ask) else []
 
 
-def name_try(ask: Ask) -> str:
+def name_try(ask: RequestState) -> str:
     """Name which try it is: “Second try”."""
     number = len(ask.tries)
     return f"{_ORDINALS[number]} try" if number < len(_ORDINALS) else f"Try {number + 1}"
 
 
-def try_line(ask: Ask) -> list[Block]:
+def try_line(ask: RequestState) -> list[Block]:
     """Say on the card which try it is, whose, and what is kept and run again of the one before; nothing for a first."""
     if ask.again is None or ask.before is None:
         return []
@@ -58,7 +58,7 @@ def try_line(ask: Ask) -> list[Block]:
     return [context(line)]
 
 
-def spent_before(ask: Ask) -> str:
+def spent_before(ask: RequestState) -> str:
     """Say what the tries before it cost, which is on top of its own cost; empty if that is not known, or nothing."""
     costs = [one.usage.cost for one in ask.tries if one.usage.cost]
     if not costs:

@@ -20,11 +20,11 @@ from bot.store.interface import (
     EVENT_LIMIT,
     INLINE_LIMIT,
     LOG_LIMIT,
-    Entry,
     Head,
     Intent,
     JobKey,
     LogBroken,
+    LogEntry,
     PayloadTooLarge,
 )
 
@@ -186,7 +186,7 @@ def job_key(text: bytes) -> JobKey:
 REPAIR = "Something deleted it on the server: restore that from a backup, or ask again in a new thread."
 
 
-def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> Entry:
+def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> LogEntry:
     """Read an entry of a stream; a payload kept beside it is looked up in `kept`. Raises LogBroken if it is gone."""
     name, fields = row
     seq = int(name.partition(b"-")[0])
@@ -196,16 +196,16 @@ def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> Entry:
     if payload is None:
         message = f"The contents of event {seq} of job {key.job} are gone. {REPAIR}"
         raise LogBroken(message)
-    return Entry(seq, payload.decode())
+    return LogEntry(seq, payload.decode())
 
 
-def read_entries(strings: Iterable[bytes], first: int) -> list[Entry]:
+def read_entries(strings: Iterable[bytes], first: int) -> list[LogEntry]:
     """Read the entries of `scripts/log.lua`, which have no gap from `first` on."""
     payloads = [payload for some in strings for payload in some.decode().split("\0")]
-    return list(map(Entry, itertools.count(first), payloads))
+    return list(map(LogEntry, itertools.count(first), payloads))
 
 
-def check_order(key: JobKey, entries: Sequence[Entry], after: int, last: int) -> None:
+def check_order(key: JobKey, entries: Sequence[LogEntry], after: int, last: int) -> None:
     """Raise LogBroken unless a log goes on after event `after` without a gap to event `last` at least."""
     for found in entries:
         if found.seq != after + 1:

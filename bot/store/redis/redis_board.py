@@ -9,7 +9,7 @@ GONE = 600.0
 _HOUR_MS = 3_600_000
 
 
-class Board:
+class InstanceRegistry:
     """What instances tell each other of themselves: a text each, which the next one replaces.
 
     A row begins with when it was put, in seconds since the epoch on the store's clock.

@@ -19,14 +19,14 @@ from bot.store.counters import (
     LIFE,
     MOST_BREAKERS,
     PACE,
-    Admission,
+    AdmitReply,
     Breaker,
     BreakerRule,
+    CallLane,
     Counter,
-    Lane,
     Settlement,
-    Turns,
-    Wish,
+    TurnGrant,
+    TurnRequest,
 )
 from bot.store.redis.script_calls import Calls, nonce
 from bot.store.script import Arg
@@ -60,7 +60,7 @@ class Counters:
         hold: float,
         last: bool = False,
         settled: Sequence[Settlement] = (),
-    ) -> Admission:
+    ) -> AdmitReply:
         """Let a call through all `counters`, or none; with it, note how earlier ones ended.
 
         `patience` is how long (s) it may wait for a rate; a place in a later second is booked for good. A slot is
@@ -80,7 +80,7 @@ class Counters:
             len(counters),
             *wanted,
         )
-        return Admission(ruling.decode(), float(wait), int(second), int(place))
+        return AdmitReply(ruling.decode(), float(wait), int(second), int(place))
 
     async def settle(self, settled: Sequence[Settlement]) -> None:
         """Note how calls ended: set amounts right, free slots."""
@@ -127,7 +127,7 @@ class Counters:
         """Answer True to the first who asks within that time."""
         return bool(await self._calls.run("first", [f"{self._base}mark:{mark}"], nonce(), round(seconds * 1000)))
 
-    async def turns(self, lane: Lane, who: str, wish: Wish) -> Turns:
+    async def turns(self, lane: CallLane, who: str, wish: TurnRequest) -> TurnGrant:
         """Give turns of a lane to an instance (`who`). A turn that was given counts, used or not."""
         asked = (wish.wanted, wish.more, wish.rank, int(wish.yields))
         pace = (math.ceil(lane.limit / PACE), repr(lane.seconds / PACE))
@@ -135,9 +135,9 @@ class Counters:
         rest = (wish.sure, FEW_OF, repr(ASKS_AGAIN), repr(ASKER_COUNTS))
         reply = await self._count("turns", lane.name, who, *bounds, *asked, *pace, *rest)
         given, wait, askers = reply
-        return Turns(int(given), float(wait), int(askers))
+        return TurnGrant(int(given), float(wait), int(askers))
 
-    async def hold_turns(self, lane: Lane, *, seconds: float) -> None:
+    async def hold_turns(self, lane: CallLane, *, seconds: float) -> None:
         """Give nobody a turn for so long, then one, and the others evenly."""
         await self._count("hold_turns", lane.name, lane.limit, repr(float(lane.seconds)), repr(float(seconds)))
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
-from bot.store.interface import Claim, Commit, Entry, Glance, Head, Holder, JobKey, LogBroken, StoreError
+from bot.store.interface import Claim, Commit, Head, Holder, JobGlance, JobKey, LogBroken, LogEntry, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, GONE, HEAD, INBOX, LOG, PLACES, job_key, member
 from bot.store.redis.script_calls import Calls, flat, ms, nonce, unless_full
@@ -306,7 +306,7 @@ class Jobs:
 
     # Reading, which changes nothing and asks for no token -----------------------------------------------
 
-    async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:
+    async def log(self, key: JobKey, *, after: int = 0) -> list[LogEntry]:
         """Read the job's events in order, those behind blob keys included. Raises LogBroken if one is missing."""
         entries, last = await self._read_page(key, after + 1)
         # Side by side: the server reads a page while the one before it is taken in here.
@@ -322,7 +322,7 @@ class Jobs:
             raise
         return entries
 
-    async def _read_page(self, key: JobKey, start: int) -> tuple[list[Entry], int]:
+    async def _read_page(self, key: JobKey, start: int) -> tuple[list[LogEntry], int]:
         """Read the entries of one page, from that sequence on, and the last sequence that the head tells."""
         keys = self._calls.keys.of_job(key)
         seq, number, *strings = await self._calls.run("log", (keys[LOG], keys[HEAD]), start, LOG_PAGE, LOG_STRING)
@@ -331,12 +331,12 @@ class Jobs:
         rows = await self._calls.server.command("XRANGE", keys[LOG], f"{start}-0", "+", "COUNT", LOG_PAGE)
         return await self._make_entries(key, rows), int(seq)
 
-    async def inbox(self, key: JobKey) -> list[Entry]:
+    async def inbox(self, key: JobKey) -> list[LogEntry]:
         """Read what came in and was not taken yet, in order of arrival. Raises LogBroken if one cannot be read."""
         name = self._calls.keys.of_job(key)[INBOX]
         return await self._make_entries(key, await self._calls.server.command("XRANGE", name, "-", "+"))
 
-    async def _make_entries(self, key: JobKey, rows: list[Any]) -> list[Entry]:
+    async def _make_entries(self, key: JobKey, rows: list[Any]) -> list[LogEntry]:
         wanted = list(dict.fromkeys(row[1][b"b"] for row in rows if b"b" in row[1]))
         name = self._calls.keys.of_job(key)[BLOBS]
         found = await self._calls.server.command("HMGET", name, *wanted) if wanted else []
@@ -383,13 +383,13 @@ class Jobs:
             soonest = [(score, name) for score, name in soonest if name.startswith(f"{team}/".encode())]
         return [job_key(name) for name in list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit]]
 
-    async def glance(self, keys: Sequence[JobKey]) -> list[Glance]:
+    async def glance(self, keys: Sequence[JobKey]) -> list[JobGlance]:
         """Read the state of many jobs at little cost, in that order, without those that are not there."""
         names = self._calls.keys
         wanted = [("HMGET", names.of_job(key)[HEAD], "state", "_updated") for key in keys]
         found = await self._calls.server.commands(wanted) if wanted else []
         return [
-            Glance(key, (state or b"submitted").decode(), float(updated))
+            JobGlance(key, (state or b"submitted").decode(), float(updated))
             for key, (state, updated) in zip(keys, found, strict=True)
             if updated is not None
         ]

@@ -22,7 +22,7 @@ from bot.store.interface import ANY_TEAM, Claim, Intent, JobKey, PayloadTooLarge
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, FILES, OUTBOX, SETTINGS_LIMIT, Keys, job_key, member, names, pair
 from bot.store.redis.redis_audit import Audit
-from bot.store.redis.redis_board import Board
+from bot.store.redis.redis_board import InstanceRegistry
 from bot.store.redis.redis_counters import NOTICE, Counters
 from bot.store.redis.redis_homes import Homes
 from bot.store.redis.redis_installations import Installations
@@ -264,7 +264,7 @@ class Store:
         self.sign_ins = SignIns(self._calls)
         self.installations = Installations(self._calls)
         self.audit = Audit(self._calls, retention)
-        self.board = Board(self._calls)
+        self.board = InstanceRegistry(self._calls)
         self.homes = Homes(self._calls, retention)
         self.counters = Counters(self._calls)
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bot.workspace.rate_limits import Limit
+from bot.workspace.rate_limits import MethodRate
 from bot.workspace.refusal import Refusal
 from bot.workspace.workspace_state import Channel, Message, State
 from bot.workspace.world import World
@@ -124,7 +124,7 @@ class Method:
 
     handler: Callable[[Call], Awaitable[Answer]]
     arguments: dict[str, ArgumentKind]
-    limit: Limit
+    limit: MethodRate
     required: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     get: bool = False

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.workspace.fault_injection import Fault
+from bot.workspace.fault_injection import InjectedFault
 from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call, Method
 from bot.workspace.web_api.arguments import check_arguments, read_arguments
@@ -73,7 +73,7 @@ class Dispatch:
         return oauth.answers[team] if team not in ("", here) else None
 
     async def _answer_method(
-        self, request: web.Request, name: str, method: Method, raw: dict[str, Any], fault: Fault | None
+        self, request: web.Request, name: str, method: Method, raw: dict[str, Any], fault: InjectedFault | None
     ) -> Answer:
         if request.method == "GET" and not method.get:
             raise Refusal("method_not_allowed_by_get")
@@ -108,7 +108,13 @@ class Dispatch:
             raise Refusal(self._world.token_error)
 
     async def _reply(  # one private place that knows the whole call
-        self, request: web.Request, name: str, raw: dict[str, Any], began: float, body: Answer, fault: Fault | None
+        self,
+        request: web.Request,
+        name: str,
+        raw: dict[str, Any],
+        began: float,
+        body: Answer,
+        fault: InjectedFault | None,
     ) -> web.StreamResponse:
         # The answer is written out before anybody can change what it tells of.
         text = json.dumps(body)

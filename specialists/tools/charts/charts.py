@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from specialists.formats.table_text import TABLE_ENDINGS
-from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
+from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, run_child
 from specialists.tools.charts.chart_data import ChartData, Kind, NoChart, Series, chart_data
 from specialists.tools.charts.chart_shapes import chart_shape
 from specialists.tools.charts.wording import column_label
@@ -21,7 +21,7 @@ from specialists.tools.tables.tables import QueryFailed, QueryRows, run_query
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 _DEADLINE = 60.0
-_LIMITS = Limits(memory_mb=2000, cpu_seconds=40, file_mb=16)
+_LIMITS = ChildLimits(memory_mb=2000, cpu_seconds=40, file_mb=16)
 _FONT_LISTS = "fontlist-*.json"
 _LARGEST_PNG = 8 * 1024 * 1024
 _MOST_ROWS = 5000
@@ -123,10 +123,10 @@ async def _draw_png(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]
     return picture, bool(answer["unseen"])
 
 
-async def allow_fonts(*reads: Path) -> Given:
+async def allow_fonts(*reads: Path) -> ChildInputs:
     """Return what a process that draws with matplotlib may read: its list of fonts, and `reads` beside it."""
     fonts = await _font_list()
-    return Given(reads=[fonts, *reads], environment=_fonts_at(fonts)) if fonts else Given(reads=list(reads))
+    return ChildInputs(reads=[fonts, *reads], environment=_fonts_at(fonts)) if fonts else ChildInputs(reads=list(reads))
 
 
 async def _font_list() -> Path | None:
@@ -145,7 +145,7 @@ async def _font_list() -> Path | None:
             limits=_LIMITS,
             deadline=_DEADLINE,
             largest_reply=1,
-            given=Given(writes=[folder], environment=_fonts_at(folder)),
+            given=ChildInputs(writes=[folder], environment=_fonts_at(folder)),
         )
     return folder
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from specialists.tools.code.code_arguments import CodeDiffArguments, CodeLogArguments, LinesArguments
 from specialists.tools.code.diff_text import summarize_diff
 from specialists.tools.code.named_repositories import Repository
-from specialists.tools.code.repository_reader import MOST_SHOWN, Refused, RepositoryReader, outcome, plain_path
+from specialists.tools.code.repository_reader import (
+    MOST_SHOWN,
+    RepositoryCallRefused,
+    RepositoryReader,
+    outcome,
+    plain_path,
+)
 from specialists.tools.tool import ToolOutcome
 
 MOST_LINES = 400
@@ -82,19 +88,19 @@ async def diff_of(reader: RepositoryReader, repository: Repository, revisions: s
     between = f"{old}{'...' if second.startswith('.') else '..'}{new}"
     reply = await reader.git(repository, "diff", *_PLAIN, between, *below, most=LARGEST_DIFF)
     if reply.code != 0 and not reply.cut:
-        raise Refused(f"{first} and {second} cannot be compared: {reply.error[:200]}")
+        raise RepositoryCallRefused(f"{first} and {second} cannot be compared: {reply.error[:200]}")
     return f"{first} to {second.removeprefix('.') or 'HEAD'} in {repository.name}", reply.text
 
 
 async def _lines_of(arguments: LinesArguments, reader: RepositoryReader) -> tuple[Repository, str, str]:
     if arguments.end < arguments.start:
-        raise Refused("end comes before start.")
+        raise RepositoryCallRefused("end comes before start.")
     if arguments.end - arguments.start >= MOST_LINES:
-        raise Refused(f"Ask for {MOST_LINES} lines at most.")
+        raise RepositoryCallRefused(f"Ask for {MOST_LINES} lines at most.")
     repository = reader.find(arguments.repository)
     return repository, await reader.commit(repository, arguments.revision), plain_path(arguments.path)
 
 
-def _refuse_missing_lines(repository: Repository, path: str, error: str) -> Refused:
+def _refuse_missing_lines(repository: Repository, path: str, error: str) -> RepositoryCallRefused:
     said = error.splitlines()[-1:] or ["no such lines"]
-    return Refused(f"{repository.name}: {path}: {said[0].removeprefix('fatal: ')[:200]}")
+    return RepositoryCallRefused(f"{repository.name}: {path}: {said[0].removeprefix('fatal: ')[:200]}")

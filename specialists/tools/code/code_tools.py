@@ -32,9 +32,9 @@ from specialists.tools.code.forge_http import ForgeHttp
 from specialists.tools.code.github_forge import GithubForge
 from specialists.tools.code.gitlab_forge import GitlabForge
 from specialists.tools.code.pull_requests import Forge
-from specialists.tools.code.repository_reader import Refused, RepositoryReader, refusal_outcome
+from specialists.tools.code.repository_reader import RepositoryCallRefused, RepositoryReader, refusal_outcome
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
-from specialists.tools.toolkit import Found, Toolkit, ToolSettings
+from specialists.tools.toolkit import FoundMaterial, Toolkit, ToolSettings
 
 ORIGIN = named_repositories.VARIABLE
 
@@ -123,7 +123,7 @@ class CodeTools:
         try:
             forge, number = await self.forge_of(arguments.link)
             return await review_posting.look_up(forge, number, key)
-        except Refused as error:
+        except RepositoryCallRefused as error:
             return refusal_outcome(error)
 
     async def forge_of(self, link: str) -> tuple[Forge, int]:
@@ -133,7 +133,7 @@ class CodeTools:
         forge: Forge = GithubForge(http) if repository.forge == "github" else GitlabForge(http)
         return forge, number if isinstance(number, int) else await forge.number_of(number)
 
-    async def fetch_named(self, text: str) -> Found:
+    async def fetch_named(self, text: str) -> FoundMaterial:
         """Fetch the diffs of the requests and of the two revisions that a text names."""
         return await named_changes.fetch_named_changes(text, self.reader, self.forge_of)
 
@@ -143,7 +143,7 @@ class CodeTools:
         found = await asyncio.gather(*map(self.reader.copy, repositories), return_exceptions=True)
         broken = [each for each in found if isinstance(each, BaseException)]
         for each in broken:
-            if not isinstance(each, Refused):
+            if not isinstance(each, RepositoryCallRefused):
                 raise each
         return (*self.named.faults, *dict.fromkeys(map(str, broken)), *self._copies.stale.values())
 
@@ -163,5 +163,5 @@ class CodeTools:
 async def _catch_refusal(work: Awaitable[ToolOutcome]) -> ToolOutcome:
     try:
         return await work
-    except Refused as error:
+    except RepositoryCallRefused as error:
         return refusal_outcome(error)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from specialists.tools.code.code_arguments import ListFilesArguments, ReadCodeArguments, SearchCodeArguments
-from specialists.tools.code.repository_reader import Refused, RepositoryReader, outcome, plain_path
+from specialists.tools.code.repository_reader import RepositoryCallRefused, RepositoryReader, outcome, plain_path
 from specialists.tools.tool import ToolOutcome
 
 LARGEST_FILE = 2 * 1024 * 1024
@@ -40,7 +40,7 @@ def _compile_glob(pattern: str) -> re.Pattern[str]:
     if len(pieces) == 1:
         return re.compile(rf"{re.escape(pattern)}(/.*)?\Z")
     if len(pieces) > MOST_WILD:
-        raise Refused("That pattern has too many stars.")
+        raise RepositoryCallRefused("That pattern has too many stars.")
     anywhere = "" if "/" in pattern else "(?:.*/)?"
     return re.compile(anywhere + "".join(_GLOB.get(piece, re.escape(piece)) for piece in pieces) + r"\Z")
 
@@ -52,12 +52,12 @@ async def read_code(arguments: ReadCodeArguments, reader: RepositoryReader) -> T
     path = plain_path(arguments.path)
     reply = await reader.git(repository, "cat-file", "blob", f"{commit}:{path}", most=LARGEST_FILE)
     if reply.code != 0 and not reply.cut:
-        raise Refused(f"{repository.name} has no file {path!r} at {commit[:10]}; look with list_files.")
+        raise RepositoryCallRefused(f"{repository.name} has no file {path!r} at {commit[:10]}; look with list_files.")
     if "\0" in reply.text[:8_000]:
-        raise Refused(f"{path} is no text.")
+        raise RepositoryCallRefused(f"{path} is no text.")
     lines = reply.text.splitlines()
     if arguments.start > max(1, len(lines)):
-        raise Refused(f"{path} has only {len(lines):,} lines.")
+        raise RepositoryCallRefused(f"{path} has only {len(lines):,} lines.")
     end = min(len(lines), arguments.start + arguments.lines - 1)
     title = f"{path} of {repository.name} at {commit[:10]}, lines {arguments.start} to {end} of {len(lines):,}."
     numbered = [f"{number}\t{lines[number - 1]}" for number in range(arguments.start, end + 1)]
@@ -74,7 +74,7 @@ async def search_code(arguments: SearchCodeArguments, reader: RepositoryReader) 
     reply = await reader.git(repository, *how, "-e", arguments.pattern, commit, *below, most=400_000)
     if reply.code not in {0, 1}:
         said = reply.error.splitlines()[-1:] or ["git gave no reason"]
-        raise Refused(f"That pattern cannot be searched for: {said[0][:200]}")
+        raise RepositoryCallRefused(f"That pattern cannot be searched for: {said[0][:200]}")
     hits = [line.removeprefix(f"{commit}:").strip() for line in reply.text.splitlines()]
     if not hits:
         return ToolOutcome(f"Nothing in {repository.name} at {commit[:10]} matches.")

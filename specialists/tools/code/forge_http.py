@@ -10,7 +10,7 @@ import aiohttp
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import network_fault
 from specialists.tools.code.named_repositories import Repository
-from specialists.tools.code.repository_reader import Refused
+from specialists.tools.code.repository_reader import RepositoryCallRefused
 
 SECONDS = 30.0
 LARGEST = 4 * 1024 * 1024
@@ -18,7 +18,7 @@ PAGE, MOST_PAGES = 100, 5
 _TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
 
 
-class NoAnswer(Exception):
+class NoForgeAnswer(Exception):
     """A call that may have been carried out got no answer, or one that does not say."""
 
 
@@ -68,19 +68,23 @@ class ForgeHttp:
                 data = await _read(answer)
                 status = answer.status
         except aiohttp.ClientConnectorError as error:  # nothing was sent
-            raise Refused(f"{self._api_host} cannot be reached ({_describe_client_error(error)}).") from None
+            raise RepositoryCallRefused(
+                f"{self._api_host} cannot be reached ({_describe_client_error(error)})."
+            ) from None
         except aiohttp.ClientHttpProxyError as error:  # the proxy let nothing through
-            raise Refused(f"{self._api_host} cannot be reached ({_describe_client_error(error)}).") from None
+            raise RepositoryCallRefused(
+                f"{self._api_host} cannot be reached ({_describe_client_error(error)})."
+            ) from None
         except (aiohttp.ClientError, TimeoutError) as error:
             if writes:
-                raise NoAnswer(f"{self._api_host} gave no answer") from error
-            raise Refused(f"{self._api_host} gave no answer; try again.") from None
+                raise NoForgeAnswer(f"{self._api_host} gave no answer") from error
+            raise RepositoryCallRefused(f"{self._api_host} gave no answer; try again.") from None
         if writes and (status >= 500 or status == 408):
-            raise NoAnswer(f"{self._api_host} answered {status}")
+            raise NoForgeAnswer(f"{self._api_host} answered {status}")
         if status not in {200, 201}:
-            raise Refused(self._describe_status_fault(status, data))
+            raise RepositoryCallRefused(self._describe_status_fault(status, data))
         if len(data) > LARGEST and not writes:
-            raise Refused(f"{self._api_host} gave more than {LARGEST >> 20} MB; ask for less.")
+            raise RepositoryCallRefused(f"{self._api_host} gave more than {LARGEST >> 20} MB; ask for less.")
         return data
 
     def _make_headers(self, media_type: str) -> dict[str, str]:
@@ -123,4 +127,6 @@ def _parse_json(data: bytes) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        raise Refused("The forge's answer cannot be read; its address may be that of a page, not of an API.") from None
+        raise RepositoryCallRefused(
+            "The forge's answer cannot be read; its address may be that of a page, not of an API."
+        ) from None

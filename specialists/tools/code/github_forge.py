@@ -6,8 +6,8 @@ from typing import Any
 
 from specialists.tools.code.code_arguments import LineComment
 from specialists.tools.code.forge_http import ForgeHttp
-from specialists.tools.code.pull_requests import PullRequest, Said
-from specialists.tools.code.repository_reader import Refused
+from specialists.tools.code.pull_requests import PullRequest, ReviewComment
+from specialists.tools.code.repository_reader import RepositoryCallRefused
 
 DIFF = "application/vnd.github.diff"
 TOO_LARGE = "answered 406"
@@ -39,19 +39,19 @@ class GithubForge:
         """Give the number of the request that a commit came with."""
         found = await self._http.get(f"{self._at}/commits/{commit}/pulls")
         if not isinstance(found, list) or not found:
-            raise Refused(f"{commit} came with no pull request.")
+            raise RepositoryCallRefused(f"{commit} came with no pull request.")
         return int(found[0]["number"])
 
     async def diff(self, number: int) -> str:
         """Give its diff; of one that GitHub gives no whole diff of, as it is too large, that of each file."""
         try:
             return await self._http.text(f"{self._at}/pulls/{number}", DIFF)
-        except Refused as error:
+        except RepositoryCallRefused as error:
             if TOO_LARGE not in str(error):
                 raise
         return "".join(map(_file_diff, await self._http.pages(f"{self._at}/pulls/{number}/files")))
 
-    async def comments(self, number: int) -> list[Said]:
+    async def comments(self, number: int) -> list[ReviewComment]:
         """Give what was said of it, oldest first."""
         at_lines = await self._http.pages(f"{self._at}/pulls/{number}/comments")
         plain = await self._http.pages(f"{self._at}/issues/{number}/comments")
@@ -62,7 +62,7 @@ class GithubForge:
             if one.get("body")
         ]
         return [
-            Said(_author_login(one), at[:10], str(one["body"]), str(one.get("path") or ""), _comment_line(one))
+            ReviewComment(_author_login(one), at[:10], str(one["body"]), str(one.get("path") or ""), _comment_line(one))
             for at, one in sorted(found, key=lambda each: each[0])
         ]
 

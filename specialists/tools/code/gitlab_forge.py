@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from specialists.tools.code.code_arguments import LineComment
 from specialists.tools.code.diff_text import find_commentable_lines
-from specialists.tools.code.forge_http import ForgeHttp, NoAnswer
-from specialists.tools.code.pull_requests import PullRequest, Said
-from specialists.tools.code.repository_reader import Refused
+from specialists.tools.code.forge_http import ForgeHttp, NoForgeAnswer
+from specialists.tools.code.pull_requests import PullRequest, ReviewComment
+from specialists.tools.code.repository_reader import RepositoryCallRefused
 
 
 class GitlabForge:
@@ -42,18 +42,18 @@ class GitlabForge:
         """Give the number of the request that a commit came with."""
         found = await self._http.get(f"{self._project}/repository/commits/{commit}/merge_requests")
         if not isinstance(found, list) or not found:
-            raise Refused(f"{commit} came with no merge request.")
+            raise RepositoryCallRefused(f"{commit} came with no merge request.")
         return int(found[0]["iid"])
 
     async def diff(self, number: int) -> str:
         """Give its diff, put together from that of each file."""
         return "".join(map(_file_diff, await self._http.pages(f"{self._at}/{number}/diffs")))
 
-    async def comments(self, number: int) -> list[Said]:
+    async def comments(self, number: int) -> list[ReviewComment]:
         """Give what was said of it, oldest first."""
         notes = await self._http.pages(f"{self._at}/{number}/notes", sort="asc")
         return [
-            Said(
+            ReviewComment(
                 _author_username(one),
                 str(one.get("created_at") or "")[:10],
                 str(one.get("body") or ""),
@@ -75,9 +75,9 @@ class GitlabForge:
                 await self._http.post(f"{self._at}/{request.number}/discussions", body)
                 done += 1
             made = await self._http.post(f"{self._at}/{request.number}/notes", {"body": f"{summary}\n\n{mark} whole"})
-        except Refused as error:
+        except RepositoryCallRefused as error:
             if done:
-                raise NoAnswer(f"{done} of {len(comments)} comments were posted, then: {error}") from error
+                raise NoForgeAnswer(f"{done} of {len(comments)} comments were posted, then: {error}") from error
             raise
         return f"{request.address}#note_{made.get('id', '')}"
 
@@ -88,7 +88,7 @@ class GitlabForge:
             return None
         whole = next((one for one in notes if f"{mark} whole" in str(one["body"])), None)
         if whole is None:
-            raise Refused(f"{len(notes)} comments of the review are there, and its summary is not.")
+            raise RepositoryCallRefused(f"{len(notes)} comments of the review are there, and its summary is not.")
         return f"{self._http.repository.address}/-/merge_requests/{number}#note_{whole.get('id', '')}"
 
 

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable
 from handoff.text.change_names import BETWEEN
 from specialists.tools.code.code_history import diff_of
 from specialists.tools.code.named_repositories import Repository
-from specialists.tools.code.pull_requests import Forge, PullRequest, Said, requests_in
-from specialists.tools.code.repository_reader import Refused, RepositoryReader
-from specialists.tools.toolkit import Found, FoundFile
+from specialists.tools.code.pull_requests import Forge, PullRequest, ReviewComment, requests_in
+from specialists.tools.code.repository_reader import RepositoryCallRefused, RepositoryReader
+from specialists.tools.toolkit import FoundFile, FoundMaterial
 
 MOST = 3
 """Changes that one request may name."""
@@ -30,7 +30,7 @@ _WORD = re.compile(r"[\w.-]+")
 ForgeOf = Callable[[str], Awaitable[tuple[Forge, int]]]
 
 
-async def fetch_named_changes(text: str, reader: RepositoryReader, forge_of: ForgeOf) -> Found:
+async def fetch_named_changes(text: str, reader: RepositoryReader, forge_of: ForgeOf) -> FoundMaterial:
     """Fetch what a text names. What cannot be fetched is a fault; other words with dots are none."""
     named = requests_in(text, reader.named)[:MOST]
     ranges = [] if named else list(dict.fromkeys(each.groups() for each in _RANGE.finditer(text)))[:MOST]
@@ -41,8 +41,8 @@ async def fetch_named_changes(text: str, reader: RepositoryReader, forge_of: For
         async with asyncio.timeout(SECONDS):
             found = await asyncio.gather(*work)
     except TimeoutError:
-        return Found(faults=("The change that the request names did not come in time.",))
-    return Found(
+        return FoundMaterial(faults=("The change that the request names did not come in time.",))
+    return FoundMaterial(
         tuple(file for one in found for file in one.files), tuple(fault for one in found for fault in one.faults)
     )
 
@@ -56,38 +56,38 @@ def _find_named_repository(text: str, reader: RepositoryReader) -> Repository | 
     return there[0] if len(there) == 1 else None
 
 
-async def _fetch_request(repository: Repository, number: int, forge_of: ForgeOf) -> Found:
+async def _fetch_request(repository: Repository, number: int, forge_of: ForgeOf) -> FoundMaterial:
     try:
         forge, _ = await forge_of(f"{repository.name}#{number}")
         request, diff, said = await asyncio.gather(forge.request(number), forge.diff(number), forge.comments(number))
-    except Refused as error:
-        return Found(faults=(f"{repository.name}#{number}: {error}",))
+    except RepositoryCallRefused as error:
+        return FoundMaterial(faults=(f"{repository.name}#{number}: {error}",))
     name = f"{repository.name}-{number}"
     file = FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST].encode(), repository.line_address(request.head))
     about = FoundFile(f"{name}.md", "text/markdown", _request_text(request, said).encode())
-    return Found((file, about), _describe_cut_diff(name, diff))
+    return FoundMaterial((file, about), _describe_cut_diff(name, diff))
 
 
-async def _fetch_revisions(repository: Repository, revisions: str, reader: RepositoryReader) -> Found:
+async def _fetch_revisions(repository: Repository, revisions: str, reader: RepositoryReader) -> FoundMaterial:
     try:
         await reader.copy(repository)
-    except Refused as error:
-        return Found(faults=(str(error),))
+    except RepositoryCallRefused as error:
+        return FoundMaterial(faults=(str(error),))
     try:
         _, diff = await diff_of(reader, repository, revisions)
         head = await reader.commit(repository, revisions.rpartition(".")[2])
-    except Refused:
-        return Found()
+    except RepositoryCallRefused:
+        return FoundMaterial()
     if not diff.strip():
-        return Found(faults=(f"{repository.name}: nothing differs between {revisions}.",))
+        return FoundMaterial(faults=(f"{repository.name}: nothing differs between {revisions}.",))
     name = f"{repository.name} {revisions}".replace("/", "-")
     lines = repository.line_address(head)
-    return Found(
+    return FoundMaterial(
         (FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST].encode(), lines),), _describe_cut_diff(name, diff)
     )
 
 
-def _request_text(request: PullRequest, said: list[Said]) -> str:
+def _request_text(request: PullRequest, said: list[ReviewComment]) -> str:
     parts = [f"# {request.line}", request.text.strip(), "## Comments", *(one.told for one in said)]
     text = "\n\n".join(part for part in (parts if said else parts[:2]) if part)
     return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}\n\n(… {len(text) - MOST_SAID:,} characters more)"

@@ -60,14 +60,14 @@ class Repository:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedRepositories:
     """The repositories by name, and what is wrong with the setting, each in a line that says what to do."""
 
     repositories: Mapping[str, Repository]
     faults: tuple[str, ...] = ()
 
 
-def read(env: Mapping[str, str]) -> Named:
+def read(env: Mapping[str, str]) -> NamedRepositories:
     """Read the setting; what is wrong with an entry leaves that entry out and no other."""
     found: dict[str, Repository] = {}
     faults = []
@@ -82,7 +82,7 @@ def read(env: Mapping[str, str]) -> Named:
             found[name] = one
         else:
             faults.append(f"{VARIABLE}: entry {number}: {one}")
-    return Named(found, tuple(faults))
+    return NamedRepositories(found, tuple(faults))
 
 
 def _read(name: str, address: str, env: Mapping[str, str]) -> Repository | str:

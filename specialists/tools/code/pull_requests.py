@@ -8,8 +8,8 @@ from typing import Protocol
 
 from specialists.tools.code.code_arguments import LineComment, ReadRequestArguments
 from specialists.tools.code.diff_text import split_by_file, summarize_diff
-from specialists.tools.code.named_repositories import Named, Repository
-from specialists.tools.code.repository_reader import MOST_SHOWN, Refused, outcome, plain_path
+from specialists.tools.code.named_repositories import NamedRepositories, Repository
+from specialists.tools.code.repository_reader import MOST_SHOWN, RepositoryCallRefused, outcome, plain_path
 from specialists.tools.tool import ToolOutcome
 
 _ADDRESS = re.compile(r"(https?://[^\s<>|]+?)(?:/pull|/-/merge_requests)/(\d{1,9})(?:[/?#][^\s<>|]*)?")
@@ -20,7 +20,7 @@ ABOUT = 3_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ReviewComment:
     """A comment on a request: by whom, on which day, and at which line of the new file, if it is at one."""
 
     who: str
@@ -70,7 +70,7 @@ class Forge(Protocol):
     async def diff(self, number: int) -> str:
         """Give its diff."""
 
-    async def comments(self, number: int) -> list[Said]:
+    async def comments(self, number: int) -> list[ReviewComment]:
         """Give what was said of it, oldest first."""
 
     async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
@@ -80,7 +80,7 @@ class Forge(Protocol):
         """Give the address of the review with that mark; None if there is none."""
 
 
-def find_named_request(link: str, named: Named) -> tuple[Repository, int | str]:
+def find_named_request(link: str, named: NamedRepositories) -> tuple[Repository, int | str]:
     """Find the repository and the number of a request, or the commit that it came with. Raises Refused."""
     text = link.strip().strip("<>").partition("|")[0]
     by_address = {one.address.casefold(): one for one in named.repositories.values() if one.forge is not None}
@@ -92,16 +92,18 @@ def find_named_request(link: str, named: Named) -> tuple[Repository, int | str]:
         if repository is not None and repository.forge is not None:
             return repository, int(found[2]) if "@" not in text else found[2]
     known = ", ".join(f"{one.name} ({one.address})" for one in by_address.values()) or "none"
-    raise Refused(f"{text[:100]!r} is no request of a repository that is set up here with its web address: {known}.")
+    raise RepositoryCallRefused(
+        f"{text[:100]!r} is no request of a repository that is set up here with its web address: {known}."
+    )
 
 
-def requests_in(text: str, named: Named) -> list[tuple[Repository, int]]:
+def requests_in(text: str, named: NamedRepositories) -> list[tuple[Repository, int]]:
     """Return the requests whose addresses, or short names, stand in a text, each once."""
     found: dict[tuple[str, int], tuple[Repository, int]] = {}
     for each in (*_ADDRESS.finditer(text), *_SHORT.finditer(text)):
         try:
             repository, number = find_named_request(each[0].split("#")[0] if "://" in each[0] else each[0], named)
-        except Refused:
+        except RepositoryCallRefused:
             continue
         if isinstance(number, int):
             found[repository.name, number] = (repository, number)
@@ -129,7 +131,7 @@ def _diff_lines(text: str, path: str, request: PullRequest) -> list[str]:
     if path:
         of_path = split_by_file(text).get(path)
         if of_path is None:
-            raise Refused(f"{request.repository.name}#{request.number} does not change {path!r}.")
+            raise RepositoryCallRefused(f"{request.repository.name}#{request.number} does not change {path!r}.")
         return of_path.splitlines()
     if len(text) < MOST_SHOWN // 2:
         return ["## Diff", *text.splitlines()]

@@ -9,7 +9,7 @@ from pathlib import Path
 from handoff.text.visible_text import visible
 from specialists.tools.code.bare_copy import BareCopies, RepositoryAway
 from specialists.tools.code.git_process import MOST_OUTPUT, GitReply, copy_arguments, git
-from specialists.tools.code.named_repositories import VARIABLE, Named, Repository
+from specialists.tools.code.named_repositories import VARIABLE, NamedRepositories, Repository
 from specialists.tools.tool import ToolOutcome
 
 HEAD = "HEAD"
@@ -21,14 +21,14 @@ _REVISION = re.compile(r"[A-Za-z0-9_][\w./+~^-]{0,119}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class Refused(Exception):
+class RepositoryCallRefused(Exception):
     """A call cannot be done as it stands. The text is for the model, which can mend it."""
 
 
 class RepositoryReader:
     """Reads the repositories that the operator names, on their copies."""
 
-    def __init__(self, named: Named, copies: BareCopies) -> None:
+    def __init__(self, named: NamedRepositories, copies: BareCopies) -> None:
         self.named = named
         self._copies = copies
 
@@ -37,33 +37,39 @@ class RepositoryReader:
         known = self.named.repositories
         if not known:
             why = " ".join(self.named.faults)
-            raise Refused(why or f"No repository is set up here; whoever runs the bot names some in {VARIABLE}.")
+            raise RepositoryCallRefused(
+                why or f"No repository is set up here; whoever runs the bot names some in {VARIABLE}."
+            )
         if not name and len(known) == 1:
             return next(iter(known.values()))
         if name in known:
             return known[name]
-        raise Refused(f"{f'There is no repository {name!r}' if name else 'Name the repository'}: {', '.join(known)}.")
+        raise RepositoryCallRefused(
+            f"{f'There is no repository {name!r}' if name else 'Name the repository'}: {', '.join(known)}."
+        )
 
     async def copy(self, repository: Repository) -> Path:
         """Give the copy of a repository. Raises Refused if it is away."""
         try:
             return await self._copies.of(repository)
         except RepositoryAway as error:
-            raise Refused(str(error)) from None
+            raise RepositoryCallRefused(str(error)) from None
 
     async def git(self, repository: Repository, *arguments: str, most: int = MOST_OUTPUT) -> GitReply:
         """Run git on the copy of a repository. Raises Refused if it is away, or the call runs past its time."""
         copy = await self.copy(repository)
         reply = await git(copy_arguments(copy, *arguments), most=most)
         if reply.code is None:
-            raise Refused(f"That took too long in {repository.name}; ask for less: one path, fewer commits.")
+            raise RepositoryCallRefused(
+                f"That took too long in {repository.name}; ask for less: one path, fewer commits."
+            )
         return reply
 
     async def commit(self, repository: Repository, revision: str) -> str:
         """Return the id of the commit that a revision names; the main branch's if it is empty. Raises Refused."""
         wanted = revision.strip() or HEAD
         if not _REVISION.fullmatch(wanted) or ".." in wanted:
-            raise Refused(f"{wanted[:60]!r} is no branch, tag or commit.")
+            raise RepositoryCallRefused(f"{wanted[:60]!r} is no branch, tag or commit.")
         found = ""
         for name in (wanted, f"origin/{wanted}"):  # a clone knows most branches only as those of its origin
             reply = await self.git(repository, "rev-parse", "--verify", "-q", f"{name}^{{commit}}")
@@ -71,21 +77,23 @@ class RepositoryReader:
                 break
         if not re.fullmatch(r"[0-9a-f]{40,64}", found):
             if wanted == HEAD:
-                raise Refused(f"{repository.name} has no commits.")
+                raise RepositoryCallRefused(f"{repository.name} has no commits.")
             names = await self.git(
                 repository, "for-each-ref", "--format=%(refname:lstrip=2)", "--count=20", "refs/heads", "refs/remotes"
             )
-            raise Refused(f"{repository.name} has no {wanted[:60]!r}. Branches: {', '.join(names.text.split())}.")
+            raise RepositoryCallRefused(
+                f"{repository.name} has no {wanted[:60]!r}. Branches: {', '.join(names.text.split())}."
+            )
         return found
 
 
 def plain_path(path: str) -> str:
     """Return a path as git has it: without a first slash or dot, and of one line. Raises Refused."""
     if _CONTROL.search(path):
-        raise Refused("A path has no control characters.")
+        raise RepositoryCallRefused("A path has no control characters.")
     parts = [part for part in path.replace("\\", "/").split("/") if part not in {"", "."}]
     if ".." in parts:
-        raise Refused("A path has no '..' in it.")
+        raise RepositoryCallRefused("A path has no '..' in it.")
     return "/".join(parts)
 
 
@@ -104,6 +112,6 @@ def outcome(title: str, lines: Sequence[str], *, more: str = "", sources: tuple[
     return ToolOutcome("\n".join((f"{title} {UNTRUSTED}", *shown, *rest)), sources=sources)
 
 
-def refusal_outcome(error: Refused) -> ToolOutcome:
+def refusal_outcome(error: RepositoryCallRefused) -> ToolOutcome:
     """Make the outcome of a call that cannot be done."""
     return ToolOutcome(str(error), failed=True)

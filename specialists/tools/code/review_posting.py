@@ -7,7 +7,7 @@ import asyncio
 from specialists.tools.code.code_arguments import LineComment, PostReviewArguments
 from specialists.tools.code.diff_text import find_commentable_lines
 from specialists.tools.code.pull_requests import Forge
-from specialists.tools.code.repository_reader import Refused
+from specialists.tools.code.repository_reader import RepositoryCallRefused
 from specialists.tools.tool import ToolOutcome
 
 
@@ -22,7 +22,7 @@ async def post(arguments: PostReviewArguments, forge: Forge, number: int, key: s
     diff = await forge.diff(number)
     lines = await asyncio.to_thread(find_commentable_lines, diff)
     if isinstance(lines, str):
-        raise Refused(lines)
+        raise RepositoryCallRefused(lines)
     at_lines = [one for one in arguments.comments if one.line in lines.get(one.path, {})]
     apart = [one for one in arguments.comments if one not in at_lines]
     summary = "\n\n".join((arguments.summary, *map(_render_comment, apart)))

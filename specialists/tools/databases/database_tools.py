@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
+from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, run_child
 from specialists.tools.databases.named_databases import ANY_USER, SETTING, Database, read
 from specialists.tools.extras import describe_missing
 from specialists.tools.tables.cells import format_cell
@@ -27,7 +27,7 @@ SECONDS = 15
 DEADLINE = 25.0
 ROWS, TEXT, TABLES = 100, 12_000, 60
 _CHILD = "specialists.tools.databases.database_child"
-_LIMITS = Limits(memory_mb=1000, cpu_seconds=15)
+_LIMITS = ChildLimits(memory_mb=1000, cpu_seconds=15)
 _LARGEST_REPLY = 4 * 1024 * 1024
 _AWAY = (
     "The database {name} cannot be reached ({reason}). Try it again in a while; whoever runs the bot can look at it "
@@ -70,7 +70,7 @@ def make_database_toolkit(settings: ToolSettings) -> Toolkit:
     text = settings.env.get(SETTING, "")
     any_user = settings.env.get(ANY_USER, "")
     databases, faults = read(text, any_user) if text.strip() else ({}, ())
-    desk = _Desk(databases, faults)
+    desk = _DatabaseCalls(databases, faults)
     tools = (
         Tool("list_tables", "read", ListTables, desk.list_tables),
         Tool("query_database", "read", QueryDatabase, desk.query_database, query="sql"),
@@ -78,7 +78,7 @@ def make_database_toolkit(settings: ToolSettings) -> Toolkit:
     return Toolkit(SETTING, tools, desk.prove, desk.close, desk.report_refused) if text.strip() else Toolkit("", tools)
 
 
-class _Desk:
+class _DatabaseCalls:
     """The tools' work on the databases."""
 
     def __init__(self, databases: Mapping[str, Database], faults: tuple[str, ...]) -> None:
@@ -189,7 +189,7 @@ def unwrap_answer(database: Database, answer: dict[str, Any]) -> dict[str, Any] 
 
 
 async def _run_database_child(request: Mapping[str, Any]) -> Any:
-    given = Given(network=True)
+    given = ChildInputs(network=True)
     return await run_child(
         _CHILD, request, limits=_LIMITS, deadline=DEADLINE, largest_reply=_LARGEST_REPLY, given=given
     )

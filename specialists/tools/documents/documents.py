@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
 from handoff.text.visible_text import visible
-from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildReply, Given, Limits, run_child
+from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, ChildReply, run_child
 from specialists.tools.extras import describe_missing
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
@@ -20,7 +20,7 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MARKDOWN = "text/markdown"
 RENDERING_TIME = 30.0
 """Seconds that making a document may take, waiting for a place included."""
-_LIMITS = Limits(memory_mb=1000, cpu_seconds=25)
+_LIMITS = ChildLimits(memory_mb=1000, cpu_seconds=25)
 _LARGEST_DOCUMENT = 64 * 1024 * 1024
 _LONG = f"The document took longer than {RENDERING_TIME:g} s to make; shorten or split it."
 _FAILURES = {
@@ -125,7 +125,7 @@ async def _render_document(arguments: PublishArguments, pictures: dict[str, Path
         limits=_LIMITS,
         deadline=RENDERING_TIME,
         largest_reply=_LARGEST_DOCUMENT,
-        given=Given(files={str(number): path for number, (_, path) in numbered.items()}),
+        given=ChildInputs(files={str(number): path for number, (_, path) in numbered.items()}),
     )
 
 

@@ -21,8 +21,15 @@ from pathlib import Path
 
 import yaml
 
-from specialists.tools.knowledge.knowledge_files import ABOUT, FoundFile, scan_folder, shorten_name_list
-from specialists.tools.knowledge.knowledge_index import NO_FTS5, VERSION, Hit, Kept, KnowledgeIndex, has_fts5
+from specialists.tools.knowledge.knowledge_files import ABOUT, KnowledgeFile, scan_folder, shorten_name_list
+from specialists.tools.knowledge.knowledge_index import (
+    NO_FTS5,
+    VERSION,
+    IndexedDocument,
+    KnowledgeHit,
+    KnowledgeIndex,
+    has_fts5,
+)
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
 from specialists.tools.knowledge.knowledge_reading import TooBusy, batches, read_documents
 
@@ -83,12 +90,12 @@ class Knowledge:
 
     # ------------------------------------------------------------ searching
 
-    async def search(self, question: str, most: int) -> list[Hit]:
+    async def search(self, question: str, most: int) -> list[KnowledgeHit]:
         """Find the best passages, best first. What changed a moment ago is read first, if it is little."""
         await self._refresh_index()
         return await asyncio.to_thread(self._index.search, question, most)
 
-    async def document(self, path: str) -> Kept | None:
+    async def document(self, path: str) -> IndexedDocument | None:
         """Give a document by its path, its title or the end of its path; None if none, or several, have it.
 
         It may be asked for before any search: what is not there yet is read first, if it is little.
@@ -198,14 +205,14 @@ class Knowledge:
             walked.set()
             self._next = time.monotonic() + LOOKED
 
-    async def _read(self, batch: Sequence[FoundFile], places: asyncio.Semaphore) -> None:
+    async def _read(self, batch: Sequence[KnowledgeFile], places: asyncio.Semaphore) -> None:
         try:
             documents = await read_documents(batch)
             await asyncio.to_thread(self._index.take, documents)
         finally:
             places.release()
 
-    def _compare(self) -> list[FoundFile]:
+    def _compare(self) -> list[KnowledgeFile]:
         """Look at the folder, drop what is gone from the index, and list what is new or changed."""
         found = scan_folder(self.folder)
         self._documents = len(found.files)

@@ -31,7 +31,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
+class KnowledgeFile:
     """A document: its place, its path in the folder as people cite it, and what changes when it does."""
 
     place: Path
@@ -41,10 +41,10 @@ class FoundFile:
 
 
 @dataclass(slots=True)
-class Look:
+class FolderListing:
     """What a look at the folder found: documents by path, and names of what is left out, by the reason."""
 
-    files: dict[str, FoundFile] = field(default_factory=dict)
+    files: dict[str, KnowledgeFile] = field(default_factory=dict)
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
     def leave(self, path: str, why: str) -> None:
@@ -63,9 +63,9 @@ def shorten_name_list(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def scan_folder(folder: Path) -> Look:
+def scan_folder(folder: Path) -> FolderListing:
     """Look through the folder. A folder that is not there, or cannot be read, is a line among the faults."""
-    found = Look()
+    found = FolderListing()
     root = folder.resolve()
     sidecars: dict[str, int] = {}
     for place, path, facts in _walk(root, root, "", 1, found):
@@ -78,14 +78,16 @@ def scan_folder(folder: Path) -> Look:
             found.leave(path, limit)
         else:
             state = f"{facts.st_mtime_ns}:{facts.st_size}:{facts.st_ino}"
-            found.files[path] = FoundFile(place, path, facts.st_size, state)
+            found.files[path] = KnowledgeFile(place, path, facts.st_size, state)
     for path, changed in sidecars.items():
         if one := found.files.get(path):
-            found.files[path] = FoundFile(one.place, path, one.size, f"{one.state}:{changed}")
+            found.files[path] = KnowledgeFile(one.place, path, one.size, f"{one.state}:{changed}")
     return found
 
 
-def _walk(root: Path, folder: Path, above: str, depth: int, found: Look) -> Iterator[tuple[Path, str, os.stat_result]]:
+def _walk(
+    root: Path, folder: Path, above: str, depth: int, found: FolderListing
+) -> Iterator[tuple[Path, str, os.stat_result]]:
     """Yield the files of a folder and those below it in the order of their names, as far as they may be read."""
     try:
         entries = sorted(os.scandir(folder), key=lambda one: one.name)
@@ -105,7 +107,7 @@ def _walk(root: Path, folder: Path, above: str, depth: int, found: Look) -> Iter
 
 
 def _walk_entry(
-    root: Path, entry: os.DirEntry[str], path: str, depth: int, found: Look
+    root: Path, entry: os.DirEntry[str], path: str, depth: int, found: FolderListing
 ) -> Iterator[tuple[Path, str, os.stat_result]]:
     """Yield what an entry of a folder stands for: a file, those of a folder, or nothing."""
     if entry.is_symlink():
@@ -120,13 +122,13 @@ def _walk_entry(
         found.leave(path, f"folders more than {DEEPEST} deep are not read; move it up")
 
 
-def _is_passed_over(name: str, above: str, found: Look) -> bool:
+def _is_passed_over(name: str, above: str, found: FolderListing) -> bool:
     if not name.isprintable():
         found.leave(ascii(f"{above}{name}"), "the name holds signs that cannot be shown; rename it")
     return not name.isprintable() or name.startswith((".", "~$")) or (not above and name == ABOUT)
 
 
-def _leads_to_file(root: Path, link: Path, path: str, found: Look) -> bool:
+def _leads_to_file(root: Path, link: Path, path: str, found: FolderListing) -> bool:
     """Say if a link leads to a document in the folder. One to a folder is left out: that is read as itself, once."""
     try:
         target = link.resolve(strict=True)
@@ -142,7 +144,7 @@ def _leads_to_file(root: Path, link: Path, path: str, found: Look) -> bool:
     return target.is_file() and link.suffix.lower() not in _NO_DOCUMENTS
 
 
-def _may_be_document(entry: os.DirEntry[str], path: str, found: Look) -> bool:
+def _may_be_document(entry: os.DirEntry[str], path: str, found: FolderListing) -> bool:
     if not stat.S_ISREG(entry.stat().st_mode):
         found.leave(path, "is no file (a pipe, a socket or a device); take it out")
         return False

@@ -18,7 +18,7 @@ from pathlib import Path
 from handoff.contracts import Section
 from handoff.materials import passages
 from handoff.materials.outline import describe_place
-from specialists.tools.knowledge.knowledge_reading import Document
+from specialists.tools.knowledge.knowledge_reading import KnowledgeDocument
 
 MOST_WORDS = 12
 """Words of a question that are looked for, the longest first: short ones stand everywhere."""
@@ -87,7 +87,7 @@ _WAIT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class KnowledgeHit:
     """A passage that was found. `section` is what it is cited by; `link` may be empty."""
 
     path: str
@@ -103,7 +103,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class IndexedDocument:
     """A document as it is kept."""
 
     path: str
@@ -127,7 +127,7 @@ class KnowledgeIndex:
 
     # ------------------------------------------------------------ searching
 
-    def search(self, question: str, most: int) -> list[Hit]:
+    def search(self, question: str, most: int) -> list[KnowledgeHit]:
         """Find the best passages, best first: those with all words before those with some."""
         words = words_of(question)
         if not words:
@@ -139,9 +139,9 @@ class KnowledgeIndex:
                 seen = {row[-1] for row in rows}
                 more = database.execute(_SEARCH, (match_expression(rare, every=False), _RANKED, most)).fetchall()
                 rows += [row for row in more if row[-1] not in seen]
-        return [Hit(*row[:-1]) for row in rows[:most]]
+        return [KnowledgeHit(*row[:-1]) for row in rows[:most]]
 
-    def document(self, path: str) -> Kept | None:
+    def document(self, path: str) -> IndexedDocument | None:
         """Give a document by its path, or by the end of one that no other document has."""
         with self._open() as database:
             columns = "SELECT path, title, link, text, outline FROM documents WHERE fault = '' AND "
@@ -154,7 +154,7 @@ class KnowledgeIndex:
             return None
         name, title, link, text, outline = rows[0]
         sections = tuple(Section(name=section, start=start) for section, start in json.loads(outline))
-        return Kept(name, title, link, zlib.decompress(text).decode(), sections)
+        return IndexedDocument(name, title, link, zlib.decompress(text).decode(), sections)
 
     def paths_like(self, path: str, most: int) -> list[str]:
         """List documents whose path shares the last part of a wrong one, or that come first."""
@@ -199,7 +199,7 @@ class KnowledgeIndex:
             for path in paths:
                 _forget(database, path)
 
-    def take(self, documents: Sequence[Document]) -> None:
+    def take(self, documents: Sequence[KnowledgeDocument]) -> None:
         """Index documents in place of their earlier versions."""
         with self._open() as database:
             for one in documents:
@@ -268,7 +268,7 @@ def _forget(database: sqlite3.Connection, path: str) -> None:
         database.execute("DELETE FROM documents WHERE id = ?", row)
 
 
-def _iterate_passages(one: Document) -> Iterator[tuple[str, str, str]]:
+def _iterate_passages(one: KnowledgeDocument) -> Iterator[tuple[str, str, str]]:
     """Yield title, section and text of each passage of a document."""
     for start, end in passages.split(one.text, one.outline)[: 1 << _SHIFT]:
         yield one.title, section(describe_place(one.text, one.outline, start)), one.text[start:end].strip()

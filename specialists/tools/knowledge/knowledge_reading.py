@@ -9,12 +9,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from handoff.contracts import Section
-from specialists.sandbox.child_process import Given, Limits, run_child
-from specialists.tools.knowledge.knowledge_files import SIDECAR, FoundFile
+from specialists.sandbox.child_process import ChildInputs, ChildLimits, run_child
+from specialists.tools.knowledge.knowledge_files import SIDECAR, KnowledgeFile
 
 MOST_FILES, MOST_BYTES = 100, 8 * 1024 * 1024
 """Of one child, unless a single file is larger."""
-_LIMITS = Limits(memory_mb=1500, cpu_seconds=30)
+_LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=30)
 _DEADLINE = 90.0
 _LARGEST_REPLY = 256 * 1024 * 1024
 _FAILURES = {
@@ -27,10 +27,10 @@ _FAILURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class KnowledgeDocument:
     """A document as it was read. `fault` says why there is no text, in words that follow its path."""
 
-    file: FoundFile
+    file: KnowledgeFile
     title: str = ""
     link: str = ""
     text: str = ""
@@ -42,9 +42,9 @@ class TooBusy(Exception):
     """So much else is being read at this moment that the documents had to wait for too long."""
 
 
-def batches(files: Sequence[FoundFile]) -> Iterator[list[FoundFile]]:
+def batches(files: Sequence[KnowledgeFile]) -> Iterator[list[KnowledgeFile]]:
     """Split files into what one child reads."""
-    batch: list[FoundFile] = []
+    batch: list[KnowledgeFile] = []
     size = 0
     for one in files:
         if batch and (len(batch) >= MOST_FILES or size + one.size > MOST_BYTES):
@@ -56,7 +56,7 @@ def batches(files: Sequence[FoundFile]) -> Iterator[list[FoundFile]]:
         yield batch
 
 
-async def read_documents(files: Sequence[FoundFile]) -> list[Document]:
+async def read_documents(files: Sequence[KnowledgeFile]) -> list[KnowledgeDocument]:
     """Read files, in their order. One that ends its child is found by halves, and has a fault.
 
     Raises:
@@ -77,7 +77,7 @@ async def read_documents(files: Sequence[FoundFile]) -> list[Document]:
         limits=_LIMITS,
         deadline=_DEADLINE,
         largest_reply=_LARGEST_REPLY,
-        given=Given(files=given),
+        given=ChildInputs(files=given),
     )
     if reply.failure == "busy":
         raise TooBusy
@@ -85,14 +85,14 @@ async def read_documents(files: Sequence[FoundFile]) -> list[Document]:
         lines = [json.loads(line) for line in reply.output.splitlines()]
         return [_make_document(one, line) for one, line in zip(files, lines, strict=True)]
     if len(files) == 1:
-        return [Document(files[0], fault=_FAILURES[reply.failure])]
+        return [KnowledgeDocument(files[0], fault=_FAILURES[reply.failure])]
     half = len(files) // 2
     return [*await read_documents(files[:half]), *await read_documents(files[half:])]
 
 
-def _make_document(file: FoundFile, told: dict[str, Any]) -> Document:
+def _make_document(file: KnowledgeFile, told: dict[str, Any]) -> KnowledgeDocument:
     if told["fault"]:  # readers speak to people who attach; here somebody looks after a folder
-        return Document(file, fault=told["fault"].replace("attach ", "provide "))
+        return KnowledgeDocument(file, fault=told["fault"].replace("attach ", "provide "))
     outline = tuple(Section(name=name, start=start) for name, start in told["outline"])
     title = told["title"] or PurePosixPath(file.path).stem
-    return Document(file, title, told["link"], told["text"], outline)
+    return KnowledgeDocument(file, title, told["link"], told["text"], outline)

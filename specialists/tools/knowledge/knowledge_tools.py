@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.materials.outline import describe_place, find_part
 from specialists.tools.knowledge.knowledge import Knowledge, Progress
-from specialists.tools.knowledge.knowledge_index import NO_FTS5, Kept, has_fts5, section
+from specialists.tools.knowledge.knowledge_index import NO_FTS5, IndexedDocument, has_fts5, section
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.web import pagetext
 
@@ -45,14 +45,14 @@ class ReadKnowledge(BaseModel):
 
 def tools(knowledge: Knowledge | None) -> tuple[Tool, ...]:
     """Make the tools for some knowledge; without, they say what to set up."""
-    reader = _Reader(knowledge)
+    reader = _KnowledgeReader(knowledge)
     return (
         Tool("search_knowledge", "read", SearchKnowledge, reader.search_knowledge, query="query", cites=True),
         Tool("read_knowledge", "read", ReadKnowledge, reader.read_knowledge, cites=True),
     )
 
 
-class _Reader:
+class _KnowledgeReader:
     """The tools' work on some knowledge."""
 
     def __init__(self, knowledge: Knowledge | None) -> None:
@@ -127,7 +127,7 @@ def _describe_unsearched(progress: Progress) -> str:
     )
 
 
-def _read_document_part(document: Kept, wanted: str, link: str) -> ToolOutcome:
+def _read_document_part(document: IndexedDocument, wanted: str, link: str) -> ToolOutcome:
     text = document.text
     name = wanted.strip().removeprefix("section ").strip().strip('"')
     part = find_part(text, document.outline, name, PART)

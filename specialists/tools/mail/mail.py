@@ -26,7 +26,7 @@ from specialists.tools.mail.smtp_server import (
     server_of,
     would_take_mail,
 )
-from specialists.tools.tool import Prepared, Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import OutgoingData, PreparedCall, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 MOST = 10
@@ -83,7 +83,7 @@ def tools(settings: ToolSettings) -> tuple[Tool, ...]:
 class _Post:
     server: SmtpServer
 
-    async def prepare(self, arguments: SendMailArguments, workbench: Workbench) -> Prepared | ToolOutcome:
+    async def prepare(self, arguments: SendMailArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
         """Check addresses and files, and say where the mail goes."""
         fault = self.server.fault or describe_missing("mail", "aiosmtplib")
         if fault:
@@ -99,7 +99,7 @@ class _Post:
         if isinstance(files, str):
             return ToolOutcome(files, failed=True)
         ready = arguments.model_copy(update={"to": to, "attachments": tuple(one.name for one in files), **texts})
-        return Prepared(ready, why=_describe_mail(self.server.address, to, files))
+        return PreparedCall(ready, why=_describe_mail(self.server.address, to, files))
 
     async def send(self, arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Send it. Raises what leaves in doubt if it was sent."""
@@ -152,6 +152,6 @@ def _describe_mail(sender: str, to: tuple[str, ...], files: list[Artifact]) -> s
     return f"It leaves the workspace as mail from {sender}. {count}." + (f" Attached: {attached}." if files else "")
 
 
-def _list_sent(arguments: Any) -> Sent:
+def _list_sent(arguments: Any) -> OutgoingData:
     hosts = dict.fromkeys(one.strip().rpartition("@")[2] for one in arguments.to)
-    return Sent(", ".join(hosts), "", in_arguments=True)
+    return OutgoingData(", ".join(hosts), "", in_arguments=True)

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from handoff.text.visible_text import visible
 from specialists.tools.messenger import Addressee, Delivered, DeliveryUnknown, Messenger, Readers
-from specialists.tools.tool import Prepared, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import PreparedCall, Tool, ToolOutcome, Workbench
 
 LONGEST = 3_000
 """Characters of a text: what a card can show, and a field of its window takes."""
@@ -50,7 +50,7 @@ async def send_message(arguments: SendMessageArguments, workbench: Workbench, ke
     return _report_delivery(await messenger.send(goes, arguments.text, key=key, draft=arguments.draft), arguments)
 
 
-async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> Prepared | ToolOutcome:
+async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
     """Resolve whom it goes to, and say who would read it."""
     messenger, goes = await _find_addressee(arguments.to, workbench)
     if messenger is None or isinstance(goes, str):
@@ -60,9 +60,9 @@ async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> Prep
         return ToolOutcome("The text is empty; give the whole of the message.", failed=True)
     ready = arguments.model_copy(update={"to": goes.written, "text": text})
     if arguments.draft:
-        return Prepared(ready, why=f"It is a draft for {goes.name}: only the person who made the request gets it.")
+        return PreparedCall(ready, why=f"It is a draft for {goes.name}: only the person who made the request gets it.")
     readers = await messenger.crossing(goes)
-    return Prepared(ready, why=describe_message_target(goes, readers), readers=readers)
+    return PreparedCall(ready, why=describe_message_target(goes, readers), readers=readers)
 
 
 def describe_message_target(goes: Addressee, readers: Readers | None) -> str:

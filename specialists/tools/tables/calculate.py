@@ -11,12 +11,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
+from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, run_child
 from specialists.tools.extras import describe_missing, describe_remedy
 from specialists.tools.tables.calculate_child import MEMORY, SECONDS
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
-_LIMITS = Limits(memory_mb=1500, cpu_seconds=6)
+_LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=6)
 _DEADLINE = 12.0
 _LARGEST_REPLY = 8 * 1024 * 1024
 _LONG = "That took too long and was stopped."
@@ -66,7 +66,7 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
         limits=_LIMITS,
         deadline=_DEADLINE,
         largest_reply=_LARGEST_REPLY,
-        given=Given(program=program),
+        given=ChildInputs(program=program),
     )
     if reply.failure:
         return ToolOutcome(_FAILURES[reply.failure], failed=True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from specialists.tools.tables.date_kinds import DATES, MONTHS, is_season, mixed_dates
-from specialists.tools.tables.kind import Kind
+from specialists.tools.tables.kind import ValueKind
 from specialists.tools.tables.number_dress import dress_of, plain_digits
 
 NOTHINGS = ("na", "n/a", "#n/a", "null", "none", "nan", "-", "--", "\u2013", "?")
@@ -18,43 +18,43 @@ NOTHINGS = ("na", "n/a", "#n/a", "null", "none", "nan", "-", "--", "\u2013", "?"
 
 _MOSTLY = 0.6
 
-TRUTH = Kind("truth", "true or false", r"(?i:true|false)", "TRY_CAST(lower({x}) AS BOOLEAN)")
-WHOLE = Kind("whole", "whole numbers", r"[-+]?(0|[1-9]\d{0,17})", "TRY_CAST({x} AS BIGINT)")
-NUMBER = Kind(
+TRUTH = ValueKind("truth", "true or false", r"(?i:true|false)", "TRY_CAST(lower({x}) AS BOOLEAN)")
+WHOLE = ValueKind("whole", "whole numbers", r"[-+]?(0|[1-9]\d{0,17})", "TRY_CAST({x} AS BIGINT)")
+NUMBER = ValueKind(
     "number",
     "numbers",
     r"[-+]?((0|[1-9]\d{0,17})(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?",
     "TRY_CAST({x} AS DOUBLE)",
 )
-ENGLISH = Kind(
+ENGLISH = ValueKind(
     "english",
     "numbers",
     r"[-+]?(0|[1-9]\d{0,2}(,\d{3})+|[1-9]\d{0,17})(\.\d+)?",
     "TRY_CAST(replace({x}, ',', '') AS DOUBLE)",
     "commas between thousands",
 )
-COMMA = Kind(
+COMMA = ValueKind(
     "comma",
     "numbers",
     r"[-+]?(0|[1-9]\d{0,2}(\.\d{3})+|[1-9]\d{0,17})(,\d+)?",
     "TRY_CAST(replace(replace({x}, '.', ''), ',', '.') AS DOUBLE)",
     "decimal commas",
 )
-INDIAN = Kind(
+INDIAN = ValueKind(
     "indian",
     "numbers",
     r"[-+]?(0|[1-9]\d?(,\d{2})*,\d{3}|[1-9]\d{0,2})(\.\d+)?",
     "TRY_CAST(replace({x}, ',', '') AS DOUBLE)",
     "lakhs and crores: 1,25,000 read as 125000",
 )
-KINDS: tuple[Kind, ...] = (TRUTH, WHOLE, NUMBER, ENGLISH, COMMA, INDIAN, *DATES, *MONTHS)
+KINDS: tuple[ValueKind, ...] = (TRUTH, WHOLE, NUMBER, ENGLISH, COMMA, INDIAN, *DATES, *MONTHS)
 _COMPILED = {kind.name: re.compile(kind.pattern) for kind in KINDS}
 
 NUMERIC = {"whole", "number", "english", "comma", "indian"}
 """The names of the kinds whose values may wear a `Dress`."""
 
 
-def candidates(sample: Sequence[str], *, commas: bool) -> list[Kind]:
+def candidates(sample: Sequence[str], *, commas: bool) -> list[ValueKind]:
     """List the kinds worth trying on all rows, best first. `commas`: the file writes decimals with a comma."""
     dress = dress_of(sample)
     bare = [dress.off(value) for value in sample]
@@ -73,7 +73,7 @@ def candidates(sample: Sequence[str], *, commas: bool) -> list[Kind]:
     return found + (mixed_dates(sample) if not dress.symbol else [])
 
 
-def _rank(kind: Kind, order: int, values: Sequence[str], *, commas: bool) -> int:
+def _rank(kind: ValueKind, order: int, values: Sequence[str], *, commas: bool) -> int:
     """Rank kinds that fit equally well: plain numbers first, and commas as the file or the values have them."""
     if kind is WHOLE:
         return -2
@@ -125,7 +125,7 @@ def looks_like(sample: Sequence[str]) -> str:
     return ""
 
 
-def either_way(kind: Kind, sample: Sequence[str]) -> str:
+def either_way(kind: ValueKind, sample: Sequence[str]) -> str:
     """Give an example if every number may be a thousand times what it was read as, or a thousandth; else ""."""
     pattern = {NUMBER.name: r"[-+]?[1-9]\d{0,2}\.\d{3}", ENGLISH.name: r"[-+]?[1-9]\d{0,2},\d{3}"}.get(kind.name)
     if not pattern or not all(re.fullmatch(pattern, value) for value in sample):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from specialists.tools.tables.kind import Kind
+from specialists.tools.tables.kind import ValueKind
 
 _NAMES = (
     "january jan jänner januar janvier janv enero ene gennaio gen januari janeiro",
@@ -34,33 +34,33 @@ _AS_MONTHS = "months, each as its first day"
 _AS_QUARTERS = "quarters, each as its first day"
 
 
-def _date_kind(name: str, pattern: str, form: str, fact: str = "") -> Kind:
-    return Kind(name, "dates", pattern, f"try_strptime({{x}}, '{form}')::DATE", fact)
+def _date_kind(name: str, pattern: str, form: str, fact: str = "") -> ValueKind:
+    return ValueKind(name, "dates", pattern, f"try_strptime({{x}}, '{form}')::DATE", fact)
 
 
-def _time_kind(name: str, pattern: str, form: str, fact: str = "") -> Kind:
+def _time_kind(name: str, pattern: str, form: str, fact: str = "") -> ValueKind:
     clocks = ", ".join(f"'{form} {clock}'" for clock in ("%I:%M %p", "%I:%M:%S %p", "%H:%M", "%H:%M:%S"))
     clock = r" \d{1,2}:\d{2}(:\d{2})?( [AaPp][Mm])?"
-    return Kind(name, "times", pattern + clock, f"try_strptime({{x}}, [{clocks}])", fact)
+    return ValueKind(name, "times", pattern + clock, f"try_strptime({{x}}, [{clocks}])", fact)
 
 
 def _make_date_sql(year: str, month: str, day: str = "'1'") -> str:
     return f"TRY_CAST(({year}) || '-' || ({month}) || '-' || ({day}) AS DATE)"
 
 
-def _year_first_kind(name: str, pattern: str) -> Kind:
+def _year_first_kind(name: str, pattern: str) -> ValueKind:
     """Make the kind of dates that begin with the year, then the month, then the day, whatever stands between."""
     year, month, day = (f"regexp_extract({{x}}, '^(\\d+)\\D+(\\d+)\\D+(\\d+)', {part})" for part in (1, 2, 3))
-    return Kind(name, "dates", pattern, _make_date_sql(year, month, day))
+    return ValueKind(name, "dates", pattern, _make_date_sql(year, month, day))
 
 
-def _month_kind(name: str, pattern: str, year: str, month: str) -> Kind:
-    return Kind(name, "months", pattern, _make_date_sql(year, month), _AS_MONTHS)
+def _month_kind(name: str, pattern: str, year: str, month: str) -> ValueKind:
+    return ValueKind(name, "months", pattern, _make_date_sql(year, month), _AS_MONTHS)
 
 
-def _quarter_kind(name: str, pattern: str, digit: str) -> Kind:
+def _quarter_kind(name: str, pattern: str, digit: str) -> ValueKind:
     month = f"(3 * TRY_CAST(regexp_extract({{x}}, '{digit}', 1) AS INT) - 2)"
-    return Kind(name, "quarters", pattern, _make_date_sql(_YEAR, month), _AS_QUARTERS)
+    return ValueKind(name, "quarters", pattern, _make_date_sql(_YEAR, month), _AS_QUARTERS)
 
 
 _DMY_DOT, _SLASH = r"\d{1,2}\.\d{1,2}\.\d{4}", r"\d{1,2}/\d{1,2}/\d{4}"
@@ -69,16 +69,16 @@ _ISO = r"\d{4}-\d{2}-\d{2}"
 _CLOCK = r"[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?"
 _IN_YEAR = r"(0?[1-9]|1[0-2])"
 
-MOMENT = Kind("moment", "times", f"{_ISO}({_CLOCK})?", "TRY_CAST({x} AS TIMESTAMP)")
-ZONED = Kind(
+MOMENT = ValueKind("moment", "times", f"{_ISO}({_CLOCK})?", "TRY_CAST({x} AS TIMESTAMP)")
+ZONED = ValueKind(
     "zoned",
     "times",
     f"{_ISO}{_CLOCK}(Z|[-+]\\d{{2}}(:?\\d{{2}})?)",
     "TRY_CAST({x} AS TIMESTAMPTZ) AT TIME ZONE 'UTC'",
     "times in UTC",
 )
-DATES: tuple[Kind, ...] = (
-    Kind("iso", "dates", _ISO, "TRY_CAST({x} AS DATE)"),
+DATES: tuple[ValueKind, ...] = (
+    ValueKind("iso", "dates", _ISO, "TRY_CAST({x} AS DATE)"),
     MOMENT,
     ZONED,
     _date_kind("dots", _DMY_DOT, "%d.%m.%Y"),
@@ -92,19 +92,19 @@ DATES: tuple[Kind, ...] = (
     _year_first_kind("ymd signs", r"\d{4}\s?[年년]\s?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"),
     _date_kind("dashes", _DASHES, "%d-%m-%Y", "read as day-month-year"),
     _date_kind("mdy dashes", _DASHES, "%m-%d-%Y", "read as month-day-year"),
-    Kind(
+    ValueKind(
         "name day year",
         "dates",
         rf"{_NAME} \d{{1,2}}, ?\d{{4}}",
         _make_date_sql(_YEAR, _BY_NAME, "regexp_extract({x}, '(\\d{1,2}),', 1)"),
     ),
-    Kind(
+    ValueKind(
         "day name year",
         "dates",
         rf"\d{{1,2}}\.?[ -](de )?{_NAME}[ -](de )?\d{{4}}",
         _make_date_sql(_YEAR, _BY_NAME, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
     ),
-    Kind(
+    ValueKind(
         "day name year2",
         "dates",
         rf"\d{{1,2}}-{_NAME}-\d{{2}}",
@@ -114,7 +114,7 @@ DATES: tuple[Kind, ...] = (
     _time_kind("mdy time", _SLASH, "%m/%d/%Y", _MONTH_FIRST),
     _time_kind("dmy time", _SLASH, "%d/%m/%Y", _DAY_FIRST),
 )
-MONTHS: tuple[Kind, ...] = (
+MONTHS: tuple[ValueKind, ...] = (
     _month_kind("month name", rf"{_NAME}[ /-]?(de )?\d{{4}}", _YEAR, _BY_NAME),
     _month_kind("year name", rf"\d{{4}}[ /-]?{_NAME}", _YEAR, _BY_NAME),
     _month_kind("name year2", f"{_NAME}(-| ?['\u2019])\\d{{2}}", _SHORT_YEAR, _BY_NAME),
@@ -135,7 +135,7 @@ _DAY_ORDERS = {
 _MOSTLY = 0.6
 
 
-def mixed_dates(sample: Sequence[str]) -> list[Kind]:
+def mixed_dates(sample: Sequence[str]) -> list[ValueKind]:
     """Make the kinds for a column that writes its dates in several ways: one, or one for each order of day and month.
 
     Gives none if fewer than six in ten values are dates.
@@ -159,12 +159,12 @@ def mixed_dates(sample: Sequence[str]) -> list[Kind]:
     ]
 
 
-def _combine_kinds(name: str, kinds: Sequence[Kind], order: str) -> Kind:
+def _combine_kinds(name: str, kinds: Sequence[ValueKind], order: str) -> ValueKind:
     words = "times" if any(kind.words == "times" for kind in kinds) else "dates"
     type_ = "TIMESTAMP" if words == "times" else "DATE"
     whens = " ".join(f"WHEN {kind.fits('{x}')} THEN ({kind.sql})::{type_}" for kind in kinds)
     fact = "dates written in several ways" + (f", with the {order} between slashes or dashes" if order else "")
-    return Kind(name, words, "|".join(f"(?:{kind.pattern})" for kind in kinds), f"CASE {whens} END", fact)
+    return ValueKind(name, words, "|".join(f"(?:{kind.pattern})" for kind in kinds), f"CASE {whens} END", fact)
 
 
 def find_ambiguous_date(sample: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 
 
 @dataclass(slots=True)
-class Hidden:
+class HiddenCells:
     """What a sheet hides: `rows` by their line, from 1; `columns` from 0. `filtered`: a filter is set on it."""
 
     rows: set[int] = field(default_factory=set)
@@ -32,7 +32,7 @@ class Hidden:
     filtered: bool = False
 
 
-def hidden_in(data: bytes) -> dict[str, Hidden]:
+def hidden_in(data: bytes) -> dict[str, HiddenCells]:
     """Find what each sheet hides, by its name. Nothing is known of an .xls.
 
     Args:
@@ -55,8 +55,8 @@ def hidden_in(data: bytes) -> dict[str, Hidden]:
         return {}  # whatever is wrong with the file, its reader says it better
 
 
-def _find_hidden_in_excel(sheet: bytes) -> Hidden:
-    found = Hidden(filtered=_FILTERED.search(sheet) is not None)
+def _find_hidden_in_excel(sheet: bytes) -> HiddenCells:
+    found = HiddenCells(filtered=_FILTERED.search(sheet) is not None)
     if _HIDDEN.search(sheet) is None and b"zeroHeight" not in sheet[:_PIECE]:
         return found
     unless_said = _HIDDEN_UNLESS_SAID.search(sheet[:_PIECE]) is not None
@@ -77,12 +77,12 @@ def _attribute_number(tag: bytes, name: bytes) -> int:
     return int(found[1]) if found else 0
 
 
-def _open_document(content: io.BytesIO) -> Iterator[tuple[str, Hidden]]:
-    found, line, column, name = Hidden(), 0, 0, ""
+def _open_document(content: io.BytesIO) -> Iterator[tuple[str, HiddenCells]]:
+    found, line, column, name = HiddenCells(), 0, 0, ""
     for event, element in ET.iterparse(content, ("start", "end")):  # noqa: S314 - expat bounds entities
         if event == "start":
             if element.tag == f"{_TABLE}table":
-                found, line, column, name = Hidden(), 0, 0, element.get(f"{_TABLE}name", "")
+                found, line, column, name = HiddenCells(), 0, 0, element.get(f"{_TABLE}name", "")
             continue
         unseen = element.get(f"{_TABLE}visibility") in ("collapse", "filter")
         if element.tag == f"{_TABLE}table-row":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueKind:
     """`pattern` is for Python and DuckDB alike; `sql` converts `{x}`, the trimmed text, or gives NULL.
 
     `words` names the values in the plural, `fact` is what people should know of the reading.

@@ -38,7 +38,7 @@ _OPEN, _CLOSE = rf"^([-+(]*){_BLANK}+", rf"{_BLANK}+([-)]?)$"
 
 
 @dataclass(frozen=True, slots=True)
-class Dress:
+class NumberDress:
     """Signs that people put around the numbers of a column, taken off in Python and in DuckDB alike.
 
     Attributes:
@@ -101,15 +101,15 @@ def plain_digits_sql(x: str) -> str:
     return f"translate({x}, '{letters}{_UNSEEN}', '{plain}')"
 
 
-def dress_of(sample: Sequence[str]) -> Dress:
+def dress_of(sample: Sequence[str]) -> NumberDress:
     """Find the signs that must come off before these values can be numbers. Several units are none: they differ."""
     sample = [plain_digits(value) for value in sample]
     worn = units_of(sample)
     symbol = worn[0] if len(worn) == 1 else ""
-    bare = [Dress(symbol).off(value) for value in sample]
+    bare = [NumberDress(symbol).off(value) for value in sample]
     below = any(_BRACKETS.fullmatch(value) or value.startswith(tuple(_MINUS)) for value in bare)
-    plain = [Dress(below_zero=True).off(value) for value in bare] if below else bare
-    return Dress(symbol, below, gaps=any(re.fullmatch(_WITH_GAPS, value) for value in plain))
+    plain = [NumberDress(below_zero=True).off(value) for value in bare] if below else bare
+    return NumberDress(symbol, below, gaps=any(re.fullmatch(_WITH_GAPS, value) for value in plain))
 
 
 def units_of(sample: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ _CLEARLY = 1.01
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NumberColumn:
     """A column of numbers. `decimals` is the most that its cells show; `share` says that it is in percent."""
 
     at: int
@@ -24,7 +24,7 @@ class Numbers:
     share: bool
 
 
-def numbers_of(at: int, sample: Sequence[str], kind: str) -> Numbers:
+def numbers_of(at: int, sample: Sequence[str], kind: str) -> NumberColumn:
     """Say how to read the numbers of a column, from some of its cells and the kind that they are."""
     dress = dress_of(sample)
 
@@ -38,7 +38,7 @@ def numbers_of(at: int, sample: Sequence[str], kind: str) -> Numbers:
 
     point = "," if kind == "comma" else "."
     decimals = max(len(dress.off(cell).partition(point)[2]) for cell in sample)
-    return Numbers(at, value, min(decimals, 9), dress.symbol in SHARES)
+    return NumberColumn(at, value, min(decimals, 9), dress.symbol in SHARES)
 
 
 class Sums:
@@ -61,7 +61,7 @@ class Sums:
         """Count the rows of a span that are not left out."""
         return end - start - (bisect_left(self._left_out, end) - bisect_left(self._left_out, start))
 
-    def between(self, column: Numbers, start: int, end: int) -> tuple[float, int]:
+    def between(self, column: NumberColumn, start: int, end: int) -> tuple[float, int]:
         """Add up the numbers of a column in the rows from `start` to before `end`; gives the rows' number too."""
         running = self._running.setdefault(column.at, [0.0])
         if len(running) <= end:
@@ -71,7 +71,7 @@ class Sums:
                 running.append(running[-1] + value)
         return running[end] - running[start], self.rows(start, end)
 
-    def too_much(self, column: Numbers, start: int, end: int, value: float) -> bool:
+    def too_much(self, column: NumberColumn, start: int, end: int, value: float) -> bool:
         """Say if some rows of the span add up to more than `value` by themselves, and the others cannot lessen that."""
         if column.at not in self._samples:
             cells = [column.value(self._rows[index][column.at]) or 0.0 for index in self._sampled]
@@ -85,7 +85,7 @@ class Sums:
         first, last = bisect_left(self._sampled, start), bisect_left(self._sampled, end)
         return sampled[last] - sampled[first] > _CLEARLY * abs(value)
 
-    def within(self, column: Numbers, value: float, start: int, end: int) -> bool:
+    def within(self, column: NumberColumn, value: float, start: int, end: int) -> bool:
         """Say if a number lies between the lowest and the highest of a span, as a mean or a rate of it does."""
         left_out = set(self._left_out)
         values = [

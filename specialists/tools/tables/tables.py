@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from handoff.contracts import Artifact
 from handoff.evidence.grids import ONLY
 from specialists.formats.table_text import TABLE_ENDINGS
-from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
+from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, run_child
 from specialists.tools.tables.cells import format_cell, restore_cell
 from specialists.tools.tables.profile import find_named_values
 from specialists.tools.tables.table_cache import TableCache, cache_folder, key_of
@@ -32,7 +32,7 @@ _RESERVED = (
 )
 _LARGEST = 32 * 1024 * 1024
 _DEADLINE = 20.0
-_LIMITS = Limits(memory_mb=1500, cpu_seconds=10, file_mb=256)
+_LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=10, file_mb=256)
 _LARGEST_REPLY = 16 * 1024 * 1024
 _ROWS_SHOWN = 100
 _TEXT_SHOWN = 12_000
@@ -247,7 +247,7 @@ async def _ask_child(
             limits=_LIMITS,
             deadline=_DEADLINE,
             largest_reply=_LARGEST_REPLY,
-            given=Given(files=given, writes=[room for _, room in rooms]),
+            given=ChildInputs(files=given, writes=[room for _, room in rooms]),
         )
         if reply.failure:
             raise QueryFailed(_FAILURES[reply.failure])

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specialists.tools.tables import column_types
-from specialists.tools.tables.row_sums import Numbers, Sums, numbers_of
+from specialists.tools.tables.row_sums import NumberColumn, Sums, numbers_of
 
 Row = list[str]
 
@@ -95,7 +95,7 @@ class _Totals:
         self._width = width
         samples = [_sample_cells(rows, at) for at in range(width)]
         commas = column_types.writes_decimal_commas(samples)
-        self._numbers: list[Numbers] = []
+        self._numbers: list[NumberColumn] = []
         self._texts: list[int] = []
         self._dates: list[int] = []
         for at, sample in enumerate(samples):
@@ -222,7 +222,7 @@ class _Totals:
             for blanks, others in self._patterns.items()
         )
 
-    def _adds_up(self, index: int, start: int, filled: Sequence[Numbers]) -> int | None:
+    def _adds_up(self, index: int, start: int, filled: Sequence[NumberColumn]) -> int | None:
         """Count the digits by which a row's numbers are the sums of the rows from `start` on; None: they are not.
 
         A number that is none may be a rate or a mean: it lies between the lowest and highest of its column.
@@ -245,7 +245,7 @@ class _Totals:
             return None
         return digits
 
-    def _is_mean(self, index: int, filled: Sequence[Numbers], totals: Container[int], label: str) -> bool:
+    def _is_mean(self, index: int, filled: Sequence[NumberColumn], totals: Container[int], label: str) -> bool:
         """Say if all numbers of a row are the means of the rows above it, more exactly than chance would have it."""
         digits = 0
         for column in filled:
@@ -301,7 +301,7 @@ def _blank_columns(row: Row) -> frozenset[int]:
     return frozenset(at for at, cell in enumerate(row) if not cell.strip())
 
 
-def _is_sum(column: Numbers, value: float, whole: float, rows: int) -> bool:
+def _is_sum(column: NumberColumn, value: float, whole: float, rows: int) -> bool:
     """Say if a number is a sum, but for what rounding may have done to it and to its parts."""
     rounding = min(0.5 * 10.0**-column.decimals * (rows + 1), 0.005 * abs(whole))
     return abs(value - whole) <= max(rounding, 1e-9 * max(abs(whole), 1.0))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from specialists.tools.tables import column_types
 from specialists.tools.tables.date_kinds import TWINS, find_ambiguous_date
-from specialists.tools.tables.kind import Kind
+from specialists.tools.tables.kind import ValueKind
 from specialists.tools.tables.number_dress import (
     SHARES,
-    Dress,
+    NumberDress,
     dress_of,
     holds_unseen,
     plain_digits,
@@ -37,7 +37,7 @@ class Misfits:
 
 
 @dataclass(slots=True)
-class Column:
+class TypedColumn:
     """A column of text and what is known of it: `column` is its name in `raw_rows`, `name` people's.
 
     `left` are the kinds not yet tried, `tried` those that were, `fitting` those that hold for every row.
@@ -46,30 +46,30 @@ class Column:
     name: str
     column: str
     sample: Sequence[str]
-    dress: Dress
-    left: list[Kind]
-    tried: dict[str, tuple[Kind, Misfits]] = field(default_factory=dict)
-    fitting: list[Kind] = field(default_factory=list)
+    dress: NumberDress
+    left: list[ValueKind]
+    tried: dict[str, tuple[ValueKind, Misfits]] = field(default_factory=dict)
+    fitting: list[ValueKind] = field(default_factory=list)
 
     @property
     def foreign(self) -> bool:
         """Whether its digits are full-width, Arabic or Indian ones, or have characters among them that nobody sees."""
         return any(plain_digits(value) != value for value in self.sample)
 
-    def read(self, kind: Kind) -> str:
+    def read(self, kind: ValueKind) -> str:
         """Write the SQL that reads the column as that kind."""
         value = f"trim({self.column})"
         value = plain_digits_sql(value) if self.foreign else value
         return kind.read(self.dress.sql(value) if kind.name in column_types.NUMERIC else value)
 
     @property
-    def chosen(self) -> Kind | None:
+    def chosen(self) -> ValueKind | None:
         """The kind that it is read as; None: it stays text."""
         return self.fitting[0] if len(self.fitting) == 1 else None
 
 
 @dataclass(slots=True)
-class Said:
+class ColumnNotes:
     """What is said of the columns, as in `Sheet`."""
 
     facts: list[str] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Said:
 
 def typed_columns(
     connection: DuckDBPyConnection, samples: Mapping[str, tuple[str, Sequence[str]]], *, semicolons: bool
-) -> tuple[list[str], Said]:
+) -> tuple[list[str], ColumnNotes]:
     """Write the expression for each column of `raw_rows`. A kind counts only if it holds for every row.
 
     Args:
@@ -91,7 +91,7 @@ def typed_columns(
     while waiting := [column for column in columns if column.left]:
         _try_next(connection, waiting)
     _settle_orders(columns)
-    said = Said()
+    said = ColumnNotes()
     for column in columns:
         _note_reading_of(connection, column, said)
         if semicolons and not commas and column.chosen is not None:
@@ -100,12 +100,12 @@ def typed_columns(
     return [column.read(column.chosen) if column.chosen else f"nullif({column.column}, '')" for column in columns], said
 
 
-def _make_column(name: str, column: str, sample: Sequence[str], *, commas: bool) -> Column:
+def _make_column(name: str, column: str, sample: Sequence[str], *, commas: bool) -> TypedColumn:
     kinds = column_types.candidates(sample, commas=commas) if sample else []
-    return Column(name, column, sample, dress_of(sample) if sample else Dress(), kinds)
+    return TypedColumn(name, column, sample, dress_of(sample) if sample else NumberDress(), kinds)
 
 
-def _try_next(connection: DuckDBPyConnection, waiting: Sequence[Column]) -> None:
+def _try_next(connection: DuckDBPyConnection, waiting: Sequence[TypedColumn]) -> None:
     """Try the next kind of each column, in one reading of the table."""
     parts = []
     for column in waiting:
@@ -123,7 +123,7 @@ def _try_next(connection: DuckDBPyConnection, waiting: Sequence[Column]) -> None
             column.left = [other for other in column.left if other.name == twin]
 
 
-def _settle_orders(columns: Sequence[Column]) -> None:
+def _settle_orders(columns: Sequence[TypedColumn]) -> None:
     """Read dates whose day and month cannot be told apart as another column of the table shows that it writes them."""
     shown = {
         kind.name in _DAY_FIRST for column in columns if (kind := column.chosen) is not None and kind.name in _ORDERED
@@ -136,7 +136,7 @@ def _settle_orders(columns: Sequence[Column]) -> None:
             column.fitting = [kind for kind in column.fitting if (kind.name in _DAY_FIRST) == day_first]
 
 
-def _note_reading_of(connection: DuckDBPyConnection, column: Column, said: Said) -> None:
+def _note_reading_of(connection: DuckDBPyConnection, column: TypedColumn, said: ColumnNotes) -> None:
     """Say how the column is read, or why it stays text."""
     name, kind = column.name, column.chosen
     if kind is None:
@@ -157,7 +157,7 @@ def _note_reading_of(connection: DuckDBPyConnection, column: Column, said: Said)
         said.facts.append(f"{name}: {empty:,} cells such as 'n/a' read as empty")
 
 
-def _explain_text(connection: DuckDBPyConnection, column: Column) -> str:
+def _explain_text(connection: DuckDBPyConnection, column: TypedColumn) -> str:
     """Say why a column that could be dates or numbers stays text; "" for one that is words."""
     if column.fitting:
         example = find_ambiguous_date(column.sample)
@@ -178,11 +178,11 @@ def _explain_text(connection: DuckDBPyConnection, column: Column) -> str:
 
 
 def _numbers_with(units: Sequence[str], sample: Sequence[str]) -> bool:
-    bare = [next((Dress(unit).off(value) for unit in units if unit in value), value) for value in sample]
+    bare = [next((NumberDress(unit).off(value) for unit in units if unit in value), value) for value in sample]
     return sum(value[:1].isdigit() or value[:1] in "-(" for value in bare) >= 0.6 * len(bare)
 
 
-def _bare_shares(connection: DuckDBPyConnection, column: Column) -> list[str]:
+def _bare_shares(connection: DuckDBPyConnection, column: TypedColumn) -> list[str]:
     """Name the numbers without the sign that the others carry: 0.12 beside 12 % may mean the same."""
     sign, cell = column.dress.symbol, f"trim({column.column})"
     found = connection.execute(
@@ -197,7 +197,7 @@ def _bare_shares(connection: DuckDBPyConnection, column: Column) -> list[str]:
     )
 
 
-def _describe_misfits(connection: DuckDBPyConnection, column: Column, kind: Kind, found: Misfits) -> str:
+def _describe_misfits(connection: DuckDBPyConnection, column: TypedColumn, kind: ValueKind, found: Misfits) -> str:
     cell = f"trim({column.column})"
     examples = connection.execute(
         f"SELECT DISTINCT {cell}[:40] FROM raw_rows WHERE {cell} <> '' AND ({column.read(kind)}) IS NULL "  # noqa: S608 - our own SQL

@@ -9,7 +9,7 @@ import datetime as dt
 import io
 from typing import Any
 
-from specialists.tools.tables.hidden_cells import Hidden, hidden_in
+from specialists.tools.tables.hidden_cells import HiddenCells, hidden_in
 from specialists.tools.tables.library_words import words_of
 from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import Sheet, Spans, sheet_of
@@ -30,7 +30,7 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         unseen = hidden_in(data)
-        sheets = [_read_sheet(book, name, unseen.get(name, Hidden())) for name in book.sheet_names[:_MOST_SHEETS]]
+        sheets = [_read_sheet(book, name, unseen.get(name, HiddenCells())) for name in book.sheet_names[:_MOST_SHEETS]]
         hidden = {sheet.name for sheet in book.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
     except (CalamineError, ValueError, OSError) as error:
         raise TableRefused(
@@ -48,7 +48,7 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
     return filled
 
 
-def _read_sheet(book: Any, name: str, hidden: Hidden) -> Sheet | None:
+def _read_sheet(book: Any, name: str, hidden: HiddenCells) -> Sheet | None:
     rows, lines = [], []
     page = book.get_sheet_by_name(name)
     table = page.to_python(skip_empty_area=False)

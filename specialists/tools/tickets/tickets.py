@@ -13,7 +13,7 @@ from specialists.tools.messenger import Addressee, DeliveryUnknown, Messenger
 from specialists.tools.tickets.issue_text import defuse_body
 from specialists.tools.tickets.issue_tracker import IssueTracker, NotOpened
 from specialists.tools.tickets.ticket_desk import CONTACT, NAME, NOWHERE, TicketDesk, desk_of, is_reachable
-from specialists.tools.tool import Prepared, Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import OutgoingData, PreparedCall, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 LONGEST = 6_000
@@ -41,7 +41,7 @@ def toolkit(settings: ToolSettings) -> Toolkit:
 
 def tools(settings: ToolSettings) -> tuple[Tool, ...]:
     """Make the tool."""
-    desk = _Desk(desk_of(settings.env))
+    desk = _TicketCalls(desk_of(settings.env))
 
     async def open_ticket(arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Open a ticket for people to act on, once somebody has approved it.
@@ -66,10 +66,10 @@ def tools(settings: ToolSettings) -> tuple[Tool, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Desk:
+class _TicketCalls:
     place: TicketDesk
 
-    async def prepare(self, arguments: OpenTicketArguments, workbench: Workbench) -> Prepared | ToolOutcome:
+    async def prepare(self, arguments: OpenTicketArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
         """Say where it goes, and who will read it."""
         if self.place.fault:
             return ToolOutcome(self.place.fault, failed=True)
@@ -81,14 +81,14 @@ class _Desk:
             if len(texts["body"]) > LONGEST:
                 return ToolOutcome(f"The body is too long; {LONGEST:,} characters are allowed.", failed=True)
             why = f"It leaves the workspace: whoever may read {self.place.path} at {self.place.host} can read it."
-            return Prepared(arguments.model_copy(update={"to": self.place.written, **texts}), why=why)
+            return PreparedCall(arguments.model_copy(update={"to": self.place.written, **texts}), why=why)
         messenger, goes = await self._find_addressee(workbench)
         if messenger is None or isinstance(goes, str):
             return ToolOutcome(str(goes), failed=True)
         readers = await messenger.crossing(goes)
         how = "becomes a row of the list of tickets there" if self.place.kind == "list" else "goes out as a message"
         ready = arguments.model_copy(update={"to": goes.written, **texts})
-        return Prepared(ready, why=f"It {how}. {describe_message_target(goes, readers)}", readers=readers)
+        return PreparedCall(ready, why=f"It {how}. {describe_message_target(goes, readers)}", readers=readers)
 
     async def open(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Open it. Raises CannotTell and DeliveryUnknown."""
@@ -112,9 +112,9 @@ class _Desk:
         found = await (messenger.look_up_row(goes, key=key) if rows else messenger.look_up(goes, key=key))
         return None if found is None else _report_sending(found.id, found.fault, arguments)
 
-    def sends(self, _arguments: OpenTicketArguments) -> Sent:
+    def sends(self, _arguments: OpenTicketArguments) -> OutgoingData:
         """Say who gets what: all of it stands in the arguments."""
-        return Sent(self.place.host, "", in_arguments=True)
+        return OutgoingData(self.place.host, "", in_arguments=True)
 
     async def _send_as_message(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         messenger, goes = await self._find_addressee(workbench)

@@ -19,7 +19,7 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = own_stdout()
     body = Path(input_path("page")).read_bytes()
-    page = pagetext.Page(request["url"], request["media_type"], request["charset"], body)
+    page = pagetext.WebPage(request["url"], request["media_type"], request["charset"], body)
     try:
         title, text = pagetext.read(page)
     except (RecursionError, ValueError, MemoryError):

@@ -28,7 +28,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WebPage:
     """A page as it came. `charset` is what its server said, or nothing."""
 
     url: str
@@ -47,7 +47,7 @@ def refusal(media_type: str) -> str:
     return f"The address leads to {kind}, not to a page of text."
 
 
-def read(page: Page) -> tuple[str, str]:
+def read(page: WebPage) -> tuple[str, str]:
     """Read the title and text of a page, either of which may be empty. For a child: a page may be built to hang it."""
     if page.media_type in _HTML:
         return _extract_html(page)
@@ -59,7 +59,7 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", _UNSEEN.sub("", text)).strip()
 
 
-def _extract_html(page: Page) -> tuple[str, str]:
+def _extract_html(page: WebPage) -> tuple[str, str]:
     import trafilatura  # noqa: PLC0415  # most of a second to import, so only HTML pays for it
 
     html = _decode_page(page) if page.charset else _decode_by_own_charset(page.body)
@@ -88,7 +88,7 @@ def _find_codec(charset: str) -> str:
     return name
 
 
-def _decode_page(page: Page) -> str:
+def _decode_page(page: WebPage) -> str:
     try:
         return page.body.decode(_find_codec(page.charset or "utf-8"), errors="replace")
     except LookupError:  # an unknown charset, or one that is no text encoding at all

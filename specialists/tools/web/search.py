@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from specialists.tools.blocking import run_in_thread
 from specialists.tools.extras import describe_missing
-from specialists.tools.tool import Sent
+from specialists.tools.tool import OutgoingData
 
 if TYPE_CHECKING:
     import aiohttp
@@ -42,7 +42,7 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """A search result, as plain text."""
 
     title: str
@@ -54,17 +54,17 @@ class SearchFailed(Exception):
     """No search took place, or its answer cannot be read. The text says what to do."""
 
 
-def list_sent_texts(query: str, count: int, settings: SearchSettings) -> Sent:
+def list_sent_texts(query: str, count: int, settings: SearchSettings) -> OutgoingData:
     """Say what a search sends out, and to whom. ddgs asks several engines, each in its own way."""
     if settings.provider == "ddgs":
-        return Sent(_ENGINES, f"q={quote(query)}", query)
+        return OutgoingData(_ENGINES, f"q={quote(query)}", query)
     url, name = _base_address(settings), urlsplit(_base_address(settings)).netloc
     if settings.provider == "brave":
-        return Sent(name, f"GET {url}{_BRAVE}?{urlencode(_brave_parameters(query, count))}", query)
-    return Sent(name, f"POST {url}{_TAVILY} {json.dumps(_tavily_parameters(query, count))}", query)
+        return OutgoingData(name, f"GET {url}{_BRAVE}?{urlencode(_brave_parameters(query, count))}", query)
+    return OutgoingData(name, f"POST {url}{_TAVILY} {json.dumps(_tavily_parameters(query, count))}", query)
 
 
-async def search(query: str, count: int, settings: SearchSettings) -> list[Hit]:
+async def search(query: str, count: int, settings: SearchSettings) -> list[SearchHit]:
     """Search the web.
 
     Args:
@@ -198,8 +198,8 @@ async def _read(response: aiohttp.ClientResponse, settings: SearchSettings) -> d
     return answer
 
 
-def _make_hit(row: dict[str, Any], url: str, snippet: str) -> Hit:
-    return Hit(
+def _make_hit(row: dict[str, Any], url: str, snippet: str) -> SearchHit:
+    return SearchHit(
         title=_clean_snippet(row.get("title")),
         url=str(row.get(url) or "").strip(),
         snippet=_clean_snippet(row.get(snippet)),

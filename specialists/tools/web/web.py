@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
-from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
+from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, run_child
 from specialists.tools.extras import describe_missing
-from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
 
 if TYPE_CHECKING:
     from specialists.tools.web.fetch import Download, FetchSettings
@@ -20,7 +20,7 @@ PAGE_LENGTH = 10_000
 
 READING_TIME = 12.0
 """Seconds that getting the text out of a page may take, waiting for a place included."""
-_LIMITS = Limits(memory_mb=1000, cpu_seconds=8)
+_LIMITS = ChildLimits(memory_mb=1000, cpu_seconds=8)
 _LARGEST_TEXT = 8 * 1024 * 1024
 _TANGLED = "The page is too tangled to get its text out."
 _FAILURES = {"busy": BUSY, "unwalled": NO_WALLS}
@@ -62,7 +62,7 @@ def _search_tool(settings: SearchSettings | None) -> Tool:
         lines = [f"{number}. {hit.title}\n   {hit.url}\n   {hit.snippet}" for number, hit in enumerate(hits, 1)]
         return ToolOutcome(pagetext.clean("\n".join((UNTRUSTED, *lines))))
 
-    def sends(arguments: SearchArguments) -> Sent:
+    def sends(arguments: SearchArguments) -> OutgoingData:
         from specialists.tools.web.search import SearchSettings, list_sent_texts  # noqa: PLC0415  # only for a call
 
         return list_sent_texts(arguments.query, arguments.count, settings or SearchSettings())
@@ -104,7 +104,7 @@ async def read_page(page: Download, start: int) -> ToolOutcome:
         limits=_LIMITS,
         deadline=READING_TIME,
         largest_reply=_LARGEST_TEXT,
-        given=Given(files={"page": page.body}),
+        given=ChildInputs(files={"page": page.body}),
     )
     if reply.failure or not reply.output:
         return ToolOutcome(_FAILURES.get(reply.failure, _TANGLED), failed=True)

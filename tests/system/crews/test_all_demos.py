@@ -16,7 +16,7 @@ from bot.command_line.one_job import IN_PART, do_one_job, judge_request
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.slack.views.answer_message import SCRIPTED_LABEL
-from bot.workspace.world import Draft
+from bot.workspace.world import MessageDraft
 from handoff.evidence.work_receipts import statements_of_no_source
 from handoff.state.job_state import Job
 from specialists.loading import demo_file
@@ -113,7 +113,7 @@ async def say_yes(talk: Talk, press: Press) -> None:
         await talk.until(lambda job, waiting=waiting: job.current is None or waits_for(job) != waiting, PATIENCE)
 
 
-async def ended_well(talk: Talk, demo: crew_demo.Staged) -> None:
+async def ended_well(talk: Talk, demo: crew_demo.StagedDemo) -> None:
     """All of it went as the demo's file foresees."""
     job = await talk.over(patience=PATIENCE)
     assert judge_request(job.latest) == (0, ""), talk.said()
@@ -144,7 +144,7 @@ async def test_a_demo_ends_as_its_file_foresees(name: str, server_url: str) -> N
 async def test_a_demo_ends_by_its_own_button_on_the_page(server_url: str, open_page: OpenPage) -> None:
     """One of those that ask people: what the button fills in is the same for all."""
     async with crew_demo.stage_demo(settings_of(WAITING[0])) as demo:
-        draft = Draft(demo.demo.ask, demo.files)
+        draft = MessageDraft(demo.demo.ask, demo.files)
         async with (
             scene_on(server_url, drafts=[draft]) as scene,
             scene.bot(demo.cast(RehearsalModel()), crew=open_crew(demo.settings)),

@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from specialists.tools.extras import describe_missing
-from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web import recorded_web
 
@@ -65,8 +65,8 @@ def rate_tool(get: Get) -> Tool:
             f"1 EUR = {rate} {currency} on {day} (ECB euro reference rate).{note}\nSource: {url}", sources=(url,)
         )
 
-    def sends(arguments: RateArguments) -> Sent:
-        return Sent(HOST, f"GET {_rates_address(arguments.currency.upper(), arguments.day)}")
+    def sends(arguments: RateArguments) -> OutgoingData:
+        return OutgoingData(HOST, f"GET {_rates_address(arguments.currency.upper(), arguments.day)}")
 
     return Tool("exchange_rate", "read", RateArguments, exchange_rate, sends=sends, public=True)
 
