@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
     from bot.command_line.console import OutputLost  # noqa: PLC0415 - the same
     from bot.settings import SettingsError, read_settings, secret_values  # noqa: PLC0415 - the same
     from bot.settings_file import take_in_files  # noqa: PLC0415 - the same
-    from bot.store.interface import StoreError  # noqa: PLC0415 - the same
+    from bot.store.values import StoreError  # noqa: PLC0415 - the same
     from specialists.sandbox.child_process import require_walls  # noqa: PLC0415 - the same
 
     level = logging.INFO if options.command == "run" else logging.WARNING

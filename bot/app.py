@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.access import channels_file, crew_values
+from bot.access import channels_file
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
 from bot.logs import about
@@ -29,8 +29,8 @@ from bot.operation.periodic import CHECK_SECONDS, StoreCheck, repeat_every
 from bot.operation.sweeping import sweep
 from bot.operation.wall_watch import report_walls
 from bot.settings import Settings, SettingsError
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from bot.supervisor.instance_board import InstanceBoard
 from specialists.crew import Crew
 from specialists.files.frontmatter import CrewFault
@@ -108,7 +108,9 @@ def open_crew(settings: Settings, around: ToolkitsRead | None = None, members: S
     toolkits, faults = around or _read_package_tools(setup)
     folder = crew_folder(settings)
     try:
-        crew = crew_values.check_channel_values(load_crew(folder, {}, setup, around=toolkits, members=members), folder)
+        crew = channels_file.check_channel_values(
+            load_crew(folder, {}, setup, around=toolkits, members=members), folder
+        )
         return dataclasses.replace(crew, warnings=(*faults, *crew.warnings))
     except CrewError as error:
         raise SettingsError("\n".join((str(error), *map(str, faults)))) from None
@@ -264,7 +266,7 @@ def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, 
         settings.in_channel,
         open_channels(settings, crews.names),
         crews=crews.described,
-        of_crews=crew_values.list_crew_values(crews.by_name),
+        of_crews=channels_file.list_crew_values(crews.by_name),
         models=model.tiers,
     )
 

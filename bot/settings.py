@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from bot.access.access_values import ChannelValues
 from bot.limits.rules import MICROS, SCOPES, BadLimit, LimitRules, Scope, SpendingBudget, read_budget, read_rates
-from bot.store.retention import AS_EVER, DAY, Retention
+from bot.store.values import AS_EVER, DAY, Retention
 from handoff.contracts import AskingTerms, ContextLimits, Terms, Tier
 from handoff.conversation.working_time import read_span
 from handoff.effects import ROLES

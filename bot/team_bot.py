@@ -34,8 +34,8 @@ from bot.slack.show.directory import Directory
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
-from bot.store.interface import ANY_TEAM, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import ANY_TEAM, JobKey
 from bot.supervisor.instance_board import InstanceBoard
 from specialists.several_crews import Crews
 

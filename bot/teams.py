@@ -18,13 +18,12 @@ from bot.jobs.job_runner import Effects, JobRunner
 from bot.settings import SettingsError
 from bot.slack.connection import Bolt, BotAccount, Front
 from bot.slack.installation.install_pages import OAuthStates, install_flow, install_routes
-from bot.slack.installation.records import InstallationRecord, InstallationRecords, Installed
-from bot.slack.installation.token_cipher import BadKey, TokenCipher
+from bot.slack.installation.records import BadKey, InstallationRecord, InstallationRecords, Installed, TokenCipher
 from bot.slack.installation.token_refresh import TokenRefresh
-from bot.slack.receive.addressed import Addressed
+from bot.slack.receive.payload_reader import Addressed
 from bot.slack.scopes import OPTIONAL_SCOPES, collect_needed_scopes
 from bot.slack.send.web_calls import close_client, make_client
-from bot.store.interface import Claim, StoreError
+from bot.store.values import Claim, StoreError
 from bot.team_bot import SharedParts, TeamBot
 from handoff import events as ev
 from handoff.effects import Effect

@@ -12,14 +12,7 @@ from handoff.planning.routing import RoutingRule
 from specialists import specialist
 from specialists.crew import About, Crew
 from specialists.files.frontmatter import CrewFault, MarkdownPage
-from specialists.loading import (
-    crew_checks,
-    crew_contact,
-    crew_file,
-    crew_folders,
-    crew_toolkits,
-    named_servers,
-)
+from specialists.loading import crew_checks, crew_file, crew_folders, crew_toolkits, crew_words, specialist_keys
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.crew_surroundings import Surroundings
@@ -132,9 +125,7 @@ def _add_contact(crew: Crew, around: str) -> Crew:
     return replace(
         crew,
         contact=contact,
-        specialists={
-            name: replace(one, prompt=crew_contact.insert_contact(one.prompt, contact)) for name, one in people
-        },
+        specialists={name: replace(one, prompt=crew_words.insert_contact(one.prompt, contact)) for name, one in people},
         crews={path: _add_contact(inner, contact) for path, inner in crew.crews.items()},
     )
 
@@ -165,7 +156,7 @@ def _read_crew(
     if not pages and not folders and len(faults) == before:
         faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
     readable = [page for page in pages if not page.faults]
-    named_servers.assign_tools(readable, tools)
+    specialist_keys.assign_tools(readable, tools)
     found = [specialist.read(page, tools, around.skills) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
     crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)

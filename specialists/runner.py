@@ -12,24 +12,23 @@ from pydantic import ValidationError
 from handoff.approval_values import Approval
 from handoff.contracts import Escalation, Handoff, Material, Result, ToolCall, Turn
 from handoff.evidence.binding import Binding, ReadDocument, bind_result
-from handoff.evidence.inserted_rows import insert_rows
+from handoff.evidence.grids import insert_rows
 from handoff.state.state_values import UnknownWrite
 from specialists.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.specialist import Specialist
 from specialists.tools.tool import ToolOutcome, ToolSpec, Workbench
 from specialists.turns import briefing, finish_tools
 from specialists.turns.approving import Approvals
+from specialists.turns.briefing import load_pictures
 from specialists.turns.context_room import ContextRoom
 from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
 from specialists.turns.endings import Endings
 from specialists.turns.guarded_bench import GuardedBench
-from specialists.turns.misplaced_queries import redirect_queries
 from specialists.turns.one_call import ToolBroke
-from specialists.turns.pictures import load_pictures
 from specialists.turns.sources import Sources
 from specialists.turns.tool_calls import ToolCalls
-from specialists.turns.written_calls import is_call, parse_turn_call
+from specialists.turns.written_calls import is_call, parse_turn_call, redirect_queries
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog

@@ -20,11 +20,11 @@ from handoff.contracts import RESERVED, Tier
 from handoff.planning.adhoc import NAME
 from handoff.text.context_budget import tokens
 from specialists.files.frontmatter import MarkdownPage, did_you_mean, form_of
-from specialists.loading import approval_keys, crew_checks, model_keys, named_servers, skill_folders, skill_reading
+from specialists.loading import approval_keys, crew_checks, skill_folders, specialist_keys
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
-from specialists.loading.model_keys import NO_WISH, ModelWish
 from specialists.loading.skill_folders import Skill
+from specialists.loading.specialist_keys import NO_WISH, ModelWish
 from specialists.tools.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
@@ -40,8 +40,8 @@ ADHOC_TURNS = 8
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
 _KEYS = (
-    *_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", "skills", named_servers.KEY,
-    *model_keys.KEYS, *approval_keys.KEYS,
+    *_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", "skills", specialist_keys.KEY,
+    *specialist_keys.KEYS, *approval_keys.KEYS,
 )  # fmt: skip
 _NO_SKILLS: Mapping[str, Skill] = MappingProxyType({})
 
@@ -168,7 +168,7 @@ def read(page: MarkdownPage, tools: Mapping[str, Tool], skills: Mapping[str, Ski
     description, cannot = crew_checks.read(page, read_description(page))
     own_tools = _read_tools(page, tools)
     named = skill_folders.find_named_skills(page, skills)
-    readers = (skill_reading.reader_of(named),) if named else ()
+    readers = (skill_folders.reader_of(named),) if named else ()
     return Specialist(
         name=_read_name(page),
         description=description,
@@ -181,7 +181,7 @@ def read(page: MarkdownPage, tools: Mapping[str, Tool], skills: Mapping[str, Ski
         path=page.path,
         examples=crew_checks.read_examples(page),
         asks=_read_asks(page),
-        wish=model_keys.read(page),
+        wish=specialist_keys.read(page),
         rules=approval_keys.read(page, tools, own_tools=frozenset(own_tools)),
         skills=named,
         read_as=page.read_as,
@@ -259,7 +259,7 @@ def _read_tier(page: MarkdownPage) -> Tier:
     for tier in get_args(Tier):
         if value == tier:
             return tier  # type: ignore[no-any-return]  # a member of the Literal that it was read from
-    if "model" in page.values and not (isinstance(value, str) and model_keys.is_name(value)):
+    if "model" in page.values and not (isinstance(value, str) and specialist_keys.is_name(value)):
         page.fault(
             f"model must be a tier ({', '.join(_TIERS)}; which model that is, the settings say) or the name of a "
             f"provider's model, such as claude-opus-5-5{did_you_mean(str(value), _TIERS)}",

@@ -225,7 +225,7 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("characters of `instructions`", "specialists.loading.crew_words.LONGEST"),
         ("characters of `answer`", "specialists.loading.crew_words.LONGEST_FORM"),
         ("examples of a crew", "specialists.loading.crew_words.MOST_EXAMPLES"),
-        ("characters of house rules", "specialists.loading.house_rules.LONGEST"),
+        ("characters of house rules", "specialists.loading.crew_surroundings.LONGEST"),
         ("characters of a specialist's description", "specialists.specialist.DESCRIPTION_LIMIT"),
         ("highest `max_turns`", "specialists.specialist.TURNS_LIMIT"),
         ("`max_turns` unless set", "specialists.specialist.DEFAULT_TURNS"),
@@ -233,7 +233,7 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("levels of crews in a crew", "specialists.loading.crew_surroundings.DEPTH_LIMIT"),
     ),
     "Threads, schedules and memory": (
-        ("memories of a channel or person", "bot.store.interface.MEMORIES_LIMIT"),
+        ("memories of a channel or person", "bot.store.values.MEMORIES_LIMIT"),
         ("characters of a memory", "handoff.conversation.memory.LONGEST"),
         ("least seconds between two runs of a schedule", "bot.features.schedules.rights.LEAST_GAP"),
         ("the same for admins", "bot.features.schedules.rights.LEAST_OF_ADMINS"),

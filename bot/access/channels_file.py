@@ -1,8 +1,9 @@
-"""`channels.yml` beside a crew: the values of channels in which they differ from those of the environment."""
+"""What channels are given by files: `channels.yml` beside a crew, and the values in a crew's own file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from pydantic import ValidationError
 
 from bot.access.access_values import NAMES, TEXTS, ChannelValues
 from handoff.text.member_ids import CHANNEL
+from specialists.crew import Crew
+from specialists.files.crew_nodes import yaml_root
 from specialists.files.frontmatter import CrewFault, did_you_mean
-from specialists.files.yaml_root import yaml_root
+from specialists.registry import CrewError
 
 NAME = "channels.yml"
 MOST_BYTES = 1024 * 1024
@@ -117,3 +120,32 @@ def _node_text(node: yaml.Node) -> str:
 def _describe_error(error: Any, name: str) -> str:
     text = str(error["msg"]).removeprefix("Value error, ")
     return text if ";" in text or name in TEXTS else f"{text}; copy ids from Slack"
+
+
+_SWITCHES = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
+
+
+def read_crew_values(channel: Mapping[str, tuple[str, CrewFault]]) -> tuple[ChannelValues, tuple[CrewFault, ...]]:
+    """Read the key `channel` of a crew's file, see `CrewFile.channel`; a fault for each value that cannot be had."""
+    values: dict[str, Any] = {}
+    faults: list[CrewFault] = []
+    for name, (text, place) in channel.items():
+        value: object = text if name in TEXTS else _SWITCHES.get(text.casefold(), text)
+        try:
+            values[name] = getattr(ChannelValues.model_validate({name: value}), name)
+        except ValidationError as error:
+            said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            faults.append(dataclasses.replace(place, text=f"{name}: {said if name in TEXTS else 'it takes on or off'}"))
+    return ChannelValues.model_validate(values), tuple(faults)
+
+
+def check_channel_values(crew: Crew, folder: Path) -> Crew:
+    """Return the crew of a folder. Raises CrewError if its file sets a value for channels that cannot be had."""
+    if faults := read_crew_values(crew.channel)[1]:
+        raise CrewError(folder, faults)
+    return crew
+
+
+def list_crew_values(crews: Mapping[str, Crew]) -> Mapping[str, ChannelValues]:
+    """Return what each of a bot's crews sets, by its name."""
+    return {name: read_crew_values(crew.channel)[0] for name, crew in crews.items()}

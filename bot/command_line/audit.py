@@ -15,7 +15,7 @@ from bot.command_line.try_store import stores_of
 from bot.operation.audit_log import AuditQuery, entries, line_of
 from bot.settings import Settings, SettingsError
 from handoff.access.audit_entry import AuditEntry, Deed
-from handoff.text.dollars import format_dollars
+from handoff.text.counts import format_dollars
 
 WIDTHS = (20, 9, 12, 8, 12, 12)
 HEADS = ("when (UTC)", "deed", "who", "outcome", "job", "channel", "what")

@@ -27,14 +27,12 @@ from bot.settings_file import readable_by_others
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from bot.slack.scopes import OPTIONAL_SCOPES
 from bot.slack.send.web_calls import close_client, make_client
-from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
-from bot.store.retention import DAY, Retention
+from bot.store.values import DAY, Retention, StoreError
 from bot.supervisor.plan_price import PARTS, price_of_plan
 from handoff.contracts import Terms
-from handoff.text.dollars import format_dollars
-from specialists.crew import Crew
-from specialists.crew_size import suggest_inner_crews
+from handoff.text.counts import format_dollars
+from specialists.crew import Crew, suggest_inner_crews
 from specialists.sandbox.wall_proof import ChildBroken, WallReport, prove_walls
 from specialists.several_crews import Crews, explain_no_member, missing_settings
 from specialists.tools.extras import ALL, EMBEDDED, RECOMMENDED, absent_extras, install_command, missing_packages
@@ -290,7 +288,7 @@ def _oauth_fault(settings: Settings) -> str:
     """Say what is wrong with the settings for workspaces that install the app; empty if nothing is."""
     if fault := missing_packages("oauth", "cryptography"):
         return fault
-    from bot.slack.installation.token_cipher import BadKey, TokenCipher  # noqa: PLC0415 - cryptography is in an extra
+    from bot.slack.installation.records import BadKey, TokenCipher  # noqa: PLC0415 - cryptography is in an extra
 
     try:
         require_installing(settings)

@@ -9,7 +9,7 @@ import dataclasses
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,14 +22,16 @@ from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.views.answer_message import SCRIPTED_LABEL
 from bot.workspace.world import MessageDraft
-from specialists import demo_steps
+from specialists.crew import Crew
+from specialists.files.frontmatter import CrewFault, did_you_mean
 from specialists.loading import demo_file
-from specialists.loading.demo_file import HERE, Demo
+from specialists.loading.demo_file import HERE, Demo, DemoStep
 from specialists.registry import CREWS, available_crews
 from specialists.sandbox.scratch import scratch
 from specialists.tools.code.named_repositories import VARIABLE as REPOSITORIES
 from specialists.tools.knowledge.knowledge_toolkit import SETTING as KNOWLEDGE
 from specialists.tools.web import recorded_web
+from specialists.turns.finish_tools import ESCALATE, HAND_OVER, RETURN
 
 OFFERED = {"review": "Watch a review", "support": "Watch a support case"}
 """The demos that the first page offers, with the labels of their buttons."""
@@ -86,7 +88,7 @@ async def stage_demo(settings: Settings) -> AsyncIterator[StagedDemo]:
         if demo.pages is not None:
             env[recorded_web.SETTING] = str(folder / demo.pages.relative_to(demo.folder))
         settings = dataclasses.replace(settings, env={**settings.env, **env})
-        if faults := demo_steps.faults(demo, open_crew(settings)):
+        if faults := find_step_faults(demo, open_crew(settings)):
             raise SettingsError("\n".join(str(fault) for fault in faults))
         files = tuple(folder / file.relative_to(demo.folder) for file in demo.files)
         yield StagedDemo(demo, settings, files)
@@ -212,3 +214,34 @@ async def _unpack(bundle: Path, folder: Path, settings: Settings) -> None:
     if process.returncode:
         line = (said.decode(errors="replace").strip().splitlines() or ["git failed"])[-1]
         raise SettingsError(f"{bundle.name} cannot be unpacked: {line}")
+
+
+ALWAYS = frozenset({"read_material", "search_material", RETURN, ESCALATE, HAND_OVER})
+"""Tools that no file lists: a specialist has them where there is material, and to end its work."""
+
+
+def find_step_faults(demo: Demo, crew: Crew) -> list[CrewFault]:
+    """Name the specialists and the tools in a demo's steps that the crew does not have, each at its line."""
+    found: list[CrewFault] = []
+    everyone = crew.everyone
+    for name, steps in demo.replies.steps.items() if demo.replies else ():
+        one = everyone.get(name)
+        if one is None:
+            text = f"there is no specialist {name}{did_you_mean(name, everyone)}; there are {', '.join(everyone)}"
+            found += [CrewFault(demo.path, step.line, text) for step in steps[:1]]
+            continue
+        mine = {*one.toolbox, *ALWAYS}
+        found += [
+            CrewFault(demo.path, step.line, f"{name} has no tool {tool}{did_you_mean(tool, mine)}")
+            for step in steps
+            for tool, _ in step.calls
+            if tool not in mine
+        ]
+        if not _ends_attempt(steps):
+            text = f"the last step of {name} has to be {RETURN}: {{content: ..., confidence: 90}}"
+            found += [CrewFault(demo.path, step.line, text) for step in steps[-1:]]
+    return found
+
+
+def _ends_attempt(steps: Sequence[DemoStep]) -> bool:
+    return any(tool in {RETURN, HAND_OVER} for step in steps[-1:] for tool, _ in step.calls)

@@ -24,8 +24,8 @@ from bot.command_line.crew_demo import StagedDemos
 from bot.command_line.day_file import Day, DayScene, LaterStep, SceneEnd
 from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.settings import Settings
-from bot.store.interface import Head, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import Head, JobKey
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace

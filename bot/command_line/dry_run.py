@@ -21,7 +21,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_brief import read_sections
 from bot.models.rehearsal.rehearsed_planner import HEADINGS
 from bot.settings import SettingsError
-from bot.store.interface import JobKey
+from bot.store.values import JobKey
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, ToolCall, Turn, Usage
 from handoff.state.job_state import RequestState

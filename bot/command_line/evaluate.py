@@ -12,12 +12,11 @@ from pathlib import Path
 
 from bot.app import crew_folder, open_crew
 from bot.command_line.console import say
-from bot.evaluation import comparison, run_file, scoreboard
+from bot.evaluation import run_file, scoreboard
 from bot.evaluation.harness import CaseChoice, CaseRecord, run_sets
 from bot.evaluation.outcome import CaseTrial
 from bot.evaluation.run_file import RunFile, RunFileError
-from bot.evaluation.set_checks import check_sets
-from bot.evaluation.set_files import LabelledSet, SetError, read_sets
+from bot.evaluation.set_files import LabelledSet, SetError, check_sets, read_sets
 from bot.evaluation.staged_job import CaseBench
 from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.choosing import ModelSettingsError, choose_model
@@ -38,7 +37,7 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     """Run sets and print their table, or compare two runs. Returns 0 if no call failed, 3 if some did."""
     try:
         if options.compare:
-            say(comparison.compare(*(run_file.read(path) for path in options.compare)))
+            say(run_file.compare(*(run_file.read(path) for path in options.compare)))
             return 0
         if options.crew is not None:
             settings = replace(settings, crew=str(options.crew), more_crews=())

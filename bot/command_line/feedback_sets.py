@@ -14,11 +14,11 @@ from bot.command_line.console import say
 from bot.evaluation.cases import KINDS
 from bot.evaluation.feedback_cases import FeedbackCase, cases_of
 from bot.evaluation.set_files import FOLDER
-from bot.jobs.job_reading import read_job
+from bot.jobs.job_records import read_job
 from bot.operation.audit_log import AuditQuery, entries
 from bot.settings import Settings, SettingsError
-from bot.store.interface import JobKey, LogBroken
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, LogBroken
 from handoff import events as ev
 from handoff.state.job_state import Job
 from specialists.crew import Crew

@@ -1,4 +1,4 @@
-"""`leadhand mcp`: which MCP servers the crew has, and what of them is accepted."""
+"""`leadhand mcp`: which MCP servers the crew has, what of them is accepted, and a sign-in to look at their tools."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot.app import crew_folder
+from bot.command_line import console
 from bot.command_line.console import ask, is_manned, say
-from bot.command_line.terminal_sign_in import sign_in
 from bot.settings import Settings, SettingsError
 from specialists.mcp import server_config, tool_lock
 from specialists.mcp.lock_difference import difference, make_plain_line
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NotReached
+from specialists.mcp.server_sign_in import ServerSignIn
 from specialists.mcp.server_tools import MODULES, connection_to, estimate_tokens, explain_left_out, name_of
 from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock
 from specialists.tools.extras import describe_missing
+from specialists.tools.signing_in import LANDS, SignInFailed
 from specialists.tools.toolkit import ToolSettings
 
 YES = ("y", "yes")
@@ -155,3 +157,54 @@ def _summarize_tools(server: ServerConfig, live: tuple[LockedTool, ...]) -> str:
     if hinted:
         lines.append(f"Its server says that these only read: {', '.join(hinted)}. If you know so too, {_SAY_SO}.")
     return "\n".join(lines)
+
+
+TRIES = 3
+_HERE = "terminal"
+
+
+class PassingSignIns:
+    """`KeptSignIns` of one command, in its memory."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
+        """Keep a text by a name, until the command ends."""
+        del lasts
+        self._texts[name] = text
+
+    async def read(self, name: str) -> str:
+        """Return a text; empty if there is none."""
+        return self._texts.get(name, "")
+
+    async def take(self, name: str) -> str:
+        """Return a text and remove it; empty if there is none."""
+        return self._texts.pop(name, "")
+
+
+async def sign_in(way: ServerSignIn) -> str:
+    """Have whoever sits there sign in. Returns why nobody did; empty if somebody has."""
+    if not console.is_manned():
+        return "somebody has to sign in to it, and nobody sits at this terminal"
+    kept = PassingSignIns()
+    why = ""
+    for _ in range(TRIES):
+        try:
+            link = await way.begin(kept, _HERE)
+        except SignInFailed as failed:
+            return str(failed).rstrip(".")
+        console.say(f"{way.server} wants a sign-in. Open this, and sign in there:\n\n{link}\n")
+        console.say(f"Your browser ends at an address that begins with {LANDS} and cannot be reached.")
+        pasted = await console.ask("Paste that whole address here: ")
+        if pasted is None:
+            return "nobody signed in"
+        try:
+            await way.finish(kept, _HERE, pasted)
+        except SignInFailed as failed:
+            why = str(failed).rstrip(".")
+            console.say(f"{why}.")
+            continue
+        await way.is_in(kept)
+        return ""
+    return why

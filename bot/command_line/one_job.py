@@ -22,7 +22,7 @@ from bot.settings import SettingsError
 from bot.slack.receive.router import spoken_in
 from bot.slack.views.answer_message import detail_lines
 from bot.slack.views.approval import APPROVE, DENY
-from bot.store.interface import JobKey
+from bot.store.values import JobKey
 from bot.tracing.export import trace_json
 from bot.workspace.terminal import plan_notes, plan_rows, render
 from bot.workspace.workspace_server import Workspace

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.command_line import check, console, local_models
+from bot.command_line import check, console, model_proof
 from bot.command_line.app_manifest import create_link, make_manifest, request_url
 from bot.command_line.console import say
 from bot.models.choosing import ModelSettingsError, choose_model
@@ -205,7 +205,7 @@ async def _ask_for_model(settings: Settings) -> dict[str, str]:
     if not rehearsed:
         say(f"5. Model: {label}")
         return {}
-    here = await local_models.find_local_models()
+    here = await model_proof.find_local_models()
     if here:
         named = ", ".join(f"{one.name} ({one.server}, OPENAI_BASE_URL={one.url})" for one in here)
         say(f"   On this machine: {named}")

@@ -17,7 +17,7 @@ from bot.command_line.tool_list import toolkits_of
 from bot.settings import Settings, SettingsError
 from handoff.contracts import ToolCall
 from specialists.crew import Crew
-from specialists.formats.inner_files import media_type_of
+from specialists.formats.contents import media_type_of
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.turns.one_call import ToolBroke, check, perform, prepare_call
 

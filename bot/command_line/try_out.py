@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from bot import logs
 from bot.app import App, manifest_path, open_crews, open_store, running
-from bot.command_line import console, crew_demo, local_models
+from bot.command_line import console, crew_demo, model_proof
 from bot.command_line.console import say
 from bot.command_line.crew_demo import StagedDemo
 from bot.command_line.one_job import do_one_job
@@ -34,7 +34,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.attachments import LARGEST
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 from bot.workspace.workspace_server import Workspace
 from bot.workspace.world import MessageDraft
 from specialists.sandbox.scratch import scratch
@@ -193,7 +193,7 @@ def _invite(app: App, workspace: Workspace, settings: Settings, demo: StagedDemo
     say(f"Model:     {app.model.label}")
     if isinstance(app.model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL"):
         say("           for a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, and start again; on this machine:")
-        say(f"           {local_models.HOW_TO_GET}")
+        say(f"           {model_proof.HOW_TO_GET}")
     say(f"Page:      {workspace.page_url}")
     say(f"Try this:  attach {SAMPLE}")
     say("           and write: @leadhand why did churn rise? draft a short note to the board")
@@ -334,7 +334,7 @@ async def _choose_model(settings: Settings) -> ChosenModel:
 
 async def _local_model(settings: Settings) -> ChosenModel | None:
     """Return the model on this machine that is fit for jobs, if exactly one is. An Ollama was looked for before."""
-    return await local_models.choose_local(
+    return await model_proof.choose_local(
         settings.env, lambda: tuple(open_crews(settings).usual.everyone), settings.terms.context
     )
 

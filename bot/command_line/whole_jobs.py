@@ -25,7 +25,7 @@ from bot.evaluation.trials.specialist_trials import answer_naively, faults_of
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings
-from bot.store.interface import JobKey
+from bot.store.values import JobKey
 from bot.workspace.terminal import render
 from bot.workspace.workspace_server import Workspace
 from handoff.answering.fixed_words import Phrase, phrase

@@ -18,7 +18,7 @@ from bot.evaluation.set_files import LabelledSet
 from bot.evaluation.staged_job import CaseBench
 from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.chosen_model import ChosenModel
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 from handoff.contracts import Contract
 from specialists.model import ModelError
 

@@ -1,14 +1,15 @@
-"""The JSON file of a run: what was asked of which models, each record, and the table."""
+"""The JSON file of a run, and the comparison of two: what changed beyond chance, on the cases that both have."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
 from bot.evaluation.harness import CaseRecord
-from bot.evaluation.scoreboard import ScoreLine, lines
+from bot.evaluation.scoreboard import ScoreLine, discordant, lines, mcnemar, paired_bootstrap
 from handoff.contracts import Contract
 
 
@@ -55,3 +56,63 @@ def read(path: Path) -> RunFile:
         raise RunFileError(f"{path} cannot be read ({error.strerror}).") from None
     except (ValidationError, UnicodeDecodeError):
         raise RunFileError(f"{path} is no run: it takes what `leadhand eval --json` wrote.") from None
+
+
+BEYOND_CHANCE = 0.05
+NAMED = 12
+"""Cases that are named of each sort."""
+LEAST = 0.05
+"""A change of tokens or seconds that is told: less is zero as it would be written."""
+
+
+def compare(before: RunFile, after: RunFile) -> str:
+    """Say for people what changed between two runs, set by set and side by side."""
+    said = [f"A: {before.model}, {before.crew}, {before.leadhand}", f"B: {after.model}, {after.crew}, {after.leadhand}"]
+    earlier, later = _group_by_set_and_side(before.records), _group_by_set_and_side(after.records)
+    for key in earlier:
+        if key in later:
+            said += ["", *_render_changes(" ".join(key), earlier[key], later[key])]
+    if alone := [" ".join(key) for key in (*earlier, *later) if (key in earlier) != (key in later)]:
+        said += ["", f"In one of the two only: {', '.join(alone)}."]
+    if not earlier.keys() & later.keys():
+        said += ["", "The two have no set in common."]
+    return "\n".join(said)
+
+
+def _group_by_set_and_side(records: Sequence[CaseRecord]) -> dict[tuple[str, str], list[CaseRecord]]:
+    found: dict[tuple[str, str], list[CaseRecord]] = {}
+    for record in records:
+        found.setdefault((record.set, record.side), []).append(record)
+    return found
+
+
+def _render_changes(name: str, before: list[CaseRecord], after: list[CaseRecord]) -> list[str]:
+    later = {record.id: record for record in after}
+    pairs = [(record, later[record.id]) for record in before if record.id in later]
+    if not pairs:
+        return [f"{name}: no case in common"]
+    n = len(pairs)
+    lost, won = discordant([one for one, _ in pairs], [two for _, two in pairs])
+    p = mcnemar(lost, won)
+    right = (sum(one.right for one, _ in pairs), sum(two.right for _, two in pairs))
+    verdict = ("better" if won > lost else "worse") if p < BEYOND_CHANCE else "no change beyond chance"
+    lines = [f"{name}: {right[0]} of {n} right before, {right[1]} after; {verdict} (p {p:.3f})"]
+    lines += _list_ids("  now right", [two.id for one, two in pairs if two.right and not one.right])
+    lines += _list_ids("  now wrong", [two.id for one, two in pairs if one.right and not two.right])
+    tokens = [(one.tokens_in + one.tokens_out, two.tokens_in + two.tokens_out) for one, two in pairs]
+    lines += _render_mean_change("tokens", tokens)
+    lines += _render_mean_change("seconds", [(one.seconds, two.seconds) for one, two in pairs])
+    return lines
+
+
+def _list_ids(what: str, ids: list[str]) -> list[str]:
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return [f"{what}: {', '.join(ids[:NAMED])}{more}"] if ids else []
+
+
+def _render_mean_change(what: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
+    """Say by how much a mean changed, if its interval leaves out that it did not."""
+    mean, low, high = paired_bootstrap([one for one, _ in pairs], [two for _, two in pairs])
+    if low <= 0 <= high or abs(mean) < LEAST:
+        return []
+    return [f"  {what} a case: {mean:+,.1f} (95 %: {low:+,.1f} to {high:+,.1f})"]

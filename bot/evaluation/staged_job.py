@@ -21,8 +21,8 @@ from bot.jobs.gathering import is_table, table_material
 from bot.jobs.job_runner import JobRunner
 from bot.limits.breakers import Breakers
 from bot.slack.show.thread import Thread
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef

@@ -23,7 +23,7 @@ from bot.slack.receive.subcommand import SpokenCommand, Subcommand
 from bot.slack.send.web_calls import Background
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.notices import OutageNotices
-from bot.slack.views.home_part import HomeSection
+from bot.slack.views.paging import HomeSection
 from bot.supervisor.instance_board import InstanceBoard
 from handoff.access.audit_entry import Deed
 from specialists.several_crews import Crews

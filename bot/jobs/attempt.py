@@ -17,8 +17,8 @@ from bot.jobs.material_texts import add_given_addresses, build_handoff
 from bot.jobs.team_sign_ins import TeamSignIns
 from bot.limits.breakers import Breakers
 from bot.slack.show.people import StandingOf, nobody_stands
-from bot.store.interface import PayloadTooLarge, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import PayloadTooLarge, StoreError
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.approval_values import Approval

@@ -21,8 +21,8 @@ from bot.models.chosen_model import ChosenModel
 from bot.slack.send.web_calls import JobGone
 from bot.slack.show.people import StandingOf, nobody_stands
 from bot.slack.show.thread import Thread
-from bot.store.interface import Claim, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, StoreError
 from bot.supervisor.instance_board import InstanceBoard
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord

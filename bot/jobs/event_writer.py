@@ -13,8 +13,8 @@ from bot.jobs.opened_jobs import OpenedJobs, gone_on
 from bot.jobs.quarantine import FOLDED, UnreadableLog, read_log
 from bot.jobs.trial import TRIAL
 from bot.logs import log_deed
-from bot.store.interface import Claim, Commit, LogEntry
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, Commit, LogEntry
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
 from handoff.engine.engine import apply

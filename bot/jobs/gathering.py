@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.store.interface import JobKey, PayloadTooLarge
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, PayloadTooLarge
 from handoff.contracts import Artifact, Attachment, Material, Section
 from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.model import Picture

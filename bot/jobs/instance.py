@@ -14,8 +14,8 @@ from bot.jobs.lease import boottime
 from bot.jobs.opened_jobs import OpenedJobs
 from bot.jobs.shutdown import SHUTDOWN_SECONDS
 from bot.jobs.tasks import StuckAfter
-from bot.store.interface import Claim, Holder, JobKey, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, Holder, JobKey, StoreError
 from handoff.events import SCHEMA
 
 log = logging.getLogger(__name__)

@@ -1,19 +1,23 @@
-"""What the services of features stand on: who acts, what came in for a job, and what was refused."""
+"""What the services of features stand on: jobs read from the store, who acts, what came in, and what was refused."""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from typing import Literal
 
-from bot.jobs.job_reading import read_lines
 from bot.slack.show.people import GroupsOf, find_no_groups
-from bot.store.interface import Head, JobKey
+from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
+from bot.store.values import Head, JobKey, LogBroken
 from handoff import events as ev
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
-from handoff.contracts import Place
+from handoff.contracts import Place, Request
+from handoff.engine.replay import open_log
+from handoff.events import NewerEvent
+from handoff.state.job_state import Job
 
 Denied = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten"]
 """Why nothing is told of a job. `newer`: a newer release works on it, and only that can tell. `unreadable`: its log is
@@ -95,3 +99,46 @@ class JobRecords:
         lines = await read_lines(self.store.jobs, key)
         kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(request)}'
         return any(named in line and any(kind in line for kind in kinds) for line in lines)
+
+
+log = logging.getLogger(__name__)
+
+
+async def read_lines(jobs: Jobs, key: JobKey) -> list[str]:
+    """Return the JSON of a job's events: those of its log, then those that wait in its inbox.
+
+    Raises:
+        StoreError: The store is away; LogBroken, which is one, if an entry cannot be read.
+    """
+    waiting = await jobs.inbox(key)  # read first: what its runner takes in meanwhile is in the log, and not missed
+    lines = [entry.payload for entry in await jobs.log(key)]
+    taken = set(lines) if waiting else set()
+    return [*lines, *(entry.payload for entry in waiting if entry.payload not in taken)]
+
+
+async def read_job(jobs: Jobs, key: JobKey) -> Job | Literal["unknown", "newer", "unreadable"]:
+    """Return a job as it will be once its inbox is taken in, or why it cannot be read. Raises StoreError."""
+    try:
+        found = open_log(await read_lines(jobs, key))
+    except NewerEvent:
+        return "newer"
+    except (LogBroken, ValueError) as error:
+        # Only its type: the text of a validation error quotes what people wrote.
+        log.error("job %s: its log cannot be read (%s)", key.job, type(error).__name__)  # noqa: TRY400 - one line
+        return "unreadable"
+    return found if found is not None else "unknown"
+
+
+def opening_place(team: str, channel: str, kind: str, mark: str) -> Place:
+    """Return the place of a job that opens a thread. `kind` names who opens it, `mark` tells it from others."""
+    return Place(team=team, channel=channel, thread_ts=f"{kind}:{mark}")
+
+
+async def begin_opening(store: Store, place: Place, user: str, title: str) -> bool:
+    """Begin the job of an `opening_place`. False if it began already. Raises StoreError."""
+    opens, now = place.thread_ts, store.clock()
+    request = Request(id=opens, user=user, text=title, at=now, opens=opens)
+    event = ev.RequestAdded(at=now, place=place, request=request)
+    fields = {"state": "submitted", "user": user, "channel": place.channel, "title": title}
+    key = JobKey(place.team, place.job_id)
+    return await store.jobs.ingest(key, ev.dump(event), dedupe=(f"run:{opens}",), fields=fields)

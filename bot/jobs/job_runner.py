@@ -29,8 +29,8 @@ from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
 from bot.jobs.tasks import EffectTasks, StuckAfter
 from bot.jobs.trial import ALONE_SECONDS, NothingElse, Seclusion, Trial
 from bot.logs import about
-from bot.store.interface import Claim, LogBroken, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, LogBroken, StoreError
 from handoff import events as ev
 from handoff.effects import Effect, RunSubtask
 from handoff.engine.ladder import MAX_LOST_OWNERS

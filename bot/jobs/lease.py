@@ -14,8 +14,8 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Literal
 
-from bot.store.interface import Claim, LogBroken, PayloadTooLarge, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, LogBroken, PayloadTooLarge, StoreError
 
 log = logging.getLogger(__name__)
 

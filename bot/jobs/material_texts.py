@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from handoff.briefs.addresses import addresses_cited, find_given_addresses
 from handoff.briefs.context import handoff_for, texts_needed
 from handoff.contracts import Handoff, PackedSize, Result

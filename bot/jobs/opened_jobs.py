@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.jobs.lease import boottime
-from bot.store.interface import JobKey, LogEntry
+from bot.store.values import JobKey, LogEntry
 from handoff import events as ev
 from handoff.engine.engine import apply
 from handoff.state.job_state import Job

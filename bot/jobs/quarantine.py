@@ -7,8 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from bot.jobs.trial import MOST_LOST_OWNERS
-from bot.store.interface import Claim, Head, LogBroken, LogEntry, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, Head, LogBroken, LogEntry, StoreError
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.engine.engine import apply

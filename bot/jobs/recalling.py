@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from bot.jobs.gathering import Gathered
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from handoff.contracts import Material
 from handoff.conversation.memory import Memory, place_for
 from handoff.materials.remembered import MEMORY, render_memories

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from bot.store.interface import PayloadTooLarge, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import PayloadTooLarge, StoreError
 from specialists.tools.signing_in import SignInFailed
 from specialists.tools.tool import WorkbenchLost
 

@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from bot.store.interface import Claim, Commit, Head, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, Commit, Head, JobKey
 from handoff.contracts import Place
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.events import SCHEMA

@@ -16,8 +16,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from bot.store.counters import Breaker, BreakerRule
-from bot.store.interface import StoreError
 from bot.store.redis.redis_counters import Counters
+from bot.store.values import StoreError
 from specialists.model import ModelError, ModelErrorKind, Withheld
 
 log = logging.getLogger(__name__)

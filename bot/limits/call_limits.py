@@ -22,8 +22,8 @@ from bot.limits.rules import MICROS, CounterLimit, LimitRules, Payer, Scope, bud
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import model_of
 from bot.store.counters import AdmitReply, Settlement
-from bot.store.interface import StoreError
 from bot.store.redis.redis_counters import Counters
+from bot.store.values import StoreError
 from handoff.contracts import Turn, Usage
 from specialists.model import Model, ModelCall, ModelError, Withheld, WithheldFor
 
@@ -208,7 +208,7 @@ class CallLimits:
             raise
 
     def _limits(self, rules: LimitRules, payer: Payer, call: ModelCall) -> list[CounterLimit]:
-        from bot.models.prompt_size import prompt_tokens  # noqa: PLC0415 - only where calls are counted
+        from bot.models.server_facts import prompt_tokens  # noqa: PLC0415 - only where calls are counted
 
         tokens = prompt_tokens(call)
         named = (call.model,) if call.model else ()

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Sequence
 
 from bot.store.counters import Counter
-from bot.store.interface import StoreError
 from bot.store.redis.redis_counters import Counters
+from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 

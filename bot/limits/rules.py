@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from bot.store.counters import Counter
 from handoff.state.job_state import Job, RequestState
-from handoff.text.dollars import format_dollars, format_short_number
+from handoff.text.counts import format_dollars, format_short_number
 
 Scope = Literal["job", "person", "channel", "day"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)

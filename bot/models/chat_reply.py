@@ -9,8 +9,7 @@ from typing import Any
 
 from bot.models.event_stream import END, Event, Kind
 from bot.models.model_faults import code_and_message
-from bot.models.repetition import RepetitionWatch
-from bot.models.think_tags import ThinkTagStripper, strip_thinking
+from bot.models.reply_cleaning import RepetitionWatch, ThinkTagStripper, strip_thinking
 from bot.models.wire import (
     BadReplyError,
     Emitter,

@@ -9,8 +9,8 @@ from typing import Any
 
 from bot.models.named_models import fault_of, model_of, name_at
 from bot.models.prices import Prices
-from bot.models.prompt_size import PromptSizes
 from bot.models.retrying import Retrying, RetryPolicy
+from bot.models.server_facts import PromptSizes
 from bot.models.sight import (
     BLIND,
     REFUSED,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from bot.logs import log_deed
-from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import StoreError
 from handoff.access.audit_entry import AuditEntry, Deed
 
 log = logging.getLogger(__name__)

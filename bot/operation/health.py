@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from bot.operation.metered_store import Heartbeat
+from bot.operation.metered import Heartbeat
 from bot.operation.metrics import Metrics
 from bot.settings import Address, SettingsError
-from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import StoreError
 
 ANSWER_SECONDS = 2.0
 """Seconds that the store may take to answer a probe."""

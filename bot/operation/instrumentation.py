@@ -12,13 +12,12 @@ from bot.jobs.instance import Instance
 from bot.jobs.job_runner import Effects
 from bot.models.chosen_model import ChosenModel
 from bot.operation.health import ANSWER_SECONDS, HealthState, health_server
-from bot.operation.metered import MeteredEffects, MeteredModel, metered_crew
-from bot.operation.metered_store import metered_store
+from bot.operation.metered import MeteredEffects, MeteredModel, metered_crew, metered_store
 from bot.operation.metrics import Metrics
 from bot.operation.trace_export import TracedEffects, TraceExport
 from bot.settings import Address
-from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import StoreError
 from specialists.several_crews import Crews
 
 

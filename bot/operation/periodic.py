@@ -2,7 +2,7 @@
 
 APScheduler keeps the time. It goes by the machine's clock, which people can set: so only work that may come late
 belongs here, never a lease or a slot. Work that must happen once in all instances together is a schedule in the store,
-see `Schedules` in `bot.store.interface`.
+see `Schedules` in `bot.store.values`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import logging
 import shutil
 from pathlib import Path
 
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 from specialists.sandbox.scratch import find_abandoned_folders
 from specialists.tools.tables.table_cache import TableCache, cache_folder
 

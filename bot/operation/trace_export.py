@@ -17,8 +17,8 @@ from urllib.parse import unquote
 import aiohttp
 
 from bot.jobs.job_runner import Effects, JobRunner, PassedEffects
-from bot.store.interface import JobKey, LogBroken, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, LogBroken, StoreError
 from bot.tracing.span import Span
 from bot.tracing.spans import spans
 from handoff.state.job_state import Job

@@ -21,9 +21,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.person_facts import HomeWorkspace
 from bot.settings import Address
-from bot.slack.receive.addressed import Addressed, read_addressed
 from bot.slack.receive.bolt_dispatch import AnsweringSocketMode
 from bot.slack.receive.http import web_app
+from bot.slack.receive.payload_reader import Addressed, read_addressed
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.token_proof import INSTALLATION_EVENTS, PASSING, REFUSED_TOKEN, TokenProof
 from specialists.outbound.faults import network_fault

@@ -28,7 +28,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 from specialists.tools.extras import install_command
 
 SOCKET_PATH_LIMIT = 100

@@ -14,7 +14,6 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 from redis.exceptions import TimeoutError as Silence
 
 from bot.store.address import CONNECTIONS, RETRIES, client, parse
-from bot.store.interface import StoreError
 from bot.store.script import Arg, Script, Unconfirmed
 from bot.store.server_diagnosis import (
     ServerFault,
@@ -26,9 +25,10 @@ from bot.store.server_diagnosis import (
     explain,
     is_no_primary,
 )
+from bot.store.values import StoreError
 
 if TYPE_CHECKING:
-    from bot.store.sentinels import Primary
+    from bot.store.address import Primary
 
 log = logging.getLogger(__name__)
 

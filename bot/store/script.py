@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 
 Arg = str | bytes | int | float
 

@@ -10,7 +10,7 @@ from typing import Any
 from redis import exceptions
 from redis.asyncio.sentinel import MasterNotFoundError
 
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 from specialists.service_url import ENCODE
 
 OLDEST = (7, 0)

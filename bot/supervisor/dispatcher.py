@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bot.supervisor.json_replies import closed_object, json_object
-from bot.supervisor.prompts import call_of
+from bot.supervisor.prompts import call_of, closed_object, json_object
 from bot.supervisor.roles import RoleCase
 from handoff.contracts import Usage
 from handoff.effects import SortMessage

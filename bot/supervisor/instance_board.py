@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.store.interface import StoreError
-from bot.store.redis.redis_board import InstanceRegistry
+from bot.store.redis.redis_records import InstanceRegistry
+from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from bot.limits.breakers import ADVICE
 from bot.supervisor.adhoc_offer import AdhocOffer
-from bot.supervisor.json_replies import closed_object, reply_schema
-from bot.supervisor.prompts import call_of, crew_words, prompt
+from bot.supervisor.prompts import call_of, closed_object, crew_words, prompt, reply_schema
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed

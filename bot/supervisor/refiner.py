@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from bot.supervisor.json_replies import closed_object, json_object
-from bot.supervisor.part import pack_part_brief
-from bot.supervisor.prompts import call_of
+from bot.supervisor.prompts import call_of, closed_object, json_object
 from bot.supervisor.roles import RoleCase
 from handoff.effects import RefineBrief
+from handoff.engine.nested import build_run_brief
 from handoff.events import BriefRefined
 from handoff.state.job_state import PlanRun, RequestState
-from handoff.text.context_budget import Pack, Piece, beginnings
+from handoff.text.context_budget import Pack, Piece, beginnings, pack
 from handoff.text.headings import demote_headings
 from specialists.model import ModelError
 
@@ -61,3 +61,22 @@ def describe(effect: RefineBrief, ask: RequestState, run: PlanRun) -> Pack:
     parts.append(f"For: {work.specialist}" + (f" ({member.description})" if member else ""))
     error = Piece("the error", beginnings(f"Error: {demote_headings(effect.error)}"))
     return pack_part_brief("refiner", ask, run, HEADING, parts, [error])
+
+
+LONGEST_REQUEST = 2_000
+"""Characters of the request that are shown: the subtask has a brief of its own."""
+
+
+def pack_part_brief(
+    role: str, ask: RequestState, run: PlanRun, heading: str, about: Sequence[str], pieces: Sequence[Piece]
+) -> Pack:
+    """Build a brief on one subtask of `run`: a part that always stays, then `pieces`.
+
+    The part that stays is `heading`, the lines in `about` on the subtask, the request and the goal. `role` is the role
+    that reads the brief.
+    """
+    whole = [f"The request it is a part of: {' '.join(build_run_brief(ask, run).split())[:LONGEST_REQUEST]}"]
+    if run.plan is not None:
+        whole.append(f"The plan: {run.plan.goal}")
+    head = Piece("the brief, the request and the plan", ("\n".join([heading, *map(demote_headings, about), *whole]),))
+    return pack([head, *pieces], run.terms.room_of(role))

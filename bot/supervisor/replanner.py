@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.supervisor.json_replies import reply_schema
 from bot.supervisor.planner import MATERIAL, MOST_NAMES, material_line
-from bot.supervisor.prompts import call_of, prompt
+from bot.supervisor.prompts import call_of, prompt, reply_schema
 from handoff.contracts import Material, Member
 from handoff.engine.nested import build_run_brief
 from handoff.engine.replan import list_changeable

@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.access.time_zones import zone_of
-from bot.supervisor.json_replies import closed_object, json_object
-from bot.supervisor.prompts import call_of
+from bot.supervisor.prompts import call_of, closed_object, json_object
 from handoff.contracts import Terms
 from handoff.text.headings import demote_headings
 from specialists.model import Model, ModelError

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.supervisor.json_replies import closed_object, json_object
-from bot.supervisor.prompts import call_of
+from bot.supervisor.prompts import call_of, closed_object, json_object
 from bot.supervisor.roles import RoleCase
 from bot.supervisor.synthesizer import describe, repair
 from handoff.answering.fixed_words import phrase

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from handoff.conversation.again import RetryRef
+from handoff.conversation.again_words import RetryRef
 from handoff.engine import second_try
 from handoff.engine.nested import is_gone
 from handoff.state.job_state import SETTLED, RequestState, SubtaskState

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bot.supervisor.json_replies import closed_object, json_object
-from bot.supervisor.prompts import call_of
+from bot.supervisor.prompts import call_of, closed_object, json_object
 from bot.supervisor.roles import RoleCase
 from handoff.answering.figure_names import name_figures
 from handoff.answering.material import render_result

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from bot.store.interface import Head, LogEntry
+from bot.store.values import Head, LogEntry
 from bot.tracing.cut_texts import cut_all, fitting_cap
 from bot.tracing.span import Span
 from bot.tracing.steps import events_json

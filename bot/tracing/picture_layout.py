@@ -13,7 +13,7 @@ from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.time_scale import TimeScale, scale_of
 from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, crews_of
 from handoff.contracts import SLASH, Usage
-from handoff.text.dollars import format_dollars
+from handoff.text.counts import format_dollars
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 

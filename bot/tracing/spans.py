@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.store.interface import LogEntry
+from bot.store.values import LogEntry
 from bot.tracing.attempts_told import OpenAttempts
 from bot.tracing.roles_told import OpenRoleSteps
 from bot.tracing.span import SUPERVISORS_LANE, Span, SpanState

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bot.store.interface import LogEntry
+from bot.store.values import LogEntry
 from handoff import events as ev
 from handoff.access.rights import is_step_of
 from handoff.engine.engine import CHECKPOINTS, apply

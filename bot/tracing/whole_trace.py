@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.store.interface import LogEntry
+from bot.store.values import LogEntry
 from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.span_book import sum_usages
 from bot.tracing.spans import SpanReader

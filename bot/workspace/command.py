@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from bot.workspace.workspace_server import Workspace
+from bot.workspace.delivery import SCOPES
+from bot.workspace.manifest import SENT_EVENTS
+from bot.workspace.web_api.api_call import Method
+from bot.workspace.web_api.method_table import METHODS
 
 ABOUT = "start a strict Slack on your own machine for any app, and with COMMAND the app"
 ENDS = (
@@ -100,8 +104,6 @@ def run(options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 - not needed for --help
 
     if options.methods:
-        from bot.workspace.supported import render_support_tables  # noqa: PLC0415 - the same
-
         sys.stdout.write(render_support_tables())
         return 0
     try:
@@ -214,3 +216,28 @@ def read_port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= MOST_PORT:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no port; it takes a number from 0 to {MOST_PORT}")
+
+
+METHOD_HEAD = "| method | does | must have | scope | a minute |\n| --- | --- | --- | --- | --- |"
+EVENT_HEAD = "| event | sent | scope |\n| --- | --- | --- |"
+
+
+def render_support_tables() -> str:
+    """Return both tables: the methods of the Web API, and the events."""
+    methods = "\n".join(_render_method(name, METHODS[name]) for name in sorted(METHODS))
+    events = "\n".join(_render_event(name) for name in sorted(SENT_EVENTS))
+    return f"{METHOD_HEAD}\n{methods}\n\n{EVENT_HEAD}\n{events}\n"
+
+
+def _render_method(name: str, method: Method) -> str:
+    does = (method.handler.__doc__ or "").strip().partition("\n")[0].partition(". ")[0].removesuffix(".")
+    limit = f"{method.limit.per_minute}" + (f" for each {method.limit.by}" if method.limit.by else "")
+    return f"| `{name}` | {does} | {_render_code(method.required)} | {_render_code(method.scopes, ' or ')} | {limit} |"
+
+
+def _render_event(name: str) -> str:
+    return f"| `{name}` | {SENT_EVENTS[name]} | {_render_code(SCOPES.get(name, ()))} |"
+
+
+def _render_code(names: tuple[str, ...], between: str = ", ") -> str:
+    return between.join(f"`{name}`" for name in names)

@@ -1,4 +1,4 @@
-"""The page's requests: POST /local/NAME, and the files people see."""
+"""The page's requests: POST /local/NAME, with those of its inspector, and the files people see."""
 
 import asyncio
 import json
@@ -9,9 +9,9 @@ from urllib.parse import quote
 from aiohttp import BodyPartReader, web
 
 from bot.workspace.file_store import page_fields
-from bot.workspace.inspector import Inspector
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
+from bot.workspace.traffic import TrafficEntry
 from bot.workspace.world import World
 
 Body = dict[str, Any]
@@ -246,3 +246,34 @@ async def _read(part: BodyPartReader) -> bytes | None:
         if len(content) > MOST_UPLOAD:
             return None
     return bytes(content)
+
+
+class Inspector:
+    """Answers the inspector, whoever the page acts as."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def list_entries(self, _person: Person, _body: Body) -> Body:
+        """Return every entry in short, oldest first."""
+        return {"entries": [entry.summary() for entry in self._world.traffic.entries()]}
+
+    async def show_entry(self, _person: Person, body: Body) -> Body:
+        """Return one entry with its payload and answer."""
+        return {"entry": self._find(body).whole()}
+
+    async def resend(self, _person: Person, body: Body) -> Body:
+        """Send an event again: as a new one, or with `retry` as Slack sends one that was not acknowledged."""
+        entry = self._find(body)
+        if entry.kind != "event" or entry.state == "unsent":
+            raise ActionFailed("Only events that were sent can be sent again.")
+        self._world.find_app(entry.app).delivery.send_again(
+            entry.name, entry.whole()["payload"], as_retry=bool(body.get("retry"))
+        )
+        return {}
+
+    def _find(self, body: Body) -> TrafficEntry:
+        entry = self._world.traffic.find(int(body["id"]))
+        if entry is None:
+            raise ActionFailed("That entry is no longer remembered.")
+        return entry

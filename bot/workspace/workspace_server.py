@@ -59,8 +59,7 @@ from bot.workspace.identity import Group, Identity
 from bot.workspace.interactivity import Interactivity
 from bot.workspace.live import Live
 from bot.workspace.local import Local
-from bot.workspace.manifest import read_manifest
-from bot.workspace.manifest_notes import notes_on
+from bot.workspace.manifest import notes_on, read_manifest
 from bot.workspace.oauth import OAuth
 from bot.workspace.person import Person
 from bot.workspace.rate_limits import RateLimits

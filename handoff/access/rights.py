@@ -7,9 +7,11 @@ showed of all of it. Admins may do both with everything. Who may answer a questi
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from handoff import events as ev
+from handoff.contracts import Audience, Material
 from handoff.state.job_state import Job, RequestState
 
 
@@ -72,3 +74,59 @@ def is_step_of(event: ev.Event, own: frozenset[str], user: str) -> bool:
         case ev.CancelRequested() | ev.TakenOver() | ev.WorkResumed() | ev.SetAside() | ev.Released():
             return True
     return False
+
+
+def askers(job: Job) -> dict[str, str]:
+    """Return the people who asked in a job, by the ids of their requests, also of those that were not begun."""
+    asked = {ask.id: ask.request.user for ask in job.asks}
+    return {**{one.message.id: one.message.user for one in job.heard if one.outcome == "request"}, **asked}
+
+
+def may_forget(who_asked: Iterable[str], user: str, *, admin: bool) -> bool:
+    """Return True if a person may have a job forgotten: an admin, or who alone asked for things in it."""
+    return admin or set(who_asked) == {user}
+
+
+def sources(job: Job) -> tuple[str, ...]:
+    """List the ids of what a job read: files, as their place knows them, and what was remembered."""
+    asked = [file.file_id for ask in job.asks for file in ask.request.attachments]
+    there = [one for ask in job.asks for one in ask.materials]
+    told = [part.message for one in there if one.kind == "memory" for part in one.outline if part.message]
+    return tuple(dict.fromkeys([*asked, *(one.file_id for one in there if one.file_id), *told]))
+
+
+def kept_files(job: Job) -> tuple[str, ...]:
+    """List the digests of what a job read and made: machines may have tables of them in a cache."""
+    files = [one.file for ask in job.asks for one in ask.materials if one.file is not None]
+    results = [work.result for ask in job.asks for work in ask.work.values() if work.result is not None]
+    return tuple(dict.fromkeys(file.id for file in [*files, *(file for one in results for file in one.artifacts)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Material that would go where not everybody may read it: where it came from, where it would go, and its names."""
+
+    came: Audience
+    goes: Audience
+    names: tuple[str, ...]
+
+
+def may_go(came: Audience, goes: Audience) -> bool:
+    """Return True if what came from one place may go to another without being asked about."""
+    return came.kind == "public" or came.channel == goes.channel
+
+
+def crossings(materials: Iterable[Material], here: Audience, goes: Audience) -> tuple[Crossing, ...]:
+    """Return what of some materials may not go to a place unasked; `here` is the place of their job."""
+    found: dict[Audience, list[str]] = {}
+    for one in materials:
+        came = one.audience or here
+        if not may_go(came, goes):
+            found.setdefault(came, []).append(one.name)
+    return tuple(Crossing(came, goes, tuple(dict.fromkeys(names))) for came, names in found.items())
+
+
+def may_allow(crossing: Crossing, user: str, readers: Mapping[str, Collection[str]]) -> bool:
+    """Return True if a person may allow it: they may read both places. `readers` are the people of each, by channel."""
+    places = (crossing.came.channel, crossing.goes.channel)
+    return all(user in readers.get(channel, ()) for channel in places)

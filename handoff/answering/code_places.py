@@ -1,9 +1,13 @@
-"""Places in code: a path with a line, or with lines, however it is written. Pure."""
+"""Places in code: a path with a line, or with lines, however it is written, and links to them. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from urllib.parse import quote
+
+from handoff.contracts import Finding, Material
 
 NEAR = 2
 """Lines that two findings of one thing may be apart: who reads a diff counts a line or two off."""
@@ -38,3 +42,28 @@ def place_in(text: str) -> CodePlace | None:
         return None
     first = int(found["first"])
     return CodePlace(found["path"].removeprefix("./"), first, max(first, int(found["last"] or first)))
+
+
+_PATH_FIELD, _LINE_FIELD = "{path}", "{line}"
+
+
+def line_link(finding: Finding, materials: Iterable[Material]) -> str:
+    """Return the address of the line that a finding is about; empty if no change here has it, or none is on the web."""
+    place = place_in(finding.where)
+    if place is None:
+        return ""
+    for material in materials:
+        if not material.lines:
+            continue
+        paths = {one.name.partition(" line ")[0] for one in material.outline}
+        path = next((one for one in paths if one == place.path or one.endswith(f"/{place.path}")), "")
+        if path:
+            return material.lines.replace(_PATH_FIELD, quote(path)).replace(_LINE_FIELD, str(place.first))
+    return ""
+
+
+def line_links(findings: Iterable[Finding], materials: Iterable[Material]) -> Iterator[str]:
+    """Yield the addresses of the lines that findings are about."""
+    there = [one for one in materials if one.lines]
+    if there:
+        yield from filter(None, (line_link(one, there) for one in findings))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handoff.answering.line_links import line_links
+from handoff.answering.code_places import line_links
 from handoff.briefs.provenance import list_people_words
 from handoff.contracts import Material, Result
 from handoff.state.job_state import Job, RequestState

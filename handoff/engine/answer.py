@@ -13,15 +13,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from handoff import events as ev
+from handoff.answering.code_places import line_link
 from handoff.answering.findings import SharedFinding, merge_graded_findings
 from handoff.answering.fixed_words import phrase
-from handoff.answering.line_links import line_link
-from handoff.answering.material import render_result, render_with_unsure_note
-from handoff.checking.duplicates import remove_duplicates
+from handoff.answering.material import remove_duplicates, render_result, render_with_unsure_note
 from handoff.contracts import Note, Result, Strategy
 from handoff.effects import Effect, ReduceMaterial, SelectAnswer, VerifyAnswer, WriteAnswer
-from handoff.evidence.omissions import add_omissions
-from handoff.evidence.refutations import add_refutations
+from handoff.evidence.omissions import add_omissions, add_refutations
 from handoff.materials.at_hand import list_unneeded_files, list_unneeded_materials
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import PLEASE_CHECK

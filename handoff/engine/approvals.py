@@ -25,7 +25,7 @@ from handoff.engine.nested import is_open
 from handoff.engine.subtask import list_ready, settle
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import EarlierRulings, Question, QuestionAnswer, Ruling, Vote, may_answer
-from handoff.text.dollars import format_dollars
+from handoff.text.counts import format_dollars
 
 
 def deciders(terms: ApprovalTerms, requester: str) -> tuple[str, ...]:

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 
 from handoff.access import rights
 from handoff.contracts import Request
-from handoff.conversation.again import RetryRef
-from handoff.conversation.again_words import wish_of
+from handoff.conversation.again_words import RetryRef, wish_of
 from handoff.materials.at_hand import needed_by
 from handoff.materials.deleted import FAULT
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace

@@ -13,12 +13,46 @@ from typing import Any
 from handoff import events as ev
 from handoff.contracts import EscalationReason
 from handoff.effects import answer_key
-from handoff.engine import answer, approvals, asking, deadline, ladder, plan, returning, second_try, writes
+from handoff.engine import answer, approvals, asking, ladder, plan, returning, second_try, writes
+from handoff.engine.ladder import seconds_for
 from handoff.engine.nested import begin_attempt, is_open
 from handoff.engine.opening import thread_opened
-from handoff.engine.subtask import charged_so_far
+from handoff.engine.subtask import charged_so_far, end_subtasks, settle
 from handoff.state.job_state import SETTLED, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Failure, FailureCause, QuestionAnswer
+
+BEFORE = "an earlier release ended it"
+
+
+def apply_deadline(ask: RequestState, event: ev.DeadlineReached) -> RequestState:
+    """End the subtask, or all subtasks that have not ended, with the results there are."""
+    if ask.run.concluded or ask.run.plan is None:
+        return ask
+    if event.subtask:
+        work = ask.work.get(event.subtask)
+        limit, words = seconds_for(ask, work) if work is not None else 0.0, "for this part"
+        late = [work] if work is not None and work.state not in SETTLED else []
+    else:
+        limit, words = ask.run.terms.job_seconds, "for the whole request"
+        work, late = None, [one for one in ask.inside("") if one.state not in SETTLED]
+    text = f"the time {words} ({limit:g} s) ran out"
+    if late:
+        ask = ask.with_decision(event.at, event.subtask, "deadline", text)
+    names = [one.subtask.id for one in late]
+    ended = [one for name in names for one in (ask.work[name], *ask.all_inside(name))]
+    ask = charged_so_far(ask, (one for one in ended if one.state not in SETTLED))
+    ask = end_subtasks(ask, [ask.work[name] for name in names], text, event.at)
+    return settle(ask, event.at, work.within if work is not None else "") if late else ask
+
+
+def ended_before(ask: RequestState, at: float) -> RequestState:
+    """End a request that an earlier release ended: people have seen its end, even if today's rules would go on."""
+    late = [one for one in ask.inside("") if one.state not in SETTLED]
+    ask = settle(end_subtasks(ask, late, BEFORE, at), at) if ask.inside("") else ask
+    if ask.run.concluded:
+        return ask
+    return ask.with_run(replace(ask.run, failure=Failure("the job", BEFORE), written=at))
+
 
 HANDED_OVER: frozenset[EscalationReason] = frozenset({"hand_over", "out_of_scope", "confidence_too_low"})
 """The escalations of a first responder that bring in the planner: it says so, or it cannot do it."""
@@ -206,7 +240,7 @@ def _request_failed(ask: RequestState, event: ev.RequestFailed) -> RequestState:
 def _apply_posted(ask: RequestState, event: ev.Posted) -> RequestState:
     ask = replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
     ends = event.key == answer_key(ask.id) and not ask.run.concluded
-    return deadline.ended_before(ask, event.at) if ends else ask
+    return ended_before(ask, event.at) if ends else ask
 
 
 def _apply_to_run(
@@ -263,7 +297,7 @@ TRANSITIONS: Mapping[str, Callable[[RequestState, Any], RequestState]] = {
     "QuestionReminded": asking.apply_reminder,
     "QuestionExpired": asking.apply_expiry,
     "BriefRefined": returning.apply_refined_brief,
-    "DeadlineReached": deadline.apply_deadline,
+    "DeadlineReached": apply_deadline,
     **{event: _apply_to_run(change) for event, change in answer.TRANSITIONS.items()},
     "AnswerWritten": _skip_if_corrected(_apply_to_run(answer.apply_answer_written)),
     "RequestFailed": _request_failed,

@@ -21,10 +21,16 @@ from handoff.contracts import Evidence, Finding, Result, Section
 from handoff.evidence.figure_cells import CellBinder
 from handoff.evidence.grids import Grid, grid_of_reply, grid_of_text
 from handoff.evidence.place_words import SENTENCE_END, Kind, find_named_places, spans_of
-from handoff.evidence.quotations import Quotation, SearchableText, find_quotation, quotations_in
+from handoff.evidence.quotations import (
+    Quotation,
+    SearchableText,
+    file_named_for,
+    find_quotation,
+    quotations_in,
+    speaker_fault,
+)
 from handoff.evidence.text_currencies import currency_faults
 from handoff.evidence.typed_constants import typed_constants
-from handoff.evidence.whose_words import file_named_for, speaker_fault
 from handoff.materials.outline import exact_place
 from handoff.text.text_words import words
 

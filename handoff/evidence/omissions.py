@@ -1,4 +1,4 @@
-"""Adds to an answer what it may not leave out: the grave findings of its results, and the parts of its plan. Pure.
+"""Adds to an answer what it may not leave out: grave findings, parts of its plan, and refuted sentences. Pure.
 
 A finding is told if the answer has most of its words and all of its figures. A part is told if the answer has words of
 it that no other part and nobody who asked has: so an answer in another language than its results shares none with any
@@ -7,12 +7,13 @@ part, and then nothing is added.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from handoff.answering.findings import SharedFinding
 from handoff.answering.fixed_words import Phrase, phrase
 from handoff.answering.material import contains_message, render_finding
-from handoff.contracts import Severity
+from handoff.contracts import Evidence, Severity
+from handoff.events import AnswerVerified
 from handoff.text.text_words import words
 
 GRAVE: Mapping[Severity, Phrase] = {"critical": "critical", "high": "high"}
@@ -64,3 +65,28 @@ def first_lines(part: str) -> str:
     """Return the beginning of a part on one line."""
     flat = " ".join(part.split())
     return flat if len(flat) <= MOST else f"{flat[: MOST - 1].rstrip()}…"
+
+
+def add_refutations(answer: str, found: AnswerVerified | None, request: str) -> str:
+    """Return the answer with its refuted sentences, and with the contradictions of which it tells not both sides."""
+    if found is None:
+        return answer
+    refuted = [f"- “{one.sentence}” ↔ {cite_evidence(one.evidence)}" for one in found.refuted]
+    untold = [
+        f"- {cite_evidence(each.one)} ↔ {cite_evidence(each.other)}"
+        for each in found.contradictions
+        if not (each.one.quotation in answer and each.other.quotation in answer)
+    ]
+    parts = [*_render_section("refuted", refuted, request), *_render_section("contradict", untold, request)]
+    return "\n\n".join([answer.rstrip(), *parts]) if parts else answer
+
+
+def cite_evidence(evidence: Evidence) -> str:
+    """Return a quotation with its source and place, as one line of Markdown."""
+    where = ", ".join(filter(None, (evidence.source, evidence.place)))
+    return f"“{' '.join(evidence.quotation.split())}”" + (f" ({where})" if where else "")
+
+
+def _render_section(heading: Phrase, lines: Sequence[str], request: str) -> Iterable[str]:
+    if lines:
+        yield "\n".join([f"**{phrase(heading, request)}**", *lines])

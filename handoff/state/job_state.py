@@ -31,7 +31,7 @@ from handoff.contracts import (
     Tier,
     Usage,
 )
-from handoff.conversation.again import RetryRef
+from handoff.conversation.again_words import RetryRef
 from handoff.events import AnswerVerified, ToolReturned, ToolStarted
 from handoff.state.once import KEPT, once
 from handoff.state.state_values import (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 import yaml
 
-from specialists.files.frontmatter import did_you_mean
+from specialists.files.frontmatter import CrewFault, did_you_mean, yaml_fault
 
 Mapped = dict[str, tuple[yaml.Node, yaml.Node]]
 """A YAML mapping by its keys: the node of the key, for its line, and that of the value."""
@@ -121,4 +122,31 @@ def read_plain_value(node: yaml.Node) -> object:
         return [str(one.value) for one in node.value]
     if isinstance(node, yaml.MappingNode):
         return {str(key.value): read_plain_value(value) for key, value in node.value}
+    return None
+
+
+def yaml_root(path: Path, faults: list[CrewFault], *, hint: str = "", most: int | None = None) -> yaml.Node | None:
+    """Return the root of a file; None if it is empty or cannot be read, which is added to the faults.
+
+    `hint` is what often helps where YAML is not valid, and `most` the bytes that are read at most.
+    """
+    try:
+        data = path.read_bytes()
+        if most is not None and len(data) > most:
+            faults.append(CrewFault(path, 1, f"the file has {len(data)} bytes; at most {most} are read"))
+            return None
+        loader = yaml.SafeLoader(data.decode("utf-8-sig"))
+        loader.name = str(path)  # so that each node knows its file
+        try:
+            return loader.get_single_node()
+        finally:
+            loader.dispose()
+    except (OSError, UnicodeDecodeError) as error:
+        faults.append(CrewFault(path, 1, f"the file cannot be read ({error}); save it as UTF-8"))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        words = yaml_fault(error, hint) if hint else yaml_fault(error)
+        faults.append(CrewFault(path, mark.line + 1 if mark else 1, f"the file is not valid YAML: {words}"))
+    except RecursionError:
+        faults.append(CrewFault(path, 1, "the file is nested too deep"))
     return None

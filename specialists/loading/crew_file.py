@@ -21,9 +21,9 @@ from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import RoutingRule
 from specialists.files import crew_nodes as nodes
+from specialists.files.crew_nodes import yaml_root
 from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean
-from specialists.files.yaml_root import yaml_root
-from specialists.loading import approval_keys, crew_contact, crew_making, crew_pipeline, crew_rules, crew_words
+from specialists.loading import approval_keys, crew_making, crew_pipeline, crew_rules, crew_words
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import find_addressee_fault
 from specialists.loading.crew_words import NO_WORDS, CrewWords
@@ -179,7 +179,7 @@ def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, named: Crew
 
 def _read_contact(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key, named
-    file.contact = crew_contact.read(file, node)
+    file.contact = crew_words.read_contact(file, node)
 
 
 def _read_needs(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:

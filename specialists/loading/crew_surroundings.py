@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from handoff.text.headings import demote_headings
 from specialists.files import frontmatter
 from specialists.files.frontmatter import CrewFault, MarkdownPage
-from specialists.loading import crew_folders, foreign_agents, house_rules, skill_folders
+from specialists.loading import crew_folders, foreign_agents, skill_folders
 from specialists.loading.skill_folders import Skill
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
@@ -39,7 +40,7 @@ def add_own_parts(
 ) -> tuple[Surroundings, list[CrewFault]]:
     """Add what lies in a crew's folder for it and the crews inside it; what is odd about that is a warning."""
     skills, odd_skills = skill_folders.read(folder)
-    rules, odd_rules = house_rules.read(folder)
+    rules, odd_rules = read_house_rules(folder)
     tools = {**around.tools, **{tool.name: tool for toolkit in toolkits for tool in toolkit.tools}}
     more = replace(around, tools=tools, skills={**around.skills, **skills}, house_rules=rules or around.house_rules)
     return more, [*odd_skills, *odd_rules]
@@ -60,3 +61,40 @@ def read_pages(folder: Path, crews: list[Path], around: Surroundings, faults: li
 
 def _folder_depth(folder: Path, path: Path) -> int:
     return len(path.relative_to(folder).parts)
+
+
+FILES = ("AGENTS.md", "CLAUDE.md")
+LONGEST = 3_000
+"""Characters of both together: every call of these roles carries them."""
+BYTES = 200_000
+
+
+def read_house_rules(folder: Path) -> tuple[str, tuple[CrewFault, ...]]:
+    """Read them, each once and under its name; what is cut or cannot be read is a warning. Empty: there are none.
+
+    A file that says the same as the one before it, or only points to it (`@AGENTS.md`), is left out.
+    """
+    texts: dict[str, str] = {}
+    parts: list[str] = []
+    warnings: list[CrewFault] = []
+    room = LONGEST
+    for path in (folder / name for name in FILES):
+        if not path.is_file():
+            continue
+        try:
+            with path.open("rb") as file:
+                text = file.read(BYTES).decode("utf-8-sig", "ignore").strip()
+        except OSError as error:
+            text = f"the house rules cannot be read: {error.strerror}; check the permissions"
+            warnings.append(CrewFault(path, 1, text))
+            continue
+        if not text or text in texts.values() or text in {f"@{one}" for one in texts}:
+            continue
+        texts[path.name] = text
+        if len(text) > room:
+            words = f"it has {len(text):,} characters, and only {room:,} of them are used; put what matters first"
+            warnings.append(CrewFault(path, 1, words))
+        if kept := demote_headings(text[:room]):
+            parts.append(f"# House rules ({path.name})\n{kept}")
+        room = max(0, room - len(text))
+    return "\n\n".join(parts), tuple(warnings)

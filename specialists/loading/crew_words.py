@@ -1,4 +1,4 @@
-"""Reads what a crew says to its supervisor: `instructions`, `examples` of planning, and the form of the `answer`.
+"""Reads what a crew says: `instructions`, `examples` of planning, the form of the `answer`, and its `contact`.
 
 All of it is the crew's own, so roles are given it behind their own rules, under a heading that says whose it is.
 """
@@ -6,6 +6,7 @@ All of it is the crew's own, so roles are given it behind their own rules, under
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -211,3 +212,29 @@ def _read_bounded_text(noting: FaultCollector, node: yaml.Node, key: str, most: 
 
 def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+PLACE = "{contact}"
+"""Where the contact stands in a specialist's prompt."""
+NO_CONTACT = "nobody (the crew names no contact)"
+LONGEST_CONTACT = 120
+_ODD = re.compile(r"[<>\n\r]")
+_SPOKEN = re.compile(r"<[@#!]")
+
+
+def read_contact(noting: FaultCollector, node: yaml.Node) -> str:
+    """Read a Slack id of a person (U...), user group (S...) or channel (C...), or words such as a mail address."""
+    said = nodes.text(noting, node, "contact").strip()
+    if _SPOKEN.match(said):
+        noting.fault(node, f"contact takes the bare id, not {said}: U0123ABCD, S0123ABCD or C0123ABCD")
+        return ""
+    if _ODD.search(said) or len(said) > LONGEST_CONTACT:
+        text = f"contact takes an id of Slack, or one line of at most {LONGEST_CONTACT} characters without < and >"
+        noting.fault(node, text)
+        return ""
+    return said
+
+
+def insert_contact(prompt: str, contact: str) -> str:
+    """Put the contact into a prompt that has a place for it."""
+    return prompt.replace(PLACE, contact or NO_CONTACT)

@@ -16,8 +16,8 @@ from typing import Any
 import yaml
 
 from specialists.files import crew_nodes as nodes
+from specialists.files.crew_nodes import yaml_root
 from specialists.files.frontmatter import CrewFault
-from specialists.files.yaml_root import yaml_root
 
 FOLDER, NAME = "demo", "demo.yml"
 HERE = "{demo}"

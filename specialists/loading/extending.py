@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
+from specialists.files.crew_nodes import yaml_root
 from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean
-from specialists.files.yaml_root import yaml_root
 from specialists.loading import crew_folders, crew_surroundings
 from specialists.loading.crew_file import NAME
 from specialists.loading.crew_surroundings import Surroundings

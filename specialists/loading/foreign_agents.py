@@ -14,8 +14,7 @@ from typing import Any, get_args
 
 from handoff.contracts import Tier
 from handoff.planning.adhoc import NAME
-from specialists.files.frontmatter import MarkdownPage, did_you_mean
-from specialists.files.plain_keys import read_plainly, shorten_description
+from specialists.files.frontmatter import MarkdownPage, did_you_mean, read_plainly, shorten_description
 from specialists.tools.tool import Tool
 
 TIERS: Mapping[str, Tier] = {

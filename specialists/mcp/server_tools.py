@@ -19,8 +19,8 @@ from handoff.text.context_budget import tokens
 from handoff.text.visible_text import visible
 from specialists.files.frontmatter import CrewFault
 from specialists.mcp import safe_schema, server_config, server_replies, shown_schema, tool_lock
-from specialists.mcp.argument_check import ServerArguments, arguments_by
 from specialists.mcp.oauth_metadata import discover
+from specialists.mcp.safe_schema import ServerArguments, arguments_by
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NotReached, ServerConnection, ServerRefused, ToolChanged

@@ -6,10 +6,17 @@ import contextlib
 import io
 import zipfile
 
-from specialists.formats.contents import Blob, Contents, Unreadable
+from specialists.formats.contents import (
+    LARGEST_FILE,
+    Blob,
+    Contents,
+    InnerFileAllowance,
+    Unreadable,
+    media_type_of,
+    safe_name,
+)
 from specialists.formats.encodings import decode_name
 from specialists.formats.file_kind import BROKEN_ZIP
-from specialists.formats.inner_files import LARGEST_FILE, InnerFileAllowance, media_type_of, safe_name
 
 _MOST_LISTED = 1_000
 _PIECE = 1024 * 1024

@@ -10,9 +10,8 @@ from email.header import decode_header
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 
-from specialists.formats.contents import Blob, Contents, Unreadable
+from specialists.formats.contents import Blob, Contents, InnerFileAllowance, Unreadable, media_type_of
 from specialists.formats.encodings import NoText, decode_name, decode_text
-from specialists.formats.inner_files import InnerFileAllowance, media_type_of
 from specialists.reading.html_text import page_text
 from specialists.reading.plain_text import say_how_decoded
 

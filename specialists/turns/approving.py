@@ -1,4 +1,4 @@
-"""What people have to approve before a call is made, and what became of what they were asked.
+"""What people decide before a call is made: an approval, or a sign-in; and what became of what they were asked.
 
 A call that needs approval ends the attempt's turn: the attempt rests until people have decided, and goes on from its
 checkpoints. A ruling counts for one call with exactly the arguments that people saw, and is used up with it.
@@ -20,7 +20,7 @@ from handoff.state.state_values import EarlierRulings, Ruling
 from handoff.text.visible_text import spell_out
 from specialists.tools.messenger import Readers
 from specialists.tools.signing_in import SignIn
-from specialists.tools.tool import ToolOutcome
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing
 from specialists.turns.one_call import Ready
 
@@ -243,3 +243,31 @@ def _make_approval(
         why=_explain_approval(ready, leaving, writes=terms is not None),
         terms=terms or usual or ASK,
     )
+
+
+@dataclass(slots=True)
+class SignedOut:
+    """The calls for which somebody has to sign in first. `can_ask` says if there are people for it."""
+
+    workbench: Workbench
+    can_ask: bool
+    _calls: set[str] = field(default_factory=set)
+
+    async def see(self, call: ToolCall, tool: Tool | None) -> None:
+        """See if a call is one of them, right before it is looked at. Raises WorkbenchLost."""
+        self._calls.discard(call.id)
+        if tool is None or tool.signs_in is None:
+            return
+        kept = self.workbench.sign_ins
+        if kept is None or not await tool.signs_in.is_in(kept):
+            self._calls.add(call.id)
+
+    async def first(self, ready: Ready, approvals: Approvals) -> Approval | ToolOutcome | None:
+        """Return the sign-in that a call waits for, or what came of it; None if it needs none."""
+        way = ready.tool.signs_in
+        if way is None or ready.call.id not in self._calls:
+            return None
+        if not self.can_ask or self.workbench.sign_ins is None:
+            text = briefing.read_note("nobody_to_sign_in", tool=ready.tool.name, server=way.server)
+            return ToolOutcome(text, failed=True)
+        return await approvals.sign_in(ready, way)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from handoff.checking.workings import EXAMPLE, remove_workings
 from handoff.contracts import Escalation, EscalationReason, Evidence, Finding, Result, Severity, ToolCall
-from handoff.evidence.inserted_rows import PLACE
+from handoff.evidence.grids import PLACE
 from handoff.text.reply_text import replace_surrogates
 from specialists.tools.tool import ToolSpec
 

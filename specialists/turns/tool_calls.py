@@ -14,11 +14,10 @@ from handoff.events import ToolStarted, TurnTaken
 from handoff.state.state_values import CheckedWrite, Checkpoint, Ruling, UnknownWrite
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
-from specialists.turns.approving import Approvals, combine_on_card, describe_target
+from specialists.turns.approving import Approvals, SignedOut, combine_on_card, describe_target
 from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.egress import EgressVerdict
 from specialists.turns.one_call import Ready, check, perform, prepare_call
-from specialists.turns.signed_out import SignedOut
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog

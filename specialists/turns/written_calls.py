@@ -1,4 +1,4 @@
-"""Reads tool calls that a model wrote as text, and tells them from words and from calls that nobody can read.
+"""Reads tool calls that a model wrote as text or gave to the wrong tool, and tells them from words.
 
 Some models write their calls as text, above all small ones, in the forms that they were trained on. What can be read
 as a call of a tool that only reads, or of the two that end the work, is one. A call that writes never is: words may
@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from handoff.contracts import ToolCall, Turn
 from handoff.text.reply_text import is_shallow, replace_surrogates
-from specialists.tools.tool import ToolSpec
+from specialists.tools.tool import SQL, Tool, ToolSpec
 from specialists.turns.finish_tools import ALSO_READ, RETURN
 
 AROUND = 600
@@ -168,3 +168,40 @@ def _complete(name: str, arguments: Any, tools: dict[str, ToolSpec]) -> _Found |
     if name not in tools or not isinstance(arguments, dict) or not is_shallow(arguments, _LEVELS):
         return None
     return (name, arguments) if set(tools[name].parameters.get("required", ())) <= set(arguments) else None
+
+
+_SELECT = re.compile(r"\s*(?:select|with)\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
+_QUOTED = re.compile(
+    r"(?P<mark>\"{3}|'{3}|[\"'])(?P<sql>\s*(?:select|with)\b(?:(?!(?P=mark))[^\\])*)(?P=mark)", re.IGNORECASE
+)
+
+
+def redirect_queries(turn: Turn, toolbox: Mapping[str, Tool]) -> Turn:
+    """Return the turn with each query in SQL as a call of the tool for queries, if there is one such tool.
+
+    A turn with thoughts stays as it is, unless these belong to none of its calls: providers check that they come back
+    with the very calls that followed them.
+    """
+    runs = [tool for tool in toolbox.values() if tool.only_queries]
+    if len(runs) != 1 or any(one.get("calls", "type" in one) for one in turn.thoughts) or not turn.calls:
+        return turn
+    calls = tuple(_redirect_query(call, toolbox, runs[0]) for call in turn.calls)
+    return turn if calls == turn.calls else turn.model_copy(update={"calls": calls})
+
+
+def _redirect_query(call: ToolCall, toolbox: Mapping[str, Tool], runs: Tool) -> ToolCall:
+    """Return the call, or that of the tool `runs` if its only argument holds one query. Calls that write stay."""
+    tool = toolbox.get(call.name)
+    values = list(call.arguments.values())
+    if tool is None or tool.access == "write" or tool.query or len(values) != 1 or not isinstance(values[0], str):
+        return call
+    sql = query_in(values[0])
+    return call.model_copy(update={"name": runs.name, "arguments": {SQL: sql}}) if sql else call
+
+
+def query_in(text: str) -> str:
+    """Return the query that a text is, or the only one that it holds in quotes; empty if there is none."""
+    if _SELECT.match(text):
+        return text.strip()
+    found = {one["sql"].strip() for one in _QUOTED.finditer(text) if _SELECT.match(one["sql"])}
+    return found.pop() if len(found) == 1 else ""

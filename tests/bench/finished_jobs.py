@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from handoff.contracts import Place
 from tests.bench.stage import Stage, memory_of, open_provider, open_stage, tell_level
 from tests.proof_kit import row

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
 from handoff.effects import card_key, question_key

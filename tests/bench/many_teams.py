@@ -10,8 +10,7 @@ from pathlib import Path
 import yaml
 
 from bot.command_line.app_manifest import make_manifest
-from bot.slack.installation.records import InstallationRecords, Installed
-from bot.slack.installation.token_cipher import TokenCipher
+from bot.slack.installation.records import InstallationRecords, Installed, TokenCipher
 from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from tests.bench.scenario import REQUEST

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bot.store.interface import Head, Intent, LogEntry
 from bot.store.redis.layout import member
+from bot.store.values import Head, Intent, LogEntry
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from handoff.engine.engine import fold

@@ -13,10 +13,9 @@ from random import Random
 import aiohttp
 from cryptography.fernet import Fernet
 
-from bot.slack.installation.records import InstallationRecords
-from bot.slack.installation.token_cipher import TokenCipher
-from bot.store.interface import JobKey, StoreError
+from bot.slack.installation.records import InstallationRecords, TokenCipher
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, StoreError
 from bot.workspace.person import Attached, Person
 from bot.workspace.refusal import ActionFailed
 from handoff.contracts import Place

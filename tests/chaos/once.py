@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from bot.store.counters import WINDOW
-from bot.store.interface import Head
+from bot.store.values import Head
 from handoff import events as ev
 
 ONCE: dict[type[ev.OfRequest], Callable[..., tuple[object, ...]]] = {

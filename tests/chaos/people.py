@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.store.interface import JobKey
+from bot.store.values import JobKey
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace

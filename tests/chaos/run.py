@@ -15,9 +15,9 @@ from random import Random
 
 import aiohttp
 
-from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
+from bot.store.values import JobKey, StoreError
 from bot.workspace.refusal import ActionFailed
 from handoff import events as ev
 from tests.chaos import faults

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from bot.store.interface import Head, JobKey
+from bot.store.values import Head, JobKey
 from handoff import events as ev
 from handoff.contracts import Plan
 from tests.chaos.once import LATE, repeated, too_many_a_minute, twice_in

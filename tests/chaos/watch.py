@@ -12,9 +12,9 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from bot.store.interface import JobKey
 from bot.store.redis.layout import member
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
 
 LOOK = 0.3

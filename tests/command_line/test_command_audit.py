@@ -9,9 +9,9 @@ import pytest
 
 from bot.logs import formatter
 from bot.operation.audit_log import AuditLog
-from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
+from bot.store.values import StoreError
 from handoff.access.audit_entry import AuditEntry
 from tests.command_line.command import environment, leadhand
 from tests.store.kit import tcp_server

@@ -12,8 +12,8 @@ from bot.command_line import job_list as module
 from bot.command_line.job_list import job_list
 from bot.features.job_controls.lists import JobLists
 from bot.settings import Settings
-from bot.store.interface import EVERYBODY, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import EVERYBODY, JobKey
 from handoff.contracts import Place
 from tests.system.brains import connect, provider
 from tests.system.scene import bot_in, eventually, scene_on

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bot.command_line.try_store import NOT_KEPT
 from bot.store.embedded import is_running, start_embedded, stop_embedded
-from bot.store.interface import Commit, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import Commit, JobKey
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
 from tests.command_line.command import environment, leadhand

@@ -13,7 +13,7 @@ from bot.command_line.demo_day import DayPlayer, came_to
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.settings import Settings
-from bot.store.interface import Head, JobKey
+from bot.store.values import Head, JobKey
 from specialists.loading import demo_file
 from specialists.registry import CREWS
 from tests.store.kit import read_head

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.command_line.local_models import choose_local, find_local_models
-from bot.command_line.model_proof import prove
+from bot.command_line.model_proof import choose_local, find_local_models, prove
 from bot.models.provider_model import ProviderModel
 from handoff.contracts import ContextLimits, ToolCall
 from tests.providers.rendering import Reply

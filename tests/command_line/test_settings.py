@@ -7,7 +7,7 @@ import pytest
 from bot.access.access_values import ChannelValues
 from bot.command_line.check import describe_retention
 from bot.settings import Address, SettingsError, read_settings
-from bot.store.retention import AS_EVER, DAY, Retention
+from bot.store.values import AS_EVER, DAY, Retention
 from handoff.contracts import AskingTerms
 
 WRONG: list[tuple[str, str, str]] = [

@@ -8,8 +8,8 @@ import pytest
 
 from bot.command_line import check
 from bot.slack.connection import ADVICE
+from bot.slack.receive import gate
 from bot.slack.show import notices
-from bot.slack.views import refusal_line
 from tests.command_line.command import ROOT
 from tests.sentences import FOLDERS, sentences
 
@@ -60,5 +60,5 @@ def test_each_notice_to_one_person_stands_in_the_page(name: str) -> None:
 
 
 def test_each_refusal_stands_in_the_page() -> None:
-    lines = [*refusal_line._LINES.values(), refusal_line.PUT_OFF]
+    lines = [*gate._LINES.values(), gate.PUT_OFF]
     assert [line for line in lines if not any(line.startswith(one) for one in quotations())] == []

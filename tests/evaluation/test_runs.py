@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.evaluation import comparison, run_file, scoreboard
+from bot.evaluation import run_file, scoreboard
 from bot.evaluation.answer_texts import (
     contains_figure,
     contains_words,
@@ -17,7 +17,7 @@ from bot.evaluation.answer_texts import (
 )
 from bot.evaluation.harness import NAIVE, PRODUCT, CaseChoice, CaseRecord, run_sets
 from bot.evaluation.run_file import RunFile, RunFileError
-from bot.evaluation.significance import mcnemar, paired_bootstrap, wilson
+from bot.evaluation.scoreboard import mcnemar, paired_bootstrap, wilson
 from tests.evaluation.eval_kit import bench_of, model_of, one_set
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -58,27 +58,27 @@ def test_only_cases_that_both_sides_did_are_compared() -> None:
 def test_a_comparison_names_what_changed_and_calls_it_chance_where_it_may_be() -> None:
     before = run_of(*(record(n, right=n < 2) for n in range(12)), record(99, right=True))
     better = run_of(*(record(n, right=n != 0, tokens_in=200) for n in range(12)))
-    said = comparison.compare(before, better)
+    said = run_file.compare(before, better)
     assert "routing product: 2 of 12 right before, 11 after; better (p 0.012)" in said
     assert "  now right: c2, c3, c4, c5, c6, c7, c8, c9, c10, c11" in said
     assert "  now wrong: c0" in said
     assert "  tokens a case: +100.0 (95 %: +100.0 to +100.0)" in said
     assert "seconds" not in said
     same = run_of(*(record(n, right=n < 5) for n in range(12)))
-    assert "no change beyond chance (p 0.250)" in comparison.compare(before, same)
-    assert "worse" in comparison.compare(better, before)
+    assert "no change beyond chance (p 0.250)" in run_file.compare(before, same)
+    assert "worse" in run_file.compare(better, before)
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(0.002, False), (0.5, True)])
 def test_a_change_that_would_be_written_as_zero_is_not_told(seconds: float, told: bool) -> None:  # noqa: FBT001 - a parameter of pytest
     before = run_of(*(record(n, right=True, seconds=1) for n in range(5)))
     after = run_of(*(record(n, right=True, seconds=1 + seconds) for n in range(5)))
-    assert ("seconds a case" in comparison.compare(before, after)) is told
+    assert ("seconds a case" in run_file.compare(before, after)) is told
 
 
 def test_runs_without_a_set_in_common_say_so() -> None:
     other = run_of(record(1, right=True, set="judge"))
-    said = comparison.compare(run_of(record(1, right=True)), other)
+    said = run_file.compare(run_of(record(1, right=True)), other)
     assert "In one of the two only: routing product, judge product." in said
     assert "no set in common" in said
 

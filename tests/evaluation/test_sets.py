@@ -13,8 +13,7 @@ import yaml
 
 from bot.evaluation.cases import DispatcherCase, PlanningCase, RoutingCase, SpecialistCase, VerifierCase
 from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.set_checks import check_sets
-from bot.evaluation.set_files import FOLDER, OWN, LabelledSet, SetError, read_sets
+from bot.evaluation.set_files import FOLDER, OWN, LabelledSet, SetError, check_sets, read_sets
 from bot.evaluation.staged_job import StagedJob, file_bytes
 from bot.evaluation.trials.plan_trials import ARROW, LABELS
 from handoff.contracts import Plan, Subtask

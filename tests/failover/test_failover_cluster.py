@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, StoreError
 from tests.failover.servers import Cluster, cluster
 from tests.failover.writers import Writer, broken, more, writing
 from tests.store.kit import eventually, hearing

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from redis._parsers.base import BaseParser
 
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from bot.store.server_diagnosis import is_no_primary
+from bot.store.values import JobKey
 from tests.failover.names import NAMES, Name, follows, forwarder, furthest, is_primary, replicated
 from tests.failover.servers import Node
 from tests.failover.writers import Writer, broken, more, writing

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, StoreError
 from tests.failover.servers import NEEDS_SIDES, Watched, watched
 from tests.failover.writers import Promised, Writer, broken, more, writing
 from tests.store.kit import eventually, hearing

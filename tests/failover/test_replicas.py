@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from bot.store.interface import Commit, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import Commit, StoreError
 from tests.failover.names import replicated
 from tests.failover.servers import Node
 from tests.store.kit import JOB, take_job

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, StoreError
 from tests.failover.writers import Writer, broken, more, writing
 from tests.store.kit import eventually, hearing
 

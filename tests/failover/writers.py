@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from bot.store.interface import Claim, Commit, JobKey, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, Commit, JobKey, StoreError
 from tests.store.kit import eventually
 
 LEASE = 60.0

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Evidence, Finding, Result, Section
 from handoff.evidence.binding import Binding, ReadDocument, bind_result
-from handoff.evidence.grids import Grid, grid_of_reply
-from handoff.evidence.inserted_rows import insert_rows
+from handoff.evidence.grids import Grid, grid_of_reply, insert_rows
 from handoff.evidence.period_words import periods_in
 from handoff.evidence.place_words import find_named_places
 from handoff.evidence.quotations import find_quotation, quotations_in

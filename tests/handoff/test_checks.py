@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handoff.answering.material import LONG, remove_duplicates
 from handoff.checking.checks import CHECKS, CheckRemarks, ResultOrigins, run_checks
-from handoff.checking.duplicates import LONG, remove_duplicates
 from handoff.contracts import Artifact, Result
 
 TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 days, measured in 2024."

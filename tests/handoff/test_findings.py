@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.supervisor.synthesizer import FINDINGS, describe
-from handoff.answering.code_places import CodePlace, place_in
+from handoff.answering.code_places import CodePlace, line_link, place_in
 from handoff.answering.findings import is_same, merge_graded_findings
-from handoff.answering.line_links import line_link
 from handoff.answering.material import contains_message, render_result
 from handoff.answering.reducing import (
     MAX_PARTS,

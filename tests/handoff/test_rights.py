@@ -8,9 +8,8 @@ import pytest
 
 from handoff import events as ev
 from handoff.access import rights
-from handoff.access.audience import Crossing, crossings, may_allow, may_go
 from handoff.access.audit_entry import AuditEntry
-from handoff.access.rights import Actor
+from handoff.access.rights import Actor, Crossing, crossings, may_allow, may_go
 from handoff.approval_values import Approval, digest_of
 from handoff.contracts import (
     Artifact,

@@ -3,7 +3,7 @@
 import pytest
 
 from handoff.contracts import Plan, Subtask
-from handoff.planning.shared_decisions import faults_of
+from handoff.planning.plan_check import faults_of
 
 
 def plan(*parts: tuple[str, str, tuple[str, ...]]) -> Plan:

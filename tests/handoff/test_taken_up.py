@@ -13,8 +13,7 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Attachment, Material, Request, ToolReply, Turn, Usage
-from handoff.conversation.again import RetryRef
-from handoff.conversation.again_words import RetryWish, names_the_last, wish_of
+from handoff.conversation.again_words import RetryRef, RetryWish, names_the_last, wish_of
 from handoff.effects import Effect, MakePlan, Post, RunSubtask, file_key
 from handoff.engine import second_try
 from handoff.engine.engine import apply, fold

@@ -19,7 +19,7 @@ from handoff.conversation.memory import Memory, MemoryWish, is_plain, match_memo
 from handoff.conversation.pointing import MOST_WORDS, Pointer, find_pointer
 from handoff.materials.remembered import ROOM, render_memories
 from handoff.text.context_budget import tokens
-from handoff.text.dollars import format_dollars, format_short_number
+from handoff.text.counts import format_dollars, format_short_number
 from handoff.text.headings import demote_headings
 from handoff.text.text_words import sentences, words
 from handoff.text.visible_text import spell_out, unspell, visible

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from bot.jobs.attempt import AttemptSurroundings, run_attempt
-from bot.store.interface import JobKey
+from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalChoice

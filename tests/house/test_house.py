@@ -131,7 +131,7 @@ SHOWN = {
     "bot/slack/views/status.py",
     "bot/tracing/role_outcomes.py",
     "bot/tracing/roles_told.py",
-    "handoff/evidence/refutations.py",
+    "handoff/evidence/omissions.py",
     "handoff/state/job_state.py",
 }
 """What it found stands in the answer; it shows at work and in traces; and an answer goes out without it if it fails."""

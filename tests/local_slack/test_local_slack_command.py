@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.workspace.manifest_notes import SENT_EVENTS
+from bot.workspace.manifest import SENT_EVENTS
 from bot.workspace.web_api.method_table import METHODS
 from tests.local_slack.conftest import APPS, ROOT, Start, clean_environment
 from tests.patience import patience

@@ -7,10 +7,9 @@ import textwrap
 from pathlib import Path
 from typing import get_args
 
-from bot.workspace.command import MANIFESTS
+from bot.workspace.command import MANIFESTS, render_support_tables
 from bot.workspace.fault_injection import Kind
-from bot.workspace.manifest_notes import SENT_EVENTS
-from bot.workspace.supported import render_support_tables
+from bot.workspace.manifest import SENT_EVENTS
 from bot.workspace.web_api.method_table import METHODS
 from tests.local_slack.conftest import APPS, ROOT, Start, clean_environment
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from bot.models import schema_steps, strict_schema
 from bot.slack.views import argument_blocks
 from specialists.mcp import safe_schema, server_replies, shown_schema
-from specialists.mcp.argument_check import MOST_STEPS, arguments_by
+from specialists.mcp.safe_schema import MOST_STEPS, arguments_by
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NoServerAnswer, NotReached, ServerConnection, ServerRefused
 from specialists.mcp.server_tools import LONGEST_DESCRIPTION, describe_tool

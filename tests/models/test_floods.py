@@ -17,7 +17,7 @@ import pytest
 
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
-from bot.models.think_tags import ThinkTagStripper
+from bot.models.reply_cleaning import ThinkTagStripper
 from bot.models.wire import MOST_CALLS, ProviderConnection
 from specialists.model import ModelError
 from tests.models.chat_replies import event as chat_event

@@ -10,7 +10,7 @@ import pytest
 from bot.limits import held_slots
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, read_budget, read_rates
-from bot.models.prompt_size import prompt_tokens
+from bot.models.server_facts import prompt_tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_counters import Counters
 from specialists.model import ModelError, Withheld

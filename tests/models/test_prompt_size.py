@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.models.prompt_size import PromptSizes, prompt_tokens
+from bot.models.server_facts import PromptSizes, prompt_tokens
 from tests.models.conftest import ask, paired
 from tests.providers.rendering import Reply
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.models.repetition import RepetitionWatch
+from bot.models.reply_cleaning import RepetitionWatch
 from tests.models.chat_replies import chunks, part
 from tests.models.conftest import TOOLS, ask, take_turn
 

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from bot.jobs.quarantine import UnreadableLog, read_log
 from bot.logs import HIDDEN, about, configure, describe, formatter, ids
 from bot.settings import Form
-from bot.store.interface import LogEntry, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import LogEntry, StoreError
 from handoff.contracts import Request
 from tests.operation.as_before import logging_as_before
 from tests.store.kit import fresh_store

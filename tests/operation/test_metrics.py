@@ -8,12 +8,11 @@ from pydantic import BaseModel
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.health import HealthState
-from bot.operation.metered import MeteredModel, metered_crew
-from bot.operation.metered_store import Heartbeat, metered_store
+from bot.operation.metered import Heartbeat, MeteredModel, metered_crew, metered_store
 from bot.operation.metrics import EVENTS, Metrics
-from bot.store.interface import BLOB_LIMIT, Commit, PayloadTooLarge, StoreError
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
+from bot.store.values import BLOB_LIMIT, Commit, PayloadTooLarge, StoreError
 from handoff.contracts import Turn, Usage
 from specialists.model import ModelCall, ModelError
 from specialists.registry import CREWS, load_crew

@@ -19,8 +19,8 @@ from bot.operation.trace_export import (
     TraceExport,
     open_sender,
 )
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from bot.tracing.span import Span
 from handoff import events as ev
 from handoff.contracts import Place, Request, Usage

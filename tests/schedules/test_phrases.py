@@ -18,7 +18,7 @@ from bot.features.schedules.phrases import UNREAD, parse_schedule, parse_when
 from bot.features.schedules.rule_times import next_time
 from bot.features.schedules.rule_words import rule_words, zone_words
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
-from bot.features.schedules.task_start import is_order
+from bot.features.schedules.when_forms import is_order
 
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=ZoneInfo(BERLIN)).timestamp()  # a Monday

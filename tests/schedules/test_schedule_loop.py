@@ -14,8 +14,8 @@ from bot.features.schedules.cron_text import WEEKDAYS
 from bot.features.schedules.loop import BATCH, MOST_CAUGHT_UP, ScheduleLoop
 from bot.features.schedules.schedule import KIND, Schedule, ScheduleRule, name_of
 from bot.features.schedules.service import ScheduleDesk, begin_run, new_id, run_place
-from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, StoreError
 from tests.store.kit import MovedClock
 from tests.system.scene import eventually
 

@@ -13,8 +13,8 @@ from bot.slack.receive.gate import Gate
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import People
-from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import StoreError
 from handoff.access.audit_entry import AuditEntry
 
 

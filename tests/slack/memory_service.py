@@ -23,7 +23,7 @@ from bot.features.memory.service import MemoryDesk
 from bot.features.requests.service import AnswerOutcome, Requests
 from bot.features.requests.typed import TypedRequests
 from bot.features.retries.service import RetryDesk
-from bot.features.schedules.standing import StandingWork
+from bot.features.schedules import StandingWork
 from bot.features.sign_in.service import SignInDesk
 from bot.features.traces.service import Traces, VisibleTrace
 from bot.jobs.job_records import Denied, JobRecords
@@ -37,7 +37,7 @@ from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import ListPage, page_of
 from bot.slack.views.question import AnswerChoice
-from bot.store.interface import LogEntry, StoreError
+from bot.store.values import LogEntry, StoreError
 from bot.tracing.whole_trace import read_trace
 from handoff import events as ev
 from handoff.contracts import Place, Request

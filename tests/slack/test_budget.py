@@ -7,12 +7,11 @@ import asyncio
 import pytest
 
 from bot.slack.send import budget as budgets
-from bot.slack.send.budget import CallBudget
-from bot.slack.send.own_share import OwnShare
+from bot.slack.send.budget import CallBudget, OwnShare
 from bot.slack.send.published_limits import JITTER, LIMITS, RANK, Priority
 from bot.store.counters import CallLane, TurnGrant, TurnRequest
-from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import StoreError
 from tests.patience import patience
 from tests.store.kit import MovedClock, age
 

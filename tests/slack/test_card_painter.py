@@ -13,8 +13,8 @@ from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import JobGone, close_client, make_client
 from bot.slack.show.card_painter import GATHER, CardPainter
 from bot.slack.views.card import plan_card
-from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, JobKey
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask, Usage
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, SubtaskStatus, replace

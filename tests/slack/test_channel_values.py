@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.access import crew_values
+from bot.access import channels_file
 from bot.access.access_values import NAMES, Access, ChannelValues, merge_sources
 from bot.access.channel_settings import ChannelSettings
 from bot.access.channels_file import NAME, read
@@ -118,7 +118,7 @@ def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
     )
     place = CrewFault(Path("crew.yml"), 3, "")
     crew = {"highest_tier": ("balanced", place), "zone": ("europe/paris", place), "follow_ups": ("off", place)}
-    of_crews = {"general": crew_values.read(crew)[0], "law": ChannelValues(zone="UTC")}
+    of_crews = {"general": channels_file.read_crew_values(crew)[0], "law": ChannelValues(zone="UTC")}
     file = {C: ChannelValues(zone="Europe/Berlin"), "C0456EFGH": ChannelValues(crew="law")}
     channels = ChannelSettings(
         None,  # type: ignore[arg-type] - nothing is read

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from bot.access.access_values import ChannelValues, ValueOrigin, merge_sources
-from bot.access.channel_settings import ChannelSettings
+from bot.access.channel_settings import ChannelSettings, FormValues
 from bot.access.channels_file import NAME, read
-from bot.access.kept_form import FormValues
 from bot.app import open_crews
 from bot.features.channel_settings.reading import settings_of
-from bot.features.channel_settings.view import settings_text
-from bot.features.channel_settings.window import AS_BEFORE, WindowContent, WindowOf, settings_modal
+from bot.features.channel_settings.window import AS_BEFORE, WindowContent, WindowOf, settings_modal, settings_text
 from bot.settings import Settings, SettingsError, read_settings
 from bot.slack.views.channel_words import SECTIONS, names_in
 from bot.store.redis.redis_store import Store

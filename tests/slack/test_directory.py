@@ -10,9 +10,9 @@ from bot.access.person_facts import HomeWorkspace
 from bot.app import manifest_path
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
+from bot.slack.show.admission import INVITE, find_readable
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
-from bot.slack.show.readable import INVITE, find_readable
 from bot.workspace.workspace_server import Workspace
 from specialists.tools.messenger import Addressee
 

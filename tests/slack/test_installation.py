@@ -12,9 +12,8 @@ from slack_sdk.oauth.installation_store import Installation
 
 from bot.settings import SettingsError, read_settings, require_slack
 from bot.slack.installation.install_pages import OAuthStates
-from bot.slack.installation.records import InstallationRecords
-from bot.slack.installation.token_cipher import BadKey, TokenCipher
-from bot.slack.receive.addressed import Addressed, read_addressed
+from bot.slack.installation.records import BadKey, InstallationRecords, TokenCipher
+from bot.slack.receive.payload_reader import Addressed, read_addressed
 from bot.slack.token_proof import TokenProof
 from bot.store.redis.redis_store import Store
 from tests.system.installing import KEY, OTHER_KEY

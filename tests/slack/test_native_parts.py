@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from bot.slack.views.native_charts import MOST_CATEGORIES, chart_blocks
-from bot.slack.views.native_tables import split_native_table
+from bot.slack.views.native_blocks import MOST_CATEGORIES, chart_blocks, split_native_table
 from bot.workspace.blocks import check_message_blocks
 from bot.workspace.refusal import Refusal
 from handoff.contracts import Artifact, ChartSeries, ChartShape
 from specialists.tools.charts.chart_data import ChartData, Series
-from specialists.tools.charts.chart_shapes import chart_shape
+from specialists.tools.charts.charts import chart_shape
 
 BARS = ChartShape(
     kind="bar",

@@ -18,8 +18,8 @@ from bot.slack.show.publisher import Publisher
 from bot.slack.show.session import SessionView, set_status
 from bot.slack.show.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
-from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, JobKey
 from bot.workspace.fault_injection import Kind
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev

@@ -25,8 +25,8 @@ from bot.slack.views.answer_message import FEEDBACK
 from bot.slack.views.card import STOP
 from bot.slack.views.question import ANSWER
 from bot.slack.views.try_again import TRY_AGAIN
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place, Request

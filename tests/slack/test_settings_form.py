@@ -13,10 +13,8 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 
 from bot.access.access_values import NAMES, ChannelValues
-from bot.access.channel_settings import ChannelSettings, NotSet
-from bot.access.kept_form import FormValues
-from bot.features.channel_settings.view import CHANGE, settings_text
-from bot.features.channel_settings.window import AS_BEFORE, WindowContent, settings_modal
+from bot.access.channel_settings import ChannelSettings, FormValues, NotSet
+from bot.features.channel_settings.window import AS_BEFORE, CHANGE, WindowContent, settings_modal, settings_text
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.show import notices
 from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SECTIONS, YES

@@ -10,7 +10,7 @@ from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import plan_card
 from bot.slack.views.estimate import estimate_words
 from bot.slack.views.status import status_job, timeline
-from bot.store.interface import LogEntry
+from bot.store.values import LogEntry
 from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Place, Plan, Request, Result, Subtask, Usage

@@ -22,7 +22,7 @@ from bot.slack.receive.bolt_dispatch import answer_unhandled
 from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import NoReply, close_client, make_client
 from bot.slack.token_proof import REFUSED_TOKEN, TokenProof, TokenRefused
-from bot.store.interface import PayloadTooLarge, StoreError
+from bot.store.values import PayloadTooLarge, StoreError
 from bot.workspace.fault_injection import Kind
 from bot.workspace.workspace_server import Workspace
 from tests.slack.gates import MemoryGate

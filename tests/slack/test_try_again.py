@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from bot.features.retries.actions import describe_begun, later_words, untried_words
 from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused
-from bot.features.retries.view import describe_begun, later_words, untried_words
 from bot.slack.views.answer_message import answer, detail_lines
 from bot.slack.views.ending import render_cancellation, render_failure
 from bot.slack.views.outgoing import Outgoing

@@ -20,9 +20,9 @@ from specialists.specialist import Specialist
 from specialists.tools.tables import tables
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.turns import briefing
+from specialists.turns.briefing import MOST_BYTES
 from specialists.turns.context_room import ContextRoom
 from specialists.turns.material_reading import PART
-from specialists.turns.pictures import MOST_BYTES
 from tests.models.sample_pictures import picture, png
 from tests.specialists.scripted_model import (
     EmptyBench,

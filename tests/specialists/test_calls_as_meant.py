@@ -9,13 +9,13 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from handoff.contracts import Turn
-from specialists.mcp.argument_check import arguments_by
+from specialists.mcp.safe_schema import arguments_by
 from specialists.tools.charts.charts import tools as chart_tools
 from specialists.tools.tables.calculate import tools as calculate_tools
 from specialists.tools.tables.tables import tools as table_tools
 from specialists.tools.tool import Tool
 from specialists.turns.argument_names import name_fault
-from specialists.turns.misplaced_queries import query_in, redirect_queries
+from specialists.turns.written_calls import query_in, redirect_queries
 from tests.specialists.far_side import NoteArguments
 from tests.specialists.scripted_model import Looker, calling
 

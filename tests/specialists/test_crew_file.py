@@ -12,8 +12,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import ContextLimits, Escalation, OnlyFor, Terms, ToolCall
 from handoff.planning.pipeline import Pipeline
-from specialists.crew import Crew
-from specialists.crew_size import FLAT, suggest_inner_crews
+from specialists.crew import FLAT, Crew, suggest_inner_crews
 from specialists.loading.crew_file import _TERMS
 from specialists.registry import CREWS, available_crews, load_crew
 from specialists.several_crews import Crews

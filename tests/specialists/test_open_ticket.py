@@ -13,7 +13,7 @@ from aiohttp import web
 
 from specialists.tools.messenger import Readers
 from specialists.tools.tickets import issue_tracker, tickets
-from specialists.tools.tickets.issue_text import defuse_body
+from specialists.tools.tickets.issue_tracker import defuse_body
 from specialists.tools.tickets.ticket_desk import desk_of
 from specialists.tools.tool import PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings

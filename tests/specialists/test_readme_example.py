@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from specialists import demo_steps
+from bot.command_line import crew_demo
 from specialists.loading import demo_file
 from specialists.loading.demo_file import Demo
 from specialists.registry import CREWS, available_crews, load_crew
@@ -155,10 +155,10 @@ def test_a_step_that_nobody_can_take_is_told_before_anything_runs(tmp_path: Path
     page = "---\nname: scout\ndescription: Reads.\ntools: [web_search]\nmodel: fast\n---\nYou are the scout.\n"
     (tmp_path / "scout.md").write_text(page)
     crew = load_crew(tmp_path, all_tools())
-    assert demo_steps.faults(demo_of(tmp_path, GOOD), crew) == []
-    (fault,) = demo_steps.faults(demo_of(tmp_path, GOOD.replace("web_search:", "web_serch:")), crew)
+    assert crew_demo.find_step_faults(demo_of(tmp_path, GOOD), crew) == []
+    (fault,) = crew_demo.find_step_faults(demo_of(tmp_path, GOOD.replace("web_search:", "web_serch:")), crew)
     assert (fault.line, fault.text) == (12, "scout has no tool web_serch (did you mean web_search?)")
-    (fault,) = demo_steps.faults(demo_of(tmp_path, GOOD.replace("    scout:", "    scott:")), crew)
+    (fault,) = crew_demo.find_step_faults(demo_of(tmp_path, GOOD.replace("    scout:", "    scott:")), crew)
     assert "there is no specialist scott (did you mean scout?)" in fault.text
 
 
@@ -171,7 +171,7 @@ def test_the_demos_that_come_with_leadhand_fit_their_crews(name: str) -> None:
     assert pages is None or recorded_web.read(pages).faults == []
     env = {"LEADHAND_RECORDED_PAGES": str(pages)} if pages else {}
     settings = ToolSettings(env)
-    assert demo_steps.faults(demo, load_crew(CREWS / name, all_tools(settings), settings)) == []
+    assert crew_demo.find_step_faults(demo, load_crew(CREWS / name, all_tools(settings), settings)) == []
 
 
 def test_the_example_of_the_page_is_a_demo(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from bot.logs import hide
 from bot.operation.trace_export import NoCollector, open_sender
 from bot.settings import SettingsError, read_settings, secret_values
 from bot.store.address import parse
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 from specialists.service_url import BadUrl, read_url, secrets_in
 from specialists.tools.code import named_repositories
 from specialists.tools.databases import named_databases

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bot.store.embedded import find_server
-from bot.store.interface import Claim, Commit, Head, JobKey
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
 from bot.store.script import Arg, Script
+from bot.store.values import Claim, Commit, Head, JobKey
 from tests.patience import patience
 
 JOB = JobKey("T1", "J0000000001")

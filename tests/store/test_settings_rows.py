@@ -7,9 +7,9 @@ import pytest
 from bot.access import channel_settings
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
-from bot.store.interface import PayloadTooLarge
 from bot.store.redis import redis_store
 from bot.store.redis.redis_store import Store
+from bot.store.values import PayloadTooLarge
 
 
 async def test_a_row_is_set_only_in_place_of_the_one_that_was_read(store: Store) -> None:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
-from bot.store.retention import Retention
+from bot.store.values import JobKey, Retention
 from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, open_store, take_job
 
 

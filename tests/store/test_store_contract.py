@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from bot.store.interface import (
+from bot.store.redis import layout
+from bot.store.values import (
     ANY_TEAM,
     BLOB_LIMIT,
     EVENT_LIMIT,
@@ -20,7 +21,6 @@ from bot.store.interface import (
     LogEntry,
     PayloadTooLarge,
 )
-from bot.store.redis import layout
 from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, hearing, read_head, take_job
 
 

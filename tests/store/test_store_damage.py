@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.interface import Claim, Commit, LogBroken, LogEntry, StoreError
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, Commit, LogBroken, LogEntry, StoreError
 from tests.store.kit import JOB, Kit, ask, eventually, read_head, take_job, tcp_server
 
 LARGE = "x" * 20_000

@@ -14,8 +14,8 @@ import pytest
 
 from bot.store import embedded
 from bot.store.embedded import find_server, start_embedded, stop_embedded
-from bot.store.interface import LogEntry, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import LogEntry, StoreError
 from tests.store.kit import JOB, is_alive, take_job, until
 
 START = """

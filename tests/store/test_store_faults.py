@@ -10,10 +10,9 @@ import pytest
 from redis.exceptions import ResponseError
 
 from bot.store.address import parse
-from bot.store.interface import Commit, JobKey, LogEntry, StoreError
 from bot.store.redis.redis_store import Store
-from bot.store.retention import Retention
 from bot.store.server_diagnosis import examine, explain
+from bot.store.values import Commit, JobKey, LogEntry, Retention, StoreError
 from tests.store.kit import JOB, Kit, ask, eventually, free_port, hearing, take_job, tcp_server, until
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from bot.store.counters import DAY, Counter
-from bot.store.interface import Commit, Forgotten, JobKey
-from bot.store.retention import Retention
+from bot.store.values import Commit, Forgotten, JobKey, Retention
 from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, open_store, take_job
 
 BIG = '{"n":"' + "x" * 20_000 + '"}'

@@ -7,10 +7,9 @@ from typing import TypeVar
 
 import pytest
 
-from bot.store.interface import JobKey
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
-from bot.store.retention import AS_EVER, Retention
+from bot.store.values import AS_EVER, JobKey, Retention
 from tests.store.kit import Kit, eventually, redis_kit, take_job
 
 T = TypeVar("T")

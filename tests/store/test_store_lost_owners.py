@@ -4,8 +4,8 @@ import secrets
 
 import pytest
 
-from bot.store.interface import Claim, Commit, JobKey, LogEntry
 from bot.store.redis import layout
+from bot.store.values import Claim, Commit, JobKey, LogEntry
 from tests.store.kit import JOB, OTHER_JOB, Kit, read_head, take_job
 
 

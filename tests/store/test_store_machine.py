@@ -19,12 +19,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from bot.store.interface import Claim, Commit, JobKey, LogEntry, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import member
 from bot.store.redis.redis_store import Store
 from bot.store.redis.script_calls import load
 from bot.store.script import Script
+from bot.store.values import Claim, Commit, JobKey, LogEntry, StoreError
 from tests.store.kit import MovedClock, age
 
 JOBS = [JobKey("T1", f"J{n}") for n in range(3)]

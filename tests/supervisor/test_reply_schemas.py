@@ -10,8 +10,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from pydantic import BaseModel, Field
 
-from bot.supervisor.json_replies import reply_schema
 from bot.supervisor.planner import decision_schema, plan_schema
+from bot.supervisor.prompts import reply_schema
 from bot.supervisor.replanner import schema as revision_schema
 from handoff.planning.adhoc import AdhocAllowance
 

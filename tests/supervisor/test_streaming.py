@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.supervisor.streaming import Streaming
+from bot.supervisor.synthesizer import Streaming
 
 
 class Screen:

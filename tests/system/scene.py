@@ -20,8 +20,8 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.slack.show import notices, people
 from bot.slack.views.status import timeline
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from bot.tracing.steps import steps_of
 from bot.workspace.person import Attached, Person
 from bot.workspace.workspace_server import Workspace

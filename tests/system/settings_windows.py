@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.features.channel_settings.view import CHANGE
+from bot.features.channel_settings.window import CHANGE
 from tests.system.scene import Scene
 
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from bot.jobs.job_runner import JobRunner
-from bot.store.interface import Claim, Commit, JobKey
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
-from bot.store.retention import Retention
+from bot.store.values import Claim, Commit, JobKey, Retention
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan

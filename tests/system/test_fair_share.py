@@ -9,10 +9,9 @@ from typing import Any
 
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
-from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
-from bot.store.retention import AS_EVER
+from bot.store.values import AS_EVER, Claim, JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, Post

@@ -8,8 +8,8 @@ import pytest
 
 from bot.features.erasure import actions as forget_window
 from bot.slack.show import notices
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from tests.patience import patience
 from tests.system.brains import Gate, connect, in_turn, plan, provider, result, subtask, tool_call
 from tests.system.scene import Scene, Talk, eventually, scene_on, shown

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bot.jobs.gathering import MOST_INSIDE, Gathered, fit_into_event, gather, is_table
-from bot.store.interface import BLOB_LIMIT, EVENT_LIMIT, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import BLOB_LIMIT, EVENT_LIMIT, JobKey
 from handoff import events as ev
 from handoff.contracts import Attachment
 from handoff.materials.outline import describe_place

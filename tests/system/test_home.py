@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 
 from bot.limits.rules import LimitRules, SpendingBudget
 from bot.slack.show import notices
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.summaries.summary import build_initial_summary

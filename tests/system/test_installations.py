@@ -11,10 +11,9 @@ import pytest
 
 from bot import teams
 from bot.jobs import instance
-from bot.slack.installation.records import InstallationRecords
-from bot.slack.installation.token_cipher import TokenCipher
+from bot.slack.installation.records import InstallationRecords, TokenCipher
 from bot.slack.show import notices
-from bot.store.interface import ANY_TEAM
+from bot.store.values import ANY_TEAM
 from tests.store.kit import free_port
 from tests.system.installing import KEY, OTHER_KEY, Town, town_at
 from tests.system.scene import block_of, eventually

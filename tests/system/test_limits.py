@@ -11,7 +11,7 @@ from bot.limits.rules import LimitRules, Payer, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from handoff.text.dollars import format_short_number
+from handoff.text.counts import format_short_number
 from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -8,7 +8,7 @@ import pytest
 
 from bot.access.access_values import ChannelValues
 from bot.features.requests.open_view import ATTACH_IT
-from bot.slack.show.readable import INVITE
+from bot.slack.show.admission import INVITE
 from bot.slack.views.home import PROMPTS
 from handoff import events as ev
 from handoff.contracts import Audience, ChannelSpan, Material

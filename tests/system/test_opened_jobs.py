@@ -7,10 +7,9 @@ import pytest
 from bot.jobs.event_writer import EventWriter
 from bot.jobs.lease import Fenced
 from bot.jobs.opened_jobs import KEPT_FOR, LONG, MOST_EVENTS, OpenedJobs
-from bot.store.interface import Claim, JobKey, LogEntry
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
-from bot.store.retention import Retention
+from bot.store.values import Claim, JobKey, LogEntry, Retention
 from handoff import events as ev
 from handoff.engine.engine import fold
 from tests.bench.growth import keep

@@ -15,8 +15,8 @@ from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.quarantine import quarantine, read_log
 from bot.jobs.tasks import StuckAfter
-from bot.store.interface import Claim, JobKey, PayloadTooLarge
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, JobKey, PayloadTooLarge
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect

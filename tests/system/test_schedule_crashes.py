@@ -10,7 +10,7 @@ from bot.features.schedules.schedule import Schedule, ScheduleRule
 from bot.features.schedules.service import ScheduleDesk, begin_run, run_place
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
-from bot.store.interface import JobKey, StoreError
+from bot.store.values import JobKey, StoreError
 from handoff.contracts import Place
 from tests.system.scene import Scene, eventually, shown
 

@@ -9,7 +9,7 @@ from bot.features.schedules.schedule import LastRun, Schedule, ScheduleRule
 from bot.features.schedules.service import ScheduleDesk
 from bot.features.schedules.view import DISCARD, EDIT, NOW, PAUSE, REMOVE, SAVE
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.store.interface import JobKey
+from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.contracts import Audience, Place, Request, Turn, Usage
 from specialists.model import ModelCall

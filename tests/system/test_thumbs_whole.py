@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import pytest
 
+from bot.features.feedback.actions import ASK, KEPT, SEND_WHY, WHY_TEXT
 from bot.features.feedback.service import ThumbOutcome, record_thumb
-from bot.features.feedback.view import ASK, KEPT, SEND_WHY, WHY_TEXT
 from bot.jobs.job_records import JobRecords
 from bot.slack.show import notices
-from bot.store.interface import JobKey, LogEntry
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, LogEntry
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from tests.system.scene import Scene, Talk, block_of, eventually, shown

@@ -13,9 +13,9 @@ from bot.operation.trace_export import TracedEffects
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls
 from bot.store.counters import Settlement
-from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_counters import Counters
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan, Post, answer_key, card_end_key

@@ -12,8 +12,8 @@ import pytest
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.trial import TRIAL
-from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan

@@ -19,8 +19,8 @@ from bot.limits.rules import LimitRules, Payer, SpendingBudget, budgets
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import SettingsError
 from bot.slack.receive.payloads import MessageEdited
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Place, Request

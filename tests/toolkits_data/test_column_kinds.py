@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specialists.tools.tables.cells import format_cell
-from specialists.tools.tables.database import LoadedTable, open_duckdb
+from specialists.tools.tables.database import LoadedTable, load_sheet, open_duckdb
 from specialists.tools.tables.delimited import delimited_sheets
 from specialists.tools.tables.number_dress import plain_digits
 from specialists.tools.tables.sheet import Sheet
-from specialists.tools.tables.sheet_loading import load_sheet
 
 MARCH = dt.date(2026, 3, 1)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.store.interface import LogEntry
+from bot.store.values import LogEntry
 from handoff import events as ev
 from handoff.approval_values import Approval, digest_of
 from handoff.contracts import (

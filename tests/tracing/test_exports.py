@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from PIL import Image
 
-from bot.store.interface import LogEntry
+from bot.store.values import LogEntry
 from bot.tracing.cut_texts import cut, cut_all, fitting_cap
 from bot.tracing.export import VERSION, dump_trace, export, trace_json
 from bot.tracing.picture import NOTHING_TO_DRAW, draw_picture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.interface import LogEntry
+from bot.store.values import LogEntry
 from bot.tracing.span import Span
 from bot.tracing.spans import spans
 from bot.tracing.whole_trace import UnreadableEntry, read_trace

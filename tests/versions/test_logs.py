@@ -14,7 +14,7 @@ import pytest
 
 from bot.slack.send.lookup import metadata
 from bot.slack.send.web_calls import close_client, make_client
-from bot.store.interface import Commit
+from bot.store.values import Commit
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.engine.answer import gaps

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from bot.app import App
-from bot.store.interface import Commit, Head
+from bot.store.values import Commit, Head
 from bot.tracing.export import trace_json
 from handoff import events as ev
 from handoff.contracts import Place, Request

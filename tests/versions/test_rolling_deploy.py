@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from bot.slack.show.notices import NOT_RECORDED
-from bot.store.interface import Claim, Commit, Head, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, Commit, Head, JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from tests.patience import patience

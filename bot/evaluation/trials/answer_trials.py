@@ -1,13 +1,14 @@
-"""Putting results together: from results that a case gives to the answer, by all the steps that the product takes."""
+"""Trials of answers: results put together, contradictions found, and statements checked by the verifier."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from bot.evaluation.answer_texts import contains_words, count_occurrences, find_leak, find_unmarked_figures
-from bot.evaluation.cases import AggregationCase, ExpectedCoverage
+from bot.evaluation.cases import AggregationCase, ContradictionCase, ExpectedCoverage, GivenResult, VerifierCase
 from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.naive_prompts import ask_naively
+from bot.evaluation.naive_prompts import ask_naively, yes_or_no
 from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import CaseBench
 from bot.evaluation.trials.given_results import stage_results
@@ -76,3 +77,72 @@ def _find_missing_gaps(expected: ExpectedCoverage, text: str) -> Iterator[str]:
     for words in expected.gaps:
         if not any(contains_words(text, one) for one in words):
             yield f"it says nothing of {' or '.join(words)}"
+
+
+async def contradiction_product(case: ContradictionCase, bench: CaseBench, model: CountedModel) -> Outcome:
+    """Have the product make an answer of two results, and see if it finds that they contradict each other."""
+    one, *more = bench.crew.specialists
+    other = more[0] if more else one
+    results = (
+        GivenResult(by=one, title=f"{case.question} (first)", content=case.a),
+        GivenResult(by=other, title=f"{case.question} (second)", content=case.b),
+    )
+    job = stage_results(bench, model, case.question, results, verifier=True)
+    await job.play(lambda ask: ask.run.verified is not None)
+    verified = job.ask.run.verified
+    found = verified is not None and bool(verified.contradictions)
+    return _score_case(case, found=found, said="; ".join(f"{one.what}: {one.why}" for one in job.ask.decisions))
+
+
+async def contradiction_naive(case: ContradictionCase, _bench: CaseBench, model: CountedModel) -> Outcome:
+    """Ask whether two statements contradict each other."""
+    text = await ask_naively(model, "contradictions", f"A: {case.a}\nB: {case.b}")
+    return _score_case(case, found=yes_or_no(text) or False, said=text)
+
+
+def _score_case(case: ContradictionCase, *, found: bool, said: str) -> Outcome:
+    right = found == case.contradict
+    measure = "contradictions found" if case.contradict else "harmless pairs called contradictions"
+    why = "" if right else ("not found" if case.contradict else "there is none")
+    return Outcome(right, said, why, {measure: found})
+
+
+REQUEST = "What does the attached text say?"
+SOURCE = "source.txt"
+
+
+async def verify_product(case: VerifierCase, bench: CaseBench, model: CountedModel) -> Outcome:
+    """Have the verifier read an answer of one sentence, beside an attached text."""
+    by = next(iter(bench.crew.specialists))
+    given = GivenResult(by=by, title="The text", content=case.statement, source=SOURCE)
+    job = stage_results(bench, model, REQUEST, (given,), verifier=True, texts={SOURCE: case.passage})
+    effect = job.due("verifier")
+    if effect is None:
+        return _score_verdict(case, "no verdict", "the verifier was not asked")
+    event: Any = await job.perform(effect)
+    if model.errors or event.doubt.startswith("the verifier"):
+        return _score_verdict(case, "no verdict", event.doubt)
+    found = "contradicted" if event.refuted else "not_found" if event.unfound else "supported"
+    said = "; ".join((*(one.evidence.quotation for one in event.refuted), *event.unfound, event.doubt))
+    return _score_verdict(case, found, said)
+
+
+async def verify_naively(case: VerifierCase, _bench: CaseBench, model: CountedModel) -> Outcome:
+    """Ask whether a text bears a statement out."""
+    text = await ask_naively(model, "verifier", f"Text: {case.passage}\nStatement: {case.statement}")
+    first = text.strip().strip("\"'*.").casefold()
+    found = next((one for one in ("supported", "contradicted", "not found") if first.startswith(one)), "no verdict")
+    return _score_verdict(case, found.replace(" ", "_") if found != "no verdict" else found, text)
+
+
+def _score_verdict(case: VerifierCase, found: str, said: str) -> Outcome:
+    """Score a verdict. What people see is whether a statement is marked: so both kinds of mark count as one there."""
+    right = found == case.expect
+    marked = found in {"contradicted", "not_found"}
+    measure = "right statements marked" if case.expect == "supported" else "wrong statements let pass"
+    return Outcome(
+        right,
+        said,
+        "" if right else f"{found}, not {case.expect}",
+        {measure: marked if case.expect == "supported" else not marked},
+    )

@@ -11,7 +11,7 @@ from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively
 from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import CaseBench, StagedJob
-from bot.supervisor.json_replies import json_object
+from bot.supervisor.prompts import json_object
 from handoff.engine.plan import MAX_REJECTED_PLANS
 from handoff.state.job_state import RequestState
 from handoff.text.counts import format_count

@@ -1,18 +1,45 @@
-"""The table of trials: how the cases of each set are played."""
+"""The table of trials: how the cases of each set are played. With the trials that ask no model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.evaluation.outcome import CaseTrial
-from bot.evaluation.trials.answer_trials import aggregate, aggregate_naively
-from bot.evaluation.trials.contradiction_trials import contradiction_naive, contradiction_product
-from bot.evaluation.trials.free_trials import figures_product
+from bot.evaluation.cases import FiguresCase
+from bot.evaluation.counted_model import CountedModel
+from bot.evaluation.outcome import CaseTrial, Outcome
+from bot.evaluation.staged_job import CaseBench
+from bot.evaluation.trials.answer_trials import (
+    aggregate,
+    aggregate_naively,
+    contradiction_naive,
+    contradiction_product,
+    verify_naively,
+    verify_product,
+)
 from bot.evaluation.trials.hearing_trials import dispatcher_naively, dispatcher_product
 from bot.evaluation.trials.plan_trials import plan_naive, plan_product, route_naive, route_product
-from bot.evaluation.trials.review_trials import review_naively, review_product
-from bot.evaluation.trials.specialist_trials import ask_specialist, ask_specialist_naively
-from bot.evaluation.trials.verifier_trials import verify_naively, verify_product
+from bot.evaluation.trials.specialist_trials import (
+    ask_specialist,
+    ask_specialist_naively,
+    review_naively,
+    review_product,
+)
+from handoff.contracts import Result
+from handoff.evidence.binding import ReadDocument, bind_result
+
+
+async def figures_product(case: FiguresCase, _bench: CaseBench, _model: CountedModel) -> Outcome:
+    """Bind a result's figures as it is done when results are handed in."""
+    known = [ReadDocument("a tool", text, is_material=False) for text in case.known]
+    remarks = bind_result(Result(summary=case.result, content=case.result), known).faults
+    said = "; ".join(remarks)
+    if not case.wrong:
+        measures = {"right results doubted": bool(remarks)}
+        return Outcome(not remarks, said, f"it is right: {said}" if remarks else "", measures)
+    named = all(any(figure in remark for remark in remarks) for figure in case.wrong)
+    measures = {"wrong results found": bool(remarks), "each wrong figure named": named}
+    return Outcome(bool(remarks), said, "" if remarks else f"not found: {', '.join(case.wrong)}", measures)
+
 
 TRIALS: Mapping[str, CaseTrial] = {
     "routing": CaseTrial(route_product, route_naive),

@@ -13,11 +13,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from bot.jobs.effect_handlers import ApproversIn, keep_crew_setting
-from bot.jobs.job_reading import read_job
+from bot.jobs.job_records import read_job
 from bot.slack.show.people import GroupsOf, StandingOf, find_no_groups, nobody_stands
 from bot.slack.views.approval import ApprovalRef
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
 from handoff.access.rights import Actor

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from bot.features.budgets.actions import MoreBudget
-from bot.features.budgets.commands import budget
-from bot.features.budgets.home import MoneyParts
+from bot.features.budgets.actions import MoneyParts, MoreBudget, budget
 from bot.features.budgets.service import Budgets
 from bot.features.budgets.view import ALLOW_MORE
 from bot.features.kit import Kit
 from bot.slack.receive.subcommand import Subcommand
-from bot.slack.views.home_part import HomeSection
+from bot.slack.views.paging import HomeSection
 
 COMMANDS = (Subcommand("budget", (("", "what you spent this month, and what is left"),), budget),)
 

@@ -1,4 +1,4 @@
-"""At the cap: a person asks the admins for more, and an admin allows it."""
+"""`/leadhand budget`, the buttons at a cap, and the sections of the home on money."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from bot.features.budgets.view import (
     place_of,
     render_allowed_request,
 )
+from bot.jobs.job_records import JobRecords
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import ClickReply, Router
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, redraw, tell, tell_directly
 from bot.slack.views.carried import read_carried
+from bot.slack.views.outgoing import Outgoing, header, sections
+from bot.slack.views.paging import HomePart, part_of
 
 
 class MoreBudget:
@@ -61,3 +65,33 @@ class MoreBudget:
         words = make_note(f"An admin allowed more: {now} Mention me again with your request.")
         self._background.start(tell(client, told_at, wanted.user, words), "tell that more was allowed")
         return None
+
+
+async def budget(given: CommandContext) -> Outgoing:
+    """Say what was spent and is left; to an admin, also of the workspace."""
+    money = given.find(Budgets)
+    lines = [*await money.lines(given.team, given.user, given.channel)]
+    if len(lines) == 1:
+        lines.append("No budget is set for you here.")
+    blocks = [header("Your budget"), *sections(lines)]
+    if given.user in given.find(JobRecords).admins:
+        blocks += [header("The workspace"), *sections(await money.all_lines(given.team, given.user))]
+    return Outgoing(text="Your budget", blocks=tuple(blocks))
+
+
+class MoneyParts:
+    """What was spent, and what budgets hold."""
+
+    def __init__(self, budgets: Budgets) -> None:
+        self._budgets = budgets
+
+    async def mine(self, team: str, user: str, page: int) -> HomePart:
+        """Show what a person spent this month, and what is left of their budgets. Raises StoreError."""
+        del page
+        lines = await self._budgets.lines(team, user)
+        return HomePart("This month", part_of([tuple(sections(lines))], 1, 1))
+
+    async def of_all(self, team: str, user: str, page: int) -> HomePart:
+        """Show an admin what all spent together, and every limit. Raises StoreError."""
+        del page
+        return HomePart("The workspace", part_of([tuple(sections(await self._budgets.all_lines(team, user)))], 1, 1))

@@ -12,8 +12,7 @@ from bot.limits.spending import EVERYBODY, MonthSpending, Spending
 from bot.slack.text.cleaning import clean, plain
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
-from handoff.text.counts import format_count
-from handoff.text.dollars import format_dollars, format_short_number
+from handoff.text.counts import format_count, format_dollars, format_short_number
 
 
 def spent_words(spent: MonthSpending, now: float, *, everybody: bool = False) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.features.channel_settings.actions import SettingsForm, settings
-from bot.features.channel_settings.view import CHANGE
+from bot.features.channel_settings.window import CHANGE
 from bot.features.kit import Kit
 from bot.slack.receive.subcommand import Subcommand
 

@@ -10,17 +10,17 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.access_values import Access, ChannelValues
-from bot.access.channel_settings import ChannelSettings, NotSet
-from bot.access.kept_form import FormValues
+from bot.access.channel_settings import ChannelSettings, FormValues, NotSet
 from bot.features.channel_settings.reading import FormFaults, settings_of
-from bot.features.channel_settings.view import CHANGE, settings_text
 from bot.features.channel_settings.window import (
+    CHANGE,
     SETTINGS,
     WindowContent,
     WindowOf,
     describe_conflicts,
     merge_edits,
     settings_modal,
+    settings_text,
     window_of,
 )
 from bot.slack.receive.payloads import Click, SlashCommand, ViewSubmission

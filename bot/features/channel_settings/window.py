@@ -1,4 +1,4 @@
-"""The window in which admins change a section of a channel's settings. Pure."""
+"""The settings of a channel as they read, and the window in which admins change a section of them. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.access.access_values import LONGEST_INSTRUCTIONS, MOST_NAMED, Access, ChannelValues, groups_in
-from bot.access.kept_form import FormValues, stamp_of
+from bot.access.channel_settings import FormValues, stamp_of
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.channel_words import (
@@ -18,12 +18,13 @@ from bot.slack.views.channel_words import (
     SettingsSection,
     describe_channel,
     describe_source,
+    describe_value,
     describe_value_briefly,
     history,
     names_in,
     option_of,
 )
-from bot.slack.views.outgoing import Block, context, section
+from bot.slack.views.outgoing import Block, Outgoing, button, context, section, sections
 from handoff.contracts import Tier
 from handoff.planning.tier_cap import TIERS
 from handoff.text.member_ids import PERSON
@@ -272,3 +273,38 @@ def _option_object(value: str, label: str) -> Block:
 
 def _text_object(words: str, most: int = 150) -> Block:
     return {"type": "plain_text", "text": plain(words, most)}
+
+
+CHANGE = "change_settings_"
+"""What the action_ids of the buttons begin with; the section's key follows."""
+ADMINS_CHANGE = "Admins change this with `/leadhand settings` in the channel."
+NEWER = (
+    ":warning: A newer release set values here that this one does not know, so the channel is closed to be on the safe "
+    "side. Bring all instances up to that release; nothing of it is lost."
+)
+
+
+def settings_text(
+    channel: str,
+    access: Access,
+    handles: Mapping[str, str],
+    *,
+    form: bool,
+    crews: Sequence[str] = (),
+    newer: bool = False,
+) -> Outgoing:
+    """Say what holds in a channel and where each value comes from; of the crew only if there are several `crews`.
+
+    `handles` are those of the user groups that are named, by id. `form`: it is an admin who reads, and gets a button
+    for each section. `newer`: what holds cannot be read here.
+    """
+    title = f"What holds in {describe_channel(channel)}"
+    blocks: list[Block] = [section(NEWER)] if newer else []
+    for one in SECTIONS:
+        lines = [describe_value(name, access, handles) for name in names_in(one, channel, crews)]
+        head = section(f"*{one.title}*")  # alone beside its button, so that the lines have all of a phone's width
+        if form and not newer:
+            head["accessory"] = button("Change", f"{CHANGE}{one.key}", channel)
+        blocks += [head, *sections(lines)]
+    end = [] if form else [section(ADMINS_CHANGE)]
+    return Outgoing(text=title, blocks=(section(f"{title}:"), *blocks, *end))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.features.crews.commands import crew, route
+from bot.features.crews.actions import crew, route
 from bot.features.crews.service import CrewDesk
 from bot.features.kit import Kit
 from bot.slack.receive.subcommand import Subcommand

@@ -18,8 +18,7 @@ from typing import Any
 from bot.features.erasure.view import Erased, Forgettable, JobToForget, receipt
 from bot.features.memory.service import MemoryDesk
 from bot.features.schedules.schedule import KIND
-from bot.jobs.job_reading import read_job
-from bot.jobs.job_records import Denied
+from bot.jobs.job_records import Denied, read_job
 from bot.limits.rules import forgotten_counters
 from bot.limits.spending import kept_months
 from bot.logs import log_deed
@@ -27,11 +26,11 @@ from bot.slack.send.elsewhere import KEY
 from bot.slack.send.outbox import STREAMED, Outbox
 from bot.slack.send.taking_back import SETTLES_IN, DeletionReport, take_back
 from bot.slack.send.web_calls import NoReply
-from bot.slack.show.direct_message import tell_person
-from bot.store.interface import EVERYBODY, Head, JobKey, StoreError
+from bot.slack.show.notices import tell_person
 from bot.store.redis.redis_store import Store
+from bot.store.values import EVERYBODY, Head, JobKey, StoreError
 from handoff.access.audit_entry import AuditEntry, Note, discard_entry
-from handoff.access.forgettable import askers, kept_files, may_forget, sources
+from handoff.access.rights import askers, kept_files, may_forget, sources
 from handoff.contracts import Place
 from handoff.state.job_state import ENDED, Job
 from specialists.tools.tables.table_cache import TableCache, cache_folder

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from bot.jobs.job_reading import read_lines
-from bot.jobs.job_records import JobRecords, key_of
-from bot.store.interface import JobKey
+from bot.jobs.job_records import JobRecords, key_of, read_lines
+from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.contracts import Place
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bot.features.home.answers import HomeAnswers
-from bot.features.home.clicks import HomeClicks
+from bot.features.home.actions import HomeAnswers, HomeClicks
 from bot.features.home.parts import StateParts
 from bot.features.home.prompts import PromptDesk
 from bot.features.home.service import HomeDesk
@@ -12,7 +11,7 @@ from bot.features.kit import Kit
 from bot.features.requests.service import Requests
 from bot.slack.receive.payloads import HomeOpened, ViewChanged
 from bot.slack.views.home import HOME_PAGE
-from bot.slack.views.home_part import HomeSection
+from bot.slack.views.paging import HomeSection
 
 
 def register(kit: Kit) -> None:

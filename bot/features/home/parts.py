@@ -7,9 +7,8 @@ from typing import Any
 
 from bot.limits.call_limits import CallLimits
 from bot.slack.text.cleaning import clean, plain
-from bot.slack.views.home_part import HomePart, Row
 from bot.slack.views.outgoing import describe_minimum_duration, sections
-from bot.slack.views.paging import ListPage, page_of, part_of
+from bot.slack.views.paging import HomePart, ListPage, Row, page_of, part_of
 from bot.supervisor.instance_board import InstanceBoard, InstanceHeard
 from handoff.text.counts import format_count
 from specialists.several_crews import Crews

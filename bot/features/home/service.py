@@ -19,8 +19,8 @@ from bot.jobs.job_runner import Effects, JobRunner, PassedEffects
 from bot.limits.spending import EndedRequest, Spending
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import GroupsOf, find_no_groups
-from bot.store.interface import EVERYBODY, Claim, JobKey, StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import EVERYBODY, Claim, JobKey, StoreError
 from handoff.contracts import Place
 from handoff.state.job_state import Job
 from handoff.summaries.summary import QuarantineNotice

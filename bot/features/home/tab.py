@@ -16,8 +16,8 @@ from bot.features.home.service import HomeDesk, Pages
 from bot.slack.receive.payloads import HomeOpened
 from bot.slack.send.web_calls import Background
 from bot.slack.views.home import home_view
-from bot.slack.views.home_part import HomePart, HomeSection
-from bot.store.interface import StoreError
+from bot.slack.views.paging import HomePart, HomeSection
+from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from bot.features.job_controls.actions import Stopping, stop_here
-from bot.features.job_controls.commands import cancel, jobs, release, status
-from bot.features.job_controls.home import JobParts
+from bot.features.job_controls.actions import JobParts, Stopping, cancel, jobs, release, status, stop_here
 from bot.features.job_controls.lists import JobLists
 from bot.features.job_controls.open_asks import OpenAsks
 from bot.features.job_controls.service import JobControls
 from bot.features.kit import Kit
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand, match_alone
 from bot.slack.views.card import STOP
-from bot.slack.views.home_part import HomeSection
+from bot.slack.views.paging import HomeSection
 
 COMMANDS = (
     Subcommand("status", (("", "your jobs"), ("JOB", "one of them")), status, "job"),

@@ -7,10 +7,10 @@ from typing import Literal
 
 from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.slack.views.job_rows import JobLine
-from bot.slack.views.message_link import message_link
+from bot.slack.views.outgoing import message_link
 from bot.slack.views.paging import ROWS, ListPage, clamp_page, page_of, part_of
-from bot.store.interface import EVERYBODY, Head, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import EVERYBODY, Head, JobKey
 from handoff.approval_values import ADMINS
 from handoff.state.job_state import ENDED
 from handoff.summaries.shown_rows import rows_of

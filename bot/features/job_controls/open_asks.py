@@ -12,17 +12,15 @@ from dataclasses import dataclass, replace
 
 from bot.features.home.answer_window import words_button
 from bot.features.job_controls.lists import JobLists
-from bot.jobs.job_reading import read_job
+from bot.jobs.job_records import read_job
 from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import approval
-from bot.slack.views.home_part import HomePart, Row
-from bot.slack.views.message_link import message_link
-from bot.slack.views.outgoing import Block, actions, context
-from bot.slack.views.paging import page_of
+from bot.slack.views.outgoing import Block, actions, context, message_link
+from bot.slack.views.paging import HomePart, Row, page_of
 from bot.slack.views.question import question
-from bot.store.interface import Head, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import Head, JobKey
 from handoff.engine.approvals import may_decide
 from handoff.engine.asking import expiry_time
 from handoff.state.job_state import Job, RequestState

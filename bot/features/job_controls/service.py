@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.jobs.job_reading import read_job
-from bot.jobs.job_records import Denied, JobRecords, key_of
-from bot.store.interface import JobKey
+from bot.jobs.job_records import Denied, JobRecords, key_of, read_job
+from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.access import rights
 from handoff.contracts import Place

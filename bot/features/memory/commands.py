@@ -23,7 +23,7 @@ from bot.slack.receive.subcommand import CommandContext, Reply
 from bot.slack.show.notices import make_note, open_window, say
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
-from bot.store.interface import MEMORIES_LIMIT
+from bot.store.values import MEMORIES_LIMIT
 from handoff.contracts import Place
 from handoff.conversation.memory import LONGEST, MemoryWish, is_plain, match_memories, place_for, wish_in
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bot.jobs.recalling import memories_of, sort_by_age
-from bot.slack.views.message_link import message_link
-from bot.store.interface import JobKey, PayloadTooLarge
+from bot.slack.views.outgoing import message_link
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, PayloadTooLarge
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
 from handoff.contracts import Place

@@ -26,7 +26,7 @@ from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, add_receipt_reaction, make_note, tell
 from bot.slack.views.outgoing import Outgoing
-from bot.store.interface import PayloadTooLarge, StoreError
+from bot.store.values import PayloadTooLarge, StoreError
 from handoff.contracts import Request
 
 if TYPE_CHECKING:

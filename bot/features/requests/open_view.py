@@ -18,8 +18,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.message_reader import CANVAS
 from bot.slack.receive.payloads import IncomingMessage, OpenView
 from bot.slack.send.web_calls import NoReply, SlackRefused, calls_of
+from bot.slack.show.admission import find_readable
 from bot.slack.show.directory import Directory
-from bot.slack.show.readable import find_readable
 from handoff.contracts import Attachment, ChannelSpan
 from handoff.conversation.pointing import Pointer, find_pointer
 

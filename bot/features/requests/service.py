@@ -12,7 +12,7 @@ from bot.access.channel_settings import ChannelSettings
 from bot.jobs.job_records import JobRecords, key_of
 from bot.limits.call_limits import CallLimits
 from bot.slack.receive.payloads import MessageEdited
-from bot.store.interface import Head, JobKey
+from bot.store.values import Head, JobKey
 from handoff import events as ev
 from handoff.access import rights
 from handoff.contracts import Place, Request

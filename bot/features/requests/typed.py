@@ -22,17 +22,15 @@ from bot.features.budgets.service import Budgets
 from bot.features.budgets.view import BudgetRequest, used_up
 from bot.features.requests.messages import MessageListener
 from bot.features.requests.service import Requests
-from bot.jobs.job_records import JobRecords
-from bot.jobs.thread_opening import begin_opening, opening_place
+from bot.jobs.job_records import JobRecords, begin_opening, opening_place
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.elsewhere import Elsewhere
 from bot.slack.send.lookup import OutcomeUnknown
 from bot.slack.send.outbox import Outbox, SentMessage
-from bot.slack.show.direct_message import send_direct
-from bot.slack.show.notices import make_note, note_with
+from bot.slack.show.notices import make_note, note_with, send_direct
 from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.outgoing import Outgoing, rich_text, section
-from bot.store.interface import JobKey
+from bot.store.values import JobKey
 from handoff.contracts import Place, Request
 
 if TYPE_CHECKING:

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.jobs.job_reading import read_job
+from bot.jobs.job_records import read_job
 from bot.slack.show.people import GroupsOf, find_no_groups
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.contracts import Attachment, Material, Place, Request
-from handoff.conversation.again import AgainMode, RetryRef
-from handoff.conversation.again_words import RetryWish
+from handoff.conversation.again_words import AgainMode, RetryRef, RetryWish
 from handoff.conversation.spoken import names_option
 from handoff.engine import second_try
 from handoff.materials.at_hand import needed_by

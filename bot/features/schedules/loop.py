@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable
 from bot.features.schedules.rule_times import missed_times
 from bot.features.schedules.schedule import KIND, Schedule
 from bot.features.schedules.service import ScheduleDesk, begin_run
-from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
+from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 

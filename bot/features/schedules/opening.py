@@ -24,12 +24,12 @@ from bot.slack.receive.channel_reader import ChannelReader
 from bot.slack.send.elsewhere import Elsewhere
 from bot.slack.send.lookup import OutcomeUnknown
 from bot.slack.send.outbox import Outbox, SentMessage
-from bot.slack.show.direct_message import send_direct
+from bot.slack.show.admission import channel_words, find_unreadable_reason
 from bot.slack.show.directory import Directory
+from bot.slack.show.notices import send_direct
 from bot.slack.show.people import People
-from bot.slack.show.readable import channel_words, find_unreadable_reason
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey
 from handoff.contracts import ChannelSpan, Place, Request
 from specialists.tools.messenger import Addressee
 

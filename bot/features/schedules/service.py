@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from bot.features.schedules.rights import MOST_OWN, find_fault, may_change
 from bot.features.schedules.rule_times import next_time
 from bot.features.schedules.schedule import KIND, LastRun, Schedule, ScheduleRefusal, name_of
-from bot.jobs.thread_opening import begin_opening, opening_place
-from bot.store.interface import JobKey, PayloadTooLarge
+from bot.jobs.job_records import begin_opening, opening_place
 from bot.store.redis.redis_store import Store
+from bot.store.values import JobKey, PayloadTooLarge
 from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.contracts import Place
 

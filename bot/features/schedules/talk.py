@@ -15,9 +15,9 @@ from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRe
 from bot.features.schedules.service import ScheduleDesk, new_id
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.payloads import IncomingMessage
+from bot.slack.show.admission import channel_words, find_unreadable_reason
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
-from bot.slack.show.readable import channel_words, find_unreadable_reason
 from handoff.contracts import Place
 from specialists.tools.messenger import Addressee
 

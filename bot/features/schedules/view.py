@@ -8,9 +8,8 @@ from bot.features.schedules.rule_times import next_times
 from bot.features.schedules.rule_words import capitalize, describe_schedule_time, time_words, zone_words
 from bot.features.schedules.schedule import Missed, Schedule
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.home_part import HomePart
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
-from bot.slack.views.paging import ListPage, page_buttons, page_of
+from bot.slack.views.paging import HomePart, ListPage, page_buttons, page_of
 from handoff.text.counts import format_count
 
 SAVE, DISCARD, CHANGE, NOW = "schedule_save", "schedule_discard", "schedule_change", "schedule_now"

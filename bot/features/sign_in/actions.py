@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -13,17 +14,19 @@ from bot.features.approvals.actions import refusal
 from bot.features.approvals.service import DecisionOutcome, DecisionRefused
 from bot.features.approvals.view import AboutApproval, window_about
 from bot.features.sign_in.service import SignInDesk, SignInFault, SignInLink
-from bot.features.sign_in.view import ADDRESS_ACTION, ADDRESS_BLOCK, PAGE, PASTE, PASTED, link_message, paste_window
 from bot.slack.receive.payloads import Click, ViewSubmission
 from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.send import web_calls
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell, tell_directly
+from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import SIGN_IN, ApprovalRef
 from bot.slack.views.carried import carry, read_carried
-from bot.store.interface import StoreError
+from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
+from bot.store.values import StoreError
 from handoff.contracts import Place
+from specialists.tools.signing_in import LANDS
 
 log = logging.getLogger(__name__)
 
@@ -126,3 +129,63 @@ def _explain_failure(said: SignInFault | DecisionOutcome | SignInLink) -> str:
     if isinstance(said, SignInFault):
         return said.words
     return refusal(said) if isinstance(said, DecisionRefused) else ""
+
+
+PAGE, PASTE = "sign_in:page", "sign_in:paste"
+"""The action_ids of the buttons. `PAGE` only leads to the page; Slack tells us of the click all the same."""
+PASTED = "sign_in_pasted"
+"""The callback_id of the window."""
+ADDRESS_BLOCK, ADDRESS_ACTION = "address", "text"
+_LONGEST = 3_000
+
+
+def link_message(server: str, host: str, link: str, begins: str, metadata: str) -> Outgoing:
+    """Give a person the link. `begins` is how the address begins on which they land; `metadata` is the window's."""
+    page = urlsplit(link).hostname or ""
+    named = f"{clean(server, limit=80)} ({clean(host, limit=200)})"
+    first = f"1. Open the sign-in page, which is at {clean(page, limit=200)}, and sign in there.\n"
+    by_itself = (
+        f"2. Your browser then shows a page of mine, at {clean(urlsplit(begins).netloc, limit=200)}. Close it: the "
+        "thread goes on. If that page does not load, copy its address and give it to me with “Paste the address”."
+    )
+    by_hand = (
+        f"2. Your browser ends at an address that begins with `{begins}` and says that it cannot be reached. That is "
+        "expected.\n"
+        "3. Copy that whole address, and give it to me with “Paste the address”."
+    )
+    leads = {**button("Open the sign-in page", PAGE, "page", style="primary"), "url": link}
+    small = (
+        "The link is for you alone, and good for 10 minutes: for a new one press “Sign in” in the thread again. "
+        "Do not show the address to anybody else."
+    )
+    blocks = (
+        section(f":lock: Sign in to {named}"),
+        section(first + (by_hand if begins == LANDS else by_itself)),
+        actions([leads, button("Paste the address", PASTE, metadata)]),
+        context(small),
+    )
+    return Outgoing(text=f"Sign in to {clean(server, limit=80)}", blocks=blocks)
+
+
+def paste_window(metadata: str, begins: str) -> Block:
+    """Ask for the address. `metadata` comes back with it."""
+    field: Block = {
+        "type": "input",
+        "block_id": ADDRESS_BLOCK,
+        "label": _text_object("The address on which your browser ended"),
+        "hint": _text_object(f"It begins with {begins}. It works once, and is not stored."),
+        "element": {"type": "plain_text_input", "action_id": ADDRESS_ACTION, "max_length": _LONGEST},
+    }
+    return {
+        "type": "modal",
+        "callback_id": PASTED,
+        "private_metadata": metadata,
+        "title": _text_object("Sign in"),
+        "submit": _text_object("Sign in"),
+        "close": _text_object("Cancel"),
+        "blocks": [field],
+    }
+
+
+def _text_object(words: str) -> Block:
+    return {"type": "plain_text", "text": plain(words, 150)}

@@ -9,7 +9,7 @@ from bot.features.approvals.service import DecisionRefused
 from bot.features.sign_in.service import SignedIn, SignInDesk, SignInFault
 from bot.slack.receive.own_page import OwnPage
 from bot.slack.show import notices
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 
 PATH = "/signed-in"
 LONGEST_WAIT = 30.0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bot.features.kit import Kit
-from bot.features.traces.actions import EvidenceButton
-from bot.features.traces.commands import trace
+from bot.features.traces.actions import EvidenceButton, trace
 from bot.features.traces.service import Traces
 from bot.slack.receive.subcommand import Subcommand
 

@@ -1,16 +1,28 @@
-"""The Evidence button: a window with what an answer stands on."""
+"""`/leadhand trace`: a job's timeline, and its whole trace as files; and the Evidence button."""
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.features.job_controls.actions import DENIED, list_budgets_left
 from bot.features.traces.service import Traces
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import ClickReply, Router
+from bot.slack.receive.subcommand import CommandContext
 from bot.slack.show import notices
-from bot.slack.show.notices import open_window
+from bot.slack.show.notices import make_note, open_window, tell
 from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
 from bot.slack.views.carried import AboutRequest, read_carried
+from bot.slack.views.outgoing import Outgoing
+from handoff.contracts import Place
+from specialists.tools.blocking import load
+
+if TYPE_CHECKING:
+    from bot.tracing.whole_trace import Trace
 
 
 class EvidenceButton:
@@ -33,3 +45,67 @@ class EvidenceButton:
         if job is None or ask is None:
             return notices.NO_EVIDENCE
         return None if await open_window(client, click.trigger, evidence_modal(job, ask)) else notices.NO_WINDOW
+
+
+IN_MESSAGES = (
+    "All of it is on its way to your direct messages with me: a picture, a page that opens each step, and JSON."
+)
+OWN_IN_MESSAGES = (
+    "These are the steps of what you asked for: those of others are theirs, and admins see all. All of yours is on its "
+    "way to your direct messages with me: a picture, a page that opens each step, and JSON."
+)
+
+
+async def trace(given: CommandContext) -> Outgoing:
+    """Show a job's timeline, and send its whole trace as files."""
+    from bot.slack.views.status import timeline  # noqa: PLC0415 - only for those who ask
+    from bot.slack.views.status import trace as trace_message  # noqa: PLC0415 - the same
+
+    traces = given.find(Traces)
+    found = await traces.trace(given.team, given.job, given.user)
+    if isinstance(found, str):
+        return make_note(notices.NOT_TRACED if found == "not_yours" else DENIED[found])
+    left = [] if found.job is None else await list_budgets_left(given, found.job)
+    given.background.start(_send(given, replace(found.trace, budgets=tuple(left))), "send a trace")
+    if found.job is None:  # what can be read of it can be told all the same
+        return make_note(f"{DENIED[found.why]} {IN_MESSAGES}")
+    shared = not found.whole and len({ask.request.user for ask in found.job.asks}) > 1
+    told = await traces.put_names(timeline(found.job.id, found.trace.steps))
+    return trace_message(found.job.id, told, OWN_IN_MESSAGES if shared else IN_MESSAGES, left)
+
+
+async def _send(given: CommandContext, trace: Trace) -> None:
+    """Send the trace to the person's direct messages: a file cannot be ephemeral."""
+    client = given.client
+    try:
+        uploads, comment = await _make_files(trace, given.job)
+        direct = await client.conversations_open(users=given.user)
+        channel = direct["channel"]["id"]
+        await client.files_upload_v2(channel=channel, file_uploads=uploads, initial_comment=comment)
+    except Exception:
+        place = Place(team=given.team, channel=given.channel, thread_ts="")
+        words = f"The trace of {given.job} could not be sent. Try again in a minute."
+        await tell(client, place, given.user, make_note(words))
+        raise
+
+
+async def _make_files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
+    """Make the files, the picture first, and the line that comes with them. It says so if there is no picture."""
+    await load("bot.tracing.picture", "bot.tracing.picture_layout", "bot.tracing.trace_page")
+    from bot.tracing.export import dump_trace  # noqa: PLC0415 - only for those who ask
+    from bot.tracing.picture import draw_picture  # noqa: PLC0415 - the same
+    from bot.tracing.picture_layout import describe_picture  # noqa: PLC0415 - the same
+    from bot.tracing.trace_page import trace_page  # noqa: PLC0415 - the same
+
+    picture = await draw_picture(trace)
+    page = await asyncio.to_thread(trace_page, trace)
+    exported = await asyncio.to_thread(dump_trace, trace)
+    about = f"Trace of {job}"
+    files = [
+        {"filename": f"{job}.html", "title": "Each step (open in a browser)", "content": page.encode()},
+        {"filename": f"{job}.json", "title": "All of it as JSON", "content": exported.encode()},
+    ]
+    if isinstance(picture, str):
+        return files, f"{about}. {picture}"
+    seen = {"filename": f"{job}.png", "title": about, "content": picture, "alt_txt": describe_picture(trace)}
+    return [seen, *files], f"{about}."

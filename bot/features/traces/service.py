@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.jobs.job_reading import read_job
-from bot.jobs.job_records import Denied, JobRecords, key_of
-from bot.store.interface import JobKey, LogBroken
+from bot.jobs.job_records import Denied, JobRecords, key_of, read_job
+from bot.store.values import JobKey, LogBroken
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place

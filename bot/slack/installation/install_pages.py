@@ -26,8 +26,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.installation.records import InstallationRecords
 from bot.slack.receive.http import REDIRECT
 from bot.slack.receive.own_page import HEADERS, OwnPage, render_html
-from bot.store.interface import StoreError
-from bot.store.redis.redis_installations import Installations
+from bot.store.redis.redis_records import Installations
+from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 

@@ -8,15 +8,15 @@ record stays until the data of the workspace is erased.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from pydantic import BaseModel, ConfigDict, ValidationError
 from slack_sdk.oauth.installation_store import Bot, Installation
 from slack_sdk.oauth.installation_store.async_installation_store import AsyncInstallationStore
 
-from bot.slack.installation.token_cipher import BadKey, TokenCipher
-from bot.store.redis.redis_installations import Installations
+from bot.store.redis.redis_records import Installations
 
 log = logging.getLogger(__name__)
 
@@ -202,3 +202,39 @@ def with_tokens(record: InstallationRecord, bot: Bot) -> InstallationRecord:
     """Return a record with the tokens of a bot."""
     new = {name: getattr(bot, name) for name in ("bot_token", "bot_refresh_token", "bot_token_expires_at")}
     return record.model_copy(update={"fields": {**record.fields, **new}, "refreshing": 0.0})
+
+
+class BadKey(Exception):
+    """A key is none, or none of them fits. The text says what to do, and holds no key."""
+
+
+class TokenCipher:
+    """Encrypts with the first key, and decrypts with any. Raises BadKey where one of them has not the form of a key."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        try:
+            each = [Fernet(key.encode()) for key in keys]
+        except ValueError as error:
+            raise BadKey(
+                "a key is 32 random bytes in URL-safe base64: `openssl rand -base64 32 | tr '+/' '-_'` makes one"
+            ) from error
+        self._first, self._all = each[0], MultiFernet(each)
+
+    def encrypt(self, text: str) -> str:
+        """Encrypt a text."""
+        return self._all.encrypt(text.encode()).decode()
+
+    def decrypt(self, text: str) -> str:
+        """Decrypt a text. Raises BadKey if it was encrypted with none of the keys."""
+        try:
+            return self._all.decrypt(text.encode()).decode()
+        except InvalidToken:
+            raise BadKey("it was encrypted with none of the keys of LEADHAND_TOKEN_KEYS: add the former one") from None
+
+    def is_current(self, text: str) -> bool:
+        """Return True if a text was encrypted with the first key."""
+        try:
+            self._first.decrypt(text.encode())
+        except InvalidToken:
+            return False
+        return True

@@ -21,7 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.installation.records import InstallationRecord, InstallationRecords, with_tokens
 from bot.slack.token_proof import PASSING
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 

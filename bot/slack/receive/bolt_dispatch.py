@@ -21,7 +21,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
 from bot.logs import describe
-from bot.store.interface import PayloadTooLarge
+from bot.store.values import PayloadTooLarge
 from specialists.outbound.clients import open_session
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ It fails closed: where Slack cannot be asked who somebody is, nothing is done, a
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from slack_bolt.context.async_context import AsyncBoltContext
@@ -34,10 +34,10 @@ from bot.slack.show import notices
 from bot.slack.show.admission import Admission
 from bot.slack.show.notices import make_note, note_with, tell
 from bot.slack.show.people import People
+from bot.slack.text.cleaning import mention
 from bot.slack.views.home import closed_home
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.refusal_line import PUT_OFF, REASONS, refusal_line
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
 from handoff.contracts import Place
 
@@ -228,3 +228,39 @@ def _answer_command(message: Outgoing) -> BoltResponse:
     """Answer a command. Slack keeps nothing of what was typed, so that is shown again."""
     body = {"response_type": "ephemeral", "text": message.text, "blocks": list(message.blocks)}
     return BoltResponse(status=200, body=body)
+
+
+REASONS: Mapping[RulingReason, str] = {
+    "unknown": "Slack could not say who it is",
+    "gone": "the account is deactivated",
+    "bot": "a bot",
+    "place": "not used in this channel",
+    "stranger": "of another workspace",
+    "guest": "a guest",
+    "not_named": "not among those who may use it here",
+}
+"""Why somebody was refused, in fixed words."""
+_LINES: Mapping[RulingReason, str] = {
+    "unknown": "I could not ask Slack just now whether you may use me, so I did nothing. Try again in a minute.",
+    "gone": "I did nothing: Slack says that this account is deactivated.",
+    "bot": "I work for people only, so I did nothing.",
+    "place": "I am not used in this channel, so I did nothing.",
+    "stranger": "People of your workspace cannot use me here, so I did nothing.",
+    "guest": "Guests cannot use me here, so I did nothing.",
+    "not_named": "Only certain people can use me in this channel, and you are not one of them, so I did nothing.",
+}
+PUT_OFF = (
+    "I could not ask Slack just now whether you may use me, so I have not begun. Slack brings it to me again within "
+    "the next minutes: once I react with :eyes:, I have it."
+)
+"""For what Slack brings again."""
+_SHOWN = 3
+
+
+def refusal_line(why: RulingReason, admins: Collection[str]) -> str:
+    """Say why nothing was done, and who can change that."""
+    if why in {"unknown", "gone", "bot"}:
+        return _LINES[why]
+    named = [mention(admin) for admin in sorted(admins)[:_SHOWN]]
+    who = " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    return f"{_LINES[why]} " + (f"Ask {who} if you need me." if who else "Ask whoever runs me if you need me.")

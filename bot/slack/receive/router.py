@@ -20,7 +20,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.bolt_dispatch import answer_unhandled
 from bot.slack.receive.job_named import find_named_job, is_like_job
-from bot.slack.receive.mistyped import FEW, guess_subcommand
 from bot.slack.receive.payload_reader import READ, Read
 from bot.slack.receive.payloads import (
     Click,
@@ -38,14 +37,14 @@ from bot.slack.receive.payloads import (
 )
 from bot.slack.receive.reactions import Reaction
 from bot.slack.receive.services import FeatureServices
-from bot.slack.receive.subcommand import CommandContext, SpokenCommand, Subcommand
+from bot.slack.receive.subcommand import FEW, CommandContext, SpokenCommand, Subcommand, guess_subcommand
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, answer_click, limit_to_ack_time, make_note, note_with, tell
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import TURN, read_turn
-from bot.store.interface import PayloadTooLarge
+from bot.store.values import PayloadTooLarge
 
 log = logging.getLogger(__name__)
 

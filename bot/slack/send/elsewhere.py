@@ -18,7 +18,7 @@ from bot.slack.send.lookup import OutcomeUnknown, key_of, metadata
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.web_calls import NoReply, SlackRefused
 from bot.slack.views.outgoing import Outgoing
-from bot.store.interface import Claim
+from bot.store.values import Claim
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)

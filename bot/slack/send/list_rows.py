@@ -16,7 +16,7 @@ from typing import Any
 from bot.slack.send.lookup import OutcomeUnknown
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.web_calls import NoReply, SlackRefused
-from bot.store.interface import Claim
+from bot.store.values import Claim
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from bot.slack.send.lookup import LOOKS, Lookup, OutcomeUnknown, key_of, metadat
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import CALL_SECONDS, Allowed, CallNeedless, JobGone, NoReply, SlackRefused, WebCalls
 from bot.slack.views.outgoing import Outgoing
-from bot.store.interface import Claim, Intent
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, Intent
 from handoff.contracts import Place
 from handoff.summaries.summary import SET_ASIDE, TRIED_ALONE
 
@@ -49,7 +49,7 @@ NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "m
 
 
 ELSEWHERE = "it would have gone outside of its job's thread, which nobody allowed"
-"""Said of what a job would post in another place: see `handoff.access.audience` for what may go there."""
+"""Said of what a job would post in another place: see `handoff.access.rights` for what may go there."""
 
 
 Drawable = Outgoing | Callable[[], Outgoing]

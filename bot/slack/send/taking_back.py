@@ -18,7 +18,7 @@ from bot.slack.send.elsewhere import KEY
 from bot.slack.send.lookup import key_of
 from bot.slack.send.outbox import NOT_STARTED, Outbox
 from bot.slack.send.web_calls import CALL_SECONDS, SlackRefused
-from bot.store.interface import Intent
+from bot.store.values import Intent
 from handoff.contracts import Place
 
 ALONE = ":alone"

@@ -15,8 +15,8 @@ from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
 from bot.slack.text.cleaning import clean, clean_markdown
 from bot.slack.views.outgoing import Outgoing, context, section
-from bot.store.interface import Claim, StoreError
-from handoff.access.audience import may_go
+from bot.store.values import Claim, StoreError
+from handoff.access.rights import may_go
 from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Audience
 from handoff.materials.at_hand import material_of

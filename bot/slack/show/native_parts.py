@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from bot.slack.send.outbox import SentMessage
-from bot.slack.views.native_charts import native_charts
-from bot.slack.views.native_tables import split_native_table
+from bot.slack.views.native_blocks import native_charts, split_native_table
 from bot.slack.views.outgoing import Block, Outgoing
 from handoff.contracts import Artifact
 from handoff.effects import file_key

@@ -1,4 +1,4 @@
-"""Messages for one person alone, the reaction that says: recorded, and what people are told while the store is away."""
+"""Messages for one person alone, in a thread or in their direct messages, and what is said while the store is away."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from bot.slack.send.web_calls import Background, NoReply, SlackRefused, calls_of
 from bot.slack.views.home import note_window
 from bot.slack.views.outgoing import Outgoing, rich_text, section
 from bot.slack.views.waiting import whom_words
-from bot.store.interface import PayloadTooLarge, StoreError
+from bot.store.values import PayloadTooLarge, StoreError
 from handoff.contracts import Place
 
 if TYPE_CHECKING:
     from bot.slack.receive.payloads import Click
+from bot.slack.send.outbox import Outbox
+from bot.slack.send.web_calls import Allowed
+from bot.store.values import Claim
 
 log = logging.getLogger(__name__)
 
@@ -258,3 +261,35 @@ async def limit_to_ack_time() -> AsyncIterator[None]:
     except (StoreError, TimeoutError) as error:
         log.error("a click or a command was not recorded: %s", str(error) or "the store does not answer in time")  # noqa: TRY400 - one clear line
         raise Unrecorded(str(error)) from error
+
+
+async def send_direct(
+    outbox: Outbox, claim: Claim, user: str, key: str, message: Outgoing, *, allowed: Allowed
+) -> None:
+    """Send a direct message, once at most: without a reply from Slack it is not sent again. Raises Gone."""
+    if (await outbox.begin(claim, key)).first and (ts := await tell_person(outbox, user, message, allowed=allowed)):
+        await outbox.done(claim, key, ts)
+
+
+async def tell_person(outbox: Outbox, user: str, message: Outgoing, *, allowed: Allowed | None = None) -> str:
+    """Send a direct message and give its id; empty if Slack did not take it, or did not say so. Raises Gone."""
+    calls, client = outbox.calls, outbox.client
+    try:
+        direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
+        channel = direct["channel"]["id"]
+        sent = await calls.make(
+            "chat.postMessage",
+            lambda: client.chat_postMessage(
+                channel=channel,
+                text=message.text,
+                blocks=list(message.blocks),
+                unfurl_links=False,
+                unfurl_media=False,
+            ),
+            channel=channel,
+            allowed=allowed,
+        )
+    except (SlackRefused, NoReply) as error:
+        log.warning("a person could not be told in their direct messages: %s", error)
+        return ""
+    return str(sent["ts"])

@@ -20,7 +20,7 @@ from bot.slack.send.outbox import PAUSES, Outbox, SentMessage
 from bot.slack.send.web_calls import NoReply, SlackRefused
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
-from bot.store.interface import Claim
+from bot.store.values import Claim
 from handoff.contracts import Artifact, Place
 
 log = logging.getLogger(__name__)

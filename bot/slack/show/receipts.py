@@ -10,7 +10,7 @@ from bot.slack.send.web_calls import NoReply, SlackRefused
 from bot.slack.show.notices import RECEIVED, tell
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.receipt import is_beyond_rules, is_question, receipt
-from bot.store.interface import Claim
+from bot.store.values import Claim
 from handoff.contracts import Place
 from handoff.effects import receipt_key
 from handoff.state.job_state import Job

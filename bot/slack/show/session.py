@@ -15,7 +15,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone, NoReply, SlackRefused, WebCalls
 from bot.slack.text.cleaning import plain
-from bot.store.interface import JobKey, StoreError
+from bot.store.values import JobKey, StoreError
 from handoff.contracts import Place
 from handoff.state.job_state import Job, RequestState, RequestStatus
 from handoff.summaries.subject import subject_of

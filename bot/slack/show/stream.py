@@ -23,7 +23,7 @@ from bot.slack.send.outbox import NOT_STARTED, STREAMED, Outbox, SentMessage
 from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone, NoReply, SlackRefused
 from bot.slack.text.cleaning import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
-from bot.store.interface import Claim, StoreError
+from bot.store.values import Claim, StoreError
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)

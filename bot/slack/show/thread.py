@@ -17,15 +17,14 @@ from bot.slack.receive.markup import PERSON_MENTION, plain_text
 from bot.slack.receive.message_reader import plain_content
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.web_calls import TOKEN_PATIENCE, Allowed, Background, JobGone, close_client
-from bot.slack.show.card_painter import CardPainter
-from bot.slack.show.card_posts import CardPosts
-from bot.slack.show.direct_message import send_direct
+from bot.slack.show.admission import find_readable
+from bot.slack.show.card_painter import CardPainter, CardPosts
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.native_parts import IN_ANSWER, NativeParts, PostFile
+from bot.slack.show.notices import send_direct
 from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.people import DIRECT, People
 from bot.slack.show.publisher import Publisher
-from bot.slack.show.readable import find_readable
 from bot.slack.show.receipts import give_receipt
 from bot.slack.show.session import STATUS, SessionView, ThreadSessions, has_new_title, rename, set_status
 from bot.slack.text.cleaning import clean_markdown
@@ -35,8 +34,8 @@ from bot.slack.views.approval import approval, approval_dropped
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question, question_dropped, reminder
-from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_store import Store
+from bot.store.values import Claim, JobKey
 from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Artifact, Attachment, Audience, ChannelSpan, Place
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key

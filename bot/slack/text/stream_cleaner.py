@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from typing import Literal
 
-from bot.slack.text import known_links, safe_text
+from bot.slack.text import safe_text
 from bot.slack.text.safe_text import BROADCAST
 from handoff.briefs.addresses import iterate_address_candidates
 from handoff.text.visible_text import visible
@@ -237,11 +237,11 @@ class StreamCleaner:
         inner = StreamCleaner(target=self._target)  # no link stands inside another
         inner._line_start = False
         words = inner.whole(label)
-        if known_links.is_linkable(plainly := known_links.unescape_address(address), self._known):
+        if safe_text.is_linkable(plainly := safe_text.unescape_address(address), self._known):
             address = plainly
-            if not label.strip() or known_links.names_it(label, address):
+            if not label.strip() or safe_text.names_it(label, address):
                 self._put_link(address, _escape(label.strip()) if label.strip() != address else "")
-            elif known_links.names_another(label, address):
+            elif safe_text.names_another(label, address):
                 if words.startswith("`"):
                     self._keep_off()
                 self._put(f"{words} (")
@@ -282,12 +282,12 @@ class StreamCleaner:
 
     def _less_than(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
         """Handle what may be a known address between angle brackets, or a line break in HTML."""
-        if self._known and (found := known_links.read_angled_address(text, at)):
+        if self._known and (found := safe_text.read_angled_address(text, at)):
             address, end, whole = found
-            if whole and known_links.is_linkable(address, self._known):
+            if whole and safe_text.is_linkable(address, self._known):
                 self._put_link(address)
                 return end
-            if not whole and not final and len(address) < known_links.LONGEST:
+            if not whole and not final and len(address) < safe_text.LONGEST:
                 return None
         tag = _BREAK.match(text, at)
         if tag is None and not final and len(text) - at < 6 and "<br />".startswith(text[at:].lower()):
@@ -308,18 +308,18 @@ class StreamCleaner:
         open_ended = end == len(text) or (text[end] == "\\" and end + 1 == len(text))
         if open_ended and not final:
             return None
-        start = known_links.SCHEME.search(match.group()) if self._known else None
+        start = safe_text.SCHEME.search(match.group()) if self._known else None
         if start is None:
             self._clean_word(match.group())
             return end
         if start.start():
             self._clean_word(match.group()[: start.start()])
             return at + start.start()
-        token = known_links.TOKEN.match(text, at)
+        token = safe_text.TOKEN.match(text, at)
         if token is None:
             self._clean_word(match.group())
             return end
-        if token.end() == len(text) and not final and len(token.group()) < known_links.LONGEST:
+        if token.end() == len(text) and not final and len(token.group()) < safe_text.LONGEST:
             return None
         return self._clean_known_address(token.group(), text[token.end() : token.end() + 1], at) or self._clean_match(
             match
@@ -330,8 +330,8 @@ class StreamCleaner:
         if following.lower() != following.upper():  # a letter beyond ASCII goes on with it
             return None
         for raw in iterate_address_candidates(token):
-            address = known_links.unescape_address(raw)
-            if known_links.is_linkable(address, self._known):
+            address = safe_text.unescape_address(raw)
+            if safe_text.is_linkable(address, self._known):
                 self._put_link(address)
                 return at + len(raw)
         return None
@@ -343,9 +343,9 @@ class StreamCleaner:
     def _put_link(self, address: str, words: str = "") -> None:
         """Put a link; without words the address itself is what people read."""
         if self._target == "mrkdwn":
-            self._put(known_links.render_mrkdwn_link(_escape(address), words))
+            self._put(safe_text.render_mrkdwn_link(_escape(address), words))
         else:
-            self._put(known_links.render_markdown_link(address, words, self._last))
+            self._put(safe_text.render_markdown_link(address, words, self._last))
 
     def _clean_word(self, raw: str) -> None:
         raw = self._break_tildes(raw)

@@ -10,19 +10,18 @@ from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, mention_channe
 from bot.slack.text.safe_text import find
 from bot.slack.views.carried import AboutRequest, carry
 from bot.slack.views.contact_line import name_contact_for_gaps
-from bot.slack.views.kept_in_mind import render_remembered_line
 from bot.slack.views.outgoing import CONTEXT_LIMIT, SECTION_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
 from bot.slack.views.try_again import spent_before, try_again
 from handoff.answering.findings import gravity_key, origins
 from handoff.answering.fixed_words import phrase
-from handoff.briefs.addresses import known_addresses
+from handoff.briefs.addresses import addresses_in, known_addresses
 from handoff.contracts import SCRIPTED_REPLIES, Finding, Result, Usage
 from handoff.engine.answer import gaps
 from handoff.evidence.work_receipts import Receipts, list_statements, receipt_lines, receipts_of
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import gain_words, notes
-from handoff.text.dollars import format_dollars, format_short_number
+from handoff.text.counts import format_dollars, format_short_number
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
@@ -298,3 +297,24 @@ def _feedback_block(job: Job, ask: RequestState) -> Block:
         "negative_button": thumb("Bad answer", good=False),
     }
     return {"type": "context_actions", "elements": [buttons]}
+
+
+SHOWN = 3
+
+
+def render_remembered_line(ask: RequestState) -> str:
+    """Return the line (mrkdwn), the newest words first; empty if nothing is remembered. It holds none of the words."""
+    sections = [one for each in ask.materials if each.kind == "memory" for one in each.outline if one.message]
+    told = [_link_title(one.name) for one in sections[::-1][:SHOWN]]
+    if not told:
+        return ""
+    more = [f"{len(sections) - SHOWN} more"] if len(sections) > SHOWN else []
+    return f"Kept in mind, as asked: {'; '.join((*told, *more))}"[:CONTEXT_LIMIT]
+
+
+def _link_title(title: str) -> str:
+    """Make a link of a title that ends with the address of its message."""
+    who, _, end = title.rpartition(", ")
+    if who and addresses_in(end) == {end}:
+        return f"<{end.replace('&', '&amp;')}|{clean(who)}>"
+    return clean(title)

@@ -13,7 +13,7 @@ from bot.slack.views.paging import page_buttons
 from handoff.text.counts import format_count
 
 if TYPE_CHECKING:
-    from bot.slack.views.home_part import HomePart, Row
+    from bot.slack.views.paging import HomePart, Row
 
 _FILE = re.compile(r"(.+?) \(([\w-]+\.\w{2,5})\)")
 START_JOB = "start_job"

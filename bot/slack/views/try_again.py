@@ -10,7 +10,7 @@ from handoff.engine.second_try import list_incomplete
 from handoff.engine.subtask import is_beyond
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import title_of
-from handoff.text.dollars import format_dollars
+from handoff.text.counts import format_dollars
 
 TRY_AGAIN, GO_ON = "try_again", "go_on"
 """The action_ids of the buttons."""

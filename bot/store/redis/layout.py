@@ -1,7 +1,7 @@
 """How the store lies on the server: the names of its keys, how much and how long it keeps of each, and readers.
 
 Names are `PREFIX:{pN}:...`, the number of the partition following from the job. What one script touches shares a
-partition, and with it a slot of a cluster. The readers make the values of `bot.store.interface`. Times are seconds,
+partition, and with it a slot of a cluster. The readers make the values of `bot.store.values`. Times are seconds,
 sizes are bytes.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.store.interface import (
+from bot.store.values import (
     BLOB_LIMIT,
     EVENT_LIMIT,
     INLINE_LIMIT,

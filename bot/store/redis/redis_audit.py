@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.store.interface import JobKey
 from bot.store.redis import layout
 from bot.store.redis.layout import AUDIT, TEAMS
 from bot.store.redis.script_calls import Calls, ms, nonce
-from bot.store.retention import Retention
+from bot.store.values import JobKey, Retention
 
 PAGE = 500
 """Entries of one stream that are read at a time."""

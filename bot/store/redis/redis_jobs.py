@@ -8,12 +8,11 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
-from bot.store.interface import Claim, Commit, Head, Holder, JobGlance, JobKey, LogBroken, LogEntry, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, GONE, HEAD, INBOX, LOG, PLACES, job_key, member
 from bot.store.redis.script_calls import Calls, flat, ms, nonce, unless_full
-from bot.store.retention import Retention
 from bot.store.script import Arg, Unconfirmed
+from bot.store.values import Claim, Commit, Head, Holder, JobGlance, JobKey, LogBroken, LogEntry, Retention, StoreError
 
 Where = Literal["any", "exists", "quarantined"]
 """The jobs that an event may come in for: any, one that exists, or one in quarantine, which is given out again."""

@@ -18,20 +18,15 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bot.store.interface import ANY_TEAM, Claim, Intent, JobKey, PayloadTooLarge, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, FILES, OUTBOX, SETTINGS_LIMIT, Keys, job_key, member, names, pair
 from bot.store.redis.redis_audit import Audit
-from bot.store.redis.redis_board import InstanceRegistry
 from bot.store.redis.redis_counters import NOTICE, Counters
-from bot.store.redis.redis_homes import Homes
-from bot.store.redis.redis_installations import Installations
 from bot.store.redis.redis_jobs import Jobs
-from bot.store.redis.redis_memories import Memories
-from bot.store.redis.redis_sign_ins import SignIns
+from bot.store.redis.redis_records import Homes, Installations, InstanceRegistry, Memories, SignIns
 from bot.store.redis.script_calls import Calls, ServerClock, ms, nonce, unless_full
-from bot.store.retention import AS_EVER, Retention
 from bot.store.script import Arg
+from bot.store.values import ANY_TEAM, AS_EVER, Claim, Intent, JobKey, PayloadTooLarge, Retention, StoreError
 
 if TYPE_CHECKING:
     from bot.store.redis_server import Server

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.store.interface import Forgotten, PayloadTooLarge
 from bot.store.redis import layout
 from bot.store.redis.layout import Keys
 from bot.store.script import Arg, Script
+from bot.store.values import Forgotten, PayloadTooLarge
 
 if TYPE_CHECKING:
     from bot.store.redis_server import Server

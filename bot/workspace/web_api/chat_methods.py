@@ -1,6 +1,7 @@
-"""chat.postMessage, update, delete, postEphemeral, getPermalink, scheduleMessage and what belongs to it."""
+"""chat.postMessage, update, delete, postEphemeral, getPermalink, scheduleMessage; reactions.add, remove and get."""
 
 import json
+import re
 from typing import Any
 
 from bot.workspace.blocks import check_message_blocks
@@ -195,3 +196,35 @@ def _check_attachments(attachments: Any) -> list[Json] | None:
 def _check_persona(call: Call) -> None:
     if any(key in call.args for key in PERSONA):
         call.need_scope("chat:write.customize")
+
+
+NAME = re.compile(r"[a-z0-9_+'-]{1,100}(::skin-tone-[2-6])?")
+
+
+async def add_reaction(call: Call) -> Answer:
+    """Add a reaction."""
+    return _react(call, add=True)
+
+
+async def remove_reaction(call: Call) -> Answer:
+    """Take a reaction of the app's own away."""
+    if not call.args.get("channel") or not call.args.get("timestamp"):
+        raise Refusal("no_item_specified")
+    return _react(call, add=False)
+
+
+async def get_reactions(call: Call) -> Answer:
+    """List the reactions to a message."""
+    channel = call.channel()
+    return {"type": "message", "channel": channel.id, "message": call.message(channel, "timestamp").data}
+
+
+def _react(call: Call, *, add: bool) -> Answer:
+    channel = call.writable_channel()
+    name = str(call.args["name"]).strip(":")
+    if not NAME.fullmatch(name):
+        raise Refusal("invalid_name")
+    message = call.message(channel, "timestamp")
+    if not call.world.messages.react(channel, message, call.state.identity.bot_user_id, name, add=add):
+        raise Refusal("already_reacted" if add else "no_reaction")
+    return {}

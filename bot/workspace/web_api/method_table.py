@@ -3,13 +3,10 @@
 from bot.workspace.rate_limits import POST, SPECIAL, STATUS, TIER_2, TIER_3, TIER_4
 from bot.workspace.web_api import (
     agent_methods,
-    canvas_methods,
     chat_methods,
     conversation_methods,
     file_methods,
-    function_methods,
     list_methods,
-    reaction_methods,
     stream_methods,
     user_methods,
     view_methods,
@@ -216,14 +213,14 @@ WRITING: dict[str, Method] = {
     ),
     "conversations.join": Method(conversation_methods.join, {"channel": "text"}, TIER_3, ("channel",)),
     "reactions.add": Method(
-        reaction_methods.add,
+        chat_methods.add_reaction,
         {"channel": "text", "name": "text", "timestamp": "text"},
         TIER_3,
         ("channel", "name", "timestamp"),
         ("reactions:write",),
     ),
     "reactions.get": Method(
-        reaction_methods.get,
+        chat_methods.get_reactions,
         {"channel": "text", "timestamp": "text", "full": "bool", "file": "text", "file_comment": "text"},
         TIER_3,
         ("channel", "timestamp"),
@@ -231,7 +228,7 @@ WRITING: dict[str, Method] = {
         get=True,
     ),
     "reactions.remove": Method(
-        reaction_methods.remove,
+        chat_methods.remove_reaction,
         {"channel": "text", "name": "text", "timestamp": "text", "file": "text", "file_comment": "text"},
         TIER_2,
         ("name",),
@@ -264,21 +261,21 @@ WRITING: dict[str, Method] = {
         view_methods.publish, {**VIEW, "user_id": "text", "hash": "text"}, TIER_4, ("view", "user_id")
     ),
     "canvases.create": Method(
-        canvas_methods.create,
+        file_methods.create_canvas,
         {"title": "text", "document_content": "json", "channel_id": "text"},
         TIER_2,
         (),
         ("canvases:write",),
     ),
     "canvases.access.set": Method(
-        canvas_methods.set_access,
+        file_methods.set_access,
         {"canvas_id": "text", "access_level": "text", "channel_ids": "ids", "user_ids": "ids"},
         TIER_3,
         ("canvas_id", "access_level"),
         ("canvases:write",),
     ),
     "canvases.delete": Method(
-        canvas_methods.delete, {"canvas_id": "text"}, TIER_3, ("canvas_id",), ("canvases:write",)
+        file_methods.delete_canvas, {"canvas_id": "text"}, TIER_3, ("canvas_id",), ("canvases:write",)
     ),
     "files.delete": Method(file_methods.delete_file, {"file": "text"}, TIER_3, ("file",), ("files:write",)),
     "slackLists.create": Method(
@@ -302,7 +299,7 @@ WRITING: dict[str, Method] = {
         ("lists:write",),
     ),
     "canvases.edit": Method(
-        canvas_methods.edit,
+        file_methods.edit_canvas,
         {"canvas_id": "text", "changes": "json"},
         TIER_3,
         ("canvas_id", "changes"),
@@ -342,13 +339,13 @@ AGENT: dict[str, Method] = {
 
 FUNCTIONS: dict[str, Method] = {
     "functions.completeSuccess": Method(
-        function_methods.complete_success,
+        view_methods.complete_success,
         {"function_execution_id": "text", "outputs": "json"},
         TIER_3,
         ("function_execution_id", "outputs"),
     ),
     "functions.completeError": Method(
-        function_methods.complete_error,
+        view_methods.complete_error,
         {"function_execution_id": "text", "error": "text"},
         TIER_3,
         ("function_execution_id", "error"),

@@ -1,4 +1,4 @@
-"""views.open, push, update, publish."""
+"""views.open, push, update, publish; functions.completeSuccess and completeError."""
 
 from bot.workspace.blocks import check_view
 from bot.workspace.refusal import Refusal
@@ -49,3 +49,18 @@ def _check_modal(call: Call) -> dict[str, object]:
     if view["type"] != "modal":
         raise Refusal("invalid_arguments", "[ERROR] must be modal [json-pointer:/view/type]")
     return view
+
+
+async def complete_success(call: Call) -> Answer:
+    """End a workflow step with its outputs."""
+    outputs = call.args["outputs"]
+    if not isinstance(outputs, dict):
+        raise Refusal("invalid_arguments", "[ERROR] must be an object [json-pointer:/outputs]")
+    call.world.steps.complete(call.args["function_execution_id"], outputs)
+    return {}
+
+
+async def complete_error(call: Call) -> Answer:
+    """End a workflow step with an error that the person gets to read."""
+    call.world.steps.fail(call.args["function_execution_id"], call.args["error"])
+    return {}

@@ -1,4 +1,4 @@
-"""The code tools: what stands in repositories that the operator names, how it came about, and requests for review.
+"""The code tools: repositories that the operator names, how code came about, requests for review and their reviews.
 
 `LEADHAND_REPOSITORIES` names the repositories. Git is run on copies of our own alone; see `bare_copy`.
 """
@@ -9,18 +9,12 @@ import asyncio
 from collections.abc import Awaitable
 from typing import cast
 
-from specialists.tools.code import (
-    code_history,
-    file_reading,
-    named_changes,
-    named_repositories,
-    pull_requests,
-    review_posting,
-)
+from specialists.tools.code import code_history, named_changes, named_repositories, pull_requests, repository_reader
 from specialists.tools.code.bare_copy import BareCopies
 from specialists.tools.code.code_arguments import (
     CodeDiffArguments,
     CodeLogArguments,
+    LineComment,
     LinesArguments,
     ListFilesArguments,
     PostReviewArguments,
@@ -28,6 +22,7 @@ from specialists.tools.code.code_arguments import (
     ReadRequestArguments,
     SearchCodeArguments,
 )
+from specialists.tools.code.diff_text import find_commentable_lines
 from specialists.tools.code.forge_http import ForgeHttp
 from specialists.tools.code.github_forge import GithubForge
 from specialists.tools.code.gitlab_forge import GitlabForge
@@ -81,15 +76,15 @@ class CodeTools:
 
     async def list_files(self, arguments: ListFilesArguments, _workbench: Workbench) -> ToolOutcome:
         """List a repository's files; pattern: a folder or a glob (src/**/*.py)."""
-        return await _catch_refusal(file_reading.list_files(arguments, self.reader))
+        return await _catch_refusal(repository_reader.list_files(arguments, self.reader))
 
     async def read_code(self, arguments: ReadCodeArguments, _workbench: Workbench) -> ToolOutcome:
         """Read numbered lines of a repository's file. revision: a branch, tag or commit; default: the main branch."""
-        return await _catch_refusal(file_reading.read_code(arguments, self.reader))
+        return await _catch_refusal(repository_reader.read_code(arguments, self.reader))
 
     async def search_code(self, arguments: SearchCodeArguments, _workbench: Workbench) -> ToolOutcome:
         """Search a repository's files, or those below path, for an extended regular expression."""
-        return await _catch_refusal(file_reading.search_code(arguments, self.reader))
+        return await _catch_refusal(repository_reader.search_code(arguments, self.reader))
 
     async def code_log(self, arguments: CodeLogArguments, _workbench: Workbench) -> ToolOutcome:
         """List commits: of a path, with words in their messages, or that added or removed some code."""
@@ -122,7 +117,7 @@ class CodeTools:
         """Find the review of a call by its key."""
         try:
             forge, number = await self.forge_of(arguments.link)
-            return await review_posting.look_up(forge, number, key)
+            return await look_up(forge, number, key)
         except RepositoryCallRefused as error:
             return refusal_outcome(error)
 
@@ -157,7 +152,7 @@ class CodeTools:
 
     async def _post_review(self, arguments: PostReviewArguments, key: str) -> ToolOutcome:
         forge, number = await self.forge_of(arguments.link)
-        return await review_posting.post(arguments, forge, number, key)
+        return await post_review(arguments, forge, number, key)
 
 
 async def _catch_refusal(work: Awaitable[ToolOutcome]) -> ToolOutcome:
@@ -165,3 +160,33 @@ async def _catch_refusal(work: Awaitable[ToolOutcome]) -> ToolOutcome:
         return await work
     except RepositoryCallRefused as error:
         return refusal_outcome(error)
+
+
+def mark_of(key: str) -> str:
+    """Return the mark of a review: nobody sees it, as it is a comment of Markdown."""
+    return f"<!-- leadhand:{key} -->"
+
+
+async def post_review(arguments: PostReviewArguments, forge: Forge, number: int, key: str) -> ToolOutcome:
+    """Post a review. Raises Refused if nothing was posted, and NoAnswer if nobody knows."""
+    request = await forge.request(number)
+    diff = await forge.diff(number)
+    lines = await asyncio.to_thread(find_commentable_lines, diff)
+    if isinstance(lines, str):
+        raise RepositoryCallRefused(lines)
+    at_lines = [one for one in arguments.comments if one.line in lines.get(one.path, {})]
+    apart = [one for one in arguments.comments if one not in at_lines]
+    summary = "\n\n".join((arguments.summary, *map(_render_comment, apart)))
+    address = await forge.post(request, summary, at_lines, diff, mark_of(key))
+    left = f" {len(apart)} stand in the summary, as the request does not show their lines." if apart else ""
+    return ToolOutcome(f"Posted with {len(at_lines)} comments at lines: {address}.{left}", sources=(address,))
+
+
+async def look_up(forge: Forge, number: int, key: str) -> ToolOutcome | None:
+    """Find out if a review was posted; None: it certainly was not. Raises Refused if that cannot be told."""
+    address = await forge.find_posted(number, mark_of(key))
+    return None if address is None else ToolOutcome(f"It was posted: {address}.", sources=(address,))
+
+
+def _render_comment(one: LineComment) -> str:
+    return f"**{one.path}:{one.line}** {one.text}"

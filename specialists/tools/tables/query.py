@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from specialists.tools.tables.cells import make_json_value
-from specialists.tools.tables.library_words import words_of
-from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.refused import TableRefused, words_of
 from specialists.tools.tables.row_filters import row_filters
 
 if TYPE_CHECKING:

@@ -24,6 +24,16 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from specialists.tools.tables.database import LoadedTable
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from specialists.tools.tables.database import LoadedTable
+from specialists.tools.tables.naming import quote_name
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
 
 MEMORY = (
     "That needs more memory than one query may use. Aggregate, filter or LIMIT earlier; "
@@ -51,7 +61,6 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     import duckdb  # noqa: PLC0415
 
     from specialists.tools.tables.database import open_duckdb, shut  # noqa: PLC0415
-    from specialists.tools.tables.kept_tables import EntryBroken  # noqa: PLC0415
     from specialists.tools.tables.profile import profile  # noqa: PLC0415
     from specialists.tools.tables.query import query  # noqa: PLC0415
     from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
@@ -83,7 +92,6 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
 
 def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str], list[str]]:
     """Give the tables, what could not be read, and the files that the tables read when they are asked."""
-    from specialists.tools.tables.kept_tables import open_kept_tables, read_list, write_tables  # noqa: PLC0415
     from specialists.tools.tables.naming import make_names_unique  # noqa: PLC0415
     from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
 
@@ -116,9 +124,12 @@ def _read(
     connection: DuckDBPyConnection, file: dict[str, Any], name: Callable[[list[LoadedTable]], None]
 ) -> list[LoadedTable]:
     """Read the tables of a file. `name` gives them their names. Raises `TableRefused`."""
-    from specialists.tools.tables.database import LoadedTable, load_parquet  # noqa: PLC0415
+    from specialists.tools.tables.database import (  # noqa: PLC0415
+        LoadedTable,
+        load_parquet,
+        load_sheet,
+    )
     from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
-    from specialists.tools.tables.sheet_loading import load_sheet  # noqa: PLC0415
     from specialists.tools.tables.sheet_sources import sheets_of  # noqa: PLC0415
 
     path = Path(input_path(file["file"]))
@@ -145,3 +156,73 @@ def _read(
 def _name_ending(title: str) -> str:
     letters = "".join(letter if letter.isalnum() else "_" for letter in title.lower())
     return "".join(f"_{part}" for part in letters.split("_") if part)
+
+
+_LIST = "tables.json"
+
+
+class EntryBroken(Exception):
+    """What is in the folder cannot be read; the file itself has to be."""
+
+
+def write_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: Path) -> None:
+    """Write the tables of one file. What cannot be written leaves the folder without its list, and so of no use."""
+    import duckdb  # noqa: PLC0415
+
+    try:
+        for number, table in enumerate(tables):
+            path = str(folder / f"{number}.parquet")
+            connection.execute(f"COPY {quote_name(table.name)} TO ? (FORMAT parquet, COMPRESSION zstd)", [path])
+        told = [
+            [
+                table.sheet,
+                table.ending,
+                table.facts,
+                table.faults,
+                table.apart,
+                _file_checksum(folder / f"{number}.parquet"),
+            ]
+            for number, table in enumerate(tables)
+        ]
+        (folder / _LIST).write_text(json.dumps(told))
+    except (duckdb.Error, OSError):
+        for file in folder.iterdir():
+            file.unlink()
+
+
+def read_list(folder: Path, name: str) -> list[LoadedTable]:
+    """List the tables in the folder, not named yet. `name` is the file's. Raises `EntryBroken`."""
+    try:
+        listed = json.loads((folder / _LIST).read_text())
+        tables = [
+            LoadedTable("", name, str(sheet), str(ending), [*facts], [*faults], [*apart])
+            for sheet, ending, facts, faults, apart, _ in listed
+        ]
+        sums = [each[-1] for each in listed]
+        if sums != [_file_checksum(folder / f"{number}.parquet") for number in range(len(sums))]:
+            raise EntryBroken
+    except (OSError, ValueError, TypeError) as error:
+        raise EntryBroken from error
+    return tables
+
+
+def open_kept_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: str) -> list[str]:
+    """Make a view of each table, which has its name by now; gives the files that queries then read.
+
+    Raises `EntryBroken`.
+    """
+    import duckdb  # noqa: PLC0415
+
+    files = [f"{folder}/{number}.parquet" for number in range(len(tables))]
+    for table, file in zip(tables, files, strict=True):
+        try:
+            connection.execute(f"CREATE VIEW {quote_name(table.name)} AS SELECT * FROM read_parquet('{file}')")  # noqa: S608 - quoted
+        except duckdb.OutOfMemoryException:
+            raise
+        except duckdb.Error as error:
+            raise EntryBroken from error
+    return files
+
+
+def _file_checksum(file: Path) -> int:
+    return zlib.crc32(file.read_bytes())

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from datetime import datetime
 from typing import Any
 
 import aiohttp
 
+from handoff.text.visible_text import visible
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import network_fault
-from specialists.tools.tickets.issue_text import mark_of
 from specialists.tools.tickets.ticket_desk import TicketDesk
 
 SECONDS = 20.0
@@ -120,3 +121,30 @@ def _creation_time(issue: Any) -> float:
         return datetime.fromisoformat(str(issue.get("created_at"))).timestamp()
     except ValueError:
         return time.time()
+
+
+_MENTION = re.compile(r"(?<![\w`/.@-])@(?=[A-Za-z0-9])([\w./-]*[\w-])")
+_PICTURE = re.compile(r"!\[")
+_COMMAND = re.compile(r"^(\s*)/(?=[A-Za-z])", re.MULTILINE)
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_FENCE = re.compile(r"(^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\2[ \t]*$|\Z))", re.MULTILINE | re.DOTALL)
+
+
+def mark_of(key: str) -> str:
+    """Return the mark by which an issue is found again: a comment of Markdown, which nobody sees."""
+    return f"<!-- leadhand:{key} -->"
+
+
+def defuse_body(body: str) -> str:
+    """Return the body without what acts. Code in fences stays as it is. Doing it twice changes nothing more."""
+    pieces = _FENCE.split(visible(body).strip())
+    # A split by two groups gives text, fence, its mark, text, ...
+    plain = [_defuse_text(piece) if place % 3 == 0 else piece for place, piece in enumerate(pieces) if place % 3 != 2]
+    return "".join(plain)
+
+
+def _defuse_text(text: str) -> str:
+    text = _TAG.sub("&lt;", text)
+    text = _PICTURE.sub("[", text)
+    text = _MENTION.sub(lambda found: f"`@{found[1]}`", text)
+    return _COMMAND.sub(r"\1\\/", text)

@@ -10,8 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from handoff.text.visible_text import visible
 from specialists.tools.messages.messages import NO_MESSENGER, describe_message_target
 from specialists.tools.messenger import Addressee, DeliveryUnknown, Messenger
-from specialists.tools.tickets.issue_text import defuse_body
-from specialists.tools.tickets.issue_tracker import IssueTracker, NotOpened
+from specialists.tools.tickets.issue_tracker import IssueTracker, NotOpened, defuse_body
 from specialists.tools.tickets.ticket_desk import CONTACT, NAME, NOWHERE, TicketDesk, desk_of, is_reachable
 from specialists.tools.tool import OutgoingData, PreparedCall, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings

@@ -19,8 +19,8 @@ from urllib.parse import urldefrag, urlsplit
 import yaml
 
 from specialists.files import crew_nodes as nodes
+from specialists.files.crew_nodes import yaml_root
 from specialists.files.frontmatter import CrewFault
-from specialists.files.yaml_root import yaml_root
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.web import web
 

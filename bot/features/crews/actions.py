@@ -10,7 +10,7 @@ from bot.slack.receive.subcommand import CommandContext
 from bot.slack.show.notices import make_note, tell
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
-from bot.store.interface import StoreError
+from bot.store.values import StoreError
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)

@@ -1,22 +1,25 @@
-"""An answer in one's own words, given in the home: a window for them, as there is no thread to reply in."""
+"""Answers in one's own words, given in a window of the home, and the clicks there on buttons of a job."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.home.answer_window import ANSWERED, IN_WORDS, WORDS_ACTION, WORDS_BLOCK, answer_window
+from bot.features.home.service import HomeDesk
 from bot.features.requests.service import Requests
 from bot.slack.receive.payloads import Click, ViewSubmission
 from bot.slack.receive.router import ClickReply, Router, field_error
+from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import open_window
+from bot.slack.show.notices import answer_click, open_window
 from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.question import AnswerChoice
+from bot.store.values import StoreError
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -66,3 +69,43 @@ class HomeAnswers:
         refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
         said = refusals.get(came.verdict) or "That question is for others: nobody else can answer it."
         return field_error(WORDS_BLOCK, said[:150])
+
+
+class HomeClicks:
+    """Finds the thread of what was clicked on in somebody's home."""
+
+    def __init__(self, homes: HomeDesk, background: Background) -> None:
+        self._homes = homes
+        self._background = background
+
+    async def locate(self, click: Click, client: AsyncWebClient) -> Click | None:
+        """Put the place of the job's thread into a click; leave it alone if it is about no job."""
+        job = job_of(click.value)
+        if not job:
+            return click
+        try:
+            place = await self._homes.place_of(job)
+        except StoreError as error:
+            log.info("a click in a home was not dealt with: %s", error)
+            self._answer_clicker(client, click, notices.NOT_READ)
+            return None
+        if place is None:
+            self._answer_clicker(client, click, notices.UNKNOWN)
+            return None
+        return replace(click, place=place, message_ts=place.thread_ts)
+
+    def _answer_clicker(self, client: AsyncWebClient, click: Click, words: str) -> None:
+        self._background.start(answer_click(client, click, words), "answer a click in a home")
+
+
+@dataclass(frozen=True, slots=True)
+class _OfJob:
+    """What a button of a job carries, beside more."""
+
+    job: str
+
+
+def job_of(value: str) -> str:
+    """Return the job that a button is about; empty for any other."""
+    found = read_carried(value, _OfJob)
+    return found.job if found is not None else ""

@@ -1,0 +1,232 @@
+"""Small records beside the jobs: open homes, instances, installations, memories and sign-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bot.store.redis.layout import INSTALLATIONS_LIMIT, digest_if_large, job_key, member
+from bot.store.redis.script_calls import Calls, ms, nonce
+from bot.store.script import Arg
+from bot.store.values import MEMORIES_LIMIT, MOST_OPEN, MOST_WAITING, JobKey, PayloadTooLarge, Retention
+
+_OPEN_MS = 2 * 3_600_000
+
+
+class Homes:
+    """Open homes, and the jobs that wait for people.
+
+    All of it follows from what is kept elsewhere, or is soon over: to lose it loses nothing that people asked for.
+    It is a hash a team, and a sorted set for each who is waited for.
+    """
+
+    def __init__(self, calls: Calls, retention: Retention) -> None:
+        self._calls = calls
+        self._waiting_ms = ms(retention.waiting)
+
+    async def put(self, team: str, user: str, row: str) -> None:
+        """Note how somebody's home is, as a text.
+
+        A row is dropped some time after the last of the team was put. Of more than `MOST_OPEN` the others are left to
+        go stale.
+        """
+        key, server = self._calls.keys.homes(team), self._calls.server
+        if int(await server.command("HLEN", key)) >= MOST_OPEN and not await server.command("HEXISTS", key, user):
+            return
+        await server.commands([("HSET", key, user, row), ("PEXPIRE", key, _OPEN_MS)])
+
+    async def drop(self, team: str, users: Sequence[str]) -> None:
+        """Drop the rows of those whose home is open no more."""
+        if users:
+            await self._calls.server.command("HDEL", self._calls.keys.homes(team), *users)
+
+    async def rows(self, team: str) -> Mapping[str, str]:
+        """Read the rows of all whose home is open, by person."""
+        found = await self._calls.server.command("HGETALL", self._calls.keys.homes(team))
+        return {user.decode(): row.decode() for user, row in found.items()}
+
+    async def waits(self, key: JobKey, *, now: Sequence[str], before: Sequence[str] = ()) -> None:
+        """Note for whom a job waits now, and for whom it did: ids of people and user groups, or `EVERYBODY`.
+
+        Who is waited for already keeps the time since when.
+        """
+        name, at = member(key), f"{self._calls.clock():.3f}"
+        calls: list[tuple[Arg, ...]] = []
+        for who in now:
+            index = self._calls.keys.waits(key.team, who)
+            calls += [("ZADD", index, "NX", at, name), ("ZREMRANGEBYRANK", index, 0, -1 - MOST_WAITING)]
+            calls.append(("PEXPIRE", index, self._waiting_ms))
+        calls += [("ZREM", self._calls.keys.waits(key.team, who), name) for who in before if who not in now]
+        if calls:
+            await self._calls.server.commands(calls)
+
+    async def waiting(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[JobKey]:
+        """List the jobs that wait for any of these, who waits longest first.
+
+        Some may wait no more, or be gone: their heads say so.
+        """
+        names, server = self._calls.keys, self._calls.server
+        indexes = [names.waits(team, one) for one in dict.fromkeys(who)]
+        found = await server.commands([("ZRANGE", index, 0, limit - 1, "WITHSCORES") for index in indexes])
+        scored = sorted((float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2))
+        return [job_key(name) for name in dict.fromkeys(name for _, name in scored)][:limit]
+
+
+GONE = 600.0
+"""Seconds after which the row of an instance that says nothing more is dropped."""
+_HOUR_MS = 3_600_000
+
+
+class InstanceRegistry:
+    """What instances tell each other of themselves: a text each, which the next one replaces.
+
+    A row begins with when it was put, in seconds since the epoch on the store's clock.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def put(self, instance: str, row: str) -> None:
+        """Set the text of an instance."""
+        key, now = self._calls.keys.board, self._calls.clock()
+        await self._calls.server.commands([("HSET", key, instance, f"{now:.3f} {row}"), ("PEXPIRE", key, _HOUR_MS)])
+
+    async def rows(self) -> dict[str, tuple[float, str]]:
+        """Read all, by instance: how old each is, in seconds, and the text. After some minutes a text is dropped."""
+        key, now = self._calls.keys.board, self._calls.clock()
+        found: dict[str, tuple[float, str]] = {}
+        old: list[str] = []
+        for name, text in (await self._calls.server.command("HGETALL", key)).items():
+            at, _, row = text.decode().partition(" ")
+            age = now - float(at)
+            if age > GONE:
+                old.append(name.decode())
+            else:
+                found[name.decode()] = (max(0.0, age), row)
+        if old:
+            await self._calls.server.command("HDEL", key, *old)
+        return found
+
+
+_UNDER_WAY = "installing"
+"""In place of a team, in the names of states: which team it will be, nobody knows yet."""
+
+
+class Installations:
+    """The workspaces and organisations that installed the app: a text by their id, kept for good.
+
+    It holds tokens, encrypted by whoever keeps it.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._states = SignIns(calls)
+
+    async def put(self, name: str, payload: str, *, was: str) -> bool:
+        """Set one that was `was` so far (empty: there was none), or with an empty payload drop it.
+
+        False, with nothing changed, if it is another by now. Raises PayloadTooLarge over `INLINE_LIMIT`, or if there
+        are 10,000 already.
+        """
+        reply = b"full"
+        if not digest_if_large(payload):
+            args = (name, was, payload, INSTALLATIONS_LIMIT)
+            reply = await self._calls.run("installation_put", [self._calls.keys.installations], *args)
+        if reply == b"full":
+            raise PayloadTooLarge("there are more installations, or larger ones, than the store keeps")
+        return bool(reply)
+
+    async def read(self, name: str) -> str:
+        """Read one; empty if there is none."""
+        found = await self._calls.server.command("HGET", self._calls.keys.installations, name)
+        return found.decode() if found is not None else ""
+
+    async def all(self) -> dict[str, str]:
+        """Read all, by name."""
+        rows = await self._calls.server.command("HGETALL", self._calls.keys.installations)
+        return {name.decode(): row.decode() for name, row in rows.items()}
+
+    async def keep_state(self, state: str, lasts: float) -> None:
+        """Keep the state of an installation under way for so many seconds."""
+        await self._states.keep(_UNDER_WAY, state, "1", lasts)
+
+    async def take_state(self, state: str) -> bool:
+        """Drop a state. True for exactly one caller, and only if it was kept and is not over."""
+        return bool(state) and await self._states.take(_UNDER_WAY, state) != ""
+
+
+class Memories:
+    """What people had remembered: a text by a name within a place of the team (a channel or a person), kept for good.
+
+    What is written says what was there before, so that two who change the same do not undo each other.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def put(self, team: str, place: str, name: str, payload: str, *, was: str = "") -> bool:
+        """Set one that was `was` so far (empty: there was none), or with an empty payload drop it.
+
+        False, with nothing changed, if it is another by now. Raises PayloadTooLarge over `INLINE_LIMIT`, or if the
+        place has `MEMORIES_LIMIT` already.
+        """
+        if digest_if_large(payload):
+            raise PayloadTooLarge("this is too long to be remembered; make it shorter")
+        keys = self._calls.keys.memories(team, place)
+        reply = await self._calls.run("memory_put", keys, place, name, was, payload, MEMORIES_LIMIT)
+        if reply == b"full":
+            raise PayloadTooLarge(f"{MEMORIES_LIMIT} things are remembered there already; forget one first")
+        return bool(reply)
+
+    async def of(self, team: str, place: str) -> dict[str, str]:
+        """Read all of a place, by name."""
+        rows = await self._calls.server.command("HGETALL", self._calls.keys.memories(team, place)[0])
+        return {name.decode(): row.decode() for name, row in rows.items()}
+
+    async def places(self, team: str) -> frozenset[str]:
+        """Name the places for which something is remembered."""
+        found = await self._calls.server.command("SMEMBERS", self._calls.keys.remembering(team))
+        return frozenset(name.decode() for name in found)
+
+
+_MARKED = 60.0
+"""Seconds for which it is known who took one: longer than any call to the store."""
+
+
+class SignIns:
+    """What people got by signing in to servers, and sign-ins under way: a text by a name within the team.
+
+    They hold tokens: whoever can read the store can use them.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def keep(self, team: str, name: str, payload: str, lasts: float | None = None) -> None:
+        """Set one, for so many seconds; None: until it is taken. Raises PayloadTooLarge over `INLINE_LIMIT`."""
+        if digest_if_large(payload):
+            raise PayloadTooLarge("the server's sign-in data is larger than the store allows")
+        ends = () if lasts is None else ("PX", ms(lasts))
+        key = self._calls.keys.sign_in(team, name)
+        await self._calls.server.commands([("SET", key, payload, *ends), ("DEL", _name_taken_key(key))])
+
+    async def read(self, team: str, name: str) -> str:
+        """Read one; empty if there is none."""
+        found = await self._calls.server.command("GET", self._calls.keys.sign_in(team, name))
+        return found.decode() if found is not None else ""
+
+    async def take(self, team: str, name: str) -> str:
+        """Read one and drop it: of several calls at once one gets it, the others nothing.
+
+        Whoever is first to put a mark beside it has it: a repeat finds its own mark.
+        """
+        key, mine = self._calls.keys.sign_in(team, name), nonce()
+        mark = ("SET", _name_taken_key(key), mine, "NX", "PX", ms(_MARKED))
+        _, whose, found = await self._calls.server.commands([mark, ("GET", _name_taken_key(key)), ("GET", key)])
+        if found is None or whose is None or whose.decode() != mine:
+            return ""
+        await self._calls.server.command("DEL", key)
+        return bytes(found).decode()
+
+
+def _name_taken_key(key: str) -> str:
+    return f"{key}:taken"
