@@ -26,7 +26,7 @@ from bot.logs import about
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import names_at, take_on
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, repeat_every
-from bot.operation.sweeping import sweep
+from bot.operation.sweep import sweep
 from bot.operation.wall_watch import report_walls
 from bot.settings import Settings, SettingsError
 from bot.store.redis.redis_store import Store

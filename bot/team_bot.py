@@ -21,7 +21,7 @@ from bot.jobs.job_runner import Effects
 from bot.limits.call_limits import CallLimits
 from bot.models.chosen_model import REHEARSAL, ChosenModel
 from bot.operation.audit_log import AuditLog
-from bot.operation.sweeping import sweep
+from bot.operation.sweep import sweep
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import BotAccount, Client, NotConnected, make_bolt, proven_client, token_proof
 from bot.slack.receive.gate import Gate

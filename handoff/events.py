@@ -40,7 +40,7 @@ from handoff.contracts import (
     Turn,
     Usage,
 )
-from handoff.conversation.again_words import RetryRef
+from handoff.conversation.retry_words import RetryRef
 
 SCHEMA = 1
 """Of the first release. One that changes the meaning of a log raises it, and lifts the logs before it."""

@@ -14,9 +14,9 @@ from specialists.crew import About, Crew
 from specialists.files.frontmatter import CrewFault, MarkdownPage
 from specialists.loading import crew_checks, crew_file, crew_folders, crew_toolkits, crew_words, specialist_keys
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
+from specialists.loading.crew_context import Surroundings
 from specialists.loading.crew_file import CrewFile
-from specialists.loading.crew_surroundings import Surroundings
-from specialists.loading.extending import layers_of
+from specialists.loading.crew_layers import layers_of
 from specialists.specialist import Specialist
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings

@@ -18,17 +18,17 @@ from specialists.model import Model, ModelCall, ModelError, ModelMessage, Withhe
 from specialists.specialist import Specialist
 from specialists.tools.tool import ToolOutcome, ToolSpec, Workbench
 from specialists.turns import briefing, finish_tools
-from specialists.turns.approving import Approvals
+from specialists.turns.attempt_ends import Endings
 from specialists.turns.briefing import load_pictures
+from specialists.turns.call_approval import Approvals
 from specialists.turns.context_room import ContextRoom
 from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
-from specialists.turns.endings import Endings
 from specialists.turns.guarded_bench import GuardedBench
 from specialists.turns.one_call import ToolBroke
 from specialists.turns.sources import Sources
+from specialists.turns.text_calls import is_call, parse_turn_call, redirect_queries
 from specialists.turns.tool_calls import ToolCalls
-from specialists.turns.written_calls import is_call, parse_turn_call, redirect_queries
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog

@@ -18,7 +18,7 @@ from bot.command_line.console import say
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import DemoScript
-from bot.operation.sweeping import TRIAL
+from bot.operation.sweep import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.views.answer_message import SCRIPTED_LABEL
 from bot.workspace.world import MessageDraft

@@ -17,12 +17,12 @@ from bot.command_line.try_store import NOT_KEPT, stores_of
 from bot.features.job_controls.lists import LOOKED_AT, JobLists
 from bot.jobs.job_records import read_job
 from bot.settings import Settings
-from bot.slack.receive.job_named import find_named_job
+from bot.slack.receive.job_references import find_named_job
 from bot.slack.views.job_rows import JobLine
 from bot.store.redis.redis_store import Store
 from bot.store.values import ANY_TEAM, Head, JobKey
 from handoff.state.job_state import Job, RequestState
-from handoff.summaries.shown_rows import rows_of
+from handoff.summaries.card_rows import rows_of
 from handoff.summaries.summary import describe_step, rows, title_of, waited_for
 from handoff.text.counts import format_count, format_dollars
 from handoff.text.visible_text import visible

@@ -18,7 +18,7 @@ from specialists.mcp.server_sign_in import ServerSignIn
 from specialists.mcp.server_tools import MODULES, connection_to, estimate_tokens, explain_left_out, name_of
 from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock
 from specialists.tools.extras import describe_missing
-from specialists.tools.signing_in import LANDS, SignInFailed
+from specialists.tools.tool_sign_in import LANDS, SignInFailed
 from specialists.tools.toolkit import ToolSettings
 
 YES = ("y", "yes")

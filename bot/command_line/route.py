@@ -19,7 +19,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.route_words import Routing, decide_route, describe_decision, export_routing
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Material
-from handoff.conversation.spoken import split_crew_name
+from handoff.conversation.message_kinds import split_crew_name
 from handoff.events import RequestFailed
 
 DECIDED, NOBODY, IN_PART = 0, 1, 3

@@ -14,7 +14,7 @@ from bot.command_line.job_list import find_job
 from bot.command_line.slack_names import open_names
 from bot.command_line.try_store import NOT_KEPT, stores_of
 from bot.settings import Settings, SettingsError
-from bot.slack.receive.job_named import find_named_job
+from bot.slack.receive.job_references import find_named_job
 from bot.tracing.whole_trace import Trace, read_trace
 
 _FOUND, _WANTING = 0, 1

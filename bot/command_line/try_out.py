@@ -31,7 +31,7 @@ from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.operation.sweeping import TRIAL
+from bot.operation.sweep import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.attachments import LARGEST
 from bot.store.values import StoreError

@@ -23,7 +23,7 @@ from bot.evaluation.outcome import Outcome, PlayCase
 from bot.evaluation.staged_job import CaseBench, file_bytes
 from bot.evaluation.trials.specialist_trials import answer_naively, faults_of
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.operation.sweeping import TRIAL
+from bot.operation.sweep import TRIAL
 from bot.settings import Settings
 from bot.store.values import JobKey
 from bot.workspace.terminal import render

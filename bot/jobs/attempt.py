@@ -30,7 +30,7 @@ from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, 
 from handoff.effects import RunSubtask
 from handoff.engine.approvals import earlier, precedents
 from handoff.engine.nested import plan_around, writes_before
-from handoff.materials.at_hand import texts_of
+from handoff.materials.material_lists import texts_of
 from handoff.state.job_state import SubtaskState
 from handoff.state.state_values import EarlierRulings, EarlierWrite, Ruling, UnknownWrite, private_replies, reply_source
 from specialists.crew import Crew, NotLent, specialist_for

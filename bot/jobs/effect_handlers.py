@@ -23,9 +23,9 @@ from handoff import events as ev
 from handoff.access.audit_entry import Note, discard_entry
 from handoff.briefs.context import circumstances
 from handoff.contracts import NO_TERMS, ChannelTerms, Place, Request
-from handoff.engine import approvals, hearing, second_try
+from handoff.engine import approvals, retry, thread_messages
 from handoff.engine.nested import crew_at, handed_up, is_for_people, plan_around
-from handoff.materials.deleted import blank_spans
+from handoff.materials.deletions import blank_spans
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import find_made_specialist
 from handoff.state.job_state import Job, RequestState
@@ -98,7 +98,7 @@ class HandlerInputs:
 async def gather_material(_: ef.GatherMaterial, inputs: HandlerInputs) -> ev.Event:
     """Bring what people attached and said before into the store, and read it."""
     from bot.jobs.gathering import fit_into_event  # noqa: PLC0415 - only where there is something to read
-    from bot.jobs.recalling import gather_remembered  # noqa: PLC0415 - the same
+    from bot.jobs.memory_recall import gather_remembered  # noqa: PLC0415 - the same
     from bot.jobs.request_material import gather_named, gather_request  # noqa: PLC0415 - the same
 
     services, runner, job, ask = inputs.services, inputs.runner, inputs.job, inputs.ask
@@ -269,11 +269,11 @@ def _list_earlier_texts(inputs: HandlerInputs) -> tuple[str, ...]:
 async def sort_message(effect: ef.SortMessage, inputs: HandlerInputs) -> ev.Event:
     """Find out what a message of the thread is for."""
     runner, job = inputs.runner, inputs.job
-    one = hearing.find_waiting_message(job, effect.message)
+    one = thread_messages.find_waiting_message(job, effect.message)
     if one is None:
         return ev.MessageAcknowledged(at=runner.now(), receipt=effect.message)
     names = () if one.mentioned else await inputs.services.thread.names_around(job, one.message.user)
-    aim = hearing.classify_by_rules(job, one, names)
+    aim = thread_messages.classify_by_rules(job, one, names)
     if aim is not None:
         return ev.MessageSorted(at=runner.now(), message=effect.message, aim=aim)
     from bot.supervisor.dispatcher import perform  # noqa: PLC0415 - only where the rules leave doubt
@@ -286,9 +286,9 @@ async def sort_message(effect: ef.SortMessage, inputs: HandlerInputs) -> ev.Even
 async def acknowledge(effect: ef.Acknowledge, inputs: HandlerInputs) -> ev.Event:
     """Show what became of a message. What is a request is handed in as one first, as if it had been mentioned to us."""
     runner, job = inputs.runner, inputs.job
-    one = hearing.find_waiting_message(job, effect.receipt)
+    one = thread_messages.find_waiting_message(job, effect.receipt)
     if one is not None and one.outcome == "request":
-        message, again = one.message, second_try.parse_plain_retry(job, one.message.text, one.message.user)
+        message, again = one.message, retry.parse_plain_retry(job, one.message.text, one.message.user)
         if again is not None:  # the thread before it was read for the request that it takes up
             message = message.model_copy(update={"look_back": ""})
         added = ev.RequestAdded(at=message.at, place=job.place, request=message, again=again)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bot.jobs.lease import Fenced
 from bot.jobs.opened_jobs import OpenedJobs, gone_on
 from bot.jobs.quarantine import FOLDED, UnreadableLog, read_log
-from bot.jobs.trial import TRIAL
+from bot.jobs.suspect_trial import TRIAL
 from bot.logs import log_deed
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Commit, LogEntry
@@ -20,8 +20,8 @@ from handoff.access.audit_entry import AuditEntry
 from handoff.engine.engine import apply
 from handoff.events import NewerEvent
 from handoff.state.job_state import Job
-from handoff.summaries.deeds import deeds_of
-from handoff.summaries.shown_rows import project_rows
+from handoff.summaries.audit_events import deeds_of
+from handoff.summaries.card_rows import project_rows
 from handoff.summaries.summary import projection
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class EventWriter:
         self._closed = False
         self._last_at = 0.0
         self.on_progress: Callable[[], None] | None = None
-        """Called once, when the job has got on; with that goes the mark of its trial. See `bot.jobs.trial`."""
+        """Called once, when the job has got on; with that goes the mark of its trial. See `bot.jobs.suspect_trial`."""
 
     @property
     def waiting(self) -> bool:

@@ -26,8 +26,8 @@ from bot.jobs.lease import (
 )
 from bot.jobs.opened_jobs import OpenedJobs
 from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
+from bot.jobs.suspect_trial import ALONE_SECONDS, NothingElse, Seclusion, Trial
 from bot.jobs.tasks import EffectTasks, StuckAfter
-from bot.jobs.trial import ALONE_SECONDS, NothingElse, Seclusion, Trial
 from bot.logs import about
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, LogBroken, StoreError
@@ -128,7 +128,7 @@ class JobRunner:
         bounds: When work counts as stuck.
         elsewhere: Says if a request has to be left to another instance.
         opened: Long jobs that the instance had in hand lately.
-        seclusion: Has the instance hold nothing but this job, see `bot.jobs.trial`.
+        seclusion: Has the instance hold nothing but this job, see `bot.jobs.suspect_trial`.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of an instance that a job needs

@@ -11,7 +11,7 @@ from handoff.briefs.addresses import addresses_cited, find_given_addresses
 from handoff.briefs.context import handoff_for, texts_needed
 from handoff.contracts import Handoff, PackedSize, Result
 from handoff.evidence.binding import ReadDocument
-from handoff.materials.at_hand import material_of, needed_by, texts_of
+from handoff.materials.material_lists import material_of, needed_by, texts_of
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
 LARGE = 300_000

@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from bot.jobs.trial import MOST_LOST_OWNERS
+from bot.jobs.suspect_trial import MOST_LOST_OWNERS
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Head, LogBroken, LogEntry, StoreError
 from handoff import events as ev

@@ -9,7 +9,7 @@ from bot.jobs.gathering import AT_ONCE, Gathered, gather, keep
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff.contracts import Attachment, ChannelSpan, Material
-from handoff.materials.at_hand import MESSAGE
+from handoff.materials.material_lists import MESSAGE
 from handoff.state.job_state import Job, RequestState
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from bot.store.redis.redis_store import Store
 from bot.store.values import PayloadTooLarge, StoreError
-from specialists.tools.signing_in import SignInFailed
 from specialists.tools.tool import WorkbenchLost
+from specialists.tools.tool_sign_in import SignInFailed
 
 _T = TypeVar("_T")
 

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
 from bot.models.model_faults import code_and_message
+from bot.models.picture_support import MESSAGES, claude_sees
 from bot.models.refused_fields import RefusedFields
 from bot.models.server_facts import PATIENCE
-from bot.models.sight import MESSAGES, claude_sees
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import (
     BadReplyError,

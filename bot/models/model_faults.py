@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from bot.models.overflow import HALF, is_overflow, share_that_fits
+from bot.models.context_overflow import HALF, is_overflow, share_that_fits
 from bot.models.wire import BadReplyError, CutReplyError, SilentError, WireError
 from specialists.model import ModelErrorKind
 from specialists.outbound.faults import network_fault

@@ -13,10 +13,10 @@ from typing import Any, Literal
 from bot.models.chat_reply import collect, kind_of, read
 from bot.models.event_stream import SILENCE, quiet_of, read_events
 from bot.models.openai_client import connect, is_openai, is_plain, post_request
+from bot.models.picture_support import OPENAI, openai_sees
 from bot.models.refused_fields import RefusedFields
 from bot.models.schema_steps import convert_to_step, read_step, steps_schema
 from bot.models.server_facts import ask_for_sight, context_at
-from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import enforced_schema, strict_schema
 from bot.models.wire import Emitter, ProviderConnection, WireReply, data_url, effort_of, temperature_of
 from handoff.contracts import ToolCall

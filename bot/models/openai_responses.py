@@ -12,8 +12,8 @@ from typing import Any
 from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
 from bot.models.model_faults import code_and_message
 from bot.models.openai_client import connect, is_openai, post_request
+from bot.models.picture_support import OPENAI, openai_sees
 from bot.models.refused_fields import RefusedFields
-from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import (
     BadReplyError,

@@ -8,10 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.models.named_models import fault_of, model_of, name_at
-from bot.models.prices import Prices
-from bot.models.retrying import Retrying, RetryPolicy
-from bot.models.server_facts import PromptSizes
-from bot.models.sight import (
+from bot.models.picture_support import (
     BLIND,
     REFUSED,
     has_pictures,
@@ -20,6 +17,9 @@ from bot.models.sight import (
     replace_excess_pictures,
     replace_pictures,
 )
+from bot.models.prices import Prices
+from bot.models.retrying import Retrying, RetryPolicy
+from bot.models.server_facts import PromptSizes
 from bot.models.wire import Emitter, ProviderConnection, Tokens, Wire, WireReply
 from handoff.contracts import Tier, Turn
 from specialists.model import Effort, ModelCall, ModelError, ModelMessage

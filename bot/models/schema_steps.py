@@ -18,7 +18,7 @@ from bot.models.strict_schema import enforced_schema
 from bot.models.wire import WireReply
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
-from specialists.turns.written_calls import find_written_call
+from specialists.turns.text_calls import find_written_call
 
 _NO_PART = ("properties", "$defs", "title", "default", "description")
 _PROMPT = Path(__file__).with_name("schema_steps.md")

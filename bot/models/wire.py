@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from bot.models.sight import PictureLimits
+from bot.models.picture_support import PictureLimits
 from handoff.contracts import StopReason, Tier, ToolCall
 from handoff.text.reply_text import is_shallow, replace_surrogates
 from specialists.model import ModelCall, Picture

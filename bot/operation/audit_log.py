@@ -1,6 +1,6 @@
 """The audit: deeds that follow from no event of a job are noted here, and all of them are read again.
 
-Deeds that follow from events (`handoff.summaries.deeds`) are written by the commit of the event.
+Deeds that follow from events (`handoff.summaries.audit_events`) are written by the commit of the event.
 """
 
 from __future__ import annotations

@@ -15,15 +15,15 @@ from bot.supervisor.prompts import call_of, closed_object, crew_words, prompt, r
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
-from handoff.materials.at_hand import LAST_ANSWER
+from handoff.materials.material_lists import LAST_ANSWER
 from handoff.materials.outline import describe_columns, summarize_outline
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.planning.planner_reply import read_reply
 from handoff.planning.routing import make_single_plan
+from handoff.state.derived_values import once
 from handoff.state.job_state import RequestState
-from handoff.state.once import once
 from handoff.text.context_budget import Pack, Piece, pack
 from handoff.text.headings import demote_headings
 from specialists.model import Model, ModelError, Withheld

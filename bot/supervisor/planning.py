@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.models.chosen_model import ChosenModel
+from bot.supervisor.retry_plan import RetryPlan, choose_retry_plan
 from bot.supervisor.roles import fitting
-from bot.supervisor.taken_plan import RetryPlan, choose_retry_plan
 from bot.supervisor.track_record import TrackRecord
 from handoff.briefs.context import circumstances
 from handoff.contracts import (
@@ -28,7 +28,7 @@ from handoff.effects import ROLES, MakePlan, RevisePlan
 from handoff.engine import replan
 from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
-from handoff.materials.at_hand import material_of, needed_by
+from handoff.materials.material_lists import material_of, needed_by
 from handoff.planning.estimates import CHARACTERS, EstimatedWorker, estimates, sum_estimates
 from handoff.planning.pipeline import build_pipeline_plan, takes_request
 from handoff.planning.plan_brief import PlanBrief

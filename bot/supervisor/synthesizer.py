@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import OnText, RoleCase
-from handoff.answering.copied import strip_brief_headings, tag
+from handoff.answering.brief_echoes import strip_brief_headings, tag
 from handoff.answering.findings import format_findings, gravity_key, is_graded
 from handoff.answering.fixed_words import phrase
 from handoff.answering.material import render_finding

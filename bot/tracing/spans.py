@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.store.values import LogEntry
-from bot.tracing.attempts_told import OpenAttempts
-from bot.tracing.roles_told import OpenRoleSteps
+from bot.tracing.attempt_spans import OpenAttempts
+from bot.tracing.role_spans import OpenRoleSteps
 from bot.tracing.span import SUPERVISORS_LANE, Span, SpanState
 from bot.tracing.span_book import SpanBook, SpanDraft
 from bot.tracing.steps import WalkedEntry, walk
-from bot.tracing.waits_told import OpenWaits
+from bot.tracing.wait_spans import OpenWaits
 from handoff import events as ev
 from handoff.engine.engine import CHECKPOINTS
 from handoff.state.job_state import Job, RequestStatus

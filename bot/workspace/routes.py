@@ -9,7 +9,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from bot.workspace.live import Live
-from bot.workspace.local import Local
+from bot.workspace.page_requests import Local
 from bot.workspace.refusal import Refusal
 from bot.workspace.safety import Guard
 from bot.workspace.shared_content import canvas_page

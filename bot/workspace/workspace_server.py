@@ -58,9 +58,9 @@ from bot.workspace.http_mode import HttpMode
 from bot.workspace.identity import Group, Identity
 from bot.workspace.interactivity import Interactivity
 from bot.workspace.live import Live
-from bot.workspace.local import Local
 from bot.workspace.manifest import notes_on, read_manifest
 from bot.workspace.oauth import OAuth
+from bot.workspace.page_requests import Local
 from bot.workspace.person import Person
 from bot.workspace.rate_limits import RateLimits
 from bot.workspace.record import WorkspaceRecord

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from handoff.answering.code_places import line_links
 from handoff.briefs.provenance import list_people_words
 from handoff.contracts import Material, Result
+from handoff.state.derived_values import once
 from handoff.state.job_state import Job, RequestState
-from handoff.state.once import once
 
 APP = " (app)"
 """The end of the name of an author that is no person: a model may write for it, as one does for this bot."""

@@ -16,7 +16,7 @@ from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Pa
 from handoff.conversation.working_time import day_of
 from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
 from handoff.engine.nested import writes_before
-from handoff.materials.at_hand import BY, NeededMaterial, needed_by, result_material
+from handoff.materials.material_lists import BY, NeededMaterial, needed_by, result_material
 from handoff.materials.outline import describe_columns, summarize_outline
 from handoff.materials.passages import excerpt
 from handoff.state.job_state import Job, RequestState, SubtaskState

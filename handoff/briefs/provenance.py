@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from handoff.contracts import Material, PrivateSource, Request
 from handoff.engine.nested import plan_around
-from handoff.materials.at_hand import answer_digest, material_of, needed_by
+from handoff.materials.material_lists import answer_digest, material_of, needed_by
+from handoff.state.derived_values import FoldStep, once, take_step
 from handoff.state.job_state import Job, RequestState, SubtaskState, replace
-from handoff.state.once import FoldStep, once, take_step
 from handoff.state.state_values import Provenance, QuestionAnswer, source
 from handoff.text.text_words import words_in_order
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handoff.contracts import Contract
-from handoff.conversation.spoken import is_question, words_of
+from handoff.conversation.message_kinds import is_question, words_of
 
 LONGEST = 500
 """Characters of one thing that is remembered."""

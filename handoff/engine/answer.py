@@ -20,7 +20,7 @@ from handoff.answering.material import remove_duplicates, render_result, render_
 from handoff.contracts import Note, Result, Strategy
 from handoff.effects import Effect, ReduceMaterial, SelectAnswer, VerifyAnswer, WriteAnswer
 from handoff.evidence.omissions import add_omissions, add_refutations
-from handoff.materials.at_hand import list_unneeded_files, list_unneeded_materials
+from handoff.materials.material_lists import list_unneeded_files, list_unneeded_materials
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import PLEASE_CHECK
 

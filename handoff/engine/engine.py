@@ -9,7 +9,7 @@ Read the folder in this order:
 - `subtask`: how attempts and subtasks end, and what that means for the rest of the run.
 
 Then, by topic: `plan` and `replan` (a plan begins, is refused, is revised), `judging` (results), `writes` (tool calls
-in doubt), `answer` (from the results to one answer), `nested` (crews inside crews), `second_try` and `taken_works`
+in doubt), `answer` (from the results to one answer), `nested` (crews inside crews), `retry` and `reused_subtasks`
 (what is taken up of an earlier request), `deadline`, `decisions` (the trace). `outstanding` reads off the state what is
 left to do, and `replay` opens a stored log without reading every line in full.
 
@@ -26,11 +26,11 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.contracts import Request
 from handoff.effects import answer_key, card_end_key
-from handoff.engine import approvals, hearing, replan, second_try
+from handoff.engine import approvals, replan, retry, thread_messages
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import list_ready
 from handoff.engine.transitions import TRANSITIONS, cancel_request, end_withdrawn
-from handoff.materials.deleted import delete_sources, mark_deleted_materials
+from handoff.materials.deletions import delete_sources, mark_deleted_materials
 from handoff.state.job_state import (
     SETTLED,
     Job,
@@ -53,7 +53,7 @@ They are most of a log, so the states are not worked out again after them.
 
 SAID = ev.MessageHeard | ev.MessageSorted | ev.MessageAcknowledged | ev.RequestEdited | ev.RequestWithdrawn
 GONE = ev.FileDeleted | ev.CopiesDropped
-"""Events of messages and files in the thread: `hearing` decides what follows from what is said."""
+"""Events of messages and files in the thread: `thread_messages` decides what follows from what is said."""
 
 
 def fold(log: Iterable[ev.Event]) -> Job | None:
@@ -100,15 +100,15 @@ def _apply_thread_event(job: Job, event: SAID | GONE) -> Job:
     """Take in what people say, edit or delete in the thread."""
     match event:
         case ev.MessageHeard():
-            return hearing.record_message(job, event)
+            return thread_messages.record_message(job, event)
         case ev.MessageAcknowledged():
-            return hearing.drop_acknowledged_message(job, event)
+            return thread_messages.drop_acknowledged_message(job, event)
         case ev.MessageSorted():
-            after = hearing.sorted_out(job, event)
+            after = thread_messages.sorted_out(job, event)
         case ev.RequestEdited():
-            after = hearing.apply_request_edit(job, event)
+            after = thread_messages.apply_request_edit(job, event)
         case ev.RequestWithdrawn():
-            after, gone = hearing.withdraw_message(job, event)
+            after, gone = thread_messages.withdraw_message(job, event)
             for ask in gone:
                 after = after.with_ask(end_withdrawn(ask, event))
             after = delete_sources(after, event.message)
@@ -132,9 +132,9 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     if not has_to_gather(event.request):
         ask = replace(ask, gathered=True)
     if event.again is not None:
-        ask = second_try.apply_retry(job, ask, event.again, event.at)
+        ask = retry.apply_retry(job, ask, event.again, event.at)
     people = job.people | {event.request.user}
-    return hearing.report_queued_request(
+    return thread_messages.report_queued_request(
         replace(job, asks=(*job.asks, ask), people=people, seq=job.seq + 1), ask.id, job.current
     )
 
@@ -148,7 +148,7 @@ def has_to_gather(request: Request) -> bool:
 def _apply_request_event(job: Job, event: ev.OfRequest) -> Job:
     seq = job.seq + 1
     if isinstance(event, ev.Posted) and event.ts:
-        job = hearing.note_bot_message(job, event.at)
+        job = thread_messages.note_bot_message(job, event.at)
     if isinstance(event, ev.QuestionAnswered):
         job = replace(job, people=job.people | {event.user})
     place = job.place_of(event.request)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
-from handoff.engine.asking import WITHOUT, question_of
+from handoff.engine.questions import WITHOUT, question_of
 from handoff.engine.subtask import end_subtask, end_subtasks, unsettled_inside
 from handoff.state.job_state import RequestState, SubtaskState, replace
 from handoff.state.state_values import Candidate, FailureCause, RecoveryStep, ReplanTrigger

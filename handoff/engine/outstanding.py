@@ -22,7 +22,7 @@ from handoff.effects import (
     question_key,
     reminder_key,
 )
-from handoff.engine import answer, asking, hearing, replan
+from handoff.engine import answer, questions, replan, thread_messages
 from handoff.engine.ladder import attempt_seconds, seconds_left
 from handoff.engine.nested import is_open
 from handoff.engine.opening import opening
@@ -41,7 +41,7 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
     ask = job.current
     effects, due = _request_effects(ask, now) if ask is not None else ([], None)
     copies = [DropCopies(job.asks[0].id, job.copies)] if job.copies else []
-    heard, later = hearing.effects(job, now)
+    heard, later = thread_messages.effects(job, now)
     return [*effects, *heard, *copies], _earlier_time(due, later)
 
 
@@ -159,7 +159,7 @@ def _question_effects(ask: RequestState, now: float) -> tuple[list[Effect], floa
         keys = [question_key(ask.id, name, number)]
         keys += [reminder_key(ask.id, name, number, reminder) for reminder in range(1, count + 1)]
         posts = [Post(ask.id, key) for key in keys if key not in ask.posted]
-        closes, reminder = asking.expiry_time(question), asking.next_reminder(ask, question)
+        closes, reminder = questions.expiry_time(question), questions.next_reminder(ask, question)
         if closes is not None and closes <= now:
             effects.append(ExpireQuestion(ask.id, name, number))
         elif posts:

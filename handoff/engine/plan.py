@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
-from handoff.engine import asking, ladder, replan, taken_works
+from handoff.engine import ladder, questions, replan, reused_subtasks
 from handoff.engine.nested import room_left
 from handoff.engine.subtask import settle
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
@@ -36,7 +36,7 @@ def open_planner_question(ask: RequestState, event: ev.PlannerAsked) -> RequestS
         return ask
     ask = ask.with_pack(event.at, "", event.pack)
     ask = ask.with_decision(event.at, "", "ask before planning", "; ".join((event.question, *event.reasons)))
-    return replace(ask, question=asking.planners_question(ask, event), usage=ask.usage + event.usage)
+    return replace(ask, question=questions.planners_question(ask, event), usage=ask.usage + event.usage)
 
 
 def record_planner_answer(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
@@ -61,7 +61,7 @@ def apply_plan(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> Reque
         ask = ask.with_decision(event.at, run.within, "plan rejected", fault)
         return _record_rejection(ask, run, (fault,), event.at)
     members = {member.name: member for member in event.members}
-    taken = taken_works.reuse_subtasks(ask, event) if not run.within else None
+    taken = reused_subtasks.reuse_subtasks(ask, event) if not run.within else None
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
     work = work_of(event.plan, members, estimates, run.within) if taken is None else taken
     ask = ask.with_pack(event.at, run.within, event.pack)
@@ -75,7 +75,7 @@ def apply_plan(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> Reque
     )
     if not run.within and not goes_on:  # a crew's run got its terms and its start time when its attempt began
         run = replace(run, since=event.at, paused=0.0, terms=event.terms)
-        ask, run = taken_works.resume_stopped_run(ask, run, event)
+        ask, run = reused_subtasks.resume_stopped_run(ask, run, event)
     ask = replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)
     return ask if taken is None else settle(ask, event.at)
 

@@ -13,7 +13,7 @@ from typing import Any
 from handoff import events as ev
 from handoff.contracts import EscalationReason
 from handoff.effects import answer_key
-from handoff.engine import answer, approvals, asking, ladder, plan, returning, second_try, writes
+from handoff.engine import answer, approvals, ladder, plan, questions, retry, returned_results, writes
 from handoff.engine.ladder import seconds_for
 from handoff.engine.nested import begin_attempt, is_open
 from handoff.engine.opening import thread_opened
@@ -160,7 +160,7 @@ def _result_returned(ask: RequestState, event: ev.ResultReturned) -> RequestStat
     if missed:  # it was made before the requester said so
         faults = (*event.faults, *(UNTOLD.format(words=words) for words in missed))
         event = event.model_copy(update={"faults": faults})
-    return returning.review_result(ask, work, event)
+    return returned_results.review_result(ask, work, event)
 
 
 def _attempt_failed(ask: RequestState, event: ev.AttemptFailed) -> RequestState:
@@ -192,7 +192,7 @@ def _apply_escalation(ask: RequestState, event: ev.Escalated) -> RequestState:
     if run.is_first and escalation.reason in HANDED_OVER and not work.writes:
         return hand_over(ask, run, work, escalation.message, event.at)
     if escalation.reason == "ambiguous_input":
-        work = replace(work, question=asking.make_escalation_question(ask, work, event.at, escalation))
+        work = replace(work, question=questions.make_escalation_question(ask, work, event.at, escalation))
     partial = escalation.partial_result
     return ladder.climb(ask, work, escalation.reason, escalation.message, event.at, partial=partial)
 
@@ -212,7 +212,7 @@ def question_answered(ask: RequestState, event: ev.QuestionAnswered) -> RequestS
         return ask
     answered = QuestionAnswer(question, event.user, event.text, event.at)
     if question.doubt is None:
-        return asking.apply_answer(ask, work, answered)
+        return questions.apply_answer(ask, work, answered)
     work = replace(work, question=None, answered=(*work.answered, answered))
     return writes.settle_unknown_write(ask, work, question.doubt, event, waited=event.at - question.asked)
 
@@ -222,9 +222,9 @@ def _apply_request_answer(ask: RequestState, event: ev.QuestionAnswered) -> Requ
     after, question = plan.record_planner_answer(ask, event), ask.question
     if after is ask or question is None or not question.second_try:
         return after
-    if second_try.is_stop_answer(event.text):
+    if retry.is_stop_answer(event.text):
         return cancel_request(after, ev.CancelRequested(at=event.at, user=event.user))
-    return second_try.apply_repeat_answer(after, question, event.text)
+    return retry.apply_repeat_answer(after, question, event.text)
 
 
 # ---------------------------------------------------------------- the end of a request
@@ -294,9 +294,9 @@ TRANSITIONS: Mapping[str, Callable[[RequestState, Any], RequestState]] = {
     "AttemptFailed": _attempt_failed,
     "Escalated": _apply_escalation,
     "QuestionAnswered": question_answered,
-    "QuestionReminded": asking.apply_reminder,
-    "QuestionExpired": asking.apply_expiry,
-    "BriefRefined": returning.apply_refined_brief,
+    "QuestionReminded": questions.apply_reminder,
+    "QuestionExpired": questions.apply_expiry,
+    "BriefRefined": returned_results.apply_refined_brief,
     "DeadlineReached": apply_deadline,
     **{event: _apply_to_run(change) for event, change in answer.TRANSITIONS.items()},
     "AnswerWritten": _skip_if_corrected(_apply_to_run(answer.apply_answer_written)),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from handoff.answering.fixed_words import phrase
 from handoff.evidence.statements import words_around
-from handoff.materials.at_hand import LAST_ANSWER, REQUEST, list_unneeded_files
+from handoff.materials.material_lists import LAST_ANSWER, REQUEST, list_unneeded_files
 from handoff.state.job_state import RequestState, SubtaskState
 
 _COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handoff.contracts import Material, Member, OnlyFor, Plan, Strategy, Subtask, Tier
-from handoff.materials.at_hand import REQUEST
+from handoff.materials.material_lists import REQUEST
 from handoff.planning import plan_check
 from handoff.planning.plan_brief import PlanBrief
 

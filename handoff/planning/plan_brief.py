@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from handoff.contracts import Artifact, Handoff, Material, Note, Plan
-from handoff.conversation.again_words import names_the_last
-from handoff.materials.at_hand import BY, material_of, needed_by
+from handoff.conversation.retry_words import names_the_last
+from handoff.materials.material_lists import BY, material_of, needed_by
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
 BEGINNING = 1_500

@@ -11,8 +11,8 @@ from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member, Plan
 from handoff.planning import needs, plan_check
 from handoff.planning.adhoc import AdhocAllowance
-from handoff.planning.mending import mend
 from handoff.planning.plan_brief import PlanBrief
+from handoff.planning.plan_repair import mend
 from handoff.planning.routing import make_single_plan
 from handoff.text.reply_text import json_in, replace_surrogates
 

@@ -15,7 +15,7 @@ from handoff.contracts import SLASH, Material, Plan, PlanChange, Subtask
 from handoff.engine.nested import AGAIN, room_left
 from handoff.engine.replan import list_changeable
 from handoff.planning import needs, plan_check
-from handoff.planning.mending import mend
+from handoff.planning.plan_repair import mend
 from handoff.state.job_state import SETTLED, PlanRun, RequestState
 from handoff.state.state_values import ReplanTrigger
 from handoff.text.reply_text import json_in

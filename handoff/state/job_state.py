@@ -1,6 +1,6 @@
 """The state of a job, as `handoff.engine.engine` builds it from the log. Values only: the rules are in the engine.
 
-From the outside in: a `Job` is a thread, an `RequestState` is one request in it, a `PlanRun` is one plan under way, and
+From the outside in: a `Job` is a thread, a `RequestState` is one request in it, a `PlanRun` is one plan under way, and
 a `SubtaskState` is one subtask of a plan. Dataclasses rather than pydantic models: nothing here crosses a boundary, and
 a job is rebuilt with every event.
 """
@@ -31,9 +31,9 @@ from handoff.contracts import (
     Tier,
     Usage,
 )
-from handoff.conversation.again_words import RetryRef
+from handoff.conversation.retry_words import RetryRef
 from handoff.events import AnswerVerified, ToolReturned, ToolStarted
-from handoff.state.once import KEPT, once
+from handoff.state.derived_values import KEPT, once
 from handoff.state.state_values import (
     Candidate,
     CheckedWrite,

@@ -6,7 +6,7 @@ import re
 from difflib import SequenceMatcher
 
 from handoff.contracts import SLASH
-from handoff.conversation.spoken import words_of
+from handoff.conversation.message_kinds import words_of
 from handoff.state.job_state import RequestState, SubtaskState
 from handoff.summaries.summary import rows, title_of
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from handoff.contracts import SLASH, Place, Request
 from handoff.engine import answer
-from handoff.engine.asking import assumptions
 from handoff.engine.nested import is_open
 from handoff.engine.plan import PLANNED_ANEW
+from handoff.engine.questions import assumptions
 from handoff.engine.replan import current_trigger
-from handoff.materials.at_hand import list_unneeded_materials
+from handoff.materials.material_lists import list_unneeded_materials
 from handoff.state.job_state import SETTLED, Job, RequestState, SubtaskState
 from handoff.state.state_values import may_answer
 

@@ -23,7 +23,7 @@ from handoff.planning.routing import RoutingRule
 from specialists.files import crew_nodes as nodes
 from specialists.files.crew_nodes import yaml_root
 from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean
-from specialists.loading import approval_keys, crew_making, crew_pipeline, crew_rules, crew_words
+from specialists.loading import adhoc_rules, approval_keys, crew_pipeline, crew_rules, crew_words
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import find_addressee_fault
 from specialists.loading.crew_words import NO_WORDS, CrewWords
@@ -206,12 +206,12 @@ def _read_pipeline(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) 
 
 def _make(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
-    file.make = crew_making.read(file, node, named.members, named.tools)
+    file.make = adhoc_rules.read(file, node, named.members, named.tools)
 
 
 def _read_roles(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key, named
-    file.roles = crew_making.read_roles(file, node)
+    file.roles = adhoc_rules.read_roles(file, node)
 
 
 def _read_number(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:

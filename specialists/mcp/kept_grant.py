@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from handoff.text.visible_text import visible
 from specialists.mcp.oauth_requests import ask
 from specialists.mcp.sdk import load_sdk
-from specialists.tools.signing_in import KeptSignIns, SignInFailed
+from specialists.tools.tool_sign_in import KeptSignIns, SignInFailed
 
 if TYPE_CHECKING:
     from mcp.shared.auth import OAuthToken

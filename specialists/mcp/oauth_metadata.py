@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from handoff.text.visible_text import visible
 from specialists.mcp.oauth_requests import ask, fault_of
 from specialists.mcp.sdk import load_sdk
-from specialists.tools.signing_in import SignInFailed
+from specialists.tools.tool_sign_in import SignInFailed
 
 if TYPE_CHECKING:
     import httpx2

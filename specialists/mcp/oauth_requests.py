@@ -16,7 +16,7 @@ from specialists.outbound.faults import network_fault
 from specialists.outbound.network import is_loopback
 from specialists.tools.blocking import load
 from specialists.tools.extras import describe_missing
-from specialists.tools.signing_in import SignInFailed
+from specialists.tools.tool_sign_in import SignInFailed
 from specialists.tools.web.fetch import FetchSettings, open_guarded_client
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from specialists.mcp.oauth_metadata import Authority, discover
 from specialists.mcp.oauth_requests import ask
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
-from specialists.tools.signing_in import LANDS, KeptSignIns, SignInFailed
 from specialists.tools.tool import WorkbenchLost
+from specialists.tools.tool_sign_in import LANDS, KeptSignIns, SignInFailed
 
 if TYPE_CHECKING:
     import httpx2

@@ -27,8 +27,8 @@ from specialists.mcp.server_connection import NotReached, ServerConnection, Serv
 from specialists.mcp.server_sign_in import ServerSignIn
 from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock
 from specialists.tools.extras import describe_missing
-from specialists.tools.signing_in import SignInFailed
 from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
+from specialists.tools.tool_sign_in import SignInFailed
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 LONGEST_DESCRIPTION = 1_000

@@ -11,9 +11,9 @@ from typing import Any
 from specialists.formats.contents import Contents, Unreadable
 from specialists.reading.plain_text import text_of
 from specialists.tools.tables.delimited import delimited_sheets
-from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import Sheet
 from specialists.tools.tables.spreadsheet_xml import spreadsheet_sheets
+from specialists.tools.tables.table_refused import TableRefused
 from specialists.tools.tables.workbook import workbook_sheets
 
 _MOST_SHEETS = 50

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from handoff.contracts import Artifact, ChartShape
 from handoff.state.state_values import Provenance
 from specialists.tools.messenger import Messenger, Readers
-from specialists.tools.signing_in import KeptSignIns, SignIn
+from specialists.tools.tool_sign_in import KeptSignIns, SignIn
 
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]

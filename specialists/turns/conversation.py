@@ -15,10 +15,10 @@ from handoff.events import ToolReturned
 from handoff.evidence.binding import ReadDocument
 from specialists.model import ModelMessage
 from specialists.tools.tool import CODE, Tool, ToolOutcome
-from specialists.turns import briefing, finish_tools, written_calls
+from specialists.turns import briefing, finish_tools, text_calls
+from specialists.turns.attempt_work import WorkDone
 from specialists.turns.context_room import READ_REPLY, ContextRoom
 from specialists.turns.egress import EgressGuard
-from specialists.turns.work_done import WorkDone
 
 TIMES = 3
 """The turn with the very same call in which an attempt has to end."""
@@ -252,7 +252,7 @@ class Conversation:
 
     def holds_call(self, text: str) -> bool:
         """Return True if a text holds a tool call that is none, see `written_calls.holds_call`."""
-        return written_calls.holds_call(text, self._names)
+        return text_calls.holds_call(text, self._names)
 
     def earlier(self, call: ToolCall) -> ToolReply | None:
         """Return the reply that the very same call got before, if it only reads and nothing was written since."""

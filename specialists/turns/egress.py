@@ -29,9 +29,9 @@ from handoff.briefs.addresses import addresses_in
 from handoff.contracts import ToolReply
 from handoff.state.state_values import Provenance, reply_source
 from specialists.tools.tool import OutgoingData, Tool
-from specialists.turns.approving import Leaving
-from specialists.turns.free_words import BITS, WordBudget, free_words
+from specialists.turns.call_approval import Leaving
 from specialists.turns.known_urls import KnownUrls, comparable_host, encode_host, find_urls, host_of, site_of, urls_in
+from specialists.turns.requester_words import BITS, WordBudget, free_words
 
 MOST_A_SITE, MOST_SITES = 10, 30
 """Requests to one site, and to all, for which an attempt may choose among known URLs after it has read something."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from handoff.contracts import Artifact, ChartShape
 from handoff.state.state_values import Provenance
 from specialists.tools.messenger import Messenger
-from specialists.tools.signing_in import KeptSignIns
 from specialists.tools.tool import Workbench
+from specialists.tools.tool_sign_in import KeptSignIns
 from specialists.turns.egress import EgressGuard
 from specialists.turns.known_urls import host_of
 

@@ -14,7 +14,7 @@ from handoff.events import ToolStarted, TurnTaken
 from handoff.state.state_values import CheckedWrite, Checkpoint, Ruling, UnknownWrite
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
-from specialists.turns.approving import Approvals, SignedOut, combine_on_card, describe_target
+from specialists.turns.call_approval import Approvals, SignedOut, combine_on_card, describe_target
 from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.egress import EgressVerdict
 from specialists.turns.one_call import Ready, check, perform, prepare_call

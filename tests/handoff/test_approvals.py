@@ -12,7 +12,7 @@ from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalTerms, combine_approvals, digest_of
 from handoff.contracts import Estimate, Request, Terms
 from handoff.effects import Post, RunSubtask, question_key
-from handoff.engine import approvals, hearing
+from handoff.engine import approvals, thread_messages
 from handoff.engine.answer import gaps
 from handoff.engine.approvals import deciders, earlier, may_decide
 from handoff.engine.engine import apply, fold
@@ -246,7 +246,7 @@ def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
 def test_who_is_asked_and_says_yes_in_words_is_shown_to_the_buttons(user: str) -> None:
     message = Request(id="9.0", user=user, text="yes, approve", at=20.0)
     state = apply(job(*asks()), ev.MessageHeard(at=20.0, message=message))
-    assert (hearing.classify_by_rules(state, state.heard[0]) == "answer") == (user == "U1")
+    assert (thread_messages.classify_by_rules(state, state.heard[0]) == "answer") == (user == "U1")
     state = apply(state, ev.MessageSorted(at=21.0, message="9.0", aim="answer"))
     assert [(each.outcome, each.question) for each in state.heard] == ([("explained", "a")] if user == "U1" else [])
     assert work(state).question is not None, "words decide nothing"

@@ -27,9 +27,9 @@ from handoff.contracts import (
 )
 from handoff.conversation.working_time import add_working_seconds, describe_span, read_span
 from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, question_key, reminder_key
-from handoff.engine.asking import MOST_REMINDERS, list_askable
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
+from handoff.engine.questions import MOST_REMINDERS, list_askable
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.tier_cap import capped_allowance, capped_members, capped_plan
 from handoff.state.job_state import Job, replace

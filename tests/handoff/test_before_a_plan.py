@@ -8,7 +8,7 @@ from handoff import events as ev
 from handoff.briefs.context import circumstances
 from handoff.briefs.provenance import provenance_of
 from handoff.contracts import Request, RequestSetting
-from handoff.conversation.spoken import split_crew_name
+from handoff.conversation.message_kinds import split_crew_name
 from handoff.effects import MakePlan, Post, RunSubtask, WriteAnswer, answer_key, card_end_key, card_key, question_key
 from handoff.engine.nested import build_run_brief as to_answer
 from handoff.engine.outstanding import CARD_FIRST, outstanding

@@ -11,9 +11,9 @@ from handoff.briefs.context import handoff_for
 from handoff.briefs.provenance import list_requester_words
 from handoff.contracts import Note, Request
 from handoff.effects import SortMessage
-from handoff.engine.correcting import MOST, SAID
-from handoff.engine.hearing import PAUSES
+from handoff.engine.corrections import MOST, SAID
 from handoff.engine.outstanding import outstanding
+from handoff.engine.thread_messages import PAUSES
 from handoff.state.job_state import LATER, Job
 from tests.handoff.kit import R, ask, asked, effects, job, planned, started, subtask
 

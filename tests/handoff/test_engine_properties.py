@@ -26,7 +26,7 @@ from handoff.engine.engine import apply, fold
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replan import MAX_REVISIONS, current_trigger, list_changeable
-from handoff.engine.returning import MAX_ROUNDS
+from handoff.engine.returned_results import MAX_ROUNDS
 from handoff.engine.writes import OPTIONS
 from handoff.planning.revision import Revision, read_revision
 from handoff.state.job_state import ENDED, Job, SubtaskState

@@ -9,12 +9,12 @@ import pytest
 
 from handoff import events as ev
 from handoff.contracts import Plan, PlanChange, Request, Subtask
-from handoff.conversation import spoken
+from handoff.conversation import message_kinds
 from handoff.effects import Acknowledge, MakePlan, RevisePlan, SortMessage, answer_key, card_end_key, card_key
-from handoff.engine import hearing
-from handoff.engine.correcting import MOST, SAID
+from handoff.engine import thread_messages
+from handoff.engine.corrections import MOST, SAID
 from handoff.engine.engine import apply
-from handoff.engine.hearing import LATE, SOON, answers_plainly, classify_by_rules, find_waiting_message
+from handoff.engine.thread_messages import LATE, SOON, answers_plainly, classify_by_rules, find_waiting_message
 from handoff.events import Aim
 from handoff.state.job_state import Job
 from handoff.state.state_values import HeardMessage
@@ -295,9 +295,9 @@ def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
     state = sort(replied(open_questions("time"), "food: at nine"))
     assert [one.text for one in ask(state).work["time"].answered] == ["food: at nine"]
     state = replied(open_questions("place"), "Oslo", user="U2")
-    assert hearing.list_questions_for(state, the_message(state)) == []
-    assert hearing.meant_by(state, the_message(state)) is None
-    assert hearing.classify_by_rules(state, the_message(state)) == "nothing"
+    assert thread_messages.list_questions_for(state, the_message(state)) == []
+    assert thread_messages.meant_by(state, the_message(state)) is None
+    assert thread_messages.classify_by_rules(state, the_message(state)) == "nothing"
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
 )
 def test_free_rules_know_an_answer_to_any_of_them(text: str, aim: Aim | None) -> None:
     state = replied(open_questions("place", "food"), text)
-    assert hearing.classify_by_rules(state, the_message(state)) == aim
+    assert thread_messages.classify_by_rules(state, the_message(state)) == aim
 
 
 # ---------------------------------------------------------------- what free rules make of messages
@@ -383,15 +383,15 @@ def test_time_makes_the_rules_careful() -> None:
 def test_names_are_called_at_the_beginning_or_the_end() -> None:
     names = ("Ben Okafor",)
     for text in ("Ben, can you?", "ben?", "Ben Okafor can you", "is it so, Ben?", "Benさん、いいですか"):
-        assert spoken.is_addressed_to(text, names), text
+        assert message_kinds.is_addressed_to(text, names), text
     for text in ("Benefit or cost?", "ask Ben about it", "the Okafor file, shorter", "", "shorter"):
-        assert not spoken.is_addressed_to(text, names), text
-    assert not spoken.is_addressed_to("anything", ("", " "))
+        assert not message_kinds.is_addressed_to(text, names), text
+    assert not message_kinds.is_addressed_to("anything", ("", " "))
 
 
 @pytest.mark.parametrize("text", ["", "?", "!!!", "thanks?", "thanks, shorter", ":x:", "🤔", "thanks for nothing"])
 def test_these_are_no_thanks(text: str) -> None:
-    assert not spoken.is_thanks(text)
+    assert not message_kinds.is_thanks(text)
 
 
 @pytest.mark.parametrize(

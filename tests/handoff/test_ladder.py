@@ -26,7 +26,7 @@ from handoff.engine.ladder import (
     choose_next_rung,
 )
 from handoff.engine.outstanding import BEYOND, outstanding
-from handoff.engine.returning import MAX_ROUNDS
+from handoff.engine.returned_results import MAX_ROUNDS
 from handoff.state.job_state import Job
 from handoff.state.state_values import FailureCause, RecoveryStep
 from tests.handoff.kit import (

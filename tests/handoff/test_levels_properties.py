@@ -25,7 +25,7 @@ from handoff.engine.nested import MAX_IN_ALL, handed_up, inner_plan, is_open, ro
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replan import MAX_REVISIONS
 from handoff.engine.replay import open_log
-from handoff.engine.returning import MAX_ROUNDS
+from handoff.engine.returned_results import MAX_ROUNDS
 from handoff.planning.revision import MAX_ADDED
 from handoff.state.job_state import ENDED, SETTLED, Job, RequestState, SubtaskState
 from tests.handoff.kit import level, require

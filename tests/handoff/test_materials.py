@@ -12,7 +12,7 @@ from handoff.briefs.context import BRIEF, handoff_for, texts_needed
 from handoff.briefs.provenance import provenance_of
 from handoff.contracts import Artifact, ContextLimits, Material, Member, Note, Place, Plan, Request, Result, Subtask
 from handoff.engine.answer import gaps
-from handoff.materials.at_hand import digest_of, material_of, needed_by, texts_of
+from handoff.materials.material_lists import digest_of, material_of, needed_by, texts_of
 from handoff.planning.needs import settle
 from handoff.planning.plan_brief import BEGINNING, make_request_brief, make_subtask_brief
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace

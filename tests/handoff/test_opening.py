@@ -26,13 +26,13 @@ from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import _lines_that_matter, open_log
 from handoff.events import NewerEvent
-from handoff.materials.at_hand import texts_of
+from handoff.materials.material_lists import texts_of
 from handoff.planning.plan_brief import make_request_brief
+from handoff.state.derived_values import once
 from handoff.state.job_state import ENDED, Job, RequestState, replace
-from handoff.state.once import once
-from handoff.summaries.deeds import deeds_of
-from handoff.summaries.subject import subject_of
+from handoff.summaries.audit_events import deeds_of
 from handoff.summaries.summary import projection
+from handoff.summaries.thread_subject import subject_of
 from tests.bench.long_log import long_log
 from tests.handoff.kit import MEMBERS, PLACE, require
 from tests.handoff.test_engine_properties import MEMBERS as CREW

@@ -16,9 +16,9 @@ from handoff.effects import MakePlan, Post, RunSubtask, SelectAnswer, VerifyAnsw
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
-from handoff.planning.mending import mend
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_DEPTH, MAX_FAULT_LENGTH, MAX_FAULTS, MAX_SUBTASKS, check
+from handoff.planning.plan_repair import mend
 from handoff.planning.planner_reply import PlannerReply, read_reply
 from handoff.state.job_state import ENDED
 from tests.handoff.kit import read_plan, require

@@ -26,10 +26,10 @@ from handoff.contracts import (
 )
 from handoff.effects import DropCopies, answer_key, card_end_key
 from handoff.engine.engine import apply
-from handoff.materials.deleted import BLANK, FAULT, blank_spans
+from handoff.materials.deletions import BLANK, FAULT, blank_spans
 from handoff.state.job_state import Job
 from handoff.state.state_values import DeletedCopy
-from handoff.summaries.deeds import CLOSED, NO_REQUEST, NOTHING_TO_STOP, deeds_of
+from handoff.summaries.audit_events import CLOSED, NO_REQUEST, NOTHING_TO_STOP, deeds_of
 from tests.handoff.kit import PLACE, R, ask, asked, effects, job, planned, returned, started, subtask
 
 BEN = "2.0"

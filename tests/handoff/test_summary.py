@@ -29,8 +29,7 @@ from handoff.engine.engine import apply
 from handoff.evidence.work_receipts import receipt_lines, receipts_of
 from handoff.planning.routing import FIRST, make_single_plan
 from handoff.state.job_state import Job, PlanRun, RequestState
-from handoff.summaries.shown_rows import MOST, ROWS, ShownRow, project_rows, rows_of
-from handoff.summaries.subject import subject_of
+from handoff.summaries.card_rows import MOST, ROWS, ShownRow, project_rows, rows_of
 from handoff.summaries.summary import (
     APART,
     gain_words,
@@ -42,6 +41,7 @@ from handoff.summaries.summary import (
     step,
     title_of,
 )
+from handoff.summaries.thread_subject import subject_of
 from handoff.text.reply_text import is_shallow, json_in, replace_surrogates
 from tests.handoff.kit import (
     MEMBERS,

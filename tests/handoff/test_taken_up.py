@@ -13,17 +13,17 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Attachment, Material, Request, ToolReply, Turn, Usage
-from handoff.conversation.again_words import RetryRef, RetryWish, names_the_last, wish_of
+from handoff.conversation.retry_words import RetryRef, RetryWish, names_the_last, wish_of
 from handoff.effects import Effect, MakePlan, Post, RunSubtask, file_key
-from handoff.engine import second_try
+from handoff.engine import retry
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import open_log
-from handoff.materials.at_hand import material_of
-from handoff.materials.deleted import FAULT
+from handoff.materials.deletions import FAULT
+from handoff.materials.material_lists import material_of
 from handoff.state.job_state import ENDED, SETTLED, Job, RequestState
 from handoff.state.state_values import Ruling
-from handoff.summaries.deeds import deeds_of
+from handoff.summaries.audit_events import deeds_of
 from handoff.summaries.step_names import step_line, step_meant
 from tests.handoff.kit import (
     MEMBERS,
@@ -83,7 +83,7 @@ def proposed(state: Job, at: float = 11.0) -> Job:
     assert ask.before is not None
     assert ask.again is not None
     assert ask.before.run.plan is not None
-    kept = second_try.list_kept_subtasks(ask.before, ask.again)
+    kept = retry.list_kept_subtasks(ask.before, ask.again)
     of = {"at": at, "request": ask.id, "plan": ask.before.run.plan, "members": MEMBERS, "kept": kept}
     return apply(state, ev.PlanProposed.model_validate(of))
 
@@ -106,9 +106,9 @@ def test_what_failed_is_run_again_with_all_that_builds_on_it() -> None:
 
 def test_from_a_step_what_it_needs_and_lacks_is_run_as_well() -> None:
     first = in_part().asks[0]
-    assert second_try.run_again(first, RetryRef(of=R, step="t4")) == {"t4", "t5", "t3", "t1"}
-    assert second_try.run_again(first, RetryRef(of=R, step="t3")) == {"t1", "t3", "t5"}
-    assert second_try.run_again(first, RetryRef(of=R, mode="whole")) == {"t1", "t2", "t3", "t4", "t5"}
+    assert retry.run_again(first, RetryRef(of=R, step="t4")) == {"t4", "t5", "t3", "t1"}
+    assert retry.run_again(first, RetryRef(of=R, step="t3")) == {"t1", "t3", "t5"}
+    assert retry.run_again(first, RetryRef(of=R, mode="whole")) == {"t1", "t2", "t3", "t4", "t5"}
 
 
 def test_of_one_part_alone_the_answer_is_written_anew() -> None:
@@ -206,16 +206,16 @@ def test_what_was_written_is_put_to_the_requester_first() -> None:
     assert "post B" not in question.message, "it is kept, and nothing of it is run again"
     assert question.whom == ("U1",)
     assert not [one for one in effects(state) if isinstance(one, MakePlan)], "nothing begins before"
-    assert answers(state, second_try.DO_AGAIN, user="U2").asks == state.asks, "nobody else decides"
+    assert answers(state, retry.DO_AGAIN, user="U2").asks == state.asks, "nobody else decides"
 
 
 @pytest.mark.parametrize(
     ("text", "guarded"),
     [
-        (second_try.KEEP, {"d-post A", "d-post B"}),
+        (retry.KEEP, {"d-post A", "d-post B"}),
         ("yes", {"d-post A", "d-post B"}),
         ("don't do it again", {"d-post A", "d-post B"}),
-        (second_try.DO_AGAIN, {"d-post B"}),
+        (retry.DO_AGAIN, {"d-post B"}),
         ("do it again!", {"d-post B"}),
     ],
 )
@@ -229,7 +229,7 @@ def test_only_one_answer_has_it_done_again(text: str, guarded: set[str]) -> None
 
 
 def test_stop_ends_it_before_it_begins() -> None:
-    state = answers(apply(with_writes(), wants()), second_try.STOP)
+    state = answers(apply(with_writes(), wants()), retry.STOP)
     assert state.asks[-1].cancelled_by == "U1"
     assert next(one.key for one in effects(state) if isinstance(one, Post)) == f"{AGAIN}:answer"
 
@@ -244,7 +244,7 @@ def test_a_call_of_which_nobody_knows_is_said_to_be_unknown() -> None:
 
 
 def test_a_retry_of_a_retry_remembers_all_that_was_written() -> None:
-    state = proposed(answers(apply(with_writes(), wants()), second_try.KEEP))
+    state = proposed(answers(apply(with_writes(), wants()), retry.KEEP))
     for event in (*all_failed("t1", AGAIN), *ended(AGAIN)):
         state = apply(state, event)
     third = apply(state, wants(of=AGAIN, request="3.0")).asks[-1]
@@ -258,7 +258,7 @@ def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> No
     gone = ev.RequestWithdrawn(at=12.0, message=AGAIN)
     for event in (*wrote("t1", "post A", request=AGAIN), gone, *ended(AGAIN, text=None)):
         state = apply(state, event)
-    assert second_try.find_last_try(state, state.asks[0]) is state.asks[0]
+    assert retry.find_last_try(state, state.asks[0]) is state.asks[0]
     third = apply(state, wants(request="3.0")).asks[-1]
     assert {one.digest for one in third.done} == {"d-post A"}
 
@@ -332,7 +332,7 @@ def test_what_is_gone_is_said_before_it_begins() -> None:
     state = job(asked(), *log, *finished("t2", "t4", "t5"), *ended(), ev.FileDeleted(at=8.0, file="F1"))
     question = apply(state, wants()).asks[-1].open_questions[""]
     assert question.message.startswith("sales.csv is not here any more.")
-    assert question.options == (second_try.GO_ON, second_try.STOP)
+    assert question.options == (retry.GO_ON, retry.STOP)
     other = apply(state, wants(gone=("other.pdf",))).asks[-1].open_questions[""]
     assert other.message.startswith("Not here any more: ")
     new = apply(state, wants(files=(Attachment(file_id="F2", name="sales.csv"),)))
@@ -343,7 +343,7 @@ def test_what_is_gone_is_said_before_it_begins() -> None:
     mended = fresh.model_copy(update={"name": "mended.csv"})
     begun_with = apply(state, wants(files=(Attachment(file_id="F2", name="mended.csv"),)))
     read = apply(begun_with, ev.MaterialGathered(at=10.2, request=AGAIN, materials=(mended,)))
-    afresh = [work for work in proposed(answers(read, second_try.GO_ON)).asks[-1].work.values() if not work.kept]
+    afresh = [work for work in proposed(answers(read, retry.GO_ON)).asks[-1].work.values() if not work.kept]
     assert [work.subtask.needs for work in afresh] == [("sales.csv", "mended.csv"), None, None]
     assert FAULT in {one.fault for one in state.asks[0].materials}
 
@@ -362,14 +362,14 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
         state = apply(state, event)
     first = state.asks[0]
     assert first.work["law"].result is not None
-    assert second_try.run_again(first, RetryRef(of=R)) == {"law/check", "sum"}
+    assert retry.run_again(first, RetryRef(of=R)) == {"law/check", "sum"}
     state = proposed(apply(state, wants()))
     again = state.asks[-1]
     assert (again.work["law"].state, again.work["law/check"].state) == ("in_progress", "pending")
     assert {name for name, work in again.work.items() if work.kept} == {"law/read", "law/list", "note"}
     assert running(state) == [("law/check", 1, "legal/checker")]
     assert not of_kind(state, MakePlan)
-    assert second_try.run_again(first, RetryRef(of=R, step="law")) == {
+    assert retry.run_again(first, RetryRef(of=R, step="law")) == {
         "law",
         "law/read",
         "law/check",
@@ -444,7 +444,7 @@ class Tries(Levels):
             isinstance(effect, MakePlan) and not effect.within and before is not None and before.run.plan is not None
         )
         if taken and before is not None and ask.again is not None and before.run.plan is not None:
-            kept = second_try.list_kept_subtasks(before, ask.again)
+            kept = retry.list_kept_subtasks(before, ask.again)
             of = {"at": self.now, "request": ask.id, "terms": before.run.terms, "kept": kept}
             members = tuple(before.run.members.values())
             return [ev.PlanProposed.model_validate({**of, "plan": before.run.plan, "members": members})]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handoff.answering.copied import strip_brief_headings, tag
+from handoff.answering.brief_echoes import strip_brief_headings, tag
 from handoff.answering.figure_names import name_figures
 from handoff.answering.fixed_words import PHRASES, Language, Phrase, language_of, phrase
 from handoff.answering.material import NAMED, render_with_unsure_note
@@ -17,7 +17,7 @@ from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Finding, Result, Terms
 from handoff.conversation.memory import Memory, MemoryWish, is_plain, match_memories, place_for, wish_in
 from handoff.conversation.pointing import MOST_WORDS, Pointer, find_pointer
-from handoff.materials.remembered import ROOM, render_memories
+from handoff.materials.memory_text import ROOM, render_memories
 from handoff.text.context_budget import tokens
 from handoff.text.counts import format_dollars, format_short_number
 from handoff.text.headings import demote_headings

@@ -77,6 +77,15 @@ def test_no_two_files_have_one_name_but_the_parts_of_features() -> None:
     assert {name for name, count in inside.items() if count > 1} <= PARTS
 
 
+def test_no_class_name_is_used_twice() -> None:
+    """One word, one meaning. Classes inside of others, as a library asks for them, are not looked at."""
+    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    names = Counter(name for text in texts for name in re.findall(r"^class (\w+)", text, re.MULTILINE))
+    assert len(names) > 500
+    assert {name for name, count in names.items() if count > 1} == set()
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_feature_registers_and_says_which_of_its_files_does_what(folder: Path) -> None:
     assert importlib.import_module(f"bot.features.{folder.name}") in FEATURES_REGISTERED
@@ -130,7 +139,7 @@ SHOWN = {
     "bot/jobs/effect_runner.py",
     "bot/slack/views/status.py",
     "bot/tracing/role_outcomes.py",
-    "bot/tracing/roles_told.py",
+    "bot/tracing/role_spans.py",
     "handoff/evidence/omissions.py",
     "handoff/state/job_state.py",
 }

@@ -13,7 +13,7 @@ from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_sign_in import LASTS, ServerSignIn
 from specialists.mcp.server_tools import toolkit_of
 from specialists.mcp.tool_lock import parse_told_tool
-from specialists.tools.signing_in import LANDS, SignInFailed
+from specialists.tools.tool_sign_in import LANDS, SignInFailed
 from specialists.tools.toolkit import ToolSettings
 from tests.mcp_servers.harbour import told
 from tests.mcp_servers.held_sign_ins import HeldSignIns

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.models.context_overflow import is_overflow, numbers_in, share_that_fits
 from bot.models.model_faults import code_and_message
-from bot.models.overflow import is_overflow, numbers_in, share_that_fits
 from tests.models.conftest import catch_failures
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.picture_support import MESSAGES, OPENAI, claude_sees, openai_sees, replace_excess_pictures
 from bot.models.provider_model import ProviderModel
 from bot.models.server_facts import prompt_tokens
-from bot.models.sight import MESSAGES, OPENAI, claude_sees, openai_sees, replace_excess_pictures
 from handoff.contracts import Tier, ToolCall
 from specialists.model import ModelCall, ModelMessage, Picture
 from tests.models.conftest import CLAUDE, GPT, TOOLS, Pair, ask, paired

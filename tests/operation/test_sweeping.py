@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.operation.sweeping import sweep
+from bot.operation.sweep import sweep
 from bot.workspace.workspace_server import Workspace
 from specialists.sandbox import scratch
 from specialists.tools.tables.table_cache import TableCache

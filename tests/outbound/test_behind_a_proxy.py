@@ -35,7 +35,7 @@ from specialists.mcp.server_sign_in import ServerSignIn
 from specialists.mcp.tool_lock import ToolLock, parse_told_tool
 from specialists.registry import load_crew
 from specialists.tools.code.code_tools import code_toolkit
-from specialists.tools.signing_in import SignInFailed
+from specialists.tools.tool_sign_in import SignInFailed
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web.fetch import FetchFailed, FetchSettings, download
 from specialists.tools.web.search import SearchFailed, SearchSettings, search

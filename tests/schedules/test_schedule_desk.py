@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.access.ruling import RulingReason
+from bot.access.access_ruling import RulingReason
 from bot.features.schedules.rights import MOST_OWN, RULED_OUT, Halt, find_fault, find_halt, may_change
 from bot.features.schedules.schedule import (
     KIND,

@@ -43,7 +43,7 @@ from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
 from handoff.state.job_state import Job
-from specialists.tools.signing_in import LANDS
+from specialists.tools.tool_sign_in import LANDS
 
 
 @dataclass

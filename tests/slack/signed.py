@@ -27,8 +27,8 @@ from bot.slack.receive.http import web_app
 from bot.slack.receive.payloads import MessageShortcut
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background, close_client, make_client
+from bot.slack.views.button_data import carry
 from bot.slack.views.card import STOP
-from bot.slack.views.carried import carry
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import Outgoing

@@ -12,7 +12,7 @@ from bot.features.approvals.service import DecisionRefused
 from bot.features.approvals.view import AboutApproval, arguments_window, deny_window, edit_window, window_about
 from bot.slack.views.approval import ApprovalRef, approval, approval_decided, approval_dropped, people
 from bot.slack.views.argument_blocks import FIELD, fields, format_value, read_fields
-from bot.slack.views.carried import carry, read_carried
+from bot.slack.views.button_data import carry, read_carried
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms, digest_of

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
 from bot.features.home.actions import job_of
-from bot.slack.receive.acting import read_acting
-from bot.slack.receive.job_named import find_named_job
+from bot.slack.receive.action import read_acting
+from bot.slack.receive.job_references import find_named_job
 from bot.slack.receive.payload_reader import read_payload
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import spoken_in
 from bot.slack.receive.subcommand import edit_distance, guess_subcommand
-from bot.slack.views.carried import carry
+from bot.slack.views.button_data import carry
 from bot.slack.views.home import help_text
 from bot.slack.views.paging import page_buttons, page_of, read_turn
 from bot.slack.views.question import ANSWER, AnswerChoice

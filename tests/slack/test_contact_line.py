@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.slack.views.answer_message import answer_end
-from bot.slack.views.ending import render_failure as failed_message
+from bot.slack.views.request_ends import render_failure as failed_message
 from handoff import events as ev
 from handoff.contracts import RequestSetting
 from handoff.state.job_state import Job

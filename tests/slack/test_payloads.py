@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.features.requests.actions import METADATA_LIMIT, decode_metadata, encode_metadata, quoted_in
-from bot.slack.receive.acting import read_acting, set_own_workspace
+from bot.slack.receive.action import read_acting, set_own_workspace
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.message_reader import parse_files
 from bot.slack.receive.payload_reader import EVENTS, read_payload

@@ -9,7 +9,7 @@ import pytest
 
 from bot.slack.views.answer_message import context_line
 from bot.slack.views.card import card_title, plan_card
-from bot.slack.views.read_words import read_words
+from bot.slack.views.thread_read_note import read_words
 from handoff.contracts import Artifact, Material, Place, Request, Section
 from handoff.state.job_state import Job, RequestState
 

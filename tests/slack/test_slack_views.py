@@ -11,14 +11,14 @@ import pytest
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
 from bot.slack.receive.router import list_help_words, usage_lines
 from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, detail_lines, list_sources
+from bot.slack.views.button_data import read_carried
 from bot.slack.views.card import card_title, plan_card
-from bot.slack.views.carried import read_carried
-from bot.slack.views.ending import render_cancellation, render_failure, render_refusal, unreachable
 from bot.slack.views.home import help_message, home_view, note_window, start_job_modal
 from bot.slack.views.job_rows import JobLine, job_line
 from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, context, render_moment, seconds, section, sections
 from bot.slack.views.paging import HomePart, ListPage, page_of
 from bot.slack.views.question import AnswerChoice, question, question_answered, question_dropped
+from bot.slack.views.request_ends import render_cancellation, render_failure, render_refusal, unreachable
 from bot.slack.views.status import status_job, status_list, timeline, trace
 from bot.store.values import LogEntry
 from bot.tracing.steps import steps_of

@@ -7,9 +7,9 @@ from typing import Any, get_args
 from bot.features.retries.actions import describe_begun, later_words, untried_words
 from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused
 from bot.slack.views.answer_message import answer, detail_lines
-from bot.slack.views.ending import render_cancellation, render_failure
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question
+from bot.slack.views.request_ends import render_cancellation, render_failure
 from bot.slack.views.try_again import try_again, try_line
 from handoff import events as ev
 from handoff.contracts import Usage

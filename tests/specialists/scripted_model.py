@@ -18,8 +18,8 @@ from specialists.model import ModelCall, ModelError
 from specialists.runner import AttemptEnd, run
 from specialists.specialist import Specialist
 from specialists.tools.messenger import Messenger
-from specialists.tools.signing_in import KeptSignIns
 from specialists.tools.tool import PEOPLE, Tool, ToolOutcome, Workbench
+from specialists.tools.tool_sign_in import KeptSignIns
 
 SPENT = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)
 Move = Turn | ModelError | Callable[[ModelCall], Awaitable[Turn]]

@@ -12,7 +12,7 @@ from PIL import Image
 
 from handoff import events as ev
 from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Section
-from handoff.materials.at_hand import digest_of
+from handoff.materials.material_lists import digest_of
 from specialists.formats.picture_facts import MOST_TOKENS, picture_tokens, pixels, type_of
 from specialists.model import ModelMessage, Picture
 from specialists.runner import add_readers

@@ -15,7 +15,7 @@ from specialists.tools.tables.calculate import tools as calculate_tools
 from specialists.tools.tables.tables import tools as table_tools
 from specialists.tools.tool import Tool
 from specialists.turns.argument_names import name_fault
-from specialists.turns.written_calls import query_in, redirect_queries
+from specialists.turns.text_calls import query_in, redirect_queries
 from tests.specialists.far_side import NoteArguments
 from tests.specialists.scripted_model import Looker, calling
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.turns.free_words import KIND, WordBudget, free_words
 from specialists.turns.known_urls import KnownUrls, find_urls, host_of, site_of
+from specialists.turns.requester_words import KIND, WordBudget, free_words
 
 GIVEN = "https://a.example/wiki/Sea_(north)/x-1?q=tide%20table&page=2"
 

@@ -11,7 +11,7 @@ from handoff.events import ToolStarted
 from handoff.state.state_values import Provenance, Ruling
 from specialists.runner import AttemptEnd
 from specialists.tools.tool import OutgoingData, Tool
-from specialists.turns.approving import MOST_REFUSED, MOST_SHOWN, MOST_TOGETHER
+from specialists.turns.call_approval import MOST_REFUSED, MOST_SHOWN, MOST_TOGETHER
 from tests.specialists.far_side import far_side
 from tests.specialists.scripted_model import (
     EmptyBench,

@@ -11,7 +11,7 @@ from handoff.contracts import Result, ToolCall
 from specialists.tools.tool import Tool, ToolOutcome, ToolSpec, Workbench
 from specialists.turns import finish_tools
 from specialists.turns.finish_tools import SPECS
-from specialists.turns.written_calls import find_written_call, holds_call
+from specialists.turns.text_calls import find_written_call, holds_call
 from tests.specialists.scripted_model import (
     LookArguments,
     Looker,

@@ -18,7 +18,7 @@ from specialists.crew import Crew
 from specialists.mcp import tool_lock
 from specialists.mcp.tool_lock import ToolLock, parse_told_tool
 from specialists.registry import load_crew
-from specialists.tools.signing_in import LANDS
+from specialists.tools.tool_sign_in import LANDS
 from specialists.tools.toolkit import ToolSettings
 from tests.mcp_servers.harbour import told
 from tests.mcp_servers.oauth_server import TIDES, OAuthServer, oauth_server

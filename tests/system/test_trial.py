@@ -11,7 +11,7 @@ import pytest
 
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.trial import TRIAL
+from bot.jobs.suspect_trial import TRIAL
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey
 from handoff import events as ev

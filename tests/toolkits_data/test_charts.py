@@ -19,7 +19,7 @@ from matplotlib.transforms import Bbox
 from PIL import Image
 
 import specialists
-from specialists.tools.charts import wording
+from specialists.tools.charts import chart_words
 from specialists.tools.charts.chart_data import ChartData, Kind, NoChart, chart_data
 from specialists.tools.charts.charts import DrawChart, draw_chart, tools
 from specialists.tools.charts.figure import STYLE
@@ -218,7 +218,7 @@ def test_more_series_than_colours_are_cut_to_the_largest() -> None:
     ],
 )
 def test_ticks_read_well(value: float, largest: float, text: str) -> None:
-    assert wording.format_tick(value, largest) == text
+    assert chart_words.format_tick(value, largest) == text
 
 
 @pytest.mark.parametrize(
@@ -235,12 +235,12 @@ def test_ticks_read_well(value: float, largest: float, text: str) -> None:
     ],
 )
 def test_labels_read_well(value: float, largest: float, unit: str, text: str) -> None:
-    assert wording.format_label(value, largest, unit) == text
+    assert chart_words.format_label(value, largest, unit) == text
 
 
 @pytest.mark.parametrize(("part", "text"), [(0, "0%"), (1, "<1%"), (333, "33%"), (999, ">99%"), (1000, "100%")])
 def test_a_part_is_nothing_or_all_only_where_it_is(part: float, text: str) -> None:
-    assert wording.share(part, 1000) == text
+    assert chart_words.share(part, 1000) == text
 
 
 def test_a_series_that_a_larger_one_leaves_flat_is_told() -> None:
@@ -251,18 +251,18 @@ def test_a_series_that_a_larger_one_leaves_flat_is_told() -> None:
 
 def test_dates_say_their_year_once() -> None:
     dates = [dt.datetime.combine(day, dt.time()) for day in (dt.date(2025, 12, 1), JAN, FEB)]
-    assert wording.date_labels(dates) == ["Dec\n2025", "Jan\n2026", "Feb"]
-    assert wording.date_labels([dates[0], dates[0].replace(day=5)]) == ["1 Dec\n2025", "5 Dec"]
-    assert wording.date_labels([dates[1], dates[1].replace(year=2027)]) == ["2026", "2027"]
-    assert wording.date_labels(dates[1:2]) == ["Jan\n2026"]
+    assert chart_words.date_labels(dates) == ["Dec\n2025", "Jan\n2026", "Feb"]
+    assert chart_words.date_labels([dates[0], dates[0].replace(day=5)]) == ["1 Dec\n2025", "5 Dec"]
+    assert chart_words.date_labels([dates[1], dates[1].replace(year=2027)]) == ["2026", "2027"]
+    assert chart_words.date_labels(dates[1:2]) == ["Jan\n2026"]
 
 
 def test_text_that_no_font_has_goes_or_is_told() -> None:
     def latin(letter: str) -> bool:
         return ord(letter) < 0x2000
 
-    assert wording.drop_unprintable("Launch \N{ROCKET} day\x00\n!", latin) == ("Launch day !", False)
-    assert wording.drop_unprintable("Tokyo \u6771\u4eac", latin) == ("Tokyo \u6771\u4eac", True)
+    assert chart_words.drop_unprintable("Launch \N{ROCKET} day\x00\n!", latin) == ("Launch day !", False)
+    assert chart_words.drop_unprintable("Tokyo \u6771\u4eac", latin) == ("Tokyo \u6771\u4eac", True)
 
 
 def texts(data: ChartData) -> list[tuple[str, Bbox]]:

@@ -15,7 +15,7 @@ from specialists.sandbox.child_process import ChildLimits
 from specialists.tools.tables import tables
 from specialists.tools.tables.database import open_duckdb, shut
 from specialists.tools.tables.query import query
-from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.table_refused import TableRefused
 from specialists.tools.tables.tables import ProfileTable, QueryFailed, QueryTable, run_query
 from tests.patience import patience
 

@@ -11,7 +11,7 @@ import pytest
 
 from specialists.tools.tables.delimited import delimited_sheets
 from specialists.tools.tables.jsonrows import json_sheets
-from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.table_refused import TableRefused
 from specialists.tools.tables.tables import run_query
 from specialists.tools.tables.workbook import workbook_sheets
 from tests.toolkits_data.conftest import Bench, workbook_bytes

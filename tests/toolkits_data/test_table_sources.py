@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from specialists.formats.table_text import is_table_text
 from specialists.tools.tables.delimited import delimited_sheets
 from specialists.tools.tables.jsonrows import json_sheets
-from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.spreadsheet_xml import spreadsheet_sheets
+from specialists.tools.tables.table_refused import TableRefused
 from specialists.tools.tables.tables import run_query
 from specialists.tools.tables.workbook import workbook_sheets
 

@@ -35,7 +35,7 @@ from bot.slack.show.notices import make_note, open_window, tell
 from bot.slack.text.cleaning import mention
 from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, ApprovalRef, people
 from bot.slack.views.argument_blocks import FIELD, read_fields
-from bot.slack.views.carried import carry, read_carried
+from bot.slack.views.button_data import carry, read_carried
 from bot.slack.views.outgoing import render_moment
 from handoff.approval_values import ApprovalChoice
 from handoff.state.state_values import Ruling

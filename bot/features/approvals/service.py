@@ -28,10 +28,10 @@ from handoff.state.job_state import Job, RequestState, SubtaskState
 from handoff.state.state_values import Question, QuestionAnswer, Ruling
 from specialists.crew import Crew
 from specialists.several_crews import Crews
-from specialists.tools.signing_in import SignIn
 from specialists.tools.tool import Tool
-from specialists.turns.approving import digest_of_sign_in, dump_arguments
+from specialists.tools.tool_sign_in import SignIn
 from specialists.turns.argument_names import name_fault
+from specialists.turns.call_approval import digest_of_sign_in, dump_arguments
 from specialists.turns.egress import leaving_text
 from specialists.turns.finish_tools import faults_of
 

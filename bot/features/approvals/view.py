@@ -9,7 +9,7 @@ from typing import Any
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import ApprovalRef
 from bot.slack.views.argument_blocks import fields, is_editable, quote_text, whole_blocks
-from bot.slack.views.carried import read_carried
+from bot.slack.views.button_data import read_carried
 from bot.slack.views.outgoing import Block, context, section
 from handoff.approval_values import Approval
 from handoff.contracts import Place

@@ -20,7 +20,7 @@ from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, redraw, tell, tell_directly
-from bot.slack.views.carried import read_carried
+from bot.slack.views.button_data import read_carried
 from bot.slack.views.outgoing import Outgoing, header, sections
 from bot.slack.views.paging import HomePart, part_of
 

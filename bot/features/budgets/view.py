@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention
-from bot.slack.views.carried import carry
+from bot.slack.views.button_data import carry
 from bot.slack.views.outgoing import Outgoing, actions, button, context, section
 from handoff.contracts import Place
 

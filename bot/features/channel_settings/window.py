@@ -9,7 +9,7 @@ from typing import Any
 from bot.access.access_values import LONGEST_INSTRUCTIONS, MOST_NAMED, Access, ChannelValues, groups_in
 from bot.access.channel_settings import FormValues, stamp_of
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.carried import carry, read_carried
+from bot.slack.views.button_data import carry, read_carried
 from bot.slack.views.channel_words import (
     CHOICES,
     LABELS,

@@ -14,7 +14,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.route_words import decide_route, describe_decision, export_routing
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
-from handoff.conversation.spoken import split_crew_name
+from handoff.conversation.message_kinds import split_crew_name
 from handoff.events import RequestFailed
 from specialists.crew import Crew
 from specialists.several_crews import Crews

@@ -11,14 +11,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.features.erasure.service import Forgetting
 from bot.features.erasure.view import FORGET, forget_modal, nothing_to_forget
 from bot.jobs.job_records import Denied
-from bot.slack.receive.job_named import find_named_job
+from bot.slack.receive.job_references import find_named_job
 from bot.slack.receive.payloads import ViewSubmission
 from bot.slack.receive.router import Router
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell
-from bot.slack.views.carried import carry, read_carried
+from bot.slack.views.button_data import carry, read_carried
 from bot.slack.views.outgoing import Outgoing
 from handoff.text.member_ids import PERSON
 

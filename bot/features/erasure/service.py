@@ -22,9 +22,9 @@ from bot.jobs.job_records import Denied, read_job
 from bot.limits.rules import forgotten_counters
 from bot.limits.spending import kept_months
 from bot.logs import log_deed
-from bot.slack.send.elsewhere import KEY
+from bot.slack.send.message_deletion import SETTLES_IN, DeletionReport, take_back
+from bot.slack.send.other_places import KEY
 from bot.slack.send.outbox import STREAMED, Outbox
-from bot.slack.send.taking_back import SETTLES_IN, DeletionReport, take_back
 from bot.slack.send.web_calls import NoReply
 from bot.slack.show.notices import tell_person
 from bot.store.redis.redis_store import Store

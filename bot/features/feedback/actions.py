@@ -15,7 +15,7 @@ from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
 from bot.slack.show.notices import tell
 from bot.slack.views.answer_message import FEEDBACK, Thumb
-from bot.slack.views.carried import read_carried
+from bot.slack.views.button_data import read_carried
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, section
 from handoff.contracts import Place
 from handoff.effects import answered_by

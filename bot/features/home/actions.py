@@ -17,7 +17,7 @@ from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import answer_click, open_window
-from bot.slack.views.carried import carry, read_carried
+from bot.slack.views.button_data import carry, read_carried
 from bot.slack.views.question import AnswerChoice
 from bot.store.values import StoreError
 from handoff.contracts import Place

@@ -13,7 +13,7 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import EVERYBODY, Head, JobKey
 from handoff.approval_values import ADMINS
 from handoff.state.job_state import ENDED
-from handoff.summaries.shown_rows import rows_of
+from handoff.summaries.card_rows import rows_of
 from handoff.summaries.summary import merge_answerers, open_questions
 
 Filter = Literal["", "open", "waiting", "over", "done", "failed", "stopped"]

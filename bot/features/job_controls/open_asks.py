@@ -22,7 +22,7 @@ from bot.slack.views.question import question
 from bot.store.redis.redis_store import Store
 from bot.store.values import Head, JobKey
 from handoff.engine.approvals import may_decide
-from handoff.engine.asking import expiry_time
+from handoff.engine.questions import expiry_time
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question, may_answer
 from handoff.summaries.summary import open_questions

@@ -32,7 +32,7 @@ from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_on_top, redraw, redraw_window, tell
 from bot.slack.text.cleaning import clean
-from bot.slack.views.carried import read_carried
+from bot.slack.views.button_data import read_carried
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bot.jobs.recalling import memories_of, sort_by_age
+from bot.jobs.memory_recall import memories_of, sort_by_age
 from bot.slack.views.outgoing import message_link
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, PayloadTooLarge
@@ -16,8 +16,8 @@ from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
 from handoff.contracts import Place
 from handoff.conversation.memory import LONGEST, Memory, drop_quoted_lines, may_change, place_for, wish_in
-from handoff.conversation.spoken import words_of
-from handoff.materials.remembered import SOURCE
+from handoff.conversation.message_kinds import words_of
+from handoff.materials.memory_text import SOURCE
 
 MOST_MARKS = 200
 """Commands that forgot something whose second delivery is known as such."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.carried import carry
+from bot.slack.views.button_data import carry
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
 from bot.slack.views.paging import ROWS, ListPage, page_buttons
 from handoff.conversation.memory import LONGEST, Memory

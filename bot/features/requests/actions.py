@@ -18,7 +18,7 @@ from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, open_window
-from bot.slack.views.carried import carry, read_carried
+from bot.slack.views.button_data import carry, read_carried
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
 from bot.slack.views.question import ANSWER, AnswerChoice
 from handoff.contracts import Request

@@ -16,10 +16,10 @@ from bot.store.values import Head, JobKey
 from handoff import events as ev
 from handoff.access import rights
 from handoff.contracts import Place, Request
-from handoff.conversation.spoken import is_thanks, names_option, split_crew_name
-from handoff.engine.hearing import answers_plainly
+from handoff.conversation.message_kinds import is_thanks, names_option, split_crew_name
+from handoff.engine.thread_messages import answers_plainly
 from handoff.state.job_state import ENDED
-from handoff.summaries.deeds import CLOSED
+from handoff.summaries.audit_events import CLOSED
 from handoff.summaries.summary import OpenQuestion, build_initial_summary, merge_answerers, open_questions
 
 if TYPE_CHECKING:

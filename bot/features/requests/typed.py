@@ -24,8 +24,8 @@ from bot.features.requests.messages import MessageListener
 from bot.features.requests.service import Requests
 from bot.jobs.job_records import JobRecords, begin_opening, opening_place
 from bot.slack.receive.subcommand import CommandContext
-from bot.slack.send.elsewhere import Elsewhere
 from bot.slack.send.lookup import OutcomeUnknown
+from bot.slack.send.other_places import Elsewhere
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.show.notices import make_note, note_with, send_direct
 from bot.slack.text.cleaning import clean, mention

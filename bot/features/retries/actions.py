@@ -18,12 +18,12 @@ from bot.slack.receive.subcommand import CommandContext, Reply
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, make_note
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.carried import AboutRequest, read_carried
+from bot.slack.views.button_data import AboutRequest, read_carried
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
 from bot.slack.views.waiting import join_in_row
 from handoff.contracts import Place
-from handoff.conversation.again_words import AgainMode, RetryWish, wish_of
+from handoff.conversation.retry_words import AgainMode, RetryWish, wish_of
 
 SCHEDULE = "schedule"
 """The name of the spoken command that makes a schedule."""

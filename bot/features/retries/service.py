@@ -19,10 +19,10 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.contracts import Attachment, Material, Place, Request
-from handoff.conversation.again_words import AgainMode, RetryRef, RetryWish
-from handoff.conversation.spoken import names_option
-from handoff.engine import second_try
-from handoff.materials.at_hand import needed_by
+from handoff.conversation.message_kinds import names_option
+from handoff.conversation.retry_words import AgainMode, RetryRef, RetryWish
+from handoff.engine import retry
+from handoff.materials.material_lists import needed_by
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.step_names import step_line, step_meant
 from handoff.summaries.summary import build_initial_summary, title_of
@@ -134,7 +134,7 @@ class RetryDesk:
                 await self._audit_refusal(key, found, asked.user)
             return wanted
         before, again = wanted
-        if (other := second_try.find_open_retry(found, before)) is not None:
+        if (other := retry.find_open_retry(found, before)) is not None:
             mine = asked.message == other.id  # Slack told of it twice
             return (
                 _summarize_retry(found, before, again)
@@ -192,7 +192,7 @@ class RetryDesk:
 
     async def _find_lost_files(self, key: JobKey, job: Job, before: RequestState, again: RetryRef) -> tuple[str, ...]:
         """Name the files that what is run again would need, and that the store has no more."""
-        works = [before.work[name] for name in sorted(second_try.run_again(before, again))]
+        works = [before.work[name] for name in sorted(retry.run_again(before, again))]
         needed = [one for work in works for one in needed_by(job, before, work).all]
         needed += before.materials if before.run.plan is None else ()
         files = {one.name: one for one in needed if one.kind == "file" and not one.fault}
@@ -238,17 +238,17 @@ def _resolve_retry(job: Job, wish: RetryWish, actor: rights.Actor) -> tuple[Requ
     if isinstance(before, RetryRefused):
         return before
     again = RetryRef(of=before.id, mode=wish.mode, groups=actor.groups, admin=actor.admin)
-    before, again = second_try.resolve_planned_try(before, again)
+    before, again = retry.resolve_planned_try(before, again)
     step = step_meant(before, wish.step) if wish.step else again.step
     if isinstance(step, tuple):
         return RetryRefused("no_step", steps=tuple(step_line(before, one) for one in step))
     again = again.model_copy(update={"step": step})
-    return RetryRefused("done") if second_try.is_done(before, again) else (before, again)
+    return RetryRefused("done") if retry.is_done(before, again) else (before, again)
 
 
 def _find_request(job: Job, wish: RetryWish, actor: rights.Actor) -> RequestState | RetryRefused:
     """Return the request that is meant; or why there is none."""
-    before = second_try.find_request_to_retry(job, actor, wish.request)
+    before = retry.find_request_to_retry(job, actor, wish.request)
     if before is not None:
         return before
     asks = [one for one in job.asks if not one.refusal and not one.withdrawn and wish.request in {"", one.id}]
@@ -269,6 +269,6 @@ def _answers_question(job: Job, actor: rights.Actor, asked: RetryAsked, wish: Re
 
 
 def _summarize_retry(job: Job, before: RequestState, again: RetryRef) -> RetryRecorded:
-    names = second_try.run_again(before, again)
+    names = retry.run_again(before, again)
     works = [work for work in before.all_inside("") if work.subtask.id in names and work.run is None]
     return RetryRecorded(job.place, again.mode, tuple(title_of(before, work) for work in works), len(before.work))

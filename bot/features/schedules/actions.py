@@ -40,7 +40,7 @@ from bot.slack.receive.services import FeatureServices
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show.notices import add_receipt_reaction, make_note, open_window, tell
 from bot.slack.text.cleaning import clean
-from bot.slack.views.carried import read_carried
+from bot.slack.views.button_data import read_carried
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
 from handoff.contracts import Place, Request

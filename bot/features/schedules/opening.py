@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.access.access_ruling import RulingReason, find_access_refusal
 from bot.access.channel_settings import ChannelSettings
-from bot.access.ruling import RulingReason, find_access_refusal
 from bot.features.schedules.loop import GRACE
 from bot.features.schedules.rights import MOST_FAILED, Halt, find_halt
 from bot.features.schedules.rule_times import next_time
@@ -21,8 +21,8 @@ from bot.features.schedules.view import render_not_run, render_run_line
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.slack.receive.channel_reader import ChannelReader
-from bot.slack.send.elsewhere import Elsewhere
 from bot.slack.send.lookup import OutcomeUnknown
+from bot.slack.send.other_places import Elsewhere
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.show.admission import channel_words, find_unreadable_reason
 from bot.slack.show.directory import Directory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.access.ruling import RulingReason
+from bot.access.access_ruling import RulingReason
 from bot.features.schedules.rule_times import least_gap, next_time
 from bot.features.schedules.schedule import Schedule, ScheduleRefusal, ScheduleRule
 

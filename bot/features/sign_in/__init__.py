@@ -9,7 +9,7 @@ from bot.features.sign_in.page import PATH, SignInPage
 from bot.features.sign_in.service import SignInDesk
 from bot.slack.show.admission import Admission
 from bot.slack.views.approval import SIGN_IN
-from specialists.tools.signing_in import LANDS
+from specialists.tools.tool_sign_in import LANDS
 
 
 def register(kit: Kit) -> None:

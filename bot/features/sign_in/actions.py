@@ -22,11 +22,11 @@ from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell, tell_directly
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import SIGN_IN, ApprovalRef
-from bot.slack.views.carried import carry, read_carried
+from bot.slack.views.button_data import carry, read_carried
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
 from bot.store.values import StoreError
 from handoff.contracts import Place
-from specialists.tools.signing_in import LANDS
+from specialists.tools.tool_sign_in import LANDS
 
 log = logging.getLogger(__name__)
 

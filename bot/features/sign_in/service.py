@@ -16,11 +16,11 @@ from bot.features.approvals.view import AboutApproval, window_about
 from bot.jobs.team_sign_ins import TeamSignIns
 from bot.slack.show.people import StandingOf
 from bot.slack.views.approval import ApprovalRef
-from bot.slack.views.carried import carry
+from bot.slack.views.button_data import carry
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Place
-from specialists.tools.signing_in import LANDS, SignInFailed
 from specialists.tools.tool import WorkbenchLost
+from specialists.tools.tool_sign_in import LANDS, SignInFailed
 
 _AWAY = "My store cannot be reached, so nothing was saved. Try again in a minute."
 _DONE = ApprovalDecision("approve", signed_in=True)

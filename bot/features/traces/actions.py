@@ -16,7 +16,7 @@ from bot.slack.receive.subcommand import CommandContext
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell
 from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
-from bot.slack.views.carried import AboutRequest, read_carried
+from bot.slack.views.button_data import AboutRequest, read_carried
 from bot.slack.views.outgoing import Outgoing
 from handoff.contracts import Place
 from specialists.tools.blocking import load

@@ -15,14 +15,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from bot.models.chosen_model import REHEARSAL
+from bot.models.picture_support import replace_pictures
 from bot.models.rehearsal import rehearsed_analyst, rehearsed_quotes, rehearsed_roles, rehearsed_writer
 from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up
 from bot.models.rehearsal.rehearsed_brief import read_brief, read_history
 from bot.models.rehearsal.rehearsed_demo import DemoScript, find_script
 from bot.models.rehearsal.rehearsed_planner import decide
-from bot.models.sight import replace_pictures
 from handoff.contracts import SCRIPTED_REPLIES, Tier, ToolCall, Turn, Usage
-from handoff.engine.correcting import SAID
+from handoff.engine.corrections import SAID
 from specialists.model import ModelCall, ModelError
 from specialists.turns.finish_tools import HAND_OVER
 

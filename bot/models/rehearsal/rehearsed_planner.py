@@ -18,7 +18,7 @@ from bot.models.rehearsal.rehearsed_brief import (
     say_declined,
 )
 from bot.models.rehearsal.rehearsed_words import read_words, split_words
-from handoff.conversation.spoken import is_thanks
+from handoff.conversation.message_kinds import is_thanks
 
 HEADINGS = (
     "Request",

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.models.rehearsal.rehearsed_brief import read_sections, split_section
 from bot.models.rehearsal.rehearsed_words import read_words
-from handoff.conversation.spoken import is_question, is_thanks, may_call, words_of
+from handoff.conversation.message_kinds import is_question, is_thanks, may_call, words_of
 from handoff.text.text_words import sentences
 
 FOLLOWS_UP = read_words("follows_up")

@@ -14,11 +14,11 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.access.access_ruling import RulingReason
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import PersonFacts
-from bot.access.ruling import RulingReason
-from bot.slack.receive.acting import (
+from bot.slack.receive.action import (
     Action,
     ActionKind,
     installed_in,

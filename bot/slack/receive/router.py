@@ -19,7 +19,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.bolt_dispatch import answer_unhandled
-from bot.slack.receive.job_named import find_named_job, is_like_job
+from bot.slack.receive.job_references import find_named_job, is_like_job
 from bot.slack.receive.payload_reader import READ, Read
 from bot.slack.receive.payloads import (
     Click,

@@ -33,8 +33,8 @@ from bot.slack.send.lookup import NOT_YET, key_of
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from handoff.contracts import Attachment, Material, Place, Request
+from handoff.state.derived_values import once
 from handoff.state.job_state import Job, RequestState
-from handoff.state.once import once
 from handoff.text.counts import format_count
 
 log = logging.getLogger(__name__)

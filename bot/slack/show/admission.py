@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bot.access.access_ruling import RulingReason, find_access_refusal
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import PersonFacts
-from bot.access.ruling import RulingReason, find_access_refusal
 from bot.slack.show.directory import Directory, KnownChannel, NotTold
 from bot.slack.show.people import FACTS_KEPT, GROUPS_KEPT, People
 from handoff.access.rights import Actor, may_go

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.slack.send.elsewhere import KEY, Elsewhere
 from bot.slack.send.list_rows import ListRows
 from bot.slack.send.lookup import OutcomeUnknown
+from bot.slack.send.other_places import KEY, Elsewhere
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.web_calls import JobGone, NoReply, SlackRefused
 from bot.slack.show.directory import Directory
@@ -19,7 +19,7 @@ from bot.store.values import Claim, StoreError
 from handoff.access.rights import may_go
 from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Audience
-from handoff.materials.at_hand import material_of
+from handoff.materials.material_lists import material_of
 from handoff.state.job_state import Job, RequestState
 from handoff.text.visible_text import visible
 from specialists.tools.messenger import Addressee, Delivered, DeliveryUnknown, Readers

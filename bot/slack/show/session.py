@@ -18,7 +18,7 @@ from bot.slack.text.cleaning import plain
 from bot.store.values import JobKey, StoreError
 from handoff.contracts import Place
 from handoff.state.job_state import Job, RequestState, RequestStatus
-from handoff.summaries.subject import subject_of
+from handoff.summaries.thread_subject import subject_of
 
 log = logging.getLogger(__name__)
 

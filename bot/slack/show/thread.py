@@ -29,7 +29,7 @@ from bot.slack.show.receipts import give_receipt
 from bot.slack.show.session import STATUS, SessionView, ThreadSessions, has_new_title, rename, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
-from bot.slack.views import ending
+from bot.slack.views import request_ends
 from bot.slack.views.approval import approval, approval_dropped
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
@@ -39,7 +39,7 @@ from bot.store.values import Claim, JobKey
 from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Artifact, Attachment, Audience, ChannelSpan, Place
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key
-from handoff.engine.asking import expiry_time, list_askable
+from handoff.engine.questions import expiry_time, list_askable
 from handoff.engine.replay import open_log
 from handoff.events import NewerEvent, SettingKnown
 from handoff.state.job_state import Job, RequestState
@@ -246,7 +246,7 @@ class Thread:
         if stream is not None and ask.run.answer is None:
             stream.drop()
         if _has_no_thread(job, ask):
-            message = ending.render_cancellation(job, ask, alone=True)
+            message = request_ends.render_cancellation(job, ask, alone=True)
             await send_direct(self._outbox, claim, ask.request.user, f"{key}:alone", message, allowed=allowed)
             return SentMessage("", WITHDRAWN)
 
@@ -294,13 +294,13 @@ class Thread:
         end = (
             self._render_end(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
         )
-        message, key = ending.unreachable(job, fault, end), f"{answer_key(ask.id)}:alone"
+        message, key = request_ends.unreachable(job, fault, end), f"{answer_key(ask.id)}:alone"
         await send_direct(self._outbox, claim, ask.request.user, key, message, allowed=allowed)
 
     def _render_end(self, job: Job, ask: RequestState) -> Outgoing:
         if ask.refusal:
-            return ending.render_refusal(ask.refusal)
-        return ending.render_cancellation(job, ask) if ask.cancelled_by else ending.render_failure(job, ask)
+            return request_ends.render_refusal(ask.refusal)
+        return request_ends.render_cancellation(job, ask) if ask.cancelled_by else request_ends.render_failure(job, ask)
 
     async def _paint_the_end(self, job: Job, ask: RequestState, allowed: Allowed) -> SentMessage:
         ts = ask.posted.get(card_key(ask.id), "")
@@ -368,7 +368,7 @@ class Thread:
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         """Tell the thread that its job is about to be tried by itself. Raises Gone if the job is no longer ours."""
-        message = ending.tried_alone(notice.place.job_id, notice.step, notice.lost)
+        message = request_ends.tried_alone(notice.place.job_id, notice.step, notice.lost)
         sent = await self._outbox.post(claim, notice.place, notice.key, message)
         if sent.fault:
             log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
@@ -378,7 +378,7 @@ class Thread:
 
         Raises Gone if the job is no longer ours.
         """
-        message = ending.render_quarantine(
+        message = request_ends.render_quarantine(
             notice.place.job_id, notice.step, notice.reason, user=notice.user, readable=notice.readable
         )
         sent = await self._outbox.post(claim, notice.place, notice.key, message)

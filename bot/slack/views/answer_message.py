@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, mention_channels, plain, split_answer
 from bot.slack.text.safe_text import find
-from bot.slack.views.carried import AboutRequest, carry
+from bot.slack.views.button_data import AboutRequest, carry
 from bot.slack.views.contact_line import name_contact_for_gaps
 from bot.slack.views.outgoing import CONTEXT_LIMIT, SECTION_LIMIT, Block, Outgoing, button, context, seconds, section
-from bot.slack.views.read_words import read_words
+from bot.slack.views.thread_read_note import read_words
 from bot.slack.views.try_again import spent_before, try_again
 from handoff.answering.findings import gravity_key, origins
 from handoff.answering.fixed_words import phrase

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, mention_channels
 from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quote_text
-from bot.slack.views.carried import carry
+from bot.slack.views.button_data import carry
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, render_moment, section
 from bot.slack.views.waiting import join_in_row, name_member
 from handoff.approval_values import Approval

@@ -18,14 +18,14 @@ from bot.slack.views.outgoing import (
     rich_text,
     seconds,
 )
-from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
+from bot.slack.views.thread_read_note import faults_of_others, read_words, thread_faults
 from bot.slack.views.try_again import try_line
 from bot.slack.views.waiting import waits_for
 from handoff.approval_values import Approval
 from handoff.engine.answer import gaps
 from handoff.engine.nested import plan_around
 from handoff.engine.replan import current_trigger, is_held_back
-from handoff.engine.returning import MAX_ROUNDS
+from handoff.engine.returned_results import MAX_ROUNDS
 from handoff.planning.adhoc import find_made_specialist
 from handoff.state.job_state import SETTLED, Job, RequestState, SubtaskState
 from handoff.state.state_values import Question, RecoveryStep

@@ -8,7 +8,7 @@ from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import render_moment
 from bot.slack.views.waiting import whom_words
 from handoff.state.job_state import SubtaskStatus
-from handoff.summaries.shown_rows import ShownRow
+from handoff.summaries.card_rows import ShownRow
 from handoff.text.counts import format_count
 
 STATES = {

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from bot.slack.views.carried import carry, read_carried
+from bot.slack.views.button_data import carry, read_carried
 from bot.slack.views.outgoing import BUTTON_VALUE_LIMIT, Block, actions, button, context
 
 TURN = "turn_page"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.carried import carry
+from bot.slack.views.button_data import carry
 from bot.slack.views.outgoing import (
     Outgoing,
     actions,
@@ -19,8 +19,8 @@ from bot.slack.views.try_again import name_try
 from bot.slack.views.waiting import ANYBODY, whom_words
 from handoff.briefs.addresses import known_addresses
 from handoff.conversation.working_time import describe_span
-from handoff.engine.asking import expiry_time
-from handoff.engine.second_try import DO_AGAIN
+from handoff.engine.questions import expiry_time
+from handoff.engine.retry import DO_AGAIN
 from handoff.engine.writes import OPTIONS
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import PLEASE_CHECK, Question, QuestionAnswer, UnknownWrite

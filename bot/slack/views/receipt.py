@@ -8,7 +8,7 @@ from __future__ import annotations
 from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.outgoing import Outgoing, section
 from bot.slack.views.question import asker, mention_answerers
-from handoff.engine import hearing
+from handoff.engine import thread_messages
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import HeardMessage
 
@@ -59,7 +59,7 @@ def _render_choice_of_question(job: Job, one: HeardMessage) -> Outgoing | None:
     """Ask which of several questions a message answers; None if they are closed by now."""
     ask = job.current
     asked = (
-        [(asker(ask, name), question) for name, question in hearing.list_questions_for(job, one)]
+        [(asker(ask, name), question) for name, question in thread_messages.list_questions_for(job, one)]
         if ask is not None
         else []
     )

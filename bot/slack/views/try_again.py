@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.carried import AboutRequest, carry
+from bot.slack.views.button_data import AboutRequest, carry
 from bot.slack.views.outgoing import Block, actions, button, context
 from bot.slack.views.waiting import join_in_row
-from handoff.engine.second_try import list_incomplete
+from handoff.engine.retry import list_incomplete
 from handoff.engine.subtask import is_beyond
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import title_of

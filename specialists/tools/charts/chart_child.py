@@ -13,8 +13,8 @@ from typing import Any
 
 from specialists.sandbox.confine import own_stdout
 from specialists.tools.charts.chart_data import ChartData, Series
+from specialists.tools.charts.chart_words import drop_unprintable
 from specialists.tools.charts.font_list import drawing_fonts
-from specialists.tools.charts.wording import drop_unprintable
 from specialists.tools.extras import describe_remedy
 
 

@@ -15,7 +15,7 @@ from handoff.contracts import ChartSeries, ChartShape
 from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, run_child
 from specialists.tools.charts.chart_data import ChartData, Kind, NoChart, Series, chart_data
-from specialists.tools.charts.wording import column_label
+from specialists.tools.charts.chart_words import column_label
 from specialists.tools.tables.cells import format_cell
 from specialists.tools.tables.tables import QueryFailed, QueryRows, run_query
 from specialists.tools.tool import Tool, ToolOutcome, Workbench

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, date2num, num2date
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from specialists.tools.charts import wording
+from specialists.tools.charts import chart_words
 from specialists.tools.charts.chart_data import ChartData
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; the yellow is too pale for lines.
@@ -48,20 +48,20 @@ def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
         places = [index + (number - (count - 1) / 2) * thick for index in range(len(data.x))]
         values = [value if value is not None else math.nan for value in series.values]
         size = thick * (0.94 if count > 1 else 0.9)
-        name, colour = wording.column_label(series.name), COLOURS[number]
+        name, colour = chart_words.column_label(series.name), COLOURS[number]
         bars: Any = (
             axes.barh(places, values, size, color=colour, label=name)
             if flat
             else axes.bar(places, values, size, color=colour, label=name)
         )
         if every:
-            texts = ["" if math.isnan(value) else wording.format_label(value, largest, unit) for value in values]
+            texts = ["" if math.isnan(value) else chart_words.format_label(value, largest, unit) for value in values]
             small = len(data.x) * count > _MOST_LABELLED
             axes.bar_label(bars, texts, padding=2.5, fontsize=6 if small and count > 1 else 7 if small else 8)
     labels: Any = _category_labels(data, flat=flat)
     ticks = list(range(len(labels))) if flat or data.x_kind == "text" else _choose_ticks(labels)
     if data.x_kind == "date":  # told anew for those that stay, as one of them has to carry the year
-        labels = dict(zip(ticks, wording.date_labels([data.x[index] for index in ticks]), strict=True))
+        labels = dict(zip(ticks, chart_words.date_labels([data.x[index] for index in ticks]), strict=True))
     if flat:
         axes.set_yticks(ticks, [labels[index] for index in ticks])
         axes.set_ylim(len(data.x) - 0.4, -0.6)
@@ -95,7 +95,7 @@ def _draw_lines(axes: Axes, data: ChartData, _unit: str) -> None:
             marker=alone,
             markersize=3.5,
             clip_on=False,
-            label="_" if direct else wording.column_label(series.name),
+            label="_" if direct else chart_words.column_label(series.name),
         )
     _value_axis(axes, data, flat=False)
     low, high = _find_range(data)
@@ -125,7 +125,7 @@ def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
     heights = _spread_heights([(value - low) / (high - low or 1.0) for value, _ in ends], _LINE_GAP)
     style: dict[str, Any] = {"fontsize": 8.5, "fontweight": "bold", "va": "center", "ha": "left"}
     for (_, number), height in zip(ends, heights, strict=True):
-        name = wording.wrap_text(wording.column_label(data.series[number].name), 22, 1)
+        name = chart_words.wrap_text(chart_words.column_label(data.series[number].name), 22, 1)
         axes.text(1.015, height, name, transform=axes.transAxes, color=COLOURS[number], **style)
     axes.set_xlim(right=max(places))
 
@@ -157,7 +157,7 @@ def _draw_scatter(axes: Axes, data: ChartData, _unit: str) -> None:
             color=COLOURS[number],
             edgecolors="white",
             linewidths=0.4,
-            label=wording.column_label(series.name),
+            label=chart_words.column_label(series.name),
         )
     _value_axis(axes, data, flat=False)
 
@@ -169,8 +169,8 @@ def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
     if str(data.x[-1]).startswith("Other ("):
         colours[-1] = "#b5b5b8"
     names = [
-        f"{wording.wrap_text(str(name), 26, 1)}\n"
-        f"{wording.format_label(value, max(values), '')} ({wording.share(value, whole)})"
+        f"{chart_words.wrap_text(str(name), 26, 1)}\n"
+        f"{chart_words.format_label(value, max(values), '')} ({chart_words.share(value, whole)})"
         for name, value in zip(data.x, values, strict=True)
     ]
     axes.pie(
@@ -181,7 +181,7 @@ def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
         wedgeprops={"width": 0.42, "edgecolor": "white", "linewidth": 1.5},
     )
     _name_slices(axes, values, names)
-    centre = wording.format_label(whole, whole, unit) + (f" {unit}" if unit and unit != "%" else "")
+    centre = chart_words.format_label(whole, whole, unit) + (f" {unit}" if unit and unit != "%" else "")
     axes.text(0, 0, f"{centre}\nin all", ha="center", va="center", fontsize=10, fontweight="bold")
     axes.set_aspect("equal")
 
@@ -214,7 +214,7 @@ def _place_points(axes: Axes, data: ChartData) -> list[float]:
     if data.x_kind == "date":
         round_dates = _date_ticks(data.x)
         at = [float(place) for place in date2num(round_dates)]  # type: ignore[no-untyped-call]
-        axes.set_xticks(at, wording.date_labels(round_dates))
+        axes.set_xticks(at, chart_words.date_labels(round_dates))
         return [float(place) for place in date2num(list(data.x))]  # type: ignore[no-untyped-call]
     if data.x_kind == "number":
         whole = all(float(x).is_integer() for x in data.x)
@@ -222,7 +222,7 @@ def _place_points(axes: Axes, data: ChartData) -> list[float]:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=whole, steps=[1, 2, 2.5, 5, 10]))
         largest = max((abs(x) for x in data.x), default=1.0)
         axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value:.0f}" if years else wording.format_tick(value, largest))
+            FuncFormatter(lambda value, _: f"{value:.0f}" if years else chart_words.format_tick(value, largest))
         )
         return [float(x) for x in data.x]
     labels = _category_labels(data, flat=False)
@@ -252,16 +252,16 @@ def _date_ticks(dates: Sequence[dt.datetime]) -> list[dt.datetime]:
 
 def _category_labels(data: ChartData, *, flat: bool) -> list[str]:
     if data.x_kind == "date":
-        return wording.date_labels(data.x)
+        return chart_words.date_labels(data.x)
     if data.x_kind == "number":
         return [f"{x:.15g}" for x in data.x]
     # As wide as the place that each has; where that is too narrow to read, some of them are left out.
     width = 40 if flat else max(_NARROWEST, min(24, _LETTERS_ACROSS // max(len(data.x), 1) - 1))
     lines = (2 if len(data.x) <= _MOST_IN_TWO_LINES else 1) if flat else 3
-    labels = [wording.wrap_text(x, width, lines) for x in data.x]
+    labels = [chart_words.wrap_text(x, width, lines) for x in data.x]
     if len(set(labels)) == len(set(data.x)):
         return labels
-    return [wording.wrap_text(wording.shorten_middle(x, lines * (width - 2)), width, lines) for x in data.x]
+    return [chart_words.wrap_text(chart_words.shorten_middle(x, lines * (width - 2)), width, lines) for x in data.x]
 
 
 def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:
@@ -269,7 +269,7 @@ def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:
     # Of what is counted there are no halves.
     whole = all(value is None or value.is_integer() for series in data.series for value in series.values)
     axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], integer=whole))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: wording.format_tick(value, largest)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: chart_words.format_tick(value, largest)))
 
 
 def _find_largest(data: ChartData) -> float:

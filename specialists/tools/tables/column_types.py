@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from specialists.tools.tables.date_kinds import DATES, MONTHS, is_season, mixed_dates
-from specialists.tools.tables.kind import ValueKind
 from specialists.tools.tables.number_dress import dress_of, plain_digits
+from specialists.tools.tables.value_kind import ValueKind
 
 NOTHINGS = ("na", "n/a", "#n/a", "null", "none", "nan", "-", "--", "\u2013", "?")
 """Words that people write into cells that they mean to leave empty, in lower case."""

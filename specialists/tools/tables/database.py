@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specialists.tools.tables.naming import quote_name
-from specialists.tools.tables.refused import TableRefused, words_of
+from specialists.tools.tables.sql_names import quote_name
+from specialists.tools.tables.table_refused import TableRefused, words_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from specialists.tools.tables.kind import ValueKind
+from specialists.tools.tables.value_kind import ValueKind
 
 _NAMES = (
     "january jan jänner januar janvier janv enero ene gennaio gen januari janeiro",

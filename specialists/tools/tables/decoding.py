@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from specialists.formats.encodings import Decoded, NoText, decode_text
-from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import Sheet
+from specialists.tools.tables.table_refused import TableRefused
 
 
 def text_of(data: bytes) -> Decoded:

@@ -8,8 +8,8 @@ import re
 
 from specialists.formats.table_text import TABLES_BY_NAME, is_table_text, separator_of
 from specialists.tools.tables.decoding import say_how_decoded, text_of
-from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import BETWEEN, Row, Sheet, sheet_of
+from specialists.tools.tables.table_refused import TableRefused
 
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _LONGEST_CELL = 1024 * 1024

@@ -7,9 +7,9 @@ from email import message_from_bytes
 from html.parser import HTMLParser
 
 from specialists.tools.tables.decoding import say_how_decoded, text_of
-from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import MOST_COLUMNS, Row, Sheet, Spans, sheet_of
 from specialists.tools.tables.sheet_rows import hidden_noted
+from specialists.tools.tables.table_refused import TableRefused
 
 _MOST_TABLES = 20
 _MOST_ROWS_SPANNED = 1_000

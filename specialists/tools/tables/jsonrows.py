@@ -9,9 +9,9 @@ import json
 from typing import Any
 
 from specialists.tools.tables.decoding import say_how_decoded, text_of
-from specialists.tools.tables.naming import make_names_unique
-from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import MOST_COLUMNS, Sheet, sheet_of
+from specialists.tools.tables.sql_names import make_names_unique
+from specialists.tools.tables.table_refused import TableRefused
 
 _MOST_LISTS = 20
 _DEEPEST = 8

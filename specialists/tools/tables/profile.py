@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from handoff.checking.numerals import is_unit
 from specialists.tools.tables.cells import format_cell, make_json_value
 from specialists.tools.tables.database import LoadedTable
-from specialists.tools.tables.naming import quote_name
+from specialists.tools.tables.sql_names import quote_name
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from specialists.tools.tables.cells import make_json_value
-from specialists.tools.tables.refused import TableRefused, words_of
 from specialists.tools.tables.row_filters import row_filters
+from specialists.tools.tables.table_refused import TableRefused, words_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from specialists.tools.tables.naming import make_names_unique
+from specialists.tools.tables.sql_names import make_names_unique
 from specialists.tools.tables.total_rows import set_apart
 
 Row = list[str]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from specialists.tools.tables.naming import make_names_unique
 from specialists.tools.tables.sheet import Sheet
+from specialists.tools.tables.sql_names import make_names_unique
 
 HIDDEN = "hidden_row"
 """The column that says of each row whether the workbook hides it; only there if it hides some."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from specialists.formats.contents import Unreadable
 from specialists.formats.file_kind import PEOPLE_CALL, kind_of
-from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import Sheet
+from specialists.tools.tables.table_refused import TableRefused
 
 _READERS = {
     "workbook": "workbook:workbook_sheets",

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from specialists.tools.tables.decoding import say_how_decoded, text_of
-from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import MOST_COLUMNS, Row, Sheet, Spans, sheet_of
 from specialists.tools.tables.sheet_rows import hidden_columns_noted, hidden_noted
+from specialists.tools.tables.table_refused import TableRefused
 
 _MOST_SHEETS = 20
 _MOST_GAP = 100_000

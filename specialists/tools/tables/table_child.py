@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from specialists.tools.tables.database import LoadedTable
-from specialists.tools.tables.naming import quote_name
+from specialists.tools.tables.sql_names import quote_name
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -63,7 +63,7 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     from specialists.tools.tables.database import open_duckdb, shut  # noqa: PLC0415
     from specialists.tools.tables.profile import profile  # noqa: PLC0415
     from specialists.tools.tables.query import query  # noqa: PLC0415
-    from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
+    from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
 
     try:
         connection = open_duckdb()
@@ -92,8 +92,8 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
 
 def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str], list[str]]:
     """Give the tables, what could not be read, and the files that the tables read when they are asked."""
-    from specialists.tools.tables.naming import make_names_unique  # noqa: PLC0415
-    from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
+    from specialists.tools.tables.sql_names import make_names_unique  # noqa: PLC0415
+    from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
 
     tables: list[LoadedTable] = []
     refused, files = [], []
@@ -129,8 +129,8 @@ def _read(
         load_parquet,
         load_sheet,
     )
-    from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
     from specialists.tools.tables.sheet_sources import sheets_of  # noqa: PLC0415
+    from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
 
     path = Path(input_path(file["file"]))
     data = path.read_bytes()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from specialists.tools.tables import column_types
 from specialists.tools.tables.date_kinds import TWINS, find_ambiguous_date
-from specialists.tools.tables.kind import ValueKind
 from specialists.tools.tables.number_dress import (
     SHARES,
     NumberDress,
@@ -18,6 +17,7 @@ from specialists.tools.tables.number_dress import (
     plain_digits_sql,
     units_of,
 )
+from specialists.tools.tables.value_kind import ValueKind
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

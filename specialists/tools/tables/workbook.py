@@ -10,9 +10,9 @@ import io
 from typing import Any
 
 from specialists.tools.tables.hidden_cells import HiddenCells, hidden_in
-from specialists.tools.tables.refused import TableRefused, words_of
 from specialists.tools.tables.sheet import Sheet, Spans, sheet_of
 from specialists.tools.tables.sheet_rows import hidden_columns_noted, hidden_noted
+from specialists.tools.tables.table_refused import TableRefused, words_of
 from specialists.tools.tables.uncomputed_cells import describe_uncomputed_cells
 
 _MOST_SHEETS = 20

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from handoff import events as ev
 from handoff.contracts import ANYONE, NO_QUIET, REQUESTER, AskingTerms, Escalation, KnownPerson
-from handoff.conversation import spoken
+from handoff.conversation import message_kinds
 from handoff.conversation.working_time import add_working_seconds, describe_span
 from handoff.engine import approvals
 from handoff.engine.subtask import end_subtask
@@ -63,7 +63,7 @@ def _resolve_requester(ask: RequestState, words: Sequence[str]) -> tuple[str, ..
 
 def _find_person(name: str, people: Sequence[KnownPerson]) -> str:
     """Return the one person whom a name or an id means; empty if that is nobody, or nobody knows which."""
-    sought = " ".join(spoken.words_of(name))
+    sought = " ".join(message_kinds.words_of(name))
     found = _USER.match(name.strip())
     meant = {one.user for one in people if found is not None and found[1] == one.user}
     meant = meant or {one.user for one in people if sought and sought in _list_name_forms(one)}
@@ -71,7 +71,7 @@ def _find_person(name: str, people: Sequence[KnownPerson]) -> str:
 
 
 def _list_name_forms(person: KnownPerson) -> set[str]:
-    whole = {" ".join(spoken.words_of(name)) for name in person.names}
+    whole = {" ".join(message_kinds.words_of(name)) for name in person.names}
     return whole | {name.partition(" ")[0] for name in whole}
 
 
@@ -79,9 +79,9 @@ def _spoken_to(message: str, people: Sequence[KnownPerson]) -> list[str]:
     """Return the person to whom a question is said by its first words: “Ben, which year?”."""
     if found := _USER.match(message.strip()):
         return [one.user for one in people if one.user == found[1]]
-    if not spoken.may_call(message):
+    if not message_kinds.may_call(message):
         return []
-    called = [one.user for one in people if spoken.is_addressed_to(message, one.names)]
+    called = [one.user for one in people if message_kinds.is_addressed_to(message, one.names)]
     return called if len(called) == 1 else []
 
 

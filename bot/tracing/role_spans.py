@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bot.tracing.attempts_told import BY_DURATION, OpenAttempts, lane_of
+from bot.tracing.attempt_spans import BY_DURATION, OpenAttempts, lane_of
 from bot.tracing.role_outcomes import outcome_of
 from bot.tracing.span import SUPERVISORS_LANE, SpanKind
 from bot.tracing.span_book import SpanBook, SpanDraft, has_usage

@@ -14,8 +14,8 @@ from typing import Any
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.elsewhere import KEY
 from bot.slack.send.lookup import key_of
+from bot.slack.send.other_places import KEY
 from bot.slack.send.outbox import NOT_STARTED, Outbox
 from bot.slack.send.web_calls import CALL_SECONDS, SlackRefused
 from bot.store.values import Intent

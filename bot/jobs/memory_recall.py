@@ -15,7 +15,7 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff.contracts import Material
 from handoff.conversation.memory import Memory, place_for
-from handoff.materials.remembered import MEMORY, render_memories
+from handoff.materials.memory_text import MEMORY, render_memories
 from handoff.state.job_state import Job, RequestState
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 A second try is a request of its own, so that its card, its budget, a Stop, its trace and its one visible end are those
 of any request; only its plan is given. It begins as `apply_retry`. What was written already, and what is run again, is
-put to its requester before work begins (`apply_repeat_answer`). Then the plan is proposed anew: `taken_works` has its
-subtasks. What is kept is fixed in the log (`PlanProposed.kept`), so that no later release counts it otherwise.
+put to its requester before work begins (`apply_repeat_answer`). Then the plan is proposed anew: `reused_subtasks` has
+its subtasks. What is kept is fixed in the log (`PlanProposed.kept`), so that no later release counts it otherwise.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 from handoff.access import rights
 from handoff.contracts import Request
-from handoff.conversation.again_words import RetryRef, wish_of
-from handoff.materials.at_hand import needed_by
-from handoff.materials.deleted import FAULT
+from handoff.conversation.retry_words import RetryRef, wish_of
+from handoff.materials.deletions import FAULT
+from handoff.materials.material_lists import needed_by
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import PLEASE_CHECK, EarlierWrite, Failure, Question
 

@@ -6,9 +6,9 @@ anything.
 
 from __future__ import annotations
 
-from handoff.conversation.spoken import ASKING
+from handoff.conversation.message_kinds import ASKING
+from handoff.state.derived_values import FoldStep, take_step
 from handoff.state.job_state import Job, RequestState
-from handoff.state.once import FoldStep, take_step
 from handoff.text.text_words import words
 
 ENOUGH = 4

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handoff.contracts import Contract
-from handoff.conversation.spoken import words_of
+from handoff.conversation.message_kinds import words_of
 
 AgainMode = Literal["retry", "continue", "whole"]
 """What is taken over of the earlier request.

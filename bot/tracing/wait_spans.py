@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.tracing.attempts_told import OpenAttempts, lane_of
+from bot.tracing.attempt_spans import OpenAttempts, lane_of
 from bot.tracing.span import SUPERVISORS_LANE, SpanState
 from bot.tracing.span_book import SpanBook, SpanDraft
 from handoff import events as ev

@@ -9,7 +9,7 @@ from pathlib import Path
 from handoff.text.headings import demote_headings
 from specialists.files import frontmatter
 from specialists.files.frontmatter import CrewFault, MarkdownPage
-from specialists.loading import crew_folders, foreign_agents, skill_folders
+from specialists.loading import claude_agents, crew_folders, skill_folders
 from specialists.loading.skill_folders import Skill
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
@@ -56,7 +56,7 @@ def read_pages(folder: Path, crews: list[Path], around: Surroundings, faults: li
         if _folder_depth(folder, one) > DEPTH_LIMIT
     )
     read = (frontmatter.read(one) for one in files if _folder_depth(folder, one) <= DEPTH_LIMIT)
-    return [foreign_agents.translate_foreign_agent(page, around.tools, around.skills) for page in read]
+    return [claude_agents.translate_foreign_agent(page, around.tools, around.skills) for page in read]
 
 
 def _folder_depth(folder: Path, path: Path) -> int:

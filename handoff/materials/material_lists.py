@@ -9,8 +9,8 @@ from itertools import islice
 
 from handoff.answering.material import render_result
 from handoff.contracts import Artifact, Material
+from handoff.state.derived_values import once
 from handoff.state.job_state import Job, RequestState, SubtaskState
-from handoff.state.once import once
 
 LONG_REQUEST, LONG_LINES = 600, 8
 """Characters, and lines, from which on the text of a request is material: a brief in the planner's words loses it."""

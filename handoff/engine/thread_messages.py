@@ -14,9 +14,9 @@ from collections.abc import Iterable
 
 from handoff import events as ev
 from handoff.contracts import Request, Usage
-from handoff.conversation import spoken
+from handoff.conversation import message_kinds
 from handoff.effects import Acknowledge, Effect, SortMessage
-from handoff.engine import correcting, second_try
+from handoff.engine import corrections, retry
 from handoff.engine.transitions import question_answered
 from handoff.events import Aim
 from handoff.state.job_state import Job, RequestState, replace
@@ -72,7 +72,7 @@ def _list_possible_aims(job: Job, one: HeardMessage) -> tuple[tuple[Aim, ...], A
     aims += ["request", "thanks"]
     aims += [] if one.mentioned else ["nothing"]
     if asked:
-        return tuple(aims), "explain" if spoken.is_question(one.message.text) else "answer"
+        return tuple(aims), "explain" if message_kinds.is_question(one.message.text) else "answer"
     return tuple(aims), unless
 
 
@@ -86,14 +86,14 @@ def classify_by_rules(job: Job, one: HeardMessage, names: Iterable[str] = ()) ->
     for `sorted_out`.
     """
     text, user = one.message.text, one.message.user
-    if spoken.is_thanks(text) and not one.message.attachments:
+    if message_kinds.is_thanks(text) and not one.message.attachments:
         return "thanks"
-    if not one.mentioned and spoken.is_addressed_to(text, names):
+    if not one.mentioned and message_kinds.is_addressed_to(text, names):
         return "nothing"
     asked = list_questions_for(job, one)
     if asked:
         return "answer" if any(answers_plainly(text, question.options) for _, question in asked) else None
-    if spoken.is_short(text) and open_approval(job, one):
+    if message_kinds.is_short(text) and open_approval(job, one):
         return "answer"  # which decides nothing: who said it is shown where the buttons are
     if job.current is not None:
         if job.current.request.user == user:
@@ -107,23 +107,25 @@ def _follow_up(job: Job, one: HeardMessage) -> Aim | None:
     text, user, before = one.message.text, one.message.user, one.before
     since = one.message.at - before.spoke
     mine = user in {ask.request.user for ask in job.asks}
-    if since > LATE and not spoken.is_question(text):
+    if since > LATE and not message_kinds.is_question(text):
         return "nothing"
     if before.others and before.speakers[-1:] != (user,) and not mine:
         return "nothing"  # somebody else was asked last, and replies
     if not mine and before.speakers:
         return "nothing"  # people talk among themselves
-    if mine and not one.message.attachments and second_try.parse_plain_retry(job, text, user) is not None:
+    if mine and not one.message.attachments and retry.parse_plain_retry(job, text, user) is not None:
         return "request"
     alone = all(speaker == user for speaker in before.speakers) and not before.others
-    if mine and alone and since <= SOON and spoken.is_plain_question(text):
+    if mine and alone and since <= SOON and message_kinds.is_plain_question(text):
         return "request"
     return None
 
 
 def answers_plainly(text: str, options: Iterable[str]) -> bool:
     """Return True if a text certainly answers an open question: it names an option, or is a word or two."""
-    return not spoken.is_question(text) and (spoken.names_option(text, options) or spoken.is_short(text))
+    return not message_kinds.is_question(text) and (
+        message_kinds.names_option(text, options) or message_kinds.is_short(text)
+    )
 
 
 # ---------------------------------------------------------------- what is heard
@@ -207,7 +209,7 @@ def _take_as_correction(job: Job, one: HeardMessage, at: float) -> Job:
     ask = job.current
     if ask is None or not _may_correct(ask, one):
         return _set_outcome(job, one, "request")
-    after, told, waits = correcting.add_correction(ask, one.message.id, one.message.text, at)
+    after, told, waits = corrections.add_correction(ask, one.message.id, one.message.text, at)
     return _set_outcome(job.with_ask(after), one, "applied", told=told, waiting=waits)
 
 
@@ -256,11 +258,11 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
     read = ask.gathered and (same_files or ask.run.plan is not None)  # else what is attached is read anew
     new = replace(ask, request=request, edited=event.stamp, gathered=read)
     receipt = HeardMessage(f"{ask.id}~{event.at}", new.request)
-    if ask.over or not correcting.is_open(ask):
+    if ask.over or not corrections.is_open(ask):
         return _report_late_edit(job, ask, receipt, event.at)
     if ask is not job.current:
         return replace(job.with_ask(new), heard=(*job.heard, dataclasses.replace(receipt, outcome="replaced")))
-    return _record_receipt(job, receipt, correcting.apply_edit(ask, new, receipt.receipt, event.at))
+    return _record_receipt(job, receipt, corrections.apply_edit(ask, new, receipt.receipt, event.at))
 
 
 def _edit_request(request: Request, event: ev.RequestEdited) -> Request:
@@ -274,29 +276,29 @@ def _edit_request(request: Request, event: ev.RequestEdited) -> Request:
 
 def _correction_edited(job: Job, event: ev.RequestEdited) -> Job:
     """Take an edit of a message that corrects a request."""
-    ask = next((one for one in reversed(job.asks) if correcting.find_correction(one, event.message)), None)
-    old = correcting.find_correction(ask, event.message) if ask is not None else None
+    ask = next((one for one in reversed(job.asks) if corrections.find_correction(one, event.message)), None)
+    old = corrections.find_correction(ask, event.message) if ask is not None else None
     if ask is None or old is None or ask.request.user != event.user or event.stamp < old.edited:
         return job
     new = dataclasses.replace(old, text=event.text, edited=event.stamp)
     receipt = _make_edit_receipt(ask, event.message, event.text, event.at)
     if " ".join(new.text.split()).casefold() == " ".join(old.text.split()).casefold():
         return job
-    if ask.over or not correcting.is_open(ask):
+    if ask.over or not corrections.is_open(ask):
         return _report_late_edit(job, ask, receipt, event.at)
-    return _record_receipt(job, receipt, correcting.reword_correction(ask, old, new, receipt.receipt, event.at))
+    return _record_receipt(job, receipt, corrections.reword_correction(ask, old, new, receipt.receipt, event.at))
 
 
 def _correction_deleted(job: Job, event: ev.RequestWithdrawn) -> Job:
     """Take back a correction whose message was deleted."""
     for ask in job.asks:
-        if (old := correcting.find_correction(ask, event.message)) is None:
+        if (old := corrections.find_correction(ask, event.message)) is None:
             continue
-        if ask.over or not correcting.is_open(ask):
-            job = job.with_ask(correcting.replace_correction(ask, old, None))
+        if ask.over or not corrections.is_open(ask):
+            job = job.with_ask(corrections.replace_correction(ask, old, None))
             continue
         receipt = _make_edit_receipt(ask, event.message, "", event.at)
-        back = correcting.take_back_correction(ask, old, receipt.receipt, event.at)
+        back = corrections.take_back_correction(ask, old, receipt.receipt, event.at)
         job = _record_receipt(job, receipt, back, "dropped")
     return job
 
@@ -356,13 +358,16 @@ def meant_by(job: Job, one: HeardMessage) -> tuple[str, Question, str] | None:
     named = [each for each in asked if colon and rest.strip() and _names_subtask(head, ask, each[0])]
     if len(named) == 1:
         return (*named[0], rest.strip())
-    chosen = [each for each in asked if spoken.names_option(text, each[1].options)]
+    chosen = [each for each in asked if message_kinds.names_option(text, each[1].options)]
     return (*chosen[0], text) if len(chosen) == 1 and not text.isdecimal() else None
 
 
 def _names_subtask(head: str, ask: RequestState, subtask: str) -> bool:
     """Return True if some words name the subtask that asks: they are how its title begins, or one that it holds."""
-    said, title = spoken.words_of(head), spoken.words_of(ask.work[subtask].subtask.title) if subtask else []
+    said, title = (
+        message_kinds.words_of(head),
+        message_kinds.words_of(ask.work[subtask].subtask.title) if subtask else [],
+    )
     return bool(said) and (title[: len(said)] == said or (len(said) == 1 and said[0] in title))
 
 
@@ -375,7 +380,7 @@ def open_approval(job: Job, one: HeardMessage) -> str:
 
 
 def _may_correct(ask: RequestState, one: HeardMessage) -> bool:
-    return ask.request.user == one.message.user and correcting.may_correct(ask) and not one.message.attachments
+    return ask.request.user == one.message.user and corrections.may_correct(ask) and not one.message.attachments
 
 
 def _has_same_text(ask: RequestState, text: str) -> bool:

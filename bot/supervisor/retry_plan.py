@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from handoff.conversation.again_words import RetryRef
-from handoff.engine import second_try
+from handoff.conversation.retry_words import RetryRef
+from handoff.engine import retry
 from handoff.engine.nested import is_gone
 from handoff.state.job_state import SETTLED, RequestState, SubtaskState
 
@@ -28,7 +28,7 @@ def choose_retry_plan(ask: RequestState, is_member: IsMember) -> RetryPlan:
     before, again = ask.before, ask.again
     if before is None or again is None or before.run.plan is None:
         return RetryPlan()
-    kept = second_try.list_kept_subtasks(before, again)
+    kept = retry.list_kept_subtasks(before, again)
     works = before.work.items()
     whose = {name: _choose_specialist(work, again) for name, work in works if _is_open(before, work, kept)}
     lost = sorted({who for name, who in whose.items() if not _is_there(before, before.work[name], who, is_member)})

@@ -19,8 +19,8 @@ from handoff.contracts import REQUESTER, PrivateSource, ToolCall
 from handoff.state.state_values import EarlierRulings, Ruling
 from handoff.text.visible_text import spell_out
 from specialists.tools.messenger import Readers
-from specialists.tools.signing_in import SignIn
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.tool_sign_in import SignIn
 from specialists.turns import briefing
 from specialists.turns.one_call import Ready
 

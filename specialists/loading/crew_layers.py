@@ -16,9 +16,9 @@ import yaml
 
 from specialists.files.crew_nodes import yaml_root
 from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean
-from specialists.loading import crew_folders, crew_surroundings
+from specialists.loading import crew_context, crew_folders
+from specialists.loading.crew_context import Surroundings
 from specialists.loading.crew_file import NAME
-from specialists.loading.crew_surroundings import Surroundings
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 
@@ -77,7 +77,7 @@ class CrewLayers:
         """Add what lies in the folders of all layers for the crew; what is odd about that is a warning."""
         warnings: list[CrewFault] = []
         for layer in self.layers:
-            around, odd = crew_surroundings.add_own_parts(layer.folder, around, toolkits)
+            around, odd = crew_context.add_own_parts(layer.folder, around, toolkits)
             warnings += odd
         return around, warnings
 
@@ -86,7 +86,7 @@ class CrewLayers:
         found: list[MarkdownPage] = []
         for layer in self.layers:
             crews = crew_folders.list_inner_crews(layer.folder)
-            own = crew_surroundings.read_pages(layer.folder, crews, around, faults)
+            own = crew_context.read_pages(layer.folder, crews, around, faults)
             gone = {*layer.without, *(page.name for page in own), *(one.name for one in crews)}
             found = [page for page in found if page.name not in gone] + own
         return found
