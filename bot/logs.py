@@ -37,7 +37,7 @@ _TOKEN = re.compile(
 )
 _ABOUT_CODE = (AttributeError, ImportError, NameError, NotImplementedError, RuntimeError, TypeError)
 """Exceptions whose text is about code. That of any other may quote what people or models wrote."""
-_OWN_WORDS = frozenset({"StoreError", "SettingsError", "NotConnected", "TokenRefused", "Refused", "Doubt"})
+_OWN_WORDS = frozenset({"StoreError", "SettingsError", "NotConnected", "TokenRefused", "SlackRefused"})
 """Our own exceptions that never quote contents."""
 
 _ids: ContextVar[Ids] = ContextVar("about", default=MappingProxyType({}))

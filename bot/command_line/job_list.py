@@ -110,7 +110,7 @@ async def _render_list(store: Store, heads: Sequence[Head], options: argparse.Na
 
 
 def _head_values(head: Head) -> dict[str, object]:
-    """Put a head into plain values: what anybody may build on."""
+    """Turn a head into plain values for JSON. Their names are public: scripts rely on them."""
     cards, more = rows_of(head.fields)
     names = ("state", "title", "user", "channel", "thread_ts", "step")
     return {

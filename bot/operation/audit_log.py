@@ -36,7 +36,7 @@ class AuditLog:
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """The entries that somebody asks for; what is empty counts for all. Times are seconds since the epoch."""
+    """The entries that somebody asks for; an empty field takes any. Times are seconds since the epoch."""
 
     since: float = 0.0
     until: float = float("inf")

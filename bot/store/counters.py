@@ -67,7 +67,7 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class CallLane:
-    """Calls of one kind of which `limit` may begin within any `seconds`, whichever instances make them."""
+    """A kind of call. Within any `seconds`, all instances together may begin at most `limit` of them."""
 
     name: str
     limit: int

@@ -68,7 +68,7 @@ def role(name: str) -> Perform:
 
 
 async def fitting(model: Model, terms: Terms, make: Callable[[Model, Terms], Awaitable[_T]]) -> _T:
-    """Make the call of a role; once more with less room for its material if it was too long for the model."""
+    """Make the call of a role. If it is too long for the model, make it once more with less material."""
     watched = _WatchedModel(model)
     made = await make(watched, terms)
     if watched.too_long is None:

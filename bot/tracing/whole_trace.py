@@ -93,7 +93,7 @@ def read_trace(
 ) -> Trace:
     """Read the trace of a log; of the `own` requests of `user` alone if those are given. It takes its time: see `walk`.
 
-    Raises Unreadable if it is for somebody's own requests and an entry cannot be read.
+    Raises UnreadableEntry if it is for somebody's own requests and an entry cannot be read.
     """
     reader, steps, found = SpanReader(), [], None
     broken = unreadable = 0

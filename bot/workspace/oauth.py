@@ -258,7 +258,7 @@ class OAuth:
         }
 
     def _state_of(self, team: str) -> State:
-        """Return the workspace that a token is of; one of the organisation, for a token of that."""
+        """Return the workspace that a token is for; for an organisation's token, the first of its workspaces."""
         return self._list_workspaces()[0] if team == ORGANISATION else self.states[team]
 
 

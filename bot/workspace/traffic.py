@@ -79,7 +79,7 @@ class Traffic:
         self._unsent: deque[TrafficEntry] = deque(maxlen=MOST_UNSENT)
 
     def for_app(self, app_id: str) -> "Traffic":
-        """Return the same list as a further app adds to it."""
+        """Return the same list, in which new entries are marked as those of a further app."""
         other = copy(self)
         other._app_id = app_id  # noqa: SLF001  # one of its own class
         return other

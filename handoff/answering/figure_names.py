@@ -21,7 +21,7 @@ def name_figures(text: str, figures: Iterable[Figure]) -> tuple[str, ...]:
 
 
 def remove_figures(text: str, figures: Iterable[str]) -> str:
-    """Return the text without these figures: where it is a source, it is none for them."""
+    """Return the text without these figures, so that it is no source of them."""
     for figure in sorted(figures, key=len, reverse=True):
         text = re.sub(_exact_figure_pattern(figure), " ", text) if figure.strip() else text
     return text

@@ -288,7 +288,7 @@ def make_result_piece(other: SubtaskState, wanted: str) -> Piece:
 
 
 def make_material_piece(material: Material, text: str, wanted: str, place: int) -> Piece:
-    """Make a piece of a text: the whole, else its outline and the best passages. `place` counts needs from 0."""
+    """Make the piece of one material: whole, else its outline and best passages. `place` counts needs from 0."""
     if not text:
         return Piece(material.name, (GONE,), NEEDED)
     outline = summarize_outline(material, LINE)

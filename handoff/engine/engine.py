@@ -8,10 +8,11 @@ Read the folder in this order:
 - `ladder`: what follows a failure or an escalation of a subtask.
 - `subtask`: how attempts and subtasks end, and what that means for the rest of the run.
 
-Then, by topic: `plan` and `replan` (a plan begins, is refused, is revised), `judging` (results), `writes` (tool calls
-in doubt), `answer` (from the results to one answer), `nested` (crews inside crews), `retry` and `reused_subtasks`
-(what is taken up of an earlier request), `deadline`, `decisions` (the trace). `outstanding` reads off the state what is
-left to do, and `replay` opens a stored log without reading every line in full.
+Then, by topic: `plan` and `replan` (a plan begins, is refused, is revised), `returned_results`, `writes` (tool calls in
+doubt), `answer` and `answer_sources` (from the results to one answer), `questions` and `approvals` (what people are
+asked), `thread_messages` and `corrections` (what people say meanwhile), `nested` (crews inside crews), `opening` (work
+before it has a thread), `retry` and `reused_subtasks` (what is taken up of an earlier request). `outstanding` reads off
+the state what is left to do, and `replay` opens a stored log without reading every line in full.
 
 An event that no longer fits (an answer to a closed question, a result of an attempt that was given up) changes
 nothing: it stays in the log as a fact.

@@ -46,9 +46,10 @@ def list_askable(job: Job, ask: RequestState) -> tuple[str, ...]:
 
 
 def whom_of(ask: RequestState, rule: Sequence[str], named: Sequence[str], message: str) -> tuple[str, ...]:
-    """Return who may answer: by the crew's `rule`, else those whom the asker `named`, else who `message` speaks to.
+    """Return who may answer; empty: anybody in the thread.
 
-    Otherwise it is the requester. Empty: anybody in the thread.
+    The crew's `rule` says it. Without one it is whom the asker `named`, else whom `message` addresses, else the
+    requester.
     """
     if rule:
         return () if ANYONE in rule else _resolve_requester(ask, rule)

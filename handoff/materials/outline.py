@@ -75,7 +75,7 @@ def _list_hidden_sections(text: str, outline: Sequence[Section], index: int) -> 
 
 
 def _line_of(text: str, section: Section, at: int) -> int:
-    """Return the line of a place in a section. A text cut in its middle has its own lines in the names of sections."""
+    """Return the line of a place. A text whose middle was cut names the true first line of each of its sections."""
     number = _LINE_NUMBER.match(section.name)
     first = int(number[1].replace(",", "")) if number else text.count("\n", 0, section.start) + 1
     return first + text.count("\n", section.start, at)

@@ -112,9 +112,9 @@ class ServerConnection:
 
         Raises:
             NotReached: Nothing was sent.
-            Changed: Nothing was sent: on this connection the server says something else of the tool.
-            Refused: The server said no.
-            NoAnswer: It was sent, and what came of it is not known. A TimeoutError says so too.
+            ToolChanged: Nothing was sent: on this connection the server says something else of the tool.
+            ServerRefused: The server said no.
+            NoServerAnswer: It was sent, and what came of it is not known. A TimeoutError says so too.
         """
         await load_sdk()
         import mcp_types  # noqa: PLC0415 - heavy, so loaded off the loop

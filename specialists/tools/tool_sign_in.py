@@ -13,7 +13,7 @@ class SignInFailed(Exception):
 
 
 class KeptSignIns(Protocol):
-    """Texts by name, kept for all that run this bot. They hold tokens: nobody logs them, and no model sees one.
+    """Texts by name, kept for all instances. They hold tokens: nobody logs them, and no model sees one.
 
     All methods raise WorkbenchLost while the place that keeps them is away.
     """
@@ -49,4 +49,4 @@ class SignIn(Protocol):
         """
 
     async def finish(self, kept: KeptSignIns, user: str, landed: str, lands: str) -> None:
-        """Take the address on which that person landed, and keep what it is good for. Raises SignInFailed."""
+        """Take the address at which the browser ended, and keep the tokens it stands for. Raises SignInFailed."""

@@ -56,7 +56,7 @@ class WorkDone:
         self._failed: list[tuple[str, str]] = []
 
     def note_reply(self, call: ToolCall, reply: ToolReply) -> None:
-        """Take in a reply to a call of one of the tools, or of one that is not there."""
+        """Note the reply to a call, also to one of a tool that does not exist."""
         tool = self._toolbox.get(call.name)
         if reply.failed:
             if tool is None or tool.access == "read":  # what became of a write is told by rules of its own

@@ -251,7 +251,7 @@ class Conversation:
         return bool(repeated) and all(repeated)
 
     def holds_call(self, text: str) -> bool:
-        """Return True if a text holds a tool call that is none, see `written_calls.holds_call`."""
+        """Return True if a text holds a tool call that is none, see `text_calls.holds_call`."""
         return text_calls.holds_call(text, self._names)
 
     def earlier(self, call: ToolCall) -> ToolReply | None:

@@ -228,7 +228,7 @@ class EgressGuard:
         return True
 
     def _reduce_to_requester_words(self, tool: Tool, arguments: BaseModel) -> BaseModel | None:
-        """Return the call in the requester's own words, all else as it is by default; None if it needs other words."""
+        """Reduce a call to the requester's own words, all else by default; None if it needs other words."""
         found = free_words(str(getattr(arguments, tool.sent_words)), self._words) if tool.sent_words else None
         if found is None:
             return None

@@ -50,7 +50,7 @@ class _Readers:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The two tools."""
+        """The tools `read_material` and `search_material`."""
         return (
             Tool("read_material", "read", ReadMaterial, self.read_material, public=True),
             Tool("search_material", "read", SearchMaterial, self.search_material, public=True),

@@ -47,7 +47,7 @@ class ToolBroke(Exception):
 class Ready:
     """A call that may be made: its tool is there, and its arguments are valid. `to` is who it sends to, if it does.
 
-    `why` and `readers` are those of `Prepared`, of a call that its tool has prepared. `ruling` is by what people
+    `why` and `readers` are those of `PreparedCall`, of a call that its tool has prepared. `ruling` is by what people
     approved it; None: nobody has to.
     """
 

@@ -121,7 +121,7 @@ def _tool_inputs(ready: Ready, intent: ToolStarted, workbench: Workbench) -> tup
 
 
 async def _look_up(ready: Ready, intent: ToolStarted, workbench: Workbench) -> ToolOutcome | _NoOutcome | None:
-    """Look up the outcome of a call that was carried out; None if it certainly was not."""
+    """Look up what came of a call; None if it certainly was not made, `_NoOutcome` if nobody can tell."""
     if ready.tool.look_up is None:
         return _NoOutcome("")
     try:

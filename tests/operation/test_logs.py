@@ -11,7 +11,10 @@ from pydantic import ValidationError
 
 from bot.jobs.quarantine import UnreadableLog, read_log
 from bot.logs import HIDDEN, about, configure, describe, formatter, ids
-from bot.settings import Form
+from bot.settings import Form, SettingsError
+from bot.slack.connection import NotConnected
+from bot.slack.send.web_calls import SlackRefused
+from bot.slack.token_proof import TokenRefused
 from bot.store.redis.redis_store import Store
 from bot.store.values import LogEntry, StoreError
 from handoff.contracts import Request
@@ -106,6 +109,14 @@ def test_no_token_gets_out(form: Form, token: str) -> None:
         ):
             assert token not in made
             assert HIDDEN in made
+
+
+@pytest.mark.parametrize("kind", [StoreError, SettingsError, NotConnected, TokenRefused, SlackRefused])
+def test_our_own_exceptions_say_what_is_wrong_and_others_only_what_they_are(kind: type[Exception]) -> None:
+    made = line("text", "broke", error=raised(kind("why it is so")))
+    assert f"{kind.__name__}: " in made
+    assert "why it is so" in made
+    assert "why it is so" not in line("text", "broke", error=raised(ValueError("why it is so")))
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

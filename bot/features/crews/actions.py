@@ -34,7 +34,7 @@ async def crew(given: CommandContext) -> Outgoing:
 
 
 async def route(given: CommandContext) -> Outgoing:
-    """Say who would get a request. A planner may have to be asked, for which a command does not wait."""
+    """Say who would get a request. The reply follows later, as a planner may have to be asked."""
     if not given.rest:
         return make_note(NO_TEXT)
     given.background.start(_route(given, given.find(CrewDesk)), "say who would get a request")

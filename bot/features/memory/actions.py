@@ -102,7 +102,7 @@ class MemoryClicks:
         return None
 
     async def on_row(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Edit or forget the thing of a row."""
+        """Edit or forget what a row of the window shows."""
         seen, (does, _, name) = _read_window_click(click), click.value.partition(" ")
         if seen is None or not name:
             return notices.OLD_BUTTON

@@ -54,7 +54,7 @@ DEEDS = {PAUSE: "pause", RESUME: "resume", RUN: "run", REMOVE: "remove"}
 
 
 class ScheduleClicks:
-    """The listeners."""
+    """Listens to the buttons of schedules, and to the windows in which they are edited and confirmed."""
 
     def __init__(
         self, talk: ScheduleTalk, requests: Requests, services: FeatureServices, background: Background

@@ -1,4 +1,4 @@
-"""Cron text as people and models write it, made into the one form that `Rule.cron` has, with names. Pure."""
+"""Cron text as people and models write it, made into the one form that `ScheduleRule.cron` has, with names. Pure."""
 
 from __future__ import annotations
 

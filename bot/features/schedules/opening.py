@@ -124,7 +124,7 @@ class RunOpener:
         return sent.ts, "", False
 
     async def _find_run_outcome(self, one: Schedule | None, key: JobKey, place: Place) -> tuple[str, str, bool] | None:
-        """Return what came of a run whose last owner was lost before it could say so."""
+        """Return what came of a run, if an earlier owner began it and was lost before it could say so; else None."""
         if one is not None and one.last is not None and one.last.trace == key.job:
             return one.last.thread_ts, one.last.why, one.last.outcome == "quiet"
         line = (await self._store.outbox.messages(key)).get(line_key(key)) if one is None else None

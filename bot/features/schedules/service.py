@@ -173,7 +173,7 @@ class ScheduleDesk:
         return one
 
     async def ran(self, one: Schedule, last: LastRun, *, failures: int) -> None:
-        """Keep what became of a run. A later one that is known already stays."""
+        """Record what became of a run, unless a later run is recorded already."""
 
         def noted(now_is: Schedule) -> Schedule:
             if now_is.last is not None and now_is.last.at > last.at:
@@ -233,7 +233,7 @@ def run_place(one: Schedule, due: float, mark: str = "") -> Place:
 async def begin_run(store: Store, one: Schedule, due: float, mark: str = "") -> JobKey:
     """Begin the run of a schedule for a time; one that began already is left alone.
 
-    `mark` tells a run that somebody asked for, beside the rule, from those that are due.
+    `mark` is empty for a run that is due by the rule, `now` for one that somebody asked for.
     """
     place = run_place(one, due, mark)
     await begin_opening(store, place, one.owner, f"Run of schedule {one.id}")

@@ -61,7 +61,7 @@ class Gate:
         settings: Says who may use the bot in a channel.
         first: Answers True to the first who asks with a mark within an hour.
         clock: The store's time, for the audit.
-        record: Keeps an entry of the audit.
+        note: Keeps an entry of the audit.
     """
 
     def __init__(

@@ -275,7 +275,7 @@ class Router:
         return CLOSED
 
     async def _handle_command(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
-        """One command: the answer goes back with the acknowledgement."""
+        """Handle a command. Its answer is sent with the acknowledgement."""
         command = context[READ]
         if not isinstance(command, SlashCommand):
             _log_unread("a command", command)

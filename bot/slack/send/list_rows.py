@@ -42,7 +42,7 @@ class KnownList:
 
 
 class ListRows:
-    """The way of one job's rows into channels' lists, for whoever holds `claim` to it."""
+    """Adds rows of one job to channels' lists. `claim` proves that the job is ours."""
 
     def __init__(self, outbox: Outbox, claim: Claim) -> None:
         self._outbox = outbox
@@ -51,7 +51,7 @@ class ListRows:
     async def add(self, channel: str, key: str, title: str, body: str) -> SentMessage:
         """Add a row, once. A `fault` says why it certainly is not there.
 
-        Raises Gone, StoreError and OutcomeUnknown.
+        Raises JobGone, StoreError and OutcomeUnknown.
         """
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
@@ -68,7 +68,7 @@ class ListRows:
         return await self._outbox.done(self._claim, key, added)
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
-        """Find the row of a key; None if it certainly was not added. Raises Gone, StoreError and OutcomeUnknown."""
+        """Find the row of a key; None if it certainly was not added. Raises JobGone, StoreError and OutcomeUnknown."""
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
             return SentMessage(intent.ts, adopted=True)
@@ -87,7 +87,7 @@ class ListRows:
         return KnownList(str(fields["list"]), {str(name): str(column) for name, column in fields["columns"].items()})
 
     async def _list_of(self, channel: str) -> KnownList:
-        """Return the list of a channel, made and shared with it if there is none. Raises Refused and OutcomeUnknown."""
+        """Return the list of a channel, made and shared if there is none. Raises SlackRefused and OutcomeUnknown."""
         known = await self._find_list(channel)
         if known is not None:
             return known

@@ -103,7 +103,7 @@ class Lookup:
         return await self._find_first(place, shown, waited)
 
     async def read_settled(self, place: Place, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-        """Read the thread as soon as it shows `enough`, else after a patient look. Raises Refused and NoReply."""
+        """Read the thread as soon as it shows `enough`, else after a patient look. Raises SlackRefused and NoReply."""
         messages: list[dict[str, Any]] = []
         for number, wait in enumerate(self.looks, 1):
             await asyncio.sleep(wait)
@@ -156,7 +156,7 @@ class Lookup:
         return [message for message in reversed(bare) if float(message["ts"]) > since - CLOCKS_DIFFER]
 
     async def thread(self, place: Place) -> list[dict[str, Any]]:
-        """Read the whole thread, oldest first, with metadata. Raises Refused and NoReply rather than give a part."""
+        """Read the whole thread, oldest first, with metadata. Raises SlackRefused and NoReply, never gives a part."""
         messages: list[dict[str, Any]] = []
         cursor = ""
         while True:

@@ -45,7 +45,7 @@ class Elsewhere:
     async def post(self, channel: str, key: str, message: Outgoing) -> SentMessage:
         """Put a message into a channel, once. A `fault` says why it certainly is not there.
 
-        Raises Gone, StoreError and OutcomeUnknown.
+        Raises JobGone, StoreError and OutcomeUnknown.
         """
         since = time.time()
         intent = await self._outbox.begin(self._claim, key)
@@ -62,7 +62,7 @@ class Elsewhere:
         return await self._outbox.done(self._claim, key, ts)
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
-        """Find what was posted with a key; None if it certainly was not. Raises Gone, StoreError and OutcomeUnknown."""
+        """Find what a key was posted with; None if nothing was. Raises JobGone, StoreError and OutcomeUnknown."""
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
             return SentMessage(intent.ts, adopted=True)

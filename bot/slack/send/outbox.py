@@ -105,7 +105,7 @@ class Outbox:
         needless: asyncio.Event | None = None,
         simpler: DrawSimpler | None = None,
     ) -> SentMessage:
-        """Put a message into the thread, once. Raises Gone if the job is no longer ours.
+        """Put a message into the thread, once. Raises JobGone if the job is no longer ours.
 
         `needless`: it is left out if that comes while it waits for its turn. `simpler` gives what is sent if Slack does
         not take it.
@@ -129,7 +129,7 @@ class Outbox:
         return await self.done(claim, key, ts)
 
     async def begin(self, claim: Claim, key: str, *, sender: str = "") -> Intent:
-        """Record that a message is about to be sent. Raises Gone.
+        """Record that a message is about to be sent. Raises JobGone.
 
         It is `first` for the owner that recorded it; where an owner has several senders, for that `sender` of it.
         """
@@ -141,12 +141,12 @@ class Outbox:
         return intent
 
     async def draft(self, claim: Claim, key: str, draft: str) -> None:
-        """Record the id of what was begun and is not finished. Raises Gone."""
+        """Record the id of what was begun and is not finished. Raises JobGone."""
         if not await self.store.outbox.draft(claim, key, draft):
             raise JobGone(key)
 
     async def done(self, claim: Claim, key: str, ts: str) -> SentMessage:
-        """Record where the message is. Raises Gone."""
+        """Record where the message is. Raises JobGone."""
         if not await self.store.outbox.done(claim, key, ts):
             raise JobGone(key)
         return SentMessage(ts)
@@ -163,7 +163,7 @@ class Outbox:
     async def still_ours(self, claim: Claim, key: str, since: float) -> None:
         """Tell the store that it is sent now, if it heard of it too long ago (`since`: seconds since the epoch).
 
-        Whoever takes over looks for it as long as a message that was sent just then may take to be seen. Raises Gone.
+        Whoever takes over looks for it as long as a message sent just then may take to be seen. Raises JobGone.
         """
         if abs(time.time() - since) > FRESH and not await self.store.outbox.sending(claim, key):
             raise JobGone(key)
@@ -179,9 +179,10 @@ class Outbox:
         needless: asyncio.Event | None = None,
         simpler: DrawSimpler | None = None,
     ) -> str:
-        """Post, and after each doubt look before posting again. Gives the id. Raises Refused, OutcomeUnknown and Gone.
+        """Post, and after each doubt look before posting again. Raises SlackRefused, OutcomeUnknown and JobGone.
 
-        `since`: when the store last said that the job is ours, in seconds since the epoch. Raises Needless as well.
+        `since`: when the store last said that the job is ours, in seconds since the epoch. Returns the id.
+        Raises CallNeedless as well.
         """
         for pause in PAUSES:
             await asyncio.sleep(pause)
@@ -239,7 +240,7 @@ class Outbox:
     ) -> bool:
         """Edit a message in place; drawing the same twice does no harm. False if Slack refuses for good.
 
-        `priority` is the message's own unless given. Raises Gone where it is not `allowed` any more, and Needless.
+        `priority` is the message's own unless given. Raises JobGone where it is not `allowed`, and CallNeedless.
         """
 
         async def edit() -> AsyncSlackResponse:
@@ -283,7 +284,7 @@ class Outbox:
     async def clear_stream(self, claim: Claim, place: Place, key: str, *, allowed: Allowed, ts: str = "") -> None:
         """Take away what was streamed of the answer `key` and did not become it, whichever owner began it.
 
-        It is part of the end of a request, whatever that is, and may be repeated. Raises Gone and StoreError.
+        It is part of the end of a request, whatever that is, and may be repeated. Raises JobGone and StoreError.
 
         Args:
             claim: The right to the job.
@@ -310,7 +311,7 @@ class Outbox:
             log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
 
     async def clear_streams(self, claim: Claim, place: Place, *, allowed: Allowed) -> None:
-        """Do so for every answer of a job that is not in the thread yet. Raises Gone and StoreError."""
+        """Do so for every answer of a job that is not in the thread yet. Raises JobGone and StoreError."""
         records = await self.store.outbox.messages(claim.key)
         for key in (name.removesuffix(STREAMED) for name in records if name.endswith(STREAMED)):
             if key not in records or not records[key].ts:
@@ -332,7 +333,7 @@ class Outbox:
                     return
 
     async def _end_now(self, place: Place, ts: str, record: str, allowed: Allowed) -> bool:
-        """End a stream, under a key of its own. False where the message was none. Raises Refused, NoReply and Gone."""
+        """End a stream, under a key of its own. False if there is none. Raises SlackRefused, NoReply and JobGone."""
         lost = False
         for _ in range(SENDS):
             try:
@@ -352,7 +353,7 @@ class Outbox:
         raise NoReply("chat.stopStream: no answer")
 
     async def delete(self, place: Place, ts: str, *, allowed: Allowed | None) -> None:
-        """Take a half-written message out of the thread. Raises Gone where it is not `allowed` any more."""
+        """Take a half-written message out of the thread. Raises JobGone where it is not `allowed` any more."""
         for pause in PAUSES:
             await asyncio.sleep(pause)
             try:

@@ -158,10 +158,10 @@ class WebCalls:
             needless: ends the waiting for a turn. A call whose turn has come is made all the same.
 
         Raises:
-            Refused: Slack said no for good.
+            SlackRefused: Slack said no for good.
             NoReply: no answer came, and it may not be repeated, or was repeated too often.
-            Gone: It is not allowed any more; this try was left out.
-            Needless: It was said to be needless while it waited; this try was left out.
+            JobGone: It is not allowed any more; this try was left out.
+            CallNeedless: It was said to be needless while it waited; this try was left out.
         """
         failures, waited, why = 0, 0.0, ""
         while failures < TRIES:
@@ -206,7 +206,7 @@ class WebCalls:
     async def _wait_for_turn(
         self, method: str, channel: str, priority: Priority, needless: asyncio.Event | None
     ) -> None:
-        """Wait for the turn of a call. Raises Needless."""
+        """Wait for the turn of a call. Raises CallNeedless."""
         if needless is None:
             await self.budget.take(method, channel, priority)
             return
@@ -223,7 +223,7 @@ class WebCalls:
             over.cancel()
 
     def _wait_after(self, error: SlackApiError, method: str, *, again: bool) -> tuple[bool, float]:
-        """Tell if it was a 429, and the seconds until the next try. Raises Refused or NoReply if there is none."""
+        """Tell if it was a 429, and the seconds until the next try. Raises SlackRefused or NoReply if there is none."""
         response = error.response
         if not isinstance(response, AsyncSlackResponse):  # something on the way answered, and not with JSON
             self.seen(method, "failed")

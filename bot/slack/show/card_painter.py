@@ -134,7 +134,7 @@ class CardPainter:
                 await self._pause(PAUSE - GATHER)
 
     async def _draw(self) -> bool:
-        """Send the wanted card if it looks different from the last one, else return False. Raises Gone or Needless."""
+        """Send the wanted card if it differs from the last one, else return False. Raises JobGone or CallNeedless."""
         if self._wanted is None or (card := self._draw_newest()) == self._sent:
             return False
         job, ask, ts = self._wanted
@@ -206,7 +206,7 @@ class CardPosts:
     async def post(self, claim: Claim, job: Job, ask: RequestState, painter: CardPainter) -> SentMessage:
         """Post the card of a request, once. Where its request ends before its turn comes, there is none.
 
-        Raises Gone if the job is no longer ours.
+        Raises JobGone if the job is no longer ours.
         """
         name = (claim.key, ask.id)
         self._newest[name], over = (job, ask), asyncio.Event()

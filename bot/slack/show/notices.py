@@ -266,13 +266,13 @@ async def limit_to_ack_time() -> AsyncIterator[None]:
 async def send_direct(
     outbox: Outbox, claim: Claim, user: str, key: str, message: Outgoing, *, allowed: Allowed
 ) -> None:
-    """Send a direct message, once at most: without a reply from Slack it is not sent again. Raises Gone."""
+    """Send a direct message, once at most: without a reply from Slack it is not sent again. Raises JobGone."""
     if (await outbox.begin(claim, key)).first and (ts := await tell_person(outbox, user, message, allowed=allowed)):
         await outbox.done(claim, key, ts)
 
 
 async def tell_person(outbox: Outbox, user: str, message: Outgoing, *, allowed: Allowed | None = None) -> str:
-    """Send a direct message and give its id; empty if Slack did not take it, or did not say so. Raises Gone."""
+    """Send a direct message and give its id; empty if Slack did not take it, or did not say so. Raises JobGone."""
     calls, client = outbox.calls, outbox.client
     try:
         direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)

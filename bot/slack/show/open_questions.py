@@ -44,7 +44,7 @@ async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) ->
     """Take the buttons off closed questions where the job's last owner died before it did.
 
     They are told by their keys: a question may have been answered before the log knew that it was posted.
-    Raises Gone where it is not `allowed` any more.
+    Raises JobGone where it is not `allowed` any more.
     """
     closed = {
         question_key(ask.id, subtask, number): message

@@ -1,7 +1,7 @@
 """Who people are and where they ask, as Slack tells it: the one place that asks `users.info`.
 
-Names are asked for once an hour, and done without where that fails. What decides whether somebody may do a thing is
-asked every few minutes, and nothing is taken for granted where that fails.
+Names are asked for once an hour at most; where Slack does not tell them, the bot does without. Facts that rights
+depend on are asked for every few minutes; where that fails, whoever asks is told so and nothing is assumed.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Publisher:
         self._calls = outbox.calls
 
     async def file(self, claim: Claim, place: Place, key: str, artifact: Artifact, data: bytes) -> SentMessage:
-        """Put a file into the thread, once. `SentMessage.ts` is the file's id. Raises Gone."""
+        """Put a file into the thread, once. `SentMessage.ts` is the file's id. Raises JobGone."""
         intent = await self._outbox.begin(claim, key)
         if intent.ts:
             return SentMessage(intent.ts, adopted=True)
@@ -96,7 +96,7 @@ class Publisher:
     async def _share_file(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float
     ) -> None:
-        """Slack's third step. After a doubt the thread is looked at first. Raises Refused, OutcomeUnknown and Gone."""
+        """Do Slack's third step. A doubt is looked up first. Raises SlackRefused, OutcomeUnknown and JobGone."""
         for pause in PAUSES:
             await asyncio.sleep(pause)
             try:
@@ -124,7 +124,7 @@ class Publisher:
     async def canvas(self, claim: Claim, place: Place, key: str, artifact: Artifact, markdown: str) -> SentMessage:
         """Make a canvas of Markdown, cleaned already, and post its link.
 
-        A canvas whose link was never posted is seen by nobody. Raises Gone.
+        A canvas whose link was never posted is seen by nobody. Raises JobGone.
         """
         since = time.time()
         intent = await self._outbox.begin(claim, key)

@@ -35,7 +35,7 @@ REACTIONS: Mapping[Outcome, str] = {
 async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: HeardMessage, *, by_rules: bool = False) -> None:
     """React to a message, and show the line about it, once; `by_rules`: see `receipt`.
 
-    Raises Gone if the job is no longer ours.
+    Raises JobGone if the job is no longer ours.
     """
     if not is_beyond_rules(one, by_rules=by_rules) and (name := REACTIONS.get(one.outcome)) is not None:
         await _react(outbox, job.place, one.message.id.partition("-")[0], name)  # a click's is the message it is about

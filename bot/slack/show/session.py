@@ -57,7 +57,7 @@ async def set_status(
 ) -> bool:
     """Show the status that is the `newest` when its turn comes. Returns False if Slack does not show it.
 
-    A workspace without agent sessions goes without: that is no fault of the job. Raises Needless.
+    A workspace without agent sessions goes without: that is no fault of the job. Raises CallNeedless.
     """
 
     async def send() -> AsyncSlackResponse:

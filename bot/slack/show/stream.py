@@ -159,7 +159,7 @@ class AnswerStream:
         `status` is what the thread's session says from then on, unless it is to stay as it is.
 
         `answer` is the whole text: where it is not what was streamed and more (the model's reply was cut off, or
-        begun anew), it is posted whole. Raises Gone if the job is no longer ours.
+        begun anew), it is posted whole. Raises JobGone if the job is no longer ours.
         """
         await self.settle()
         if not self.ts and (self._broken or len(parts) > 1 or not await self._is_the_shorter_way()):

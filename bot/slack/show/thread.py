@@ -171,7 +171,7 @@ class Thread:
         return SettingKnown(at=self._store.clock(), request=ask.id, setting=setting)
 
     async def post(self, claim: Claim, job: Job, ask: RequestState, key: str, *, allowed: Allowed) -> SentMessage:
-        """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours.
+        """Put the message of that key into the thread, once. Raises JobGone if the job is no longer ours.
 
         With the end of a request goes what was streamed of its answer and did not become it, however it ended.
         """
@@ -208,7 +208,7 @@ class Thread:
         return SentMessage("", "there is nothing to show any more")
 
     async def acknowledge(self, claim: Claim, job: Job, one: HeardMessage) -> None:
-        """Show the author of a message what became of it. Raises Gone if the job is no longer ours."""
+        """Show the author of a message what became of it. Raises JobGone if the job is no longer ours."""
         await give_receipt(self._outbox, claim, job, one, by_rules=self._by_rules)
 
     async def find_names(self, users: Sequence[str]) -> dict[str, str]:
@@ -367,7 +367,7 @@ class Thread:
             self._find_painter(key, allowed).show(after, ask, ts)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        """Tell the thread that its job is about to be tried by itself. Raises Gone if the job is no longer ours."""
+        """Tell the thread that its job is about to be tried by itself. Raises JobGone if the job is no longer ours."""
         message = request_ends.tried_alone(notice.place.job_id, notice.step, notice.lost)
         sent = await self._outbox.post(claim, notice.place, notice.key, message)
         if sent.fault:
@@ -376,7 +376,7 @@ class Thread:
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is set aside; put the card and the session right as far as can be.
 
-        Raises Gone if the job is no longer ours.
+        Raises JobGone if the job is no longer ours.
         """
         message = request_ends.render_quarantine(
             notice.place.job_id, notice.step, notice.reason, user=notice.user, readable=notice.readable

@@ -281,7 +281,7 @@ class StreamCleaner:
         return at + 1
 
     def _less_than(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
-        """Handle what may be a known address between angle brackets, or a line break in HTML."""
+        """Handle a `<`, which may begin a known address in angle brackets or a line break in HTML."""
         if self._known and (found := safe_text.read_angled_address(text, at)):
             address, end, whole = found
             if whole and safe_text.is_linkable(address, self._known):

@@ -72,7 +72,7 @@ def _redirect_class(kind: Any, name: str, url: str) -> None:
 
 
 def _return_no_proxy(*_: object, **__: object) -> None:
-    """Take the place of the SDK's look at HTTPS_PROXY, which skips NO_PROXY: no proxy reaches this machine."""
+    """Return None in place of the SDK's proxy, which ignores NO_PROXY: a proxy cannot reach this machine."""
 
 
 def _run_the_next() -> None:

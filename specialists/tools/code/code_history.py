@@ -22,7 +22,7 @@ _COMMIT_LINE = "%h %ad %an: %s"
 
 
 async def code_log(arguments: CodeLogArguments, reader: RepositoryReader) -> ToolOutcome:
-    """List commits, newest first. Raises Refused."""
+    """List commits, newest first. Raises RepositoryCallRefused."""
     repository = reader.find(arguments.repository)
     commit = await reader.commit(repository, arguments.revision)
     found = [f"--max-count={arguments.count}", "--date=short", f"--format={_COMMIT_LINE}"]
@@ -39,7 +39,7 @@ async def code_log(arguments: CodeLogArguments, reader: RepositoryReader) -> Too
 
 
 async def code_blame(arguments: LinesArguments, reader: RepositoryReader) -> ToolOutcome:
-    """Give lines, each with its commit. Raises Refused."""
+    """Give lines, each with its commit. Raises RepositoryCallRefused."""
     repository, commit, path = await _lines_of(arguments, reader)
     spot = f"-L{arguments.start},{arguments.end}"
     blame = ("blame", "--no-textconv", "--date=short", spot, commit, "--", path)
@@ -50,7 +50,7 @@ async def code_blame(arguments: LinesArguments, reader: RepositoryReader) -> Too
 
 
 async def line_history(arguments: LinesArguments, reader: RepositoryReader) -> ToolOutcome:
-    """Give the commits that changed lines, with what they changed there. Raises Refused."""
+    """Give the commits that changed lines, with what they changed there. Raises RepositoryCallRefused."""
     repository, commit, path = await _lines_of(arguments, reader)
     spot = f"-L{arguments.start},{arguments.end}:{path}"
     form = "--format=%n%h %ad %an: %s%n%w(0,2,2)%b"
@@ -63,7 +63,7 @@ async def line_history(arguments: LinesArguments, reader: RepositoryReader) -> T
 
 
 async def code_diff(arguments: CodeDiffArguments, reader: RepositoryReader) -> ToolOutcome:
-    """Give a diff, whole if it is short, else the files and hunks of it. Raises Refused."""
+    """Give a diff, whole if it is short, else the files and hunks of it. Raises RepositoryCallRefused."""
     repository = reader.find(arguments.repository)
     path = plain_path(arguments.path)
     about, text = await diff_of(reader, repository, arguments.revisions, path)
@@ -75,7 +75,7 @@ async def code_diff(arguments: CodeDiffArguments, reader: RepositoryReader) -> T
 
 
 async def diff_of(reader: RepositoryReader, repository: Repository, revisions: str, path: str = "") -> tuple[str, str]:
-    """Return what a diff is of, in words, and its text. Raises Refused if a revision is none."""
+    """Return what a diff is of, in words, and its text. Raises RepositoryCallRefused if a revision is none."""
     below = ("--", path) if path else ()
     first, dots, second = revisions.strip().partition("..")
     if not dots:

@@ -122,7 +122,7 @@ class CodeTools:
             return refusal_outcome(error)
 
     async def forge_of(self, link: str) -> tuple[Forge, int]:
-        """Find the forge and the number of a request. Raises Refused."""
+        """Find the forge and the number of a request. Raises RepositoryCallRefused."""
         repository, number = pull_requests.find_named_request(link, self.named)
         http = ForgeHttp(repository, self._tokens[cast("str", repository.forge)])
         forge: Forge = GithubForge(http) if repository.forge == "github" else GitlabForge(http)
@@ -168,7 +168,7 @@ def mark_of(key: str) -> str:
 
 
 async def post_review(arguments: PostReviewArguments, forge: Forge, number: int, key: str) -> ToolOutcome:
-    """Post a review. Raises Refused if nothing was posted, and NoAnswer if nobody knows."""
+    """Post a review. Raises RepositoryCallRefused if nothing was posted, and NoForgeAnswer if nobody knows."""
     request = await forge.request(number)
     diff = await forge.diff(number)
     lines = await asyncio.to_thread(find_commentable_lines, diff)
@@ -183,7 +183,7 @@ async def post_review(arguments: PostReviewArguments, forge: Forge, number: int,
 
 
 async def look_up(forge: Forge, number: int, key: str) -> ToolOutcome | None:
-    """Find out if a review was posted; None: it certainly was not. Raises Refused if that cannot be told."""
+    """Find out if a review was posted; None: it was not. Raises RepositoryCallRefused if that cannot be told."""
     address = await forge.find_posted(number, mark_of(key))
     return None if address is None else ToolOutcome(f"It was posted: {address}.", sources=(address,))
 

@@ -30,11 +30,11 @@ class ForgeHttp:
         self._token = token
 
     async def get(self, path: str, **parameters: str | int) -> Any:
-        """Get JSON. Raises Refused with what went wrong."""
+        """Get JSON. Raises RepositoryCallRefused with what went wrong."""
         return _parse_json(await self._call_api("GET", path, "application/json", parameters=parameters))
 
     async def pages(self, path: str, **parameters: str | int) -> list[Any]:
-        """Get a list page by page, `MOST_PAGES` at most. Raises Refused."""
+        """Get a list page by page, `MOST_PAGES` at most. Raises RepositoryCallRefused."""
         found: list[Any] = []
         for page in range(1, MOST_PAGES + 1):
             more = await self.get(path, per_page=PAGE, page=page, **parameters)
@@ -44,11 +44,11 @@ class ForgeHttp:
         return found
 
     async def text(self, path: str, media_type: str) -> str:
-        """Get a text of that media type. Raises Refused."""
+        """Get a text of that media type. Raises RepositoryCallRefused."""
         return (await self._call_api("GET", path, media_type)).decode("utf-8", "replace")
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
-        """Post JSON. Raises Refused if for certain nothing was done, and NoAnswer if that is not certain."""
+        """Post JSON. Raises RepositoryCallRefused if nothing was done, and NoForgeAnswer if that is not certain."""
         return _parse_json(await self._call_api("POST", path, "application/json", body=body))
 
     async def _call_api(

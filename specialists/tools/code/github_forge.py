@@ -43,7 +43,7 @@ class GithubForge:
         return int(found[0]["number"])
 
     async def diff(self, number: int) -> str:
-        """Give its diff; of one that GitHub gives no whole diff of, as it is too large, that of each file."""
+        """Give the diff of a request. If it is too large for GitHub to give whole, join the diffs of its files."""
         try:
             return await self._http.text(f"{self._at}/pulls/{number}", DIFF)
         except RepositoryCallRefused as error:

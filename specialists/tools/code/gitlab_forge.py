@@ -82,7 +82,7 @@ class GitlabForge:
         return f"{request.address}#note_{made.get('id', '')}"
 
     async def find_posted(self, number: int, mark: str) -> str | None:
-        """Give the address of the review with that mark; None if there is none. Raises Refused if a part is there."""
+        """Give the address of the review with that mark, or None. Raises RepositoryCallRefused if a part is there."""
         notes = [one for one in await self._http.pages(f"{self._at}/{number}/notes") if mark in str(one.get("body"))]
         if not notes:
             return None

@@ -59,7 +59,7 @@ class PullRequest:
 
 
 class Forge(Protocol):
-    """What serves requests for review. All methods raise Refused with what went wrong."""
+    """What serves requests for review. All methods raise RepositoryCallRefused with what went wrong."""
 
     async def request(self, number: int) -> PullRequest:
         """Give a request."""
@@ -74,14 +74,14 @@ class Forge(Protocol):
         """Give what was said of it, oldest first."""
 
     async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
-        """Post a review and give its address. Raises NoAnswer if nobody knows whether it was posted."""
+        """Post a review and give its address. Raises NoForgeAnswer if nobody knows whether it was posted."""
 
     async def find_posted(self, number: int, mark: str) -> str | None:
         """Give the address of the review with that mark; None if there is none."""
 
 
 def find_named_request(link: str, named: NamedRepositories) -> tuple[Repository, int | str]:
-    """Find the repository and the number of a request, or the commit that it came with. Raises Refused."""
+    """Find the repository and number of a request, or the commit it came with. Raises RepositoryCallRefused."""
     text = link.strip().strip("<>").partition("|")[0]
     by_address = {one.address.casefold(): one for one in named.repositories.values() if one.forge is not None}
     if found := _ADDRESS.fullmatch(text):
@@ -111,7 +111,7 @@ def requests_in(text: str, named: NamedRepositories) -> list[tuple[Repository, i
 
 
 async def show_pull_request(arguments: ReadRequestArguments, forge: Forge, number: int) -> ToolOutcome:
-    """Show a request, or the part of it that is asked for. Raises Refused."""
+    """Show a request, or the part of it that is asked for. Raises RepositoryCallRefused."""
     request = await forge.request(number)
     wanted = {"about", "comments", "diff"} if arguments.part == "all" else {arguments.part}
     path = plain_path(arguments.path)

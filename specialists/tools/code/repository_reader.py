@@ -35,7 +35,7 @@ class RepositoryReader:
         self._copies = copies
 
     def find(self, name: str) -> Repository:
-        """Find a repository by its name; the only one there is needs none. Raises Refused."""
+        """Find a repository by its name; the only one there is needs none. Raises RepositoryCallRefused."""
         known = self.named.repositories
         if not known:
             why = " ".join(self.named.faults)
@@ -51,14 +51,14 @@ class RepositoryReader:
         )
 
     async def copy(self, repository: Repository) -> Path:
-        """Give the copy of a repository. Raises Refused if it is away."""
+        """Give the copy of a repository. Raises RepositoryCallRefused if it is away."""
         try:
             return await self._copies.of(repository)
         except RepositoryAway as error:
             raise RepositoryCallRefused(str(error)) from None
 
     async def git(self, repository: Repository, *arguments: str, most: int = MOST_OUTPUT) -> GitReply:
-        """Run git on the copy of a repository. Raises Refused if it is away, or the call runs past its time."""
+        """Run git on the copy of a repository. Raises RepositoryCallRefused if it is away, or it takes too long."""
         copy = await self.copy(repository)
         reply = await git(copy_arguments(copy, *arguments), most=most)
         if reply.code is None:
@@ -68,7 +68,7 @@ class RepositoryReader:
         return reply
 
     async def commit(self, repository: Repository, revision: str) -> str:
-        """Return the id of the commit that a revision names; the main branch's if it is empty. Raises Refused."""
+        """Return the id of the commit that a revision names, else the main branch's. Raises RepositoryCallRefused."""
         wanted = revision.strip() or HEAD
         if not _REVISION.fullmatch(wanted) or ".." in wanted:
             raise RepositoryCallRefused(f"{wanted[:60]!r} is no branch, tag or commit.")
@@ -90,7 +90,7 @@ class RepositoryReader:
 
 
 def plain_path(path: str) -> str:
-    """Return a path as git has it: without a first slash or dot, and of one line. Raises Refused."""
+    """Return a path as git has it: without a first slash or dot, and of one line. Raises RepositoryCallRefused."""
     if _CONTROL.search(path):
         raise RepositoryCallRefused("A path has no control characters.")
     parts = [part for part in path.replace("\\", "/").split("/") if part not in {"", "."}]
@@ -127,7 +127,7 @@ _GLOB = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 async def list_files(arguments: ListFilesArguments, reader: RepositoryReader) -> ToolOutcome:
-    """List the names that a pattern fits, or those of the folders if they are many. Raises Refused."""
+    """List the names that a pattern fits, or those of the folders if they are many. Raises RepositoryCallRefused."""
     repository = reader.find(arguments.repository)
     commit = await reader.commit(repository, arguments.revision)
     reply = await reader.git(repository, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
@@ -145,7 +145,7 @@ async def list_files(arguments: ListFilesArguments, reader: RepositoryReader) ->
 
 
 def _compile_glob(pattern: str) -> re.Pattern[str]:
-    """Compile a glob, in which `**/` may stand for no folder at all. A folder stands for all in it. Raises Refused."""
+    """Compile a glob; `**/` may stand for no folder, and a folder for all in it. Raises RepositoryCallRefused."""
     pieces = _WILD.split(pattern)
     if len(pieces) == 1:
         return re.compile(rf"{re.escape(pattern)}(/.*)?\Z")
@@ -156,7 +156,7 @@ def _compile_glob(pattern: str) -> re.Pattern[str]:
 
 
 async def read_code(arguments: ReadCodeArguments, reader: RepositoryReader) -> ToolOutcome:
-    """Give lines of a file with their numbers. Raises Refused."""
+    """Give lines of a file with their numbers. Raises RepositoryCallRefused."""
     repository = reader.find(arguments.repository)
     commit = await reader.commit(repository, arguments.revision)
     path = plain_path(arguments.path)
@@ -176,7 +176,7 @@ async def read_code(arguments: ReadCodeArguments, reader: RepositoryReader) -> T
 
 
 async def search_code(arguments: SearchCodeArguments, reader: RepositoryReader) -> ToolOutcome:
-    """Give the lines that a pattern is found in, with file and number. Raises Refused."""
+    """Give the lines that a pattern is found in, with file and number. Raises RepositoryCallRefused."""
     repository = reader.find(arguments.repository)
     commit = await reader.commit(repository, arguments.revision)
     below = ("--", path) if (path := plain_path(arguments.path)) else ()

@@ -133,7 +133,7 @@ class _DatabaseCalls:
                 log.warning("%s", unwrap_answer(database, answer))
 
     async def close(self) -> None:
-        """Wait until statements that were given up are stopped."""
+        """Wait until the statements that nobody waits for any more have stopped."""
         await asyncio.gather(*self._stopping, return_exceptions=True)
 
     def _find_missing_package(self) -> str:

@@ -31,7 +31,7 @@ _ALIGNMENTS = {"right": WD_ALIGN_PARAGRAPH.RIGHT, "center": WD_ALIGN_PARAGRAPH.C
 
 
 class PictureUnusable(Exception):
-    """A file is no picture that Word can show. Holds its name."""
+    """A file is not a picture that Word can show. The text is its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def tools(knowledge: Knowledge | None) -> tuple[Tool, ...]:
 
 
 class _KnowledgeReader:
-    """The tools' work on some knowledge."""
+    """Carries out the calls of the knowledge tools."""
 
     def __init__(self, knowledge: Knowledge | None) -> None:
         self._knowledge = knowledge

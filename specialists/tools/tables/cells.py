@@ -1,4 +1,4 @@
-"""Values on their way between the child and the bot: what JSON carries, and how it reads."""
+"""Turns the values of cells into JSON and back, between the child and the bot, and into text for people."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ KINDS: tuple[ValueKind, ...] = (TRUTH, WHOLE, NUMBER, ENGLISH, COMMA, INDIAN, *D
 _COMPILED = {kind.name: re.compile(kind.pattern) for kind in KINDS}
 
 NUMERIC = {"whole", "number", "english", "comma", "indian"}
-"""The names of the kinds whose values may wear a `Dress`."""
+"""The names of the kinds whose values may wear a `NumberDress`."""
 
 
 def candidates(sample: Sequence[str], *, commas: bool) -> list[ValueKind]:

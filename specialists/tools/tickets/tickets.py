@@ -100,7 +100,7 @@ class _TicketCalls:
         return _report_open_ticket(address)
 
     async def look_up(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome | None:
-        """Find out if it was opened. Raises CannotTell and DeliveryUnknown."""
+        """Find out if the ticket was opened; None: it certainly was not. Raises CannotTell and DeliveryUnknown."""
         if self.place.issues:
             address = await IssueTracker(self.place).find(key)
             return None if address is None else _report_open_ticket(address)
