@@ -64,16 +64,16 @@ def _run(options: argparse.Namespace) -> int:
     from bot import logs  # noqa: PLC0415 - the same
     from bot.command_line.console import OutputLost  # noqa: PLC0415 - the same
     from bot.settings import SettingsError, read_settings, secret_values  # noqa: PLC0415 - the same
-    from bot.settings_file import take_in_files  # noqa: PLC0415 - the same
+    from bot.settings_file import load_settings_files  # noqa: PLC0415 - the same
     from bot.store.values import StoreError  # noqa: PLC0415 - the same
     from specialists.sandbox.child_process import require_walls  # noqa: PLC0415 - the same
 
     level = logging.INFO if options.command == "run" else logging.WARNING
     try:
         if options.command == "setup":
-            take_in_files(to_write=options.settings or "")
+            load_settings_files(to_write=options.settings or "")
         else:
-            take_in_files()
+            load_settings_files()
         settings = read_settings()
         require_walls(required=settings.walls_required)
         logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)

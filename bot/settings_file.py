@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"[\w./:@%+,=?&-]*")
 _QUOTED = re.compile(r"(?P<mark>[\"'])(?P<inside>.*)(?P=mark)\s*(?:#.*)?", re.DOTALL)
 
 
-def take_in_files(env: MutableMapping[str, str] = os.environ, *, to_write: str | Path | None = None) -> None:
+def load_settings_files(env: MutableMapping[str, str] = os.environ, *, to_write: str | Path | None = None) -> None:
     """Put the settings of the files that an environment names into it. Raises SettingsError for what cannot be read.
 
     `to_write` is the file of settings in place of the one that is named, "" for that one: it may be missing still.

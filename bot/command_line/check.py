@@ -40,7 +40,7 @@ from specialists.tools.tickets.ticket_desk import CONTACT, NOWHERE, desk_of, is_
 
 WARNING = "Warning: "
 CREW_IS_FINE = "The crew is in order. To check a crew alone: leadhand check --crew NAME"
-CREW_ALONE = "Slack, Redis and models were not looked at: `leadhand check` without --crew does that."
+ONLY_CREW_CHECKED = "Slack, Redis and models were not looked at: `leadhand check` without --crew does that."
 NO_MODEL = (
     "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; or set LEADHAND_MODEL=rehearsal to run without a model"
 )
@@ -100,7 +100,7 @@ def _sum_up(shown: Sequence[CheckResult], *, crew_alone: bool) -> str:
         return f"{len(wrong)} to fix: {names}." + (f" {CREW_IS_FINE}" if fine else "")
     if crew_alone:
         first = "The crew can be used. Look at each `warn` soon." if risky else "The crew is in order."
-        return f"{first} {CREW_ALONE}"
+        return f"{first} {ONLY_CREW_CHECKED}"
     return "It can run. Look at each `warn` soon." if risky else "Everything is in order."
 
 

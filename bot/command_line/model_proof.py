@@ -165,7 +165,7 @@ def _read_prompt(name: str) -> str:
     return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
 
 
-SERVERS: Mapping[str, int] = {"llama.cpp": 8080, "LM Studio": 1234, "vLLM": 8000}
+SERVER_PORTS: Mapping[str, int] = {"llama.cpp": 8080, "LM Studio": 1234, "vLLM": 8000}
 """Servers that speak chat completions, and the ports that they usually take. An Ollama is found without this."""
 PROOF_SECONDS = 90.0
 """Seconds that a model may take to make a plan and call a tool: one that takes longer is too slow for a job."""
@@ -190,7 +190,7 @@ class LocalModel:
         return {"OPENAI_BASE_URL": self.url, **tiers}
 
 
-async def find_local_models(ports: Mapping[str, int] = SERVERS) -> list[LocalModel]:
+async def find_local_models(ports: Mapping[str, int] = SERVER_PORTS) -> list[LocalModel]:
     """List the models that answer on this machine, unproven."""
 
     async def at(server: str, port: int) -> list[LocalModel]:
@@ -221,7 +221,7 @@ async def choose_local(
     env: Mapping[str, str],
     specialists: Callable[[], Sequence[str]],
     context: ContextLimits,
-    ports: Mapping[str, int] = SERVERS,
+    ports: Mapping[str, int] = SERVER_PORTS,
 ) -> ChosenModel | None:
     """Use the model on this machine that passes the proof, if exactly one does. Says what was found, a line each."""
     here = await find_local_models(ports)

@@ -21,7 +21,7 @@ from bot.evaluation.cases import JobCase, RequestCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.outcome import Outcome, PlayCase
 from bot.evaluation.staged_job import CaseBench, file_bytes
-from bot.evaluation.trials.specialist_trials import answer_naively, faults_of
+from bot.evaluation.trials.specialist_trials import answer_naively, find_answer_faults
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.sweep import TRIAL
 from bot.settings import Settings
@@ -150,7 +150,7 @@ class JobStage:
             shown, job = await self._do_job(case, _find_case_files(case, bench), LONGEST_REQUEST)
         answer = job.latest.run.answer or ""
         lacks = gaps(job.latest, job.latest.run)
-        faults = faults_of(case.expect, answer) if answer else [f"no answer: it is {job.latest.state}"]
+        faults = find_answer_faults(case.expect, answer) if answer else [f"no answer: it is {job.latest.state}"]
         marked = any(_shows_warning(name, case, shown) for name in DOUBTS)
         measures = (
             {"right answers marked": marked} if not faults else {"wrong answers unmarked": not marked and not lacks}
@@ -217,7 +217,7 @@ def ask_plainly(first: Specialist) -> PlayCase:
     async def ask(case: RequestCase, bench: CaseBench, counted: CountedModel) -> Outcome:
         texts = [f"# {name}\n{_decode_or_name(file_bytes(name, bench.folders) or b'')}" for name in case.files]
         text = await answer_naively("\n\n".join([case.input, *texts]), case.files, first, bench, counted)
-        faults = faults_of(case.expect, text) if text.strip() else ["no answer"]
+        faults = find_answer_faults(case.expect, text) if text.strip() else ["no answer"]
         return Outcome(not faults, text, "; ".join(faults), {"wrong answers unmarked": True} if faults else {})
 
     return ask

@@ -126,7 +126,7 @@ def reminded_in_vain(effect: ef.RemindOfQuestion, bug: Bug) -> ev.Event:
     return ev.QuestionReminded(at=bug.at, **of, to=effect.to)
 
 
-def question_expired(effect: ef.ExpireQuestion, bug: Bug) -> ev.Event:
+def expire_question_after_bug(effect: ef.ExpireQuestion, bug: Bug) -> ev.Event:
     """Close the question all the same."""
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
     return ev.QuestionExpired(at=bug.at, **of)
@@ -181,7 +181,7 @@ HANDLERS: Mapping[type, Handler[Any]] = {
     ef.ReachDeadline: Handler(handlers.reach_deadline, request_failed),
     ef.HandUp: Handler(handlers.hand_up, crew_failed),
     ef.RemindOfQuestion: Handler(handlers.remind_of_question, reminded_in_vain),
-    ef.ExpireQuestion: Handler(handlers.expire_question, question_expired),
+    ef.ExpireQuestion: Handler(handlers.expire_question, expire_question_after_bug),
     ef.Post: Handler(handlers.post, post_failed),
     ef.SortMessage: Handler(handlers.sort_message, message_unsorted),
     ef.Acknowledge: Handler(handlers.acknowledge, receipt_lost),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.jobs.lease import Fenced
-from bot.jobs.opened_jobs import OpenedJobs, gone_on
+from bot.jobs.opened_jobs import ReleasedJobs, gone_on
 from bot.jobs.quarantine import FOLDED, UnreadableLog, read_log
 from bot.jobs.suspect_trial import TRIAL
 from bot.logs import log_deed
@@ -45,7 +45,9 @@ class EventWriter:
     `opened` are long jobs that this instance had in hand lately.
     """
 
-    def __init__(self, claim: Claim, store: Store, wake: Callable[[], None], opened: OpenedJobs | None = None) -> None:
+    def __init__(
+        self, claim: Claim, store: Store, wake: Callable[[], None], opened: ReleasedJobs | None = None
+    ) -> None:
         self.job: Job | None = None
         self._opened = opened
         self._last_line = ""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from bot.jobs.job_runner import LEAVE, Effects, Elsewhere, JobRunner, nowhere_else
 from bot.jobs.lease import boottime
-from bot.jobs.opened_jobs import OpenedJobs
+from bot.jobs.opened_jobs import ReleasedJobs
 from bot.jobs.shutdown import SHUTDOWN_SECONDS
 from bot.jobs.tasks import StuckAfter
 from bot.store.redis.redis_store import Store
@@ -83,7 +83,7 @@ class Instance:
         self._lease = lease
         self._bounds = bounds or StuckAfter()
         self._runners: dict[JobKey, JobRunner] = {}
-        self._opened = OpenedJobs()
+        self._opened = ReleasedJobs()
         self._tasks: dict[asyncio.Task[None], JobKey] = {}
         self._alone: JobKey | None = None
         """The job on trial, beside which we hold and claim nothing; None if none is."""

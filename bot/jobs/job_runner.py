@@ -24,7 +24,7 @@ from bot.jobs.lease import (
     log_ending,
     log_failure,
 )
-from bot.jobs.opened_jobs import OpenedJobs
+from bot.jobs.opened_jobs import ReleasedJobs
 from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
 from bot.jobs.suspect_trial import ALONE_SECONDS, NothingElse, Seclusion, Trial
 from bot.jobs.tasks import EffectTasks, StuckAfter
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 HOLD = 2.0
 """Seconds: a job whose next effect is due sooner is kept; any other is released until then."""
-LAST_POSTS = 0.9
+LAST_POSTS_SECONDS = 0.9
 """Seconds that messages being posted get to arrive when the instance is stopping."""
 FOREVER = 3600.0
 """Seconds of sleep when only an event can be a reason to wake."""
@@ -141,7 +141,7 @@ class JobRunner:
         since: float | None = None,
         bounds: StuckAfter | None = None,
         elsewhere: Elsewhere = nowhere_else,
-        opened: OpenedJobs | None = None,
+        opened: ReleasedJobs | None = None,
         seclusion: Seclusion | None = None,
     ) -> None:
         self.claim = claim
@@ -196,7 +196,7 @@ class JobRunner:
     def stop(self) -> None:
         """Release the job soon, for another instance to go on: only messages being posted get to arrive."""
         if self._posts_until is None:
-            self._posts_until = boottime() + LAST_POSTS
+            self._posts_until = boottime() + LAST_POSTS_SECONDS
             self._wake.set()
             if self._teardown is not None:
                 self._teardown.hurry()

@@ -27,7 +27,7 @@ KEPT_FOR = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedJob:
+class ReleasedJob:
     """A job as its log describes it up to `line`, the last one; `since` is when it was let go of."""
 
     job: Job
@@ -35,11 +35,11 @@ class OpenedJob:
     since: float
 
 
-class OpenedJobs:
+class ReleasedJobs:
     """The long jobs that an instance let go of last. `boottime` is the clock."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[JobKey, OpenedJob] = OrderedDict()
+        self._kept: OrderedDict[JobKey, ReleasedJob] = OrderedDict()
         self._events = 0
 
     def keep(self, key: JobKey, job: Job, line: str) -> None:
@@ -47,7 +47,7 @@ class OpenedJobs:
         self.drop(key)
         if not LONG <= job.seq <= MOST_EVENTS:
             return
-        self._kept[key] = OpenedJob(job, line, boottime())
+        self._kept[key] = ReleasedJob(job, line, boottime())
         self._events += job.seq
         while self._events > MOST_EVENTS:
             self.drop(next(iter(self._kept)))
@@ -63,12 +63,12 @@ class OpenedJobs:
         for key in [key for key, one in self._kept.items() if one.since < oldest]:
             self.drop(key)
 
-    def find(self, key: JobKey) -> OpenedJob | None:
+    def find(self, key: JobKey) -> ReleasedJob | None:
         """Return a job that is kept."""
         return self._kept.get(key)
 
 
-def gone_on(opened: OpenedJob, entries: Sequence[LogEntry]) -> Job | None:
+def gone_on(opened: ReleasedJob, entries: Sequence[LogEntry]) -> Job | None:
     """Return the job after what came since; None if the log does not go on from it.
 
     `entries` begin with the last one that was known. Raises as `events.load` and `apply`.

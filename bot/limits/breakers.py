@@ -128,7 +128,7 @@ class Breakers:
             await asyncio.sleep(hold / 3)
             for name, probe in probes.items():
                 try:
-                    await self._counters.breaker_tried(name, probe=probe, hold=hold)
+                    await self._counters.try_breaker(name, probe=probe, hold=hold)
                 except StoreError as error:
                     log.warning("the probe of %s could not be renewed and is tried again: %s", name, error)
 
@@ -140,7 +140,7 @@ class Breakers:
         while (known := self._counters.last_heard(name)).until:
             now = self._clock()
             if now >= known.until:
-                through, known = await self._counters.breaker_tried(name, probe=probe, hold=hold)
+                through, known = await self._counters.try_breaker(name, probe=probe, hold=hold)
                 if through:
                     return probe if known.until else ""
             wait = known.until - now if known.until > now else pause
@@ -180,7 +180,7 @@ class Breakers:
             if not probe:
                 continue
             try:
-                await self._counters.breaker_tried(name, probe=probe, hold=0.0)
+                await self._counters.try_breaker(name, probe=probe, hold=0.0)
             except StoreError as error:  # then it is held until its time is up
                 log.warning("the probe of %s could not be given back: %s", name, error)
 

@@ -75,7 +75,7 @@ class CallLane:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnRequest:
+class LaneRequest:
     """What an instance asks a lane for.
 
     `wanted` turns are for calls that wait, `more` for calls that may come: they are given only while the lane is half

@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.supervisor.prompts import call_of, closed_object, json_object
 from bot.supervisor.roles import RoleCase
-from handoff.answering.figure_names import name_figures
+from handoff.answering.figure_names import list_written_figures
 from handoff.answering.material import render_result
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Contradiction, Evidence, RefutedSentence, Result
@@ -224,7 +224,11 @@ def _find_supported_figures(sentence: str, quotation: str, in_doubt: Iterable[st
     """Return the figures in doubt of a sentence that the words behind it say, or that follow from these alone."""
     there = [one for one in in_doubt if one in sentence]
     return (
-        [one for one in there if one not in name_figures(sentence, find_unsupported_figures(sentence, [quotation]))]
+        [
+            one
+            for one in there
+            if one not in list_written_figures(sentence, find_unsupported_figures(sentence, [quotation]))
+        ]
         if there
         else []
     )

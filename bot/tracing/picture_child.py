@@ -20,7 +20,7 @@ _PIXELS = 100
 """Dots per inch: an inch of the figure is a hundred pixels."""
 _BAR, _ROW, _THIN = 36, 52, 16
 _MOST_HEIGHT = 6_000
-_LETTERS_LEFT = 0.7
+_LEAST_DRAWABLE = 0.7
 """The part of a title that must be drawable for it to stand for the request."""
 _NARROW = 26
 """Pixels that a bar must be wide to carry its sign."""
@@ -60,7 +60,7 @@ def png(request: dict[str, Any]) -> bytes:
 
     fonts = drawing_fonts()
     drawn = [letter for letter in request["title"] if any(_font_has_letter(file, letter) for _, file in fonts)]
-    if len(drawn) < _LETTERS_LEFT * len(request["title"]):
+    if len(drawn) < _LEAST_DRAWABLE * len(request["title"]):
         request = {**request, "title": request["otherwise"]}
     style = {
         "text.parse_math": False,
@@ -76,7 +76,7 @@ def png(request: dict[str, Any]) -> bytes:
         axes.set(xlim=(0, request["width"]), ylim=(height, 0))
         axes.set_axis_off()
         drawing = _Drawing(axes, request["margin"], request["width"])
-        drawing.head(request)
+        drawing.draw_head(request)
         drawing.lanes(request)
         drawing.legend(request["legend"])
         target = io.BytesIO()
@@ -96,7 +96,7 @@ class _Drawing:
         self._left, self._right = margin, width - margin
         self.y = 40.0
 
-    def head(self, request: dict[str, Any]) -> None:
+    def draw_head(self, request: dict[str, Any]) -> None:
         """Draw the request, its figures, and the time one by one against side by side."""
         self._draw_paragraph(request["title"] or request["otherwise"], 40, bold=True, most=3)
         self._draw_paragraph(request["facts"], 28, MUTED)

@@ -70,7 +70,7 @@ class ChannelMessages:
         self._emit_mentions(channel, message)
         return message
 
-    def by_other_bot(self, channel: Channel, text: str, thread_ts: str | None) -> Message:
+    def post_as_other_bot(self, channel: Channel, text: str, thread_ts: str | None) -> Message:
         """Post as another app, whose bot user is in the channel, and tell the app."""
         who, bot = self._state.identity, self._state.other_bot
         profile = {"id": who.other_bot_id, "app_id": who.other_app_id, "name": bot.name, "team_id": who.team_id}

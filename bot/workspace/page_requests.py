@@ -20,7 +20,7 @@ MOST_UPLOAD = 100 * 1024 * 1024
 INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
-class Local:
+class PageRequests:
     """Answers the page."""
 
     def __init__(self, world: World, people: dict[str, Person]) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from bot.workspace.live import Live
-from bot.workspace.page_requests import Local
+from bot.workspace.page_requests import PageRequests
 from bot.workspace.refusal import Refusal
 from bot.workspace.safety import Guard
 from bot.workspace.shared_content import canvas_page
@@ -22,7 +22,7 @@ SIGN_IN = "<!doctype html><title>Sign in to Slack</title><p>Send the bot token: 
 REFUSED = 404
 
 
-def add_routes(app: web.Application, world: World, guard: Guard, live: Live, local: Local) -> None:
+def add_routes(app: web.Application, world: World, guard: Guard, live: Live, local: PageRequests) -> None:
     """Add every route of the workspace."""
     dispatch, site = Dispatch(world), Site(world, guard)
     app.router.add_route("GET", "/api/{method}", dispatch.answer)

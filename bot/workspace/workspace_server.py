@@ -60,7 +60,7 @@ from bot.workspace.interactivity import Interactivity
 from bot.workspace.live import Live
 from bot.workspace.manifest import notes_on, read_manifest
 from bot.workspace.oauth import OAuth
-from bot.workspace.page_requests import Local
+from bot.workspace.page_requests import PageRequests
 from bot.workspace.person import Person
 from bot.workspace.rate_limits import RateLimits
 from bot.workspace.record import WorkspaceRecord
@@ -298,7 +298,7 @@ class Workspace:
     def bot_says(self, channel: str, text: str, thread_ts: str | None = None) -> str:
         """Post a message as the other app's bot, and return its ts; `@name` becomes a mention."""
         state = self._world.state
-        return self._world.messages.by_other_bot(
+        return self._world.messages.post_as_other_bot(
             self._find_channel(channel), encode_typed_text(state, text), thread_ts
         ).ts
 
@@ -471,7 +471,7 @@ class Workspace:
         guard = self._guard
         app = web.Application(middlewares=[guard.middleware()], client_max_size=MOST_BYTES)
         people = {person.id: person for person in self._people.values()}
-        add_routes(app, self._world, guard, self._live, Local(self._world, people))
+        add_routes(app, self._world, guard, self._live, PageRequests(self._world, people))
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
         await self._runner.setup()
         try:

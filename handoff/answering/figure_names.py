@@ -11,7 +11,7 @@ _CURRENCY = re.compile(r"[$€£¥][ \u00a0]?$")
 _UNIT = re.compile(r"[ \u00a0\u202f]?[%€£¥$]")
 
 
-def name_figures(text: str, figures: Iterable[Figure]) -> tuple[str, ...]:
+def list_written_figures(text: str, figures: Iterable[Figure]) -> tuple[str, ...]:
     """Return figures of a text as they stand there, with the sign of a currency or per cent beside them, each once."""
     found = []
     for one in figures:

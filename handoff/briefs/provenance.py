@@ -130,7 +130,7 @@ def _is_wording(wording: str, texts: Iterable[str]) -> bool:
 
 
 _Sources = tuple[PrivateSource, ...]
-_View = dict[str, _Sources]
+_PrivateNames = dict[str, _Sources]
 """What is private in a view: names for people, each with the sources that it was made from."""
 _Made = Mapping[tuple[bool, str], tuple[str, _Sources]]
 """Of each answer (by its digest) and file (by its id; then the first is True) whom it was made for, and from which
@@ -183,10 +183,10 @@ class _Views:
 
     job: Job
     made: _Made
-    planner: _View | None = None
-    works: dict[str, _View] = field(default_factory=dict)
+    planner: _PrivateNames | None = None
+    works: dict[str, _PrivateNames] = field(default_factory=dict)
 
-    def of(self, ask: RequestState, work: SubtaskState) -> _View:
+    def of(self, ask: RequestState, work: SubtaskState) -> _PrivateNames:
         """Tell what is private in the view of whoever works on a subtask."""
         key = work.subtask.id
         if key not in self.works:
@@ -225,7 +225,7 @@ class _Views:
         brief, later = tuple(_list_brief_texts(work)), tuple(_yield_later_texts(ask, work))
         fixed = _is_fixed(ask, work)
         if self._are_own(ask, (*(() if fixed else brief), *later)):
-            shown: _View = {}
+            shown: _PrivateNames = {}
             if not fixed:
                 return
         else:
@@ -240,7 +240,7 @@ class _Views:
         said = {words_in_order(text) for text in texts if text.strip()} - {words_in_order(ask.text)}
         return all(_is_wording(one, list_requester_words(self.job, ask)) for one in said)
 
-    def view_of_planner(self, ask: RequestState) -> _View:
+    def view_of_planner(self, ask: RequestState) -> _PrivateNames:
         """Tell what is private of all that was shown to who planned the request, and to who revised its plan."""
         if self.planner is None:
             read = ((_name_result(one), _read(ask, one)) for one in ask.work.values() if one.read_private)
@@ -279,9 +279,9 @@ class _Views:
         return sources if user == ask.request.user else tuple(dict.fromkeys((*own, *sources)))
 
 
-def _merge_sources(found: Iterable[tuple[str, _Sources]]) -> _View:
+def _merge_sources(found: Iterable[tuple[str, _Sources]]) -> _PrivateNames:
     """Put together what goes by one name. What has no source is not private."""
-    view: _View = {}
+    view: _PrivateNames = {}
     for name, sources in found:
         if sources:
             view[name] = tuple(dict.fromkeys((*view.get(name, ()), *sources)))

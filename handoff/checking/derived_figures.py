@@ -26,7 +26,7 @@ _MOST = 100
 _FEW = 8
 """Figures of which three are combined: a whole less two parts."""
 _TENS = {1.0, 10.0, 100.0, 1000.0}
-_PART = 0.03
+_LEAST_PART = 0.03
 """The least share of a whole that a part is taken off for."""
 _MULTIPLES = (2, 3, 4, 5, 6, 7, 8, 9, 12, 24, 30, 52, 60, 365)
 """What people multiply and divide by without saying so: small counts, months, hours, days. Ten is a nought too many."""
@@ -56,7 +56,7 @@ def quantities(one: Numeral, scales: Sequence[float] = (1.0,)) -> Iterator[Quant
             yield signed / one.factor, "%" if one.kind == "%" else ""
 
 
-def forms(one: Numeral) -> Iterator[tuple[float, float, str]]:
+def possible_values(one: Numeral) -> Iterator[tuple[float, float, str]]:
     """Yield the values that a figure may stand for, each with how far it may be off, and its kind."""
     for value, step in one.readings:
         yield value, rounding(value, step), one.kind
@@ -80,7 +80,7 @@ def follows_from_values(one: Numeral, families: Iterable[tuple[str, Sequence[flo
     Coincidences add up: the more values were tried before, the less does a later one count.
     """
     expected = 0.0
-    wanted = list(forms(one))
+    wanted = list(possible_values(one))
     for kind, values in families:
         for value, slack, its in wanted:
             if its != kind:
@@ -97,7 +97,7 @@ def follows_from_values(one: Numeral, families: Iterable[tuple[str, Sequence[flo
 
 def worked_out(one: Numeral, groups: Iterable[tuple[Quantity, ...]], way: str) -> Iterator[tuple[str, Sequence[float]]]:
     """Yield what follows from each of some groups of figures in one of the `WAYS`, in the units of a figure."""
-    kinds = tuple(dict.fromkeys(kind for _, _, kind in forms(one)))
+    kinds = tuple(dict.fromkeys(kind for _, _, kind in possible_values(one)))
     for group in groups:
         if one.kind != "%":
             families = _derive_values(group, way)
@@ -183,7 +183,7 @@ def _yield_remainders(group: Sequence[Quantity]) -> Iterator[float]:
     plain = [(one, its) for one, its in group if its != "%"]
     for whole, its in plain:
         for (one, _), (other, _) in combinations([each for each in plain if _have_like_units(each[1], its)], 2):
-            if min(one, other) > whole * _PART and whole > one + other:
+            if min(one, other) > whole * _LEAST_PART and whole > one + other:
                 yield whole - one - other
         for other, others in plain:
             if _have_like_units(its, others) and other != whole:

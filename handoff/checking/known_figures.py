@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, chain, combinations, islice
 from statistics import median
 
-from handoff.checking.derived_figures import Quantity, forms, list_distinct_quantities, rounding
+from handoff.checking.derived_figures import Quantity, list_distinct_quantities, possible_values, rounding
 from handoff.checking.figure_layout import (
     SENTENCE_END,
     flatten_to_lines,
@@ -76,7 +76,7 @@ class TextFigures:
     def lines_of(self, one: Numeral) -> list[str]:
         """Return the first lines that say a figure, as they stand."""
         places = []
-        for value, slack, _ in forms(one):
+        for value, slack, _ in possible_values(one):
             first = bisect_left(self._values, (value - slack, 0))
             within = islice(self._values, first, first + _MOST_GROUPS)
             places += [place for other, place in within if other <= value + slack]
@@ -97,7 +97,7 @@ class TextFigures:
 
     @cached_property
     def _values(self) -> list[tuple[float, int]]:
-        return sorted((value, one.start) for one in self.numerals for value, _, _ in forms(one))
+        return sorted((value, one.start) for one in self.numerals for value, _, _ in possible_values(one))
 
     @cached_property
     def groups(self) -> tuple[tuple[Quantity, ...], ...]:
@@ -305,7 +305,7 @@ class KnownFigures:
     def yield_list_totals(self, one: Numeral) -> Iterator[tuple[str, Sequence[float]]]:
         """Yield the totals of the lists that are said, then those of parts of them, in the units of a figure."""
         for totals in self._value_lists:
-            for kind in dict.fromkeys(kind for _, _, kind in forms(one)):
+            for kind in dict.fromkeys(kind for _, _, kind in possible_values(one)):
                 yield kind, totals.get(kind, [])
                 if kind not in {"", "%"}:
                     yield kind, totals.get("", [])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
-from handoff.checking.derived_figures import forms
+from handoff.checking.derived_figures import possible_values
 from handoff.checking.numerals import SMALL, YEARS, Numeral, normalize_digits, numerals
 
 EXAMPLE = "37 % [[= (1,569 - 1,145) / 1,145]]"
@@ -81,7 +81,7 @@ def worked_figures(figures: Sequence[Numeral], workings: Sequence[Working], text
 def equals_figure(working: Working, figure: Numeral) -> bool:
     """Return True if an expression has the value of a figure, as exactly as that is printed."""
     sign = -1.0 if figure.sign == "-" else 1.0
-    wanted = [(value, slack) for value, slack, _ in forms(figure)]
+    wanted = [(value, slack) for value, slack, _ in possible_values(figure)]
     for value in values_of(working):
         for each in (value, value * 100) if figure.kind == "%" else (value,):
             if any(

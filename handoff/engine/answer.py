@@ -198,10 +198,10 @@ def stage(ask: RequestState, run: PlanRun) -> ReductionStage:
     notes = tuple(Note(source=ask.work[name].subtask.title, text=text) for name, text in texts.items())
     if strategy(ask, run) == "select":
         return reducing.ReductionStage(notes)
-    return reducing.stage(notes, run.reduced, room(run))
+    return reducing.stage(notes, run.reduced, room_for_results(run))
 
 
-def room(run: PlanRun) -> int:
+def room_for_results(run: PlanRun) -> int:
     """Return the tokens that the results may take in the synthesizer's call."""
     from handoff.answering import reducing  # noqa: PLC0415 - the same
 
@@ -268,7 +268,7 @@ def material_reduced(ask: RequestState, run: PlanRun, event: ev.MaterialReduced)
     reduced = MappingProxyType({**run.reduced, key: event.notes})
     ask = ask.with_run(replace(run, reduced=reduced, left_out=(*run.left_out, *event.left_out)))
     ask = ask.with_pack(event.at, run.within, event.pack)
-    why = f"the material exceeds {room(run):,} tokens"
+    why = f"the material exceeds {room_for_results(run):,} tokens"
     if event.left_out:
         why += "; left out: " + "; ".join(event.left_out)
     return ask.with_decision(event.at, run.within, f"condense, round {event.round}, part {event.part}", why)

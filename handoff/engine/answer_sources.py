@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from handoff.answering.figure_names import name_figures, remove_figures
+from handoff.answering.figure_names import list_written_figures, remove_figures
 from handoff.answering.findings import list_confidences
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Result
@@ -32,7 +32,7 @@ def _list_unknown_figures(ask: RequestState, run: PlanRun, text: str, known: Seq
         return ()
     sure = {str(each) for result in results(ask, run).values() for each in list_confidences(result)}
     found = [one for one in find_unsupported_figures(text, known) if one.text.rstrip(" %") not in sure]
-    return name_figures(text, found)
+    return list_written_figures(text, found)
 
 
 def sources(ask: RequestState, run: PlanRun, earlier: Sequence[str] = ()) -> tuple[str, ...]:

@@ -63,7 +63,9 @@ class _Taking:
             if name not in self._kept:
                 found[name] = self._restart_subtask(work)
             elif self._is_whole(work):
-                found |= {each.subtask.id: self._keep_ended_subtask(each) for each in self._list_with_nested(work)}
+                found |= {
+                    each.subtask.id: self._keep_or_continue_subtask(each) for each in self._list_with_nested(work)
+                }
             else:
                 found[name] = self._reopen_crew_run(work)
                 found |= self.inside(name)
@@ -75,7 +77,7 @@ class _Taking:
     def _is_whole(self, work: SubtaskState) -> bool:
         return all(each.subtask.id in self._kept or each.dropped for each in self._list_with_nested(work))
 
-    def _keep_ended_subtask(self, work: SubtaskState) -> SubtaskState:
+    def _keep_or_continue_subtask(self, work: SubtaskState) -> SubtaskState:
         """Keep a subtask that has ended; let one that was stopped go on."""
         if work.state in SETTLED:
             return replace(work, kept=True)

@@ -173,7 +173,7 @@ def _is_needless(ask: RequestState, work: SubtaskState) -> bool:
     return all(other.state in SETTLED for other in after) and not any(only_for.fits(one) for one in found)
 
 
-def is_beyond(works: Iterable[SubtaskState]) -> bool:
+def all_failures_out_of_scope(works: Iterable[SubtaskState]) -> bool:
     """Return True if all of these that failed are out of the scope of whoever works here: a retry changes nothing.
 
     What a person denied may still be approved.
@@ -188,7 +188,11 @@ def _was_denied(work: SubtaskState) -> bool:
 
 def _make_no_result_failure(ask: RequestState, own: tuple[SubtaskState, ...]) -> Failure:
     first = next((work for work in own if work.state == "error"), own[0])
-    advice = _OTHER_WORDS if is_beyond(own) else "Once that is fixed, press *Try again*. Finished parts are kept."
+    advice = (
+        _OTHER_WORDS
+        if all_failures_out_of_scope(own)
+        else "Once that is fixed, press *Try again*. Finished parts are kept."
+    )
     if ask.unknown:
         advice = _CHECK_FIRST
     elif _was_denied(first):

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain
 from typing import get_args
 
-from handoff.answering.figure_names import name_figures
+from handoff.answering.figure_names import list_written_figures
 from handoff.checking.checks import quote_on_one_line, text_of
 from handoff.checking.figures import find_misquoted_figure, find_unsupported_figures, workings_of
 from handoff.checking.workings import EXAMPLE, remove_workings
@@ -133,7 +133,7 @@ def bind_result(result: Result, documents: Sequence[ReadDocument], said: Iterabl
     unbound = tuple(faults)
     for figure in figures:
         faults.setdefault(figure.text, figure.fault or _describe_unsourced_figure(figure.text, known))
-    names = name_figures(told, figures)
+    names = list_written_figures(told, figures)
     given = {
         "unbound": unbound,
         "unsupported": names,

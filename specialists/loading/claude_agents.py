@@ -40,7 +40,7 @@ _THEIRS = ("tools", "disallowedTools", "model", "maxTurns")
 _HARMLESS = ("color", "memory", "background", "isolation", "effort", "initialPrompt")
 _KEYS = (*_OURS, *_THEIRS, *_HARMLESS, "permissionMode", "hooks")
 _BETWEEN = re.compile(r",(?![^(]*\))")
-_NO_NAME = re.compile(r"[^a-z0-9_-]+")
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 
 
 def translate_foreign_agent(page: MarkdownPage, tools: Mapping[str, Tool], skills: Collection[str]) -> MarkdownPage:
@@ -90,7 +90,7 @@ def _is_bare(values: Mapping[str, Any]) -> bool:
 
 def _make_name(given: str, stem: str) -> str:
     """Return a name of ours for theirs: if that is too long, the one of the file, else what can be made of it."""
-    names = [_NO_NAME.sub("-", one.strip().lower()).strip("-") for one in (given, stem)]
+    names = [_NOT_IN_NAMES.sub("-", one.strip().lower()).strip("-") for one in (given, stem)]
     return next((one for one in names if NAME.fullmatch(one)), names[0])
 
 

@@ -11,7 +11,7 @@ import re
 import warnings
 from dataclasses import dataclass
 
-LONGEST = 200
+LONGEST_PATTERN = 200
 """Characters of a pattern."""
 REACH = 40
 """Characters that one repeat may stand for."""
@@ -31,8 +31,8 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     """Compile a pattern that takes no notice of case. Raises BadPattern."""
     if not text.strip():
         raise BadPattern("a pattern is empty")
-    if len(text) > LONGEST:
-        raise BadPattern(f"a pattern has {len(text)} characters; at most {LONGEST} are allowed")
+    if len(text) > LONGEST_PATTERN:
+        raise BadPattern(f"a pattern has {len(text)} characters; at most {LONGEST_PATTERN} are allowed")
     reader = _PatternReader(text)
     safe, ways = reader.alternatives(depth=0)
     if ways > MOST_WAYS:

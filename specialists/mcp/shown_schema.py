@@ -19,7 +19,7 @@ MOST_PARTS, LEAST_PARTS = 400, 12
 """Parts in all, and of one argument whatever the others take."""
 DEEPEST = 8
 MOST_VALUES = 100
-_KINDS = ("string", "integer", "number", "boolean", "object", "array", "null")
+_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 _COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _CHOICES = ("anyOf", "oneOf", "allOf")
@@ -99,9 +99,9 @@ class _Builder:
 
 def _clean_type(value: Any) -> Any:
     if isinstance(value, list):
-        kinds = [one for one in value if isinstance(one, str) and one in _KINDS]
+        kinds = [one for one in value if isinstance(one, str) and one in _TYPES]
         return kinds or None
-    return value if isinstance(value, str) and value in _KINDS else None
+    return value if isinstance(value, str) and value in _TYPES else None
 
 
 def _clean_text(value: Any) -> str | None:

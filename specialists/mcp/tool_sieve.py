@@ -16,7 +16,7 @@ from specialists.mcp.safe_schema import DEEPEST, is_deeper_than
 
 LONGEST_REASON = 200
 _SHOWN = 60
-_OPTIONAL = ("nextCursor", "_meta")
+_OPTIONAL_PAGE_KEYS = ("nextCursor", "_meta")
 """What a page can do without."""
 _ENTRIES_DEEP = DEEPEST + 4
 """How deep an entry may be nested: its schema, and what that stands in."""
@@ -50,7 +50,7 @@ class ToolSieve:
     def sift(self, page: dict[str, Any]) -> dict[str, Any]:
         """Take out of a page what is no tool, and return it."""
         entries, page["tools"] = page["tools"], []
-        for key in _OPTIONAL:
+        for key in _OPTIONAL_PAGE_KEYS:
             if key in page and self._page_fault(page):
                 del page[key]  # such as a cursor that is no text: the list ends there
         if self._page_fault(page):  # it is no page of tools at all, which the SDK says

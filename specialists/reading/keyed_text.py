@@ -26,7 +26,7 @@ def read_json(data: bytes, name: str, contents: Contents) -> None:
         lines_outlined(text, contents)
         return
     except ValueError as error:
-        if not _is_lines(text):
+        if not _is_json_lines(text):
             contents.gap(f"it is no valid JSON ({str(error)[:100]}) and read as plain text")
         lines_outlined(text, contents)
         return
@@ -45,7 +45,7 @@ def read_yaml(data: bytes, name: str, contents: Contents) -> None:
     _keys_outlined(text_of(data, contents), _YAML_KEY, contents)
 
 
-def _is_lines(text: str) -> bool:
+def _is_json_lines(text: str) -> bool:
     first = text.lstrip().partition("\n")[0]
     try:
         return isinstance(json.loads(first), dict | list)

@@ -21,7 +21,7 @@ MOST_AT_ONCE = 32
 """Calls of one function that run side by side in threads; a thread that hangs cannot be ended, and counts."""
 PROMPT_LIMIT = 2_000
 """Characters of a docstring: every call of the specialist that holds the tool carries it."""
-ERROR_LIMIT = 300
+LONGEST_ERROR = 300
 TEXT_LIMIT = 100_000
 """Characters of a reply that are kept; a model gets to see fewer, see `turns.one_call`."""
 _MADE_OF = "__leadhand_function__"
@@ -104,7 +104,7 @@ def _read_parameters(function: Callable[..., Any]) -> tuple[type[BaseModel], str
         model = create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
         model.model_json_schema()
     except (PydanticUserError, TypeError, ValueError) as error:
-        text = str(error).splitlines()[0][:ERROR_LIMIT]
+        text = str(error).splitlines()[0][:LONGEST_ERROR]
         raise NoTool(
             f"has an argument of a type that JSON does not know ({text}); use str, int, list and the like"
         ) from None
@@ -176,4 +176,4 @@ class _Made:
 def _error_words(error: BaseException) -> str:
     said = " ".join(str(error).split())
     words = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return words if len(words) <= ERROR_LIMIT else f"{words[: ERROR_LIMIT - 1]}…"
+    return words if len(words) <= LONGEST_ERROR else f"{words[: LONGEST_ERROR - 1]}…"

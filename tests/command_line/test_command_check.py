@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from bot.command_line.check import (
-    CREW_ALONE,
     CREW_IS_FINE,
+    ONLY_CREW_CHECKED,
     CheckResult,
     _check_bot,
     _check_collector,
@@ -168,7 +168,7 @@ async def test_a_crew_is_checked_alone(tmp_path: Path, capsys: pytest.CaptureFix
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith(("FAIL", "warn"))] == []
     assert not any("Slack " in line or "Redis:" in line for line in lines[:-1])
-    assert lines[-1] == f"The crew is in order. {CREW_ALONE}"
+    assert lines[-1] == f"The crew is in order. {ONLY_CREW_CHECKED}"
 
     page = crew / "clerk.md"
     page.write_text(page.read_text(encoding="utf-8").replace(", add_entry]", "]"), encoding="utf-8")

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from bot.settings import SettingsError
-from bot.settings_file import LARGEST, take_in_files
+from bot.settings_file import LARGEST, load_settings_files
 from tests.command_line.command import environment, leadhand_inside
 
 
 def read_in(env: dict[str, str]) -> dict[str, str]:
-    take_in_files(env)
+    load_settings_files(env)
     return env
 
 

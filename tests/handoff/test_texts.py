@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handoff.answering.brief_echoes import strip_brief_headings, tag
-from handoff.answering.figure_names import name_figures
+from handoff.answering.figure_names import list_written_figures
 from handoff.answering.fixed_words import PHRASES, Language, Phrase, language_of, phrase
 from handoff.answering.material import NAMED, render_with_unsure_note
 from handoff.checking.figures import find_unsupported_figures
@@ -70,7 +70,7 @@ def test_a_phrase_is_filled_in() -> None:
 
 def test_figures_are_named_with_their_signs() -> None:
     text = "They sold 47,231 at $21, i.e. 17.3 %."
-    assert name_figures(text, find_unsupported_figures(text, ["41,237 at $12"])) == ("47,231", "$21", "17.3 %")
+    assert list_written_figures(text, find_unsupported_figures(text, ["41,237 at $12"])) == ("47,231", "$21", "17.3 %")
 
 
 # ---------------------------------------------------------------- less sure

@@ -158,7 +158,7 @@ async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeyp
         return desk.store.counters.last_heard(MODEL).probe_until > first + 0.5  # well beyond what it was given at first
 
     await eventually(kept)
-    assert not (await desk.store.counters.breaker_tried(MODEL, probe="other", hold=1))[0]
+    assert not (await desk.store.counters.try_breaker(MODEL, probe="other", hold=1))[0]
     held.let()
     await probe
     assert desk.store.counters.last_heard(MODEL) == CLOSED

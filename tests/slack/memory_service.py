@@ -8,24 +8,24 @@ from typing import Any
 from slack_bolt.async_app import AsyncApp
 
 from bot.features.approvals.service import ApprovalDesk
-from bot.features.budgets.service import Budgets, OverBudget
+from bot.features.budgets.service import BudgetDesk, OverBudget
 from bot.features.catalogue import register_all
 from bot.features.channel_settings.actions import SettingsForm
 from bot.features.crews.service import CrewDesk
-from bot.features.erasure.service import Forgetting
+from bot.features.erasure.service import ErasureDesk
 from bot.features.erasure.view import Forgettable, JobToForget
-from bot.features.feedback.service import Feedback, ThumbOutcome
+from bot.features.feedback.service import FeedbackDesk, ThumbOutcome
 from bot.features.home.service import HomeDesk, Pages, Publish
 from bot.features.job_controls.lists import Filter, JobLists
-from bot.features.job_controls.service import JobControls, ReleaseVerdict, StopOutcome
+from bot.features.job_controls.service import JobControlDesk, ReleaseVerdict, StopOutcome
 from bot.features.kit import Kit
 from bot.features.memory.service import MemoryDesk
-from bot.features.requests.service import AnswerOutcome, Requests
+from bot.features.requests.service import AnswerOutcome, RequestDesk
 from bot.features.requests.typed import TypedRequests
 from bot.features.retries.service import RetryDesk
 from bot.features.schedules import StandingWork
 from bot.features.sign_in.service import SignInDesk
-from bot.features.traces.service import Traces, VisibleTrace
+from bot.features.traces.service import TraceDesk, VisibleTrace
 from bot.jobs.job_records import Denied, JobRecords
 from bot.limits.call_limits import CallLimits
 from bot.settings import Settings
@@ -268,8 +268,8 @@ class MemoryHomes:
     admins: frozenset[str] = frozenset()
 
 
-OTHERS = (TypedRequests, Forgetting, CrewDesk, MemoryDesk, ApprovalDesk, SignInDesk, StandingWork)
-SERVICES = (Requests, Budgets, JobControls, Traces, Feedback, JobLists, RetryDesk, *OTHERS)
+OTHERS = (TypedRequests, ErasureDesk, CrewDesk, MemoryDesk, ApprovalDesk, SignInDesk, StandingWork)
+SERVICES = (RequestDesk, BudgetDesk, JobControlDesk, TraceDesk, FeedbackDesk, JobLists, RetryDesk, *OTHERS)
 """The services that a `MemoryService` stands in for."""
 
 

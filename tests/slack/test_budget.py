@@ -9,7 +9,7 @@ import pytest
 from bot.slack.send import budget as budgets
 from bot.slack.send.budget import CallBudget, OwnShare
 from bot.slack.send.published_limits import JITTER, LIMITS, RANK, Priority
-from bot.store.counters import CallLane, TurnGrant, TurnRequest
+from bot.store.counters import CallLane, LaneRequest, TurnGrant
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
 from tests.patience import patience
@@ -64,7 +64,7 @@ async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: 
     asked: list[TurnGrant] = []
 
     class CountersThatRecord(type(store.counters)):  # type: ignore[misc]
-        async def turns(self, lane: CallLane, who: str, wish: TurnRequest) -> TurnGrant:
+        async def turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
             asked.append(await super().turns(lane, who, wish))
             return asked[-1]
 
@@ -81,13 +81,13 @@ async def test_progress_leaves_room_for_the_edits_that_are_sure_to_come(store: S
     here.owes(EDIT, lambda: 20)
     there.owes(EDIT, lambda: 15)
     lane = CallLane("a lane", 50, 62.0)
-    at_once = [await store.counters.turns(lane, name, TurnRequest(50, 5, yields=True, sure=20)) for name in ("a", "b")]
+    at_once = [await store.counters.turns(lane, name, LaneRequest(50, 5, yields=True, sure=20)) for name in ("a", "b")]
     assert sum(one.given for one in at_once) == 13, "a fourth of them in a fourth of the time"
-    assert (await store.counters.turns(lane, "c", TurnRequest(50, RANK["settled"]))).given == 50 - 2 - 13
-    assert (await store.counters.turns(lane, "c", TurnRequest(50, RANK["answer"]))).given == 2, (
+    assert (await store.counters.turns(lane, "c", LaneRequest(50, RANK["settled"]))).given == 50 - 2 - 13
+    assert (await store.counters.turns(lane, "c", LaneRequest(50, RANK["answer"]))).given == 2, (
         "and those are for answers"
     )
-    refused = await store.counters.turns(lane, "c", TurnRequest(1, 0))
+    refused = await store.counters.turns(lane, "c", LaneRequest(1, 0))
     assert (refused.given, refused.askers) == (0, 3)
     assert 55 < refused.wait <= 62
 
@@ -142,24 +142,24 @@ def test_after_too_many_an_instance_on_its_own_goes_on_evenly() -> None:
     lane = CallLane("edits", 50, 60.0)
     share.hold(lane, 30)
     now = 29.0
-    assert share.turns(lane, TurnRequest(1, 0)).wait == pytest.approx(1.0)
+    assert share.turns(lane, LaneRequest(1, 0)).wait == pytest.approx(1.0)
     now = 30.01
-    assert share.turns(lane, TurnRequest(5, 0)).given == 1
+    assert share.turns(lane, LaneRequest(5, 0)).given == 1
     now = 31.3
-    assert share.turns(lane, TurnRequest(5, 0)).given == 1
+    assert share.turns(lane, LaneRequest(5, 0)).given == 1
     now = 92.0
-    assert share.turns(lane, TurnRequest(100, 0)).given == 50
+    assert share.turns(lane, LaneRequest(100, 0)).given == 50
 
 
 def test_more_instances_than_turns_take_theirs_more_rarely() -> None:
     now = 0.0
     share = OwnShare(lambda: now)
     lane = CallLane("posts", 3, 3.0)
-    assert share.turns(lane, TurnRequest(5, 0), sharers=6).given == 1
+    assert share.turns(lane, LaneRequest(5, 0), sharers=6).given == 1
     now = 5.9
-    assert share.turns(lane, TurnRequest(1, 0), sharers=6).given == 0
+    assert share.turns(lane, LaneRequest(1, 0), sharers=6).given == 0
     now = 6.1
-    assert share.turns(lane, TurnRequest(1, 0), sharers=6).given == 1
+    assert share.turns(lane, LaneRequest(1, 0), sharers=6).given == 1
 
 
 async def test_unlimited_and_unknown_methods_never_wait() -> None:
@@ -174,6 +174,6 @@ async def test_no_minute_sees_more_than_slack_allows(store: Store) -> None:
     for limit in LIMITS.values():
         assert limit.calls * 60 / (limit.seconds - (0 if limit.by_channel else JITTER)) <= 100
     lane = CallLane("edits", 50, 60.0 + JITTER)
-    given = [await store.counters.turns(lane, "a", TurnRequest(7, 0)) for _ in range(10)]
+    given = [await store.counters.turns(lane, "a", LaneRequest(7, 0)) for _ in range(10)]
     assert sum(one.given for one in given) == 50
     assert given[-1].wait > 60.0 - 5.0

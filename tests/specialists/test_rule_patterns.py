@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.loading.rule_patterns import LONGEST, MOST_WAYS, BadPattern, compile_pattern
+from specialists.loading.rule_patterns import LONGEST_PATTERN, MOST_WAYS, BadPattern, compile_pattern
 
 GOOD = [
     (r"^(please )?translate\b", "Please translate this", "I translate"),
@@ -33,7 +33,7 @@ def test_what_may_be_used_finds_what_it_says(text: str, fits: str, not_this: str
     [
         ("", "is empty"),
         ("  ", "is empty"),
-        ("x" * (LONGEST + 1), "201 characters; at most 200"),
+        ("x" * (LONGEST_PATTERN + 1), "201 characters; at most 200"),
         ("(a+)+b", "a group may not be repeated"),
         ("(a|a)*b", "a group may not be repeated"),
         ("(?:ab){2,3}", "a group may not be repeated"),

@@ -135,18 +135,18 @@ async def test_one_probe_among_all_instances_closes_it_or_doubles_its_rest(kit: 
     one, two = kit.store.counters, kit.others[0].counters
     for n in range(3):
         await one.breaker_failed("m", f"f{n}", RULE)
-    assert not (await one.breaker_tried("m", probe="early", hold=5))[0]
+    assert not (await one.try_breaker("m", probe="early", hold=5))[0]
     kit.advance(31)
-    assert (await one.breaker_tried("m", probe="p1", hold=5))[0]
-    assert not (await two.breaker_tried("m", probe="p2", hold=5))[0]
+    assert (await one.try_breaker("m", probe="p1", hold=5))[0]
+    assert not (await two.try_breaker("m", probe="p2", hold=5))[0]
     late = await two.breaker_succeeded("m", "late")
     assert late.state(await kit.store.now()) == "half-open", "a call begun before proves nothing"
     again = await one.breaker_failed("m", "e1", RULE, probe="p1")
     assert 59 < again.until - await kit.store.now() <= 60
     kit.advance(61)
-    assert (await two.breaker_tried("m", probe="p3", hold=5))[0]
+    assert (await two.try_breaker("m", probe="p3", hold=5))[0]
     kit.advance(6)
-    assert (await one.breaker_tried("m", probe="p4", hold=5))[0], "its prober is lost"
+    assert (await one.try_breaker("m", probe="p4", hold=5))[0], "its prober is lost"
     assert await one.breaker_succeeded("m", "e2", probe="p4") == CLOSED
     assert await two.breakers() == {}
 
@@ -155,11 +155,11 @@ async def test_a_probe_may_give_its_place_back(kit: Kit) -> None:
     one, two = kit.store.counters, kit.others[0].counters
     await one.breaker_failed("m", "f", RULE, rest=10.0)
     kit.advance(11)
-    assert (await one.breaker_tried("m", probe="p1", hold=50))[0]
-    assert not (await two.breaker_tried("m", probe="p2", hold=50))[0]
-    await one.breaker_tried("m", probe="p1", hold=0)
-    assert (await two.breaker_tried("m", probe="p2", hold=50))[0]
-    assert not (await one.breaker_tried("m", probe="p1", hold=0))[0], "it is another's by now"
+    assert (await one.try_breaker("m", probe="p1", hold=50))[0]
+    assert not (await two.try_breaker("m", probe="p2", hold=50))[0]
+    await one.try_breaker("m", probe="p1", hold=0)
+    assert (await two.try_breaker("m", probe="p2", hold=50))[0]
+    assert not (await one.try_breaker("m", probe="p1", hold=0))[0], "it is another's by now"
     assert await two.breaker_succeeded("m", "s", probe="p2") == CLOSED
 
 
@@ -181,7 +181,7 @@ async def test_other_instances_hear_of_a_breaker(served: Kit) -> None:
             return bool(other.counters.last_heard("m").until)
 
         await eventually(heard)
-        await served.store.counters.breaker_tried("m", probe="none", hold=1)
+        await served.store.counters.try_breaker("m", probe="none", hold=1)
         kept = served.store.counters.last_heard("m")
         assert other.counters.last_heard("m") == kept
     finally:

@@ -6,7 +6,7 @@ import pytest
 
 from bot.jobs.event_writer import EventWriter
 from bot.jobs.lease import Fenced
-from bot.jobs.opened_jobs import KEPT_FOR, LONG, MOST_EVENTS, OpenedJobs
+from bot.jobs.opened_jobs import KEPT_FOR, LONG, MOST_EVENTS, ReleasedJobs
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey, LogEntry, Retention
@@ -46,7 +46,7 @@ async def claimed(store: Store) -> Claim:
     return claim
 
 
-async def taken_up(store: Store, opened: OpenedJobs) -> EventWriter:
+async def taken_up(store: Store, opened: ReleasedJobs) -> EventWriter:
     """The writer of somebody who claims the job, opens it and lets go of it again."""
     claim = await claimed(store)
     writer = EventWriter(claim, store, lambda: None, opened)
@@ -57,7 +57,7 @@ async def taken_up(store: Store, opened: OpenedJobs) -> EventWriter:
 
 
 async def test_only_what_came_since_is_read(store: Store, jobs: WatchedJobs) -> None:
-    log, opened = long_log(LONG + HEARD), OpenedJobs()
+    log, opened = long_log(LONG + HEARD), ReleasedJobs()
     await keep(store, log[:LONG])
     first = await taken_up(store, opened)
     assert first.job == fold(log[:LONG])
@@ -74,7 +74,7 @@ async def test_only_what_came_since_is_read(store: Store, jobs: WatchedJobs) -> 
 
 async def test_a_log_that_was_begun_anew_is_read_from_its_start(store: Store, jobs: WatchedJobs) -> None:
     """A job that people had forgotten has another log under the same name: nothing of the old one may come back."""
-    log, opened = long_log(LONG + HEARD), OpenedJobs()
+    log, opened = long_log(LONG + HEARD), ReleasedJobs()
     await keep(store, log[:LONG])
     await taken_up(store, opened)
     assert await store.jobs.forget(KEY, users=[])
@@ -86,7 +86,7 @@ async def test_a_log_that_was_begun_anew_is_read_from_its_start(store: Store, jo
 
 
 async def test_short_jobs_old_ones_and_too_many_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, job = OpenedJobs(), fold(long_log(LONG))
+    opened, job = ReleasedJobs(), fold(long_log(LONG))
     short = fold(long_log(LONG - 1))
     assert job is not None
     assert short is not None

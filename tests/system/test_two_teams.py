@@ -10,9 +10,9 @@ import pytest
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
 from bot.app import manifest_path
-from bot.features.budgets.service import Budgets
-from bot.features.job_controls.service import JobControls
-from bot.features.requests.service import Requests
+from bot.features.budgets.service import BudgetDesk
+from bot.features.job_controls.service import JobControlDesk
+from bot.features.requests.service import RequestDesk
 from bot.jobs.job_records import JobRecords
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import LimitRules, Payer, SpendingBudget, budgets
@@ -44,8 +44,8 @@ class Team:
         self.limits = CallLimits(store.counters, RehearsalModel(), rules, store.clock)
         self.settings = ChannelSettings(store, lambda _: ChannelValues(), {})
         records = JobRecords(store, lambda _: None, admins=frozenset())
-        self.requests = Requests(records, self.limits, self.settings)
-        self.controls, self.budgets = JobControls(records), Budgets(records, self.limits)
+        self.requests = RequestDesk(records, self.limits, self.settings)
+        self.controls, self.budgets = JobControlDesk(records), BudgetDesk(records, self.limits)
         self.asked: set[tuple[str, str]] = set()
         self.blobs: dict[tuple[str, str], bytes] = {}
         self.marks: Count[bool] = Count()

@@ -89,7 +89,7 @@ def _make_workbench(files: Sequence[str], bench: CaseBench, folder: Path) -> Fol
 
 
 def _score_answer(expected: ExpectedAnswer, text: str, *, completed: bool) -> Outcome:
-    faults = faults_of(expected, text)
+    faults = find_answer_faults(expected, text)
     if not completed:
         faults.insert(0, "not completed")
     measures = {
@@ -100,7 +100,7 @@ def _score_answer(expected: ExpectedAnswer, text: str, *, completed: bool) -> Ou
     return Outcome(not faults, text, "; ".join(faults), measures)
 
 
-def faults_of(expected: ExpectedAnswer, text: str) -> list[str]:
+def find_answer_faults(expected: ExpectedAnswer, text: str) -> list[str]:
     """Return what an answer lacks of what it must hold, and what it holds that it must not."""
     return [
         *(f"{figure} is not in it" for figure in expected.figures if not contains_figure(text, figure)),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.features.budgets.actions import MoneyParts, MoreBudget, budget
-from bot.features.budgets.service import Budgets
+from bot.features.budgets.actions import BudgetClicks, MoneyParts, budget
+from bot.features.budgets.service import BudgetDesk
 from bot.features.budgets.view import ALLOW_MORE
 from bot.features.kit import Kit
 from bot.slack.receive.subcommand import Subcommand
@@ -14,9 +14,9 @@ COMMANDS = (Subcommand("budget", (("", "what you spent this month, and what is l
 
 def register(kit: Kit) -> None:
     """Add the command, the buttons at a cap, and the sections of the home on money."""
-    budgets = kit.offer(Budgets, lambda: Budgets(kit.records, kit.limits))
+    budgets = kit.offer(BudgetDesk, lambda: BudgetDesk(kit.records, kit.limits))
     kit.add(COMMANDS)
-    MoreBudget(budgets, kit.records.admins, kit.background).register(kit.router)
+    BudgetClicks(budgets, kit.records.admins, kit.background).register(kit.router)
     kit.note_deeds({ALLOW_MORE: "configured"})
     parts = MoneyParts(budgets)
     kit.sections += (

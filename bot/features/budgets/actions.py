@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.budgets.service import Budgets
+from bot.features.budgets.service import BudgetDesk
 from bot.features.budgets.view import (
     ALLOW_MORE,
     ASK_MORE,
@@ -25,10 +25,10 @@ from bot.slack.views.outgoing import Outgoing, header, sections
 from bot.slack.views.paging import HomePart, part_of
 
 
-class MoreBudget:
+class BudgetClicks:
     """The listeners of the two buttons."""
 
-    def __init__(self, budgets: Budgets, admins: frozenset[str], background: Background) -> None:
+    def __init__(self, budgets: BudgetDesk, admins: frozenset[str], background: Background) -> None:
         self._budgets = budgets
         self._admins = admins
         self._background = background
@@ -69,7 +69,7 @@ class MoreBudget:
 
 async def budget(given: CommandContext) -> Outgoing:
     """Say what was spent and is left; to an admin, also of the workspace."""
-    money = given.find(Budgets)
+    money = given.find(BudgetDesk)
     lines = [*await money.lines(given.team, given.user, given.channel)]
     if len(lines) == 1:
         lines.append("No budget is set for you here.")
@@ -82,7 +82,7 @@ async def budget(given: CommandContext) -> Outgoing:
 class MoneyParts:
     """What was spent, and what budgets hold."""
 
-    def __init__(self, budgets: Budgets) -> None:
+    def __init__(self, budgets: BudgetDesk) -> None:
         self._budgets = budgets
 
     async def mine(self, team: str, user: str, page: int) -> HomePart:

@@ -38,7 +38,7 @@ class OverBudget:
     words: str
 
 
-class Budgets:
+class BudgetDesk:
     """The budgets of a running bot. Everything raises StoreError."""
 
     def __init__(self, records: JobRecords, limits: CallLimits) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.features.erasure.actions import ForgetWindow, ask_to_forget
-from bot.features.erasure.service import Forgetting
+from bot.features.erasure.service import ErasureDesk
 from bot.features.kit import Kit
 from bot.features.memory.service import MemoryDesk
 from bot.slack.receive.subcommand import Subcommand
@@ -24,11 +24,11 @@ def register(kit: Kit) -> None:
     """Add the command and its window, and erase what is to be erased."""
     of = kit.records
 
-    def service() -> Forgetting:
+    def service() -> ErasureDesk:
         outbox, memories, team = kit.messengers.outbox, kit.find(MemoryDesk), kit.gate.people.home.team
-        return Forgetting(of.store, outbox, team=team, admins=of.admins, note=of.note, memories=memories)
+        return ErasureDesk(of.store, outbox, team=team, admins=of.admins, note=of.note, memories=memories)
 
-    forgetting = kit.offer(Forgetting, service)
+    forgetting = kit.offer(ErasureDesk, service)
     kit.add(COMMANDS)
     kit.beside.append(forgetting.run)
     ForgetWindow(forgetting, kit.background).register(kit.router)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.erasure.service import Forgetting
+from bot.features.erasure.service import ErasureDesk
 from bot.features.erasure.view import FORGET, forget_modal, nothing_to_forget
 from bot.jobs.job_records import Denied
 from bot.slack.receive.job_references import find_named_job
@@ -52,7 +52,7 @@ async def ask_to_forget(given: CommandContext) -> Outgoing:
         return make_note(NO_PERSON)
     if words and job:
         return make_note(ONE_ALONE)
-    found = await given.find(Forgetting).forgettable(given.team, given.user, job=job, person=person)
+    found = await given.find(ErasureDesk).forgettable(given.team, given.user, job=job, person=person)
     if isinstance(found, str):
         return make_note(_DENIED[found])
     if not (found.jobs or found.remembered or found.schedules):
@@ -82,7 +82,7 @@ class AboutErasure:
 class ForgetWindow:
     """The listener of the window."""
 
-    def __init__(self, forgetting: Forgetting, background: Background) -> None:
+    def __init__(self, forgetting: ErasureDesk, background: Background) -> None:
         self._forgetting = forgetting
         self._background = background
 

@@ -50,7 +50,7 @@ AT_ONCE = 16
 NO_ANSWER = "Slack did not answer"
 
 
-class Forgetting:
+class ErasureDesk:
     """Forgets jobs of a team. One for an instance and team.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.feedback.service import Feedback
+from bot.features.feedback.service import FeedbackDesk
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.reactions import Reaction
 from bot.slack.receive.router import ClickReply, Router
@@ -21,10 +21,10 @@ from handoff.contracts import Place
 from handoff.effects import answered_by
 
 
-class Thumbs:
+class ThumbClicks:
     """The listeners of thumbs."""
 
-    def __init__(self, feedback: Feedback, background: Background) -> None:
+    def __init__(self, feedback: FeedbackDesk, background: Background) -> None:
         self._feedback = feedback
         self._background = background
 

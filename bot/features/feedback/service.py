@@ -19,7 +19,7 @@ MOST_REASONS = 2
 """Reasons of one person for one answer that are kept; the last one counts."""
 
 
-class Feedback:
+class FeedbackDesk:
     """Records what people say of answers. Everything raises StoreError."""
 
     def __init__(self, records: JobRecords) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.features.crews.service import CrewDesk
 from bot.features.kit import Kit
-from bot.features.requests.service import Requests
+from bot.features.requests.service import RequestDesk
 from bot.slack.receive.router import list_help_words, usage_lines
 from bot.slack.receive.subcommand import CommandContext, SpokenCommand, Subcommand, match_alone
 from bot.slack.views.home import help_message
@@ -14,7 +14,7 @@ from bot.slack.views.outgoing import Outgoing
 async def help_me(given: CommandContext) -> Outgoing:
     """Say how to use the bot."""
     examples = await given.find(CrewDesk).examples(given.team, given.channel)
-    crews = given.find(Requests).crews
+    crews = given.find(RequestDesk).crews
     return help_message(usage_lines(given.subcommands), list_help_words(given.spoken), crews, examples)
 
 

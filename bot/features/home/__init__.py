@@ -8,7 +8,7 @@ from bot.features.home.prompts import PromptDesk
 from bot.features.home.service import HomeDesk
 from bot.features.home.tab import HomeTab
 from bot.features.kit import Kit
-from bot.features.requests.service import Requests
+from bot.features.requests.service import RequestDesk
 from bot.slack.receive.payloads import HomeOpened, ViewChanged
 from bot.slack.views.home import HOME_PAGE
 from bot.slack.views.paging import HomeSection
@@ -35,4 +35,4 @@ def register(kit: Kit) -> None:
     kit.router.on_event(HomeOpened, tab.on_home)
     kit.router.on_event(ViewChanged, prompts.on_view_changed)
     kit.router.on_page(HOME_PAGE, tab.turn)
-    HomeAnswers(kit.find(Requests)).register(kit.router)
+    HomeAnswers(kit.find(RequestDesk)).register(kit.router)

@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.home.answer_window import ANSWERED, IN_WORDS, WORDS_ACTION, WORDS_BLOCK, answer_window
 from bot.features.home.service import HomeDesk
-from bot.features.requests.service import Requests
+from bot.features.requests.service import RequestDesk
 from bot.slack.receive.payloads import Click, ViewSubmission
 from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.send.web_calls import Background
@@ -36,7 +36,7 @@ class AboutQuestion:
 class HomeAnswers:
     """The listener of the button and of its window."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: RequestDesk) -> None:
         self._requests = requests
 
     def register(self, router: Router) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.features.job_controls.actions import JobParts, Stopping, cancel, jobs, release, status, stop_here
+from bot.features.job_controls.actions import JobParts, StopClicks, cancel, jobs, release, status, stop_here
 from bot.features.job_controls.lists import JobLists
-from bot.features.job_controls.open_asks import OpenAsks
-from bot.features.job_controls.service import JobControls
+from bot.features.job_controls.open_asks import OpenQuestionsSection
+from bot.features.job_controls.service import JobControlDesk
 from bot.features.kit import Kit
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand, match_alone
 from bot.slack.views.card import STOP
@@ -31,15 +31,15 @@ SPOKEN = (
 def register(kit: Kit) -> None:
     """Add the commands, the buttons that stop a job, and the sections of the home that list jobs."""
     records = kit.records
-    controls = kit.offer(JobControls, lambda: JobControls(records))
+    controls = kit.offer(JobControlDesk, lambda: JobControlDesk(records))
     lists = kit.offer(
         JobLists,
         lambda: JobLists(records.store, url=kit.url, admins=records.admins, groups_of=records.groups_of),
     )
-    asks = OpenAsks(records.store, lists, admins=records.admins, groups_of=records.groups_of, url=kit.url)
+    asks = OpenQuestionsSection(records.store, lists, admins=records.admins, groups_of=records.groups_of, url=kit.url)
     parts = JobParts(lists)
     kit.add(COMMANDS, SPOKEN)
-    Stopping(controls, kit.background, kit.outages).register(kit.router)
+    StopClicks(controls, kit.background, kit.outages).register(kit.router)
     kit.note_deeds({STOP: "stopped"})
     kit.sections += (
         HomeSection("asks", asks.part),

@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.budgets.service import Budgets
+from bot.features.budgets.service import BudgetDesk
 from bot.features.job_controls.lists import Filter, JobLists
-from bot.features.job_controls.service import JobControls, ReleaseVerdict
+from bot.features.job_controls.service import JobControlDesk, ReleaseVerdict
 from bot.features.job_controls.view import stop_words
 from bot.jobs.job_records import Denied, JobRecords
 from bot.slack.receive.payloads import Click, StopPressed
@@ -27,10 +27,10 @@ from bot.store.values import StoreError
 from handoff.state.job_state import Job
 
 
-class Stopping:
+class StopClicks:
     """The listener of both buttons."""
 
-    def __init__(self, controls: JobControls, background: Background, outages: OutageNotices) -> None:
+    def __init__(self, controls: JobControlDesk, background: Background, outages: OutageNotices) -> None:
         self._controls, self._background, self._outages = controls, background, outages
 
     def register(self, router: Router) -> None:
@@ -59,12 +59,17 @@ async def stop_here(given: CommandContext) -> Reply:
     if given.said is None:
         return "no_command"
     stopped = StopPressed(given.said.place, given.user)
-    words = await stop(given.find(JobControls), stopped, given.client, given.background, spoken=True)
+    words = await stop(given.find(JobControlDesk), stopped, given.client, given.background, spoken=True)
     return words or "told"
 
 
 async def stop(
-    controls: JobControls, stopped: StopPressed, client: AsyncWebClient, background: Background, *, spoken: bool = False
+    controls: JobControlDesk,
+    stopped: StopPressed,
+    client: AsyncWebClient,
+    background: Background,
+    *,
+    spoken: bool = False,
 ) -> Outgoing | None:
     """Stop the job of a thread. Returns what its person is told: who pressed a button sees most of it anyway."""
     place = stopped.place
@@ -103,7 +108,7 @@ async def status(given: CommandContext) -> Outgoing:
         job = given.thread.job_id
     if not job:
         return await _list_jobs(given, "")
-    found = await given.find(JobControls).job(given.team, job, given.user)
+    found = await given.find(JobControlDesk).job(given.team, job, given.user)
     if isinstance(found, str):
         return make_note(DENIED[found])
     return status_job(found, records.clock(), given.user, await list_budgets_left(given, found))
@@ -130,9 +135,9 @@ async def _list_jobs(given: CommandContext, kind: Filter, *, everybody: bool = F
         found = await lists.of_all(given.team, given.page)
     else:
         found = await lists.of(given.team, given.user, given.page, kind)
-    first, budgets = given.page == 1, given.find(Budgets)
+    first, budgets = given.page == 1, given.find(BudgetDesk)
     left = await budgets.list_left(given.team, given.channel, given.user) if first and not everybody else []
-    trouble = await given.find(JobControls).trouble() if first else ""
+    trouble = await given.find(JobControlDesk).trouble() if first else ""
     word, rest = given.command.word or "status", "all" if everybody else kind
     return status_list(found, given.user, trouble, left, word=word, rest=rest)
 
@@ -142,18 +147,18 @@ async def list_budgets_left(given: CommandContext, job: Job) -> list[str]:
     asker = job.latest.request.user
     if given.user not in {asker, *given.find(JobRecords).admins}:
         return []
-    return await given.find(Budgets).list_left(job.place.team, job.place.channel, asker, job.id)
+    return await given.find(BudgetDesk).list_left(job.place.team, job.place.channel, asker, job.id)
 
 
 async def cancel(given: CommandContext) -> Outgoing:
     """Stop a job."""
-    stop = await given.find(JobControls).cancel(given.team, given.job, None, user=given.user)
+    stop = await given.find(JobControlDesk).cancel(given.team, given.job, None, user=given.user)
     return make_note(f"{given.job} is over already." if stop.verdict == "nothing" else stop_words(stop))
 
 
 async def release(given: CommandContext) -> Outgoing:
     """Let a job in quarantine go on."""
-    verdict = await given.find(JobControls).release(given.team, given.job, user=given.user)
+    verdict = await given.find(JobControlDesk).release(given.team, given.job, user=given.user)
     admins = ", ".join(mention(admin) for admin in sorted(given.find(JobRecords).admins))
     words: dict[ReleaseVerdict, str] = {
         "released": f"{given.job} goes on.",

@@ -45,7 +45,7 @@ class _Asked:
     row: Row
 
 
-class OpenAsks:
+class OpenQuestionsSection:
     """Finds and draws what people are asked.
 
     Args:

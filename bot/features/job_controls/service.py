@@ -29,7 +29,7 @@ class StopOutcome:
     others: tuple[str, ...] = ()
 
 
-class JobControls:
+class JobControlDesk:
     """Jobs as people look at them and stop them. Who may is decided here. Everything raises StoreError."""
 
     def __init__(self, records: JobRecords) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bot.features.kit import Kit
 from bot.features.memory.service import MemoryDesk
-from bot.features.requests.actions import RequestActions
+from bot.features.requests.actions import RequestClicks
 from bot.features.requests.messages import MessageListener
-from bot.features.requests.service import Requests
+from bot.features.requests.service import RequestDesk
 from bot.features.requests.typed import OPENER, TypedRequests
 from bot.slack.views.question import ANSWER
 from handoff.contracts import Place
@@ -18,7 +18,7 @@ def register(kit: Kit) -> None:
     async def recalls(place: Place, user: str) -> bool:
         return await kit.find(MemoryDesk).recalls(place, user)
 
-    requests = kit.offer(Requests, lambda: Requests(kit.records, kit.limits, kit.channels, recalls))
+    requests = kit.offer(RequestDesk, lambda: RequestDesk(kit.records, kit.limits, kit.channels, recalls))
     kit.gate.concerns(requests.knows, "message", "edit")
     looks_up = kit.gate.people, kit.messengers.directory
     messages = MessageListener(requests, kit.services, kit.router, kit.background, kit.outages, *looks_up)
@@ -29,5 +29,5 @@ def register(kit: Kit) -> None:
     )
     kit.router.on_request = typed.take
     kit.openers[OPENER] = typed.open
-    RequestActions(requests, kit.background).register(kit.router)
+    RequestClicks(requests, kit.background).register(kit.router)
     kit.note_deeds({ANSWER: "answered"})

@@ -11,7 +11,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.requests.service import Requests
+from bot.features.requests.service import RequestDesk
 from bot.features.requests.typed import is_absent
 from bot.slack.receive.payloads import Click, MessageShortcut, ViewSubmission
 from bot.slack.receive.router import ClickReply, Router, field_error
@@ -62,10 +62,10 @@ log = logging.getLogger(__name__)
 ANSWER_ACTIONS = re.compile(rf"^{ANSWER}\d+$")
 
 
-class RequestActions:
+class RequestClicks:
     """The listeners of clicks on likely answers, of the shortcut and of its window."""
 
-    def __init__(self, requests: Requests, background: Background) -> None:
+    def __init__(self, requests: RequestDesk, background: Background) -> None:
         self._requests = requests
         self._background = background
 

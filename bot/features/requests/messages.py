@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.budgets.service import Budgets
+from bot.features.budgets.service import BudgetDesk
 from bot.features.budgets.view import BudgetRequest, used_up
 from bot.features.requests.open_view import find_referent
-from bot.features.requests.service import Requests
+from bot.features.requests.service import RequestDesk
 from bot.slack.receive.payloads import FileRemoved, IncomingMessage, MessageDeleted, MessageEdited, SlashCommand
 from bot.slack.receive.router import Router
 from bot.slack.receive.services import FeatureServices
@@ -71,7 +71,7 @@ class MessageListener:
 
     def __init__(
         self,
-        requests: Requests,
+        requests: RequestDesk,
         services: FeatureServices,
         router: Router,
         background: Background,
@@ -185,7 +185,7 @@ class MessageListener:
     async def _take_as_request(self, incoming: IncomingMessage, client: AsyncWebClient) -> bool:
         request = _request_of(incoming)
         refusal = "" if request.text else ONLY_FILES if incoming.attachments else NO_REQUEST
-        budgets = self._services.find(Budgets)
+        budgets = self._services.find(BudgetDesk)
         over = await budgets.over_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
         if over is not None:
             if over.words:

@@ -56,7 +56,7 @@ class AnswerOutcome:
     whom: tuple[str, ...] = ()
 
 
-class Requests:
+class RequestDesk:
     """Records what people say. A call that returns was recorded; a StoreError means that it was not.
 
     `dedupe` ids name what happened, so that a second delivery changes nothing and is answered as the first was. Who

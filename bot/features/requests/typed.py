@@ -18,14 +18,14 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.features.budgets.service import Budgets
+from bot.features.budgets.service import BudgetDesk
 from bot.features.budgets.view import BudgetRequest, used_up
 from bot.features.requests.messages import MessageListener
-from bot.features.requests.service import Requests
+from bot.features.requests.service import RequestDesk
 from bot.jobs.job_records import JobRecords, begin_opening, opening_place
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.other_places import Elsewhere
+from bot.slack.send.other_places import OtherPlaces
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.show.notices import make_note, note_with, send_direct
 from bot.slack.text.cleaning import clean, mention
@@ -71,7 +71,7 @@ class TypedRequests:
         messages: Writes names in place of ids.
     """
 
-    def __init__(self, requests: Requests, records: JobRecords, outbox: Outbox, messages: MessageListener) -> None:
+    def __init__(self, requests: RequestDesk, records: JobRecords, outbox: Outbox, messages: MessageListener) -> None:
         self._requests = requests
         self._records = records
         self._outbox = outbox
@@ -88,7 +88,7 @@ class TypedRequests:
         key = JobKey(place.team, place.job_id)
         if await self._records.store.jobs.head(key) is not None:
             return make_note(BEGUN)
-        budgets = given.find(Budgets)
+        budgets = given.find(BudgetDesk)
         over = await budgets.over_budget(place, command.user, mark)
         if over is not None:
             wanted = BudgetRequest(over.scope, over.named, command.user, command.channel, "", mark)
@@ -117,7 +117,7 @@ class TypedRequests:
         text = await self._messages.with_channel_names(typed)
         line = request_line(await self._messages.with_people_names(text), request.user)
         try:
-            sent = await Elsewhere(self._outbox, runner.claim, place).post(place.channel, LINE, line)
+            sent = await OtherPlaces(self._outbox, runner.claim, place).post(place.channel, LINE, line)
         except OutcomeUnknown as error:
             sent = SentMessage("", str(error))
         if not sent.ts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.features.kit import Kit
-from bot.features.retries.actions import TryButtons, again, match, retry
+from bot.features.retries.actions import RetryClicks, again, match, retry
 from bot.features.retries.service import RetryDesk
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
 
@@ -30,4 +30,4 @@ def register(kit: Kit) -> None:
         RetryDesk, lambda: RetryDesk(of.store, of.nudge, admins=of.admins, groups=of.groups_of, note=of.note)
     )
     kit.add(COMMANDS, SPOKEN)
-    TryButtons(tries, kit.services).register(kit.router)
+    RetryClicks(tries, kit.services).register(kit.router)

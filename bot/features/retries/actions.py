@@ -8,7 +8,7 @@ from functools import partial
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.budgets.service import Budgets, OverBudget
+from bot.features.budgets.service import BudgetDesk, OverBudget
 from bot.features.budgets.view import BudgetRequest, used_up
 from bot.features.retries.service import RetryAsked, RetryDesk, RetryRecorded, RetryRefusalReason, RetryRefused
 from bot.slack.receive.payloads import Click
@@ -29,7 +29,7 @@ SCHEDULE = "schedule"
 """The name of the spoken command that makes a schedule."""
 
 
-class TryButtons:
+class RetryClicks:
     """The listeners of the buttons below an end."""
 
     def __init__(self, tries: RetryDesk, services: FeatureServices) -> None:
@@ -51,7 +51,7 @@ class TryButtons:
     async def _begin_retry(self, click: Click, wish: RetryWish) -> Outgoing | None:
         """Begin it, and return what who clicked is told; None: they see it in the thread."""
         place, user = click.place, click.user
-        budgets = self._services.find(Budgets)
+        budgets = self._services.find(BudgetDesk)
         over = await budgets.over_budget(place, user, click.dedupe[0])
         if over is not None:
             return _render_over_budget(over, place, user, click.dedupe[0], admins=budgets.can_be_raised)
@@ -82,10 +82,10 @@ async def again(given: CommandContext) -> Reply:
     job = said.place.job_id
     if wish.when:
         return await _schedule_retry(given, wish, job)
-    over = await given.find(Budgets).over_budget(said.place, given.user, said.ts)
+    over = await given.find(BudgetDesk).over_budget(said.place, given.user, said.ts)
     if over is not None:
         return (
-            _render_over_budget(over, said.place, given.user, said.ts, admins=given.find(Budgets).can_be_raised)
+            _render_over_budget(over, said.place, given.user, said.ts, admins=given.find(BudgetDesk).can_be_raised)
             if over.words
             else "told"
         )
@@ -124,9 +124,9 @@ async def retry(given: CommandContext) -> Outgoing:
     if wish is None or wish.when:
         wish = wish_of(f"retry {words}") or RetryWish(step=words)
     place = Place(team=given.team, channel=given.channel, thread_ts="")
-    over = await given.find(Budgets).over_budget(place, given.user, given.mark)
+    over = await given.find(BudgetDesk).over_budget(place, given.user, given.mark)
     if over is not None:
-        return _render_over_budget(over, place, given.user, given.mark, admins=given.find(Budgets).can_be_raised)
+        return _render_over_budget(over, place, given.user, given.mark, admins=given.find(BudgetDesk).can_be_raised)
     asked = RetryAsked(given.user, f"retry {words}".strip())
     tried = await tries.begin(given.team, given.job, replace(wish, when=""), asked, dedupe=(f"retry:{given.mark}",))
     return make_note(untried_words(tried) if isinstance(tried, RetryRefused) else describe_begun(tried))

@@ -120,7 +120,7 @@ class RetryDesk:
     ) -> RetryRecorded | RetryRefused:
         """Record a second try of a job's request, if there is something to try, and the person may."""
         key = JobKey(team, job)
-        found = await self._read(key)
+        found = await self._read_job(key)
         if isinstance(found, RetryRefused):
             return found
         actor = await self._make_actor(asked.user)
@@ -146,7 +146,7 @@ class RetryDesk:
             return _summarize_retry(found, before, again)
         return await self._report_conflict(key, found, before, again, asked)
 
-    async def _read(self, key: JobKey) -> Job | RetryRefused:
+    async def _read_job(self, key: JobKey) -> Job | RetryRefused:
         head = await self._store.jobs.head(key)
         if head is None:
             gone = await self._store.jobs.forgotten(key)
@@ -182,7 +182,7 @@ class RetryDesk:
         self, key: JobKey, job: Job, before: RequestState, again: RetryRef, asked: RetryAsked
     ) -> RetryRecorded | RetryRefused:
         """Say what was recorded in its place: the same, delivered twice, or somebody else's."""
-        now = await self._read(key)
+        now = await self._read_job(key)
         if isinstance(now, RetryRefused):
             return now
         tries = [one for one in now.asks if before.id in {each.id for each in one.tries}]
@@ -210,7 +210,7 @@ class RetryDesk:
     async def text_of(self, team: str, job: str, user: str) -> RetryTask | RetryRefused:
         """Return what the last request of a job that this person may have tried again was."""
         key = JobKey(team, job)
-        found = await self._read(key)
+        found = await self._read_job(key)
         if isinstance(found, RetryRefused):
             return found
         before = _find_request(found, RetryWish("whole"), await self._make_actor(user))

@@ -8,7 +8,7 @@ from typing import Any
 from bot.access.channel_settings import ChannelSettings
 from bot.features.home.service import HomeDesk
 from bot.features.kit import Kit
-from bot.features.requests.service import Requests
+from bot.features.requests.service import RequestDesk
 from bot.features.schedules.actions import ScheduleClicks
 from bot.features.schedules.commands import SCHEDULE_USAGES, match_words, schedule, spoken_schedule
 from bot.features.schedules.loop import ScheduleLoop
@@ -31,7 +31,7 @@ SPOKEN = (SpokenCommand("schedule", match_words, spoken_schedule, files=True, ty
 
 def register(kit: Kit) -> None:
     """Add the commands, the form and the section of the home; begin runs, and open their threads."""
-    of, requests = kit.records, kit.find(Requests)
+    of, requests = kit.records, kit.find(RequestDesk)
 
     def service() -> StandingWork:
         touch, terms = kit.find(HomeDesk).touch, kit.settings.terms

@@ -11,8 +11,8 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.time_zones import find_zone_name, unknown_zone, zone_of
-from bot.features.budgets.service import Budgets
-from bot.features.requests.service import Requests
+from bot.features.budgets.service import BudgetDesk
+from bot.features.requests.service import RequestDesk
 from bot.features.schedules import form as page
 from bot.features.schedules.commands import NO_WINDOW, apply_deed
 from bot.features.schedules.form import METADATA_LIMIT, confirm, form, metadata_of
@@ -57,7 +57,7 @@ class ScheduleClicks:
     """Listens to the buttons of schedules, and to the windows in which they are edited and confirmed."""
 
     def __init__(
-        self, talk: ScheduleTalk, requests: Requests, services: FeatureServices, background: Background
+        self, talk: ScheduleTalk, requests: RequestDesk, services: FeatureServices, background: Background
     ) -> None:
         self._talk, self._requests, self._services, self._background = talk, requests, services, background
 
@@ -107,7 +107,7 @@ class ScheduleClicks:
         if one.state != "draft" or not one.said_ts or one.owner != click.user:
             return make_note(GONE)
         place = Place(team=one.team, channel=one.channel, thread_ts=one.said_thread or one.said_ts)
-        over = await self._services.find(Budgets).over_budget(place, click.user, one.said_ts)
+        over = await self._services.find(BudgetDesk).over_budget(place, click.user, one.said_ts)
         if over is not None:
             return make_note(clean(over.words or f"{over.named} is used up."))
         in_thread = one.said_thread not in {"", one.said_ts}

@@ -22,7 +22,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.slack.receive.channel_reader import ChannelReader
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.other_places import Elsewhere
+from bot.slack.send.other_places import OtherPlaces
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.show.admission import channel_words, find_unreadable_reason
 from bot.slack.show.directory import Directory
@@ -110,7 +110,7 @@ class RunOpener:
                 return "", why, True
         line = render_run_line(one, run.due, late=now - run.due > GRACE, asked_for=run.asked_for)
         try:
-            sent = await Elsewhere(self._outbox, runner.claim, place).post(
+            sent = await OtherPlaces(self._outbox, runner.claim, place).post(
                 one.channel, line_key(runner.claim.key), line
             )
         except OutcomeUnknown as error:

@@ -47,8 +47,8 @@ class SignInClicks:
         """Listen to the buttons and the window."""
         router.on_click(SIGN_IN, self.on_sign_in)
         router.on_click(PAGE, self.on_page)
-        router.on_click(PASTE, self.on_paste, fault=notices.NO_WINDOW)
-        router.on_window(PASTED, self.on_pasted)
+        router.on_click(PASTE, self.on_paste_button, fault=notices.NO_WINDOW)
+        router.on_window(PASTED, self.on_paste_window)
 
     async def on_sign_in(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Send who clicked the link. The server is asked for it, which takes longer than a click may."""
@@ -85,14 +85,14 @@ class SignInClicks:
         del click, client
         return None
 
-    async def on_paste(self, click: Click, client: AsyncWebClient) -> ClickReply:
+    async def on_paste_button(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window for the address."""
         if window_about(click.value) is None:
             return notices.OLD_BUTTON
         opened = await open_window(client, click.trigger, paste_window(click.value, self._sign_ins.lands))
         return None if opened else notices.NO_WINDOW
 
-    async def on_pasted(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_paste_window(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Take the address; what is wrong with it is said in the window, or later to the person alone."""
         about = window_about(sent.metadata)
         if about is None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.features.kit import Kit
-from bot.features.traces.actions import EvidenceButton, trace
-from bot.features.traces.service import Traces
+from bot.features.traces.actions import EvidenceClicks, trace
+from bot.features.traces.service import TraceDesk
 from bot.slack.receive.subcommand import Subcommand
 
 COMMANDS = (
@@ -20,6 +20,6 @@ COMMANDS = (
 
 def register(kit: Kit) -> None:
     """Add the command and the Evidence button."""
-    traces = kit.offer(Traces, lambda: Traces(kit.records, kit.messengers.people.put_names))
+    traces = kit.offer(TraceDesk, lambda: TraceDesk(kit.records, kit.messengers.people.put_names))
     kit.add(COMMANDS)
-    EvidenceButton(traces).register(kit.router)
+    EvidenceClicks(traces).register(kit.router)

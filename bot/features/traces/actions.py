@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.job_controls.actions import DENIED, list_budgets_left
-from bot.features.traces.service import Traces
+from bot.features.traces.service import TraceDesk
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import ClickReply, Router
 from bot.slack.receive.subcommand import CommandContext
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from bot.tracing.whole_trace import Trace
 
 
-class EvidenceButton:
+class EvidenceClicks:
     """The listener of the button."""
 
-    def __init__(self, traces: Traces) -> None:
+    def __init__(self, traces: TraceDesk) -> None:
         self._traces = traces
 
     def register(self, router: Router) -> None:
@@ -61,7 +61,7 @@ async def trace(given: CommandContext) -> Outgoing:
     from bot.slack.views.status import timeline  # noqa: PLC0415 - only for those who ask
     from bot.slack.views.status import trace as trace_message  # noqa: PLC0415 - the same
 
-    traces = given.find(Traces)
+    traces = given.find(TraceDesk)
     found = await traces.trace(given.team, given.job, given.user)
     if isinstance(found, str):
         return make_note(notices.NOT_TRACED if found == "not_yours" else DENIED[found])

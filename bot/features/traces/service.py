@@ -37,7 +37,7 @@ class VisibleTrace:
     whole: bool = False
 
 
-class Traces:
+class TraceDesk:
     """Reads traces, and keeps in the audit who did. Everything raises StoreError.
 
     `put_names` returns a text with names for the ids of people and public channels in it.

@@ -92,7 +92,7 @@ class ThreadReader:
             fault = f"Slack did not give the whole thread in time; what was said last may be missing. {PASTE}"
             lost = LOST_FILES
         found.sort(key=lambda one: _parse_ts(one["ts"]))
-        own = [one for one in found if one["ts"] == message_of(ask.request)]
+        own = [one for one in found if one["ts"] == find_message_ts(ask.request)]
         if not _may_have_thread(job.place, ask.request):
             return ThreadRead(own_files=_read_own_attachments(ask.request, own), fault="" if own else lost)
         if _is_from_window(ask.request) and not own:
@@ -159,7 +159,7 @@ class ThreadReader:
         self, job: Job, ask: RequestState, found: list[Json]
     ) -> tuple[list[ThreadMessage], list[str]]:
         """Return what was said that is neither a request nor a post of the job, and what of it is withheld."""
-        asked = {message_of(one.request) for one in job.asks} | {message_of(ask.request)}
+        asked = {find_message_ts(one.request) for one in job.asks} | {find_message_ts(ask.request)}
         before = [one for one in found if one["ts"] not in asked and not self._is_own(one, job)]
         said = [one for one in map(parse_thread_message, before) if one is not None]
         withheld = sum(is_withheld(one) for one in before)
@@ -213,23 +213,23 @@ def _is_failed_thread(material: Material) -> bool:
     return material.kind == "thread" and bool(material.fault)
 
 
-def message_of(request: Request) -> str:
+def find_message_ts(request: Request) -> str:
     """Return the `ts` of the message that a request was made with, or was made from in a window."""
     return request.id.partition("-")[0]
 
 
 def _is_from_window(request: Request) -> bool:
     """Return True if a request was made in a window that was opened from a message, and not in a message of its own."""
-    return request.id != message_of(request)
+    return request.id != find_message_ts(request)
 
 
 def _find_earliest(since: str, request: Request) -> str:
     """Return from when on to read: a window may have been opened from a message that was read before."""
-    return min(since, message_of(request), key=_parse_ts) if _is_from_window(request) else since
+    return min(since, find_message_ts(request), key=_parse_ts) if _is_from_window(request) else since
 
 
 def _is_new(ts: str, since: str, request: Request) -> bool:
-    return _parse_ts(ts) > _parse_ts(since) or (_is_from_window(request) and ts == message_of(request))
+    return _parse_ts(ts) > _parse_ts(since) or (_is_from_window(request) and ts == find_message_ts(request))
 
 
 def _find_source_message(request: Request, own: list[Json]) -> list[ThreadMessage]:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from bot.slack.send.published_limits import JITTER, LIMITS, PROGRESS, RANK, MethodLimit, Priority
-from bot.store.counters import ASKS_AGAIN, FEW_OF, PACE, CallLane, TurnGrant, TurnRequest
+from bot.store.counters import ASKS_AGAIN, FEW_OF, PACE, CallLane, LaneRequest, TurnGrant
 from bot.store.redis.redis_counters import Counters
 from bot.store.values import StoreError
 
@@ -216,7 +216,7 @@ class CallBudget:
     async def _ask_for_turns(self, queue: _Queue, rank: int, wanted: int, more: int = 0) -> TurnGrant:
         sure = sum(count() for count in self._owed.get(queue.method, ()))
         for_all = not LIMITS[queue.method].by_channel
-        wish = TurnRequest(wanted, rank, more if for_all else 0, rank >= PROGRESS and for_all, sure)
+        wish = LaneRequest(wanted, rank, more if for_all else 0, rank >= PROGRESS and for_all, sure)
         if self._counters is not None and self._clock() >= self._away_until:
             try:
                 async with asyncio.timeout(ASKING):
@@ -241,7 +241,7 @@ class OwnShare:
         self._given: dict[str, deque[float]] = {}
         self._held: dict[str, float] = {}
 
-    def turns(self, lane: CallLane, wish: TurnRequest, sharers: int = 1) -> TurnGrant:
+    def turns(self, lane: CallLane, wish: LaneRequest, sharers: int = 1) -> TurnGrant:
         """Give turns of a lane."""
         part = _divide_lane(lane, sharers)
         given = self._given.setdefault(lane.name, deque(maxlen=lane.limit))
@@ -260,7 +260,7 @@ class OwnShare:
         step = lane.seconds / lane.limit
         self._given[lane.name] = deque((until - at * step for at in range(1, lane.limit + 1)), maxlen=lane.limit)
 
-    def _compute_wait(self, given: deque[float], lane: CallLane, wish: TurnRequest) -> float:
+    def _compute_wait(self, given: deque[float], lane: CallLane, wish: LaneRequest) -> float:
         few = lane.limit // FEW_OF
         most = lane.limit - few if wish.rank > 1 else lane.limit
         if not wish.yields:

@@ -30,11 +30,11 @@ PAUSES = (0.0, 2.0, 5.0)
 MOST_PAGES = 20
 PAGE = 200
 """Messages that are looked through since a post was begun, a page at a time. In a place with more, nobody can tell."""
-EARLIER = 60.0
+LOOK_BACK = 60.0
 """Seconds before its intent from which a message is looked for: Slack's clock is not ours."""
 
 
-class Elsewhere:
+class OtherPlaces:
     """The way of one job's messages into other places, for whoever holds `claim` to it. `place` is the job's thread."""
 
     def __init__(self, outbox: Outbox, claim: Claim, place: Place) -> None:
@@ -107,7 +107,7 @@ class Elsewhere:
         for wait in looks:
             await asyncio.sleep(wait)
             try:
-                async for one in self._iterate_since(channel, began - EARLIER):
+                async for one in self._iterate_since(channel, began - LOOK_BACK):
                     if one.get("user") == self._outbox.lookup.bot_user_id and key_of(one) == key:
                         log.info("job %s: %s was there already", self._place.job_id, key, extra={"event": "reconciled"})
                         return str(one["ts"])

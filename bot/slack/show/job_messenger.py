@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from bot.slack.send.list_rows import ListRows
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.other_places import KEY, Elsewhere
+from bot.slack.send.other_places import KEY, OtherPlaces
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.web_calls import JobGone, NoReply, SlackRefused
 from bot.slack.show.directory import Directory
@@ -130,8 +130,8 @@ class JobMessenger:
         return f"Added for {visible(name)[:100]}, who asked for it."
 
     @property
-    def _make_elsewhere(self) -> Elsewhere:
-        return Elsewhere(self.parts.outbox, self.claim, self.job.place)
+    def _make_elsewhere(self) -> OtherPlaces:
+        return OtherPlaces(self.parts.outbox, self.claim, self.job.place)
 
     async def _common_readers(self, places: Sequence[Audience]) -> frozenset[str]:
         """Return those who may read all of these places. Who asks in a place may read it."""

@@ -45,7 +45,7 @@ class Publisher:
         try:
             if intent.draft_ts and not intent.first:
                 waited = await self._outbox.wait_out(intent)
-                shown = await self._go_on(claim, place, key, artifact, intent.draft_ts, waited)
+                shown = await self._share_uploaded_file(claim, place, key, artifact, intent.draft_ts, waited)
             else:
                 shown = ""  # nothing of it can be seen: the id is recorded before the file is shown
             if not shown:
@@ -56,7 +56,7 @@ class Publisher:
             return SentMessage("", f"{artifact.name}: {error}")
         return await self._outbox.done(claim, key, shown)
 
-    async def _go_on(
+    async def _share_uploaded_file(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, waited: float
     ) -> str:
         """Show the file that an earlier owner uploaded, unless it did. Nothing: it must be uploaded again."""

@@ -220,7 +220,9 @@ def _source_block(job: Job, ask: RequestState, sources: Sequence[str], known: Co
     of the job, or documents of a folder, and no address, stand in a text that Slack takes as it is.
     """
     title = phrase("sources", ask.text)
-    read = (name for work in ask.all_inside("") if work.result is not None for name in _names_read(work.result))
+    read = (
+        name for work in ask.all_inside("") if work.result is not None for name in _iterate_read_documents(work.result)
+    )
     files = sorted({*(one.name for each in job.asks for one in each.materials), *read}, key=len, reverse=True)
     names = [one for one in sources if _names_only(one, files)]
     if not any(_looks_linked(one) for one in names):
@@ -231,7 +233,7 @@ def _source_block(job: Job, ask: RequestState, sources: Sequence[str], known: Co
     return {**block, "elements": [{"type": "plain_text", "text": text}, *block["elements"]]}
 
 
-def _names_read(result: Result) -> Iterator[str]:
+def _iterate_read_documents(result: Result) -> Iterator[str]:
     """Yield the documents that tools read, by their names alone."""
     for one in result.readings:
         name = one.name.partition(", section ")[0]

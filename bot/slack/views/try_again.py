@@ -7,7 +7,7 @@ from bot.slack.views.button_data import AboutRequest, carry
 from bot.slack.views.outgoing import Block, actions, button, context
 from bot.slack.views.waiting import join_in_row
 from handoff.engine.retry import list_incomplete
-from handoff.engine.subtask import is_beyond
+from handoff.engine.subtask import all_failures_out_of_scope
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import title_of
 from handoff.text.counts import format_dollars
@@ -27,7 +27,7 @@ def try_again(job: Job, ask: RequestState) -> list[Block]:
     if ask.cancelled_by:
         anew = [button("Restart the open parts", TRY_AGAIN, value)] if list_incomplete(ask) else []
         return [actions([button("Continue", GO_ON, value), *anew])]
-    if is_beyond(ask.work.values()):
+    if all_failures_out_of_scope(ask.work.values()):
         return []
     if ask.run.answer is None:
         return [actions([button("Try again", TRY_AGAIN, value)])]

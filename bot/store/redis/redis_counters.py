@@ -24,9 +24,9 @@ from bot.store.counters import (
     BreakerRule,
     CallLane,
     Counter,
+    LaneRequest,
     Settlement,
     TurnGrant,
-    TurnRequest,
 )
 from bot.store.redis.script_calls import Calls, nonce
 from bot.store.script import Arg
@@ -127,7 +127,7 @@ class Counters:
         """Answer True to the first who asks within that time."""
         return bool(await self._calls.run("first", [f"{self._base}mark:{mark}"], nonce(), round(seconds * 1000)))
 
-    async def turns(self, lane: CallLane, who: str, wish: TurnRequest) -> TurnGrant:
+    async def turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
         """Give turns of a lane to an instance (`who`). A turn that was given counts, used or not."""
         asked = (wish.wanted, wish.more, wish.rank, int(wish.yields))
         pace = (math.ceil(lane.limit / PACE), repr(lane.seconds / PACE))
@@ -156,7 +156,7 @@ class Counters:
         """Close the breaker and tell all instances, unless it is open and this was a call begun before, no probe."""
         return (await self._change_breaker("succeeded", name, operation, probe=probe))[1]
 
-    async def breaker_tried(self, name: str, *, probe: str, hold: float) -> tuple[bool, Breaker]:
+    async def try_breaker(self, name: str, *, probe: str, hold: float) -> tuple[bool, Breaker]:
         """Say if `probe` may go through, and give the breaker as it is then.
 
         A closed breaker lets everybody through. One whose rest is over lets one probe through, which then has `hold`

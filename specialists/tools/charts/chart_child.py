@@ -30,12 +30,12 @@ def main() -> None:
 
 def _draw_chart(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     try:
-        from specialists.tools.charts.figure import png  # noqa: PLC0415 - after the limits
+        from specialists.tools.charts.figure import render_png  # noqa: PLC0415 - after the limits
     except ModuleNotFoundError as error:
         return {"error": f"Charts cannot be drawn here: {error.name} is missing. {describe_remedy('charts')}"}, b""
     fonts = drawing_fonts()
     data, words, unseen = _make_drawable(request, fonts)
-    return {"unseen": unseen}, png(data, fonts=[name for name, _ in fonts], **words)
+    return {"unseen": unseen}, render_png(data, fonts=[name for name, _ in fonts], **words)
 
 
 def _make_drawable(request: dict[str, Any], fonts: list[tuple[str, str]]) -> tuple[ChartData, dict[str, str], bool]:

@@ -47,7 +47,7 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def png(data: ChartData, *, title: str, x_label: str, y_label: str, unit: str, fonts: list[str]) -> bytes:
+def render_png(data: ChartData, *, title: str, x_label: str, y_label: str, unit: str, fonts: list[str]) -> bytes:
     """Draw the chart as PNG."""
     with rc_context(STYLE | {"font.family": fonts}):
         figure = Figure(figsize=_SIZE, dpi=_DPI, layout="constrained")

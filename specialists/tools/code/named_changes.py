@@ -20,7 +20,7 @@ from specialists.tools.toolkit import FoundFile, FoundMaterial
 MOST = 3
 """Changes that one request may name."""
 SECONDS = 60.0
-LARGEST = 1_000_000
+LARGEST_DIFF = 1_000_000
 """Characters of a diff that are taken."""
 MOST_SAID = 100_000
 """Characters of a request's description and comments that are taken."""
@@ -63,7 +63,7 @@ async def _fetch_request(repository: Repository, number: int, forge_of: ForgeOf)
     except RepositoryCallRefused as error:
         return FoundMaterial(faults=(f"{repository.name}#{number}: {error}",))
     name = f"{repository.name}-{number}"
-    file = FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST].encode(), repository.line_address(request.head))
+    file = FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST_DIFF].encode(), repository.line_address(request.head))
     about = FoundFile(f"{name}.md", "text/markdown", _request_text(request, said).encode())
     return FoundMaterial((file, about), _describe_cut_diff(name, diff))
 
@@ -83,7 +83,7 @@ async def _fetch_revisions(repository: Repository, revisions: str, reader: Repos
     name = f"{repository.name} {revisions}".replace("/", "-")
     lines = repository.line_address(head)
     return FoundMaterial(
-        (FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST].encode(), lines),), _describe_cut_diff(name, diff)
+        (FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST_DIFF].encode(), lines),), _describe_cut_diff(name, diff)
     )
 
 
@@ -94,5 +94,5 @@ def _request_text(request: PullRequest, said: list[ReviewComment]) -> str:
 
 
 def _describe_cut_diff(name: str, diff: str) -> tuple[str, ...]:
-    over = len(diff) - LARGEST
+    over = len(diff) - LARGEST_DIFF
     return (f"{name}.diff: its last {over:,} characters were not read.",) if over > 0 else ()

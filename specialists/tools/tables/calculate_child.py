@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SECONDS = 1.0
 DEADLINE = 2.5
 MEMORY = 64 * 1024 * 1024
-_PRINTED = 20_000
+_MOST_PRINTED = 20_000
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def _worked_out(code: str, program: str) -> dict[str, Any]:
         "max_recursion_depth": 200,
         "max_total_sleep_secs": 0.0,
     }
-    printed = pydantic_monty.CollectString(max_bytes=_PRINTED)
+    printed = pydantic_monty.CollectString(max_bytes=_MOST_PRINTED)
     try:
         with (
             pydantic_monty.Monty(max_processes=1, request_timeout=DEADLINE, binary_path=program) as pool,

@@ -107,7 +107,7 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
 
         try:
             if file["kept"]:
-                found = read_list(Path(input_path(file["file"])), file["name"])
+                found = read_kept_tables(Path(input_path(file["file"])), file["name"])
                 name(found)
                 files += open_kept_tables(connection, found, input_path(file["file"]))
             else:
@@ -190,7 +190,7 @@ def write_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], 
             file.unlink()
 
 
-def read_list(folder: Path, name: str) -> list[LoadedTable]:
+def read_kept_tables(folder: Path, name: str) -> list[LoadedTable]:
     """List the tables in the folder, not named yet. `name` is the file's. Raises `EntryBroken`."""
     try:
         listed = json.loads((folder / _LIST).read_text())
