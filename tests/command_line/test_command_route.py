@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.command_line.route import _apply_crew_choice, in_words
+from bot.command_line.route import _apply_crew_choice, describe_decision
 from bot.settings import Settings
 from tests.command_line.command import environment, leadhand, processes_in
 from tests.providers.faults import Fault
@@ -112,4 +112,4 @@ def test_where_there_is_one_crew_its_name_is_no_word() -> None:
 def test_the_crew_stands_above_what_it_decides() -> None:
     found: dict[str, Any] = {"does": "answer", "by": "rehearsal", "text": "Hello!", "parts": []}
     found |= {"missing": [], "refused": [], "why": []}
-    assert in_words({"crew": "review", **found}).splitlines()[0] == "crew review:"
+    assert describe_decision({"crew": "review", **found}).splitlines()[0] == "crew review:"

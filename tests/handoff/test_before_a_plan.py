@@ -15,7 +15,7 @@ from handoff.engine.outstanding import CARD_FIRST, outstanding
 from handoff.engine.replay import open_log
 from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Job
-from handoff.summaries.summary import OpenQuestion, open_questions, projection, step
+from handoff.summaries.summary import OpenQuestion, describe_step, open_questions, projection
 from tests.handoff.kit import PLACE, R, ask, asked, effects, handed, job, planned, running, started, subtask
 
 CARD = ev.Posted(at=1.0, request=R, key=card_key(R), ts="1.1")
@@ -33,7 +33,7 @@ def test_a_question_waits_for_the_requester_and_nothing_is_planned() -> None:
     assert effects(state) == [Post(R, KEY)]
     assert effects(job(asked(), CARD, QUESTION, ev.Posted(at=3.0, request=R, key=KEY, ts="1.2"))) == []
     assert open_questions(projection(state)) == (OpenQuestion(R, "", 1, ("U1",), ("ours", "theirs")),)
-    assert step(ask(state)) == "asking what is meant"
+    assert describe_step(ask(state)) == "asking what is meant"
     assert ask(state).decisions[-1].why == "Which churn?; unclear"
 
 

@@ -32,13 +32,13 @@ from handoff.state.job_state import Job, PlanRun, RequestState
 from handoff.summaries.card_rows import MOST, ROWS, ShownRow, project_rows, rows_of
 from handoff.summaries.summary import (
     APART,
+    describe_step,
     gain_words,
     open_questions,
     parts_words,
     projection,
     rows,
     side_by_side,
-    step,
     title_of,
 )
 from handoff.summaries.thread_subject import subject_of
@@ -97,13 +97,13 @@ def with_a_file() -> ev.RequestAdded:
     ],
 )
 def test_each_step_has_its_words(log: tuple[ev.Event, ...], words: str) -> None:
-    assert step(ask(job(*log))) == words
+    assert describe_step(ask(job(*log))) == words
 
 
 def test_a_second_look_at_the_plan_is_told_while_nothing_else_goes_on() -> None:
     upset = returned("a", findings=(Finding(message="no bug here", where="plan"),))
     state = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), upset)
-    assert step(ask(state)) == "taking a second look at the plan"
+    assert describe_step(ask(state)) == "taking a second look at the plan"
 
 
 def test_the_fields_of_a_job_follow_it_to_its_end() -> None:

@@ -79,7 +79,7 @@ async def test_steps_are_taken_in_order_with_a_question_in_their_midst() -> None
 async def test_what_happened_is_handed_in_for_words_of_another_course(
     refused: str, text: str, end: str, said: str
 ) -> None:
-    text = briefing.note(text, tool="publish", reason="") if refused == "publish" else text
+    text = briefing.read_note(text, tool="publish", reason="") if refused == "publish" else text
     looked = replied((await turn(brief=ANSWERED)).calls, text, failed=refused)
     published = replied((await turn(*looked, brief=ANSWERED)).calls, text, failed=refused)
     (call,) = (await turn(*looked, *published, brief=ANSWERED)).calls

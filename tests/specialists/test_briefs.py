@@ -212,9 +212,11 @@ def test_the_day_and_the_request_stand_on_a_line_each_before_the_task() -> None:
 
 
 def test_notes_to_the_model_are_filled_in() -> None:
-    assert "You have reached the limit of 3 turns." in briefing.note("limit", limit="the limit of 3 turns", given="")
+    assert "You have reached the limit of 3 turns." in briefing.read_note(
+        "limit", limit="the limit of 3 turns", given=""
+    )
     for name in ("cut", "blank"):
-        assert "{" not in briefing.note(name)
+        assert "{" not in briefing.read_note(name)
 
 
 PAGES = "".join(f"Page {n}. " + "The pump is old. " * 500 + "\n" for n in range(1, 13))

@@ -201,7 +201,7 @@ async def test_another_bot_that_mentions_us_is_told_why_that_does_nothing_and_th
         event = {"type": "app_mention", "channel": channel, "ts": ts, "event_ts": ts, "bot_id": "B1"}
         said = {"subtype": "bot_message", "text": f"<@{scene.workspace.bot_user_id}> do something"}
         assert world.sockets is not None
-        assert (await world.sockets.send("events_api", world.delivery._callback({**event, **said}), None)).ok
+        assert (await world.sockets.send("events_api", world.delivery._event_callback({**event, **said}), None)).ok
 
     async with played(scene) as server:
         talk = await scene.ask("What is 3 * 4?")
