@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from bot.app import running
 from bot.command_line.serve import open_slack_connection
 from bot.settings import Settings
 from bot.store.redis.redis_store import Store
+from specialists.tools.tool import Tool
 from tests.crash.points import Passages
 from tests.crash.proxies import watch_model, watched_slack, watched_store, watched_tools
-from tests.crash.scenarios import SCENARIOS, PlayedModel, make_office
+from tests.crash.scenarios import SCENARIOS, PlayedModel, Scenario, make_office
 from tests.nursery.forks import serve
 
 
@@ -38,8 +40,12 @@ class Start:
     later: float = 0.0
 
 
-async def work(start: Start) -> None:
-    """Be that bot, until killed."""
+async def work(
+    start: Start,
+    scenarios: Mapping[str, Scenario] = SCENARIOS,
+    wrap: Callable[[dict[str, Tool], Path], dict[str, Tool]] = lambda tools, _: tools,
+) -> None:
+    """Be that bot, until killed. `wrap` may put other tools in place of those of its crew."""
     passages = Passages(Path(start.passages), start.crash_at)
     settings = Settings(
         env={},
@@ -47,11 +53,12 @@ async def work(start: Start) -> None:
         app_token=start.app_token,
         slack_api_url=start.api_url,
         slack_unlimited=True,
-        terms=SCENARIOS[start.scenario].terms,
+        terms=scenarios[start.scenario].terms,
     )
     store = await Store.connect(start.store_url, prefix=start.prefix, clock_offset_ms=round(start.later * 1000))
-    model = watch_model(PlayedModel(SCENARIOS[start.scenario]), passages)
-    crew = make_office(Path(start.far_side), lambda tools: watched_tools(tools, passages))
+    model = watch_model(PlayedModel(scenarios[start.scenario]), passages)
+    far_side = Path(start.far_side)
+    crew = make_office(far_side, lambda tools: watched_tools(wrap(tools, far_side), passages))
     with watched_slack(passages):
         async with (
             watched_store(store, passages) as watched,

@@ -17,13 +17,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from bot.models.choosing import ANTHROPIC_TIERS
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import TERMS
 from bot.slack.send.outbox import STREAMED
 from bot.workspace.person import Attached
 from bot.workspace.refusal import ActionFailed
 from handoff import events as ev
-from handoff.contracts import AskingTerms, Terms, ToolCall, Turn, Usage
+from handoff.contracts import AskingTerms, Terms, Tier, ToolCall, Turn, Usage
 from handoff.effects import answer_key
 from specialists.crew import Crew
 from specialists.model import ModelCall
@@ -334,11 +335,23 @@ class Scenario:
 
 
 class PlayedModel(RehearsalModel):
-    """A model that says a scenario's words."""
+    """A model that says a scenario's words. To the bot it is no rehearsal, so that reactions are as with any model."""
+
+    label = provider = "played"
 
     def __init__(self, scenario: Scenario) -> None:
         super().__init__()
         self._words = {"verifier": says(turn(json.dumps(FINE))), **scenario.words}
+
+    @property
+    def tiers(self) -> Mapping[Tier, str]:
+        """The usual models, one a tier."""
+        return ANTHROPIC_TIERS
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
+        """Nobody knows one."""
+        del tier, tokens_in, tokens_out, model
+        return None
 
     async def reply(self, call: ModelCall) -> Turn:
         """See `Model.reply`."""

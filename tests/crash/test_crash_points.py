@@ -22,7 +22,7 @@ from bot.store.redis.redis_store import Blobs, KeptSettings, OutboxRecords, Sche
 from bot.store.redis_server import Server
 from tests.crash.__main__ import kill_at_all, stages_on
 from tests.crash.play import Broke, Stage, Undisturbed
-from tests.crash.proxies import READS, WRITES
+from tests.crash.proxies import READS, WRITES, request_name, written
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import nursery
 
@@ -73,6 +73,8 @@ def drawn(name: str, undisturbed: Undisturbed, plain: Undisturbed) -> list[str]:
 async def test_a_crash_changes_nothing_of_the_end(stages: list[Stage], plain: Undisturbed, name: str) -> None:
     undisturbed = plain if name == PLAIN else await stages[0].undisturbed(name)
     points = drawn(name, undisturbed, plain)
+    for word in SCENARIOS[name].new:
+        assert any(word in point for point in undisturbed.points), f"nothing of {word!r} happens any more"
     faults, missed = await kill_at_all(stages, [(name, point) for point in points], {name: undisturbed})
     assert not faults, "\n\n".join(faults)
     # What happens at one moment (a call, its event before and after) is missed together, by chance of timing.
@@ -116,3 +118,10 @@ def test_all_requests_to_slack_go_through_one_session() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open_session"
     ]
     assert made == ["bolt_dispatch.py", "web_calls.py"]
+
+
+def test_points_are_named_without_ids_that_are_new_in_each_run() -> None:
+    for key, name in (("1.0:card", "card"), ("1.0:file:c0ffee", "file"), ("1.0:receipt:2.0", "receipt")):
+        assert written("outbox", "begin", (None, key)) == [f"outbox.begin {name}"]
+    assert request_name("https://slack.com/api/chat.postMessage") == "chat.postMessage"
+    assert request_name("https://files.slack.com/upload/v1/abc") == "upload"
