@@ -189,10 +189,10 @@ class Question:
     are asked to approve, and `votes` are the approvals so far; words do not answer such a question (see
     `engine.approvals`).
 
-    What follows if nobody answers is in `questions`. `assumption` is what is taken for the answer then; empty: nothing
+    What follows if nobody answers is in `asking`. `assumption` is what is taken for the answer then; empty: nothing
     can be.
 
-    `retry`: it is asked before a second try begins, and `done` are the calls about which people decide.
+    `second_try`: it is asked before a second try begins, and `done` are the calls about which people decide.
     """
 
     number: int

@@ -37,7 +37,7 @@ _CONTEXT = (1_000, 1_000_000)
 _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
 _BELOW = ("extends", "without")
-"""What it says of the crew that it extends, read by `extending`."""
+"""What it says of the crew that it extends, read by `crew_layers`."""
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z][a-z0-9-]{1,62}(?::\d{1,5})?", re.IGNORECASE)
 _SETTING = re.compile(r"[A-Z][A-Z0-9_]+")
 _UNSURE = ("mark", "apart")

@@ -167,6 +167,13 @@ def test_rows_are_read_and_told_with_numbers_as_people_write_them() -> None:
     assert [format_figure(cell) for cell in ("8668735.0099999", "7", "x", "NULL")] == ["8,668,735.01", "7", "x", "none"]
 
 
+def test_of_more_days_than_are_shown_no_end_is_told() -> None:
+    rows = read_rows("day | total_units\n2026-01-01 | 3\n2026-01-02 | 4\n(2 rows)")
+    assert rows is not None
+    cut = SqlQuestion("t", "s", "day", "total_units", "time", most=2)
+    assert make_statements(cut, rows) == ["Only the first 2 are shown; ask about a shorter period, or by month."]
+
+
 def say(task: str, rows: str = "") -> str:
     """What the analyst hands in of a task about the table, after the rows of its query if there are any."""
     profile = ToolCall(id="1", name="profile_table", arguments={"file": "sales.csv"})

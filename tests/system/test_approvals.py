@@ -374,7 +374,8 @@ async def test_a_yes_for_one_person_is_none_for_another(office: Office) -> None:
     assert [(one.user, one.approved_by) for one in wrote] == [(ids["ana"], begun[0].approved_by)] * 2
 
 
-async def test_a_yes_ends_when_its_approver_leaves_the_group(office: Office) -> None:
+@pytest.mark.parametrize("leaves", ["the group", "the workspace"])
+async def test_a_yes_ends_when_its_approver_leaves(office: Office, leaves: str) -> None:
     group = office.scene.workspace.group_id("reviewers")
     office.scene.workspace.change_group("reviewers", add=["ben"])
     office.more = f"approvers: [{group}]\n"
@@ -382,7 +383,10 @@ async def test_a_yes_ends_when_its_approver_leaves_the_group(office: Office) -> 
         talk = await office.ask()
         await approve(office, talk, "ben")
     async with office.bot():  # which has asked Slack about nobody yet
-        office.scene.workspace.change_group("reviewers", remove=["ben"])
+        if leaves == "the group":
+            office.scene.workspace.change_group("reviewers", remove=["ben"])
+        else:
+            office.scene.workspace.deactivate("ben")
         assert f"<!subteam^{group}>" in await asks_again(office, talk, "ana")
 
 

@@ -72,6 +72,8 @@ def make_statements(question: SqlQuestion, rows: Rows) -> list[str]:
         of_all = "" if figure.startswith("Number of") else " of all rows"
         cell = rows.rows[0][0]
         return [] if cell == "NULL" else [f"{figure}{f', {at}' if at else of_all}: **{_format_cell(question, cell)}**."]
+    if question.kind == "time" and len(rows.rows) >= question.most:
+        return [f"Only the first {question.most} are shown; ask about a shorter period, or by month."]
     known = [(_EMPTY if row[0] == "NULL" else row[0], read_number(row[1])) for row in rows.rows]
     figures = {label: value for label, value in known if value is not None}
     course = _tell_course(figures, question) if question.kind == "time" and len(figures) > 1 else []

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specialists.tools.tables.sql_names import quote_name
-from specialists.tools.tables.table_refused import TableRefused, words_of
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-import csv
-from typing import TYPE_CHECKING
-
 from specialists.tools.tables.column_types import NOTHINGS
 from specialists.tools.tables.sheet import BETWEEN, Sheet
+from specialists.tools.tables.sql_names import quote_name
+from specialists.tools.tables.table_refused import TableRefused, words_of
 from specialists.tools.tables.typed_columns import typed_columns
 
 if TYPE_CHECKING:

@@ -13,21 +13,13 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specialists.sandbox.confine import input_path, limit_processor_from_now, own_stdout, write_no_more_files
 from specialists.tools.extras import describe_remedy
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-    from specialists.tools.tables.database import LoadedTable
-import zlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from specialists.tools.tables.database import LoadedTable
 from specialists.tools.tables.sql_names import quote_name
 
