@@ -320,3 +320,15 @@ async def test_an_organisation_installs_it_for_all_its_workspaces(server_url: st
                 later(often, town)
                 await eventually(lambda: _is_erased(town))
                 assert await town.store.jobs.head(talk.key) is None
+
+
+async def test_what_comes_late_for_a_workspace_that_was_left_is_taken_and_does_nothing(town: Town) -> None:
+    async with town.bot():
+        await town.install("Local workspace")
+        town.first.uninstall()
+        await eventually(lambda: has_left(town, town.first.team_id))
+        calls = len(town.first.calls())
+        for number in range(40):
+            assert await mentioned(town), number
+        assert len(town.first.calls()) == calls
+        assert await town.store.jobs.keys_under_way(limit=10) == []
