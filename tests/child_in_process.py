@@ -1,8 +1,9 @@
 """A child's module run in this process: it reads and says the same, and no process has to start for it.
 
 For tests of what is read and made. What a child is shut in by, that it ends at its limits, and that each of them works
-behind its walls is shown by those that start real ones: `toolkits_data/test_children.py`, `test_table_attacks.py`,
-`reading/test_reading_child.py`, `test_reading_kinds.py`, `test_reading_bombs.py`, `specialists/test_hostile_texts.py`.
+behind its walls is shown by those that start real ones: `toolkits_data/test_real_children.py`, `test_children.py`,
+`test_table_attacks.py`, `reading/test_reading_child.py`, `test_reading_kinds.py`, `test_reading_bombs.py`,
+`specialists/test_hostile_texts.py`.
 """
 
 from __future__ import annotations
