@@ -229,7 +229,8 @@ def read_contact(noting: FaultCollector, node: yaml.Node) -> str:
         noting.fault(node, f"contact takes the bare id, not {said}: U0123ABCD, S0123ABCD or C0123ABCD")
         return ""
     if _ODD.search(said) or len(said) > LONGEST_CONTACT:
-        text = f"contact takes an id of Slack, or one line of at most {LONGEST_CONTACT} characters without < and >"
+        text = f"contact takes an id of Slack, or words on one line, at most {LONGEST_CONTACT} characters"
+        text += " and without < and >"
         noting.fault(node, text)
         return ""
     return said

@@ -46,7 +46,7 @@ def test_each_line_of_check_stands_in_the_page() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id == "Verdict"
+        and node.func.id == "CheckResult"
         and isinstance(node.args[0], ast.Constant)
     }
     assert len(texts) > 10
