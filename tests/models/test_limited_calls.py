@@ -15,6 +15,7 @@ from bot.store.counters import Counter
 from bot.store.redis.redis_counters import Counters
 from specialists.model import ModelError, Withheld
 from tests.models.conftest import ANA, FINE, HOME, Desk, ask
+from tests.patience import patience
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.store.kit import eventually
@@ -94,7 +95,7 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
 async def test_a_budget_counts_what_was_really_taken(desk: Desk) -> None:
     limits = desk.limits(budgets={"person": SpendingBudget(tokens=100)})
     turn = await limits.reply(ANA, ask())
-    await limits.close()
+    await limits.close(patience())
     taken = turn.usage.tokens_in + turn.usage.tokens_out
     assert await desk.store.counters.read_spending([TOKENS]) == [taken]
     assert await limits.find_used_up(ANA) is None
@@ -115,7 +116,7 @@ async def test_a_budget_counts_what_was_really_taken(desk: Desk) -> None:
 async def test_a_budget_that_an_admin_raised_lets_calls_through_again(desk: Desk) -> None:
     limits = desk.limits(budgets={"person": SpendingBudget(tokens=40)})
     await limits.reply(ANA, ask())
-    await limits.close()
+    await limits.close(patience())
     with pytest.raises(Withheld):
         await limits.reply(ANA, ask())
     for _ in range(2):  # by a second admin, or a second click, as by the first
@@ -134,7 +135,7 @@ async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_esti
     desk.said.words = lambda: Fault("bad_request")
     with pytest.raises(ModelError):
         await limits.reply(ANA, ask())
-    await limits.close()
+    await limits.close(patience())
     assert await desk.store.counters.read_spending([TOKENS]) == [0]
     reached = asyncio.Event()
 
@@ -147,7 +148,7 @@ async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_esti
     await reached.wait()
     call.cancel()
     await asyncio.wait({call})
-    await limits.close()
+    await limits.close(patience())
     assert await desk.store.counters.read_spending([TOKENS]) == [prompt_tokens(ask()) + 500]
 
 
@@ -156,7 +157,7 @@ async def with_its_rate_used_up(desk: Desk) -> CallLimits:
     rates = {"gpt-6.1-terra": RateLimit(requests=1)}
     limits = desk.limits(rates=rates, at_once=2, budgets={"person": SpendingBudget(tokens=100_000)})
     await limits.reply(ANA, ask())
-    await limits.close()
+    await limits.close(patience())
     return limits
 
 
@@ -169,7 +170,7 @@ async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_noth
             await asyncio.sleep(0)
         call.cancel()
         await asyncio.wait({call})
-        await limits.close(60.0)
+        await limits.close(patience())
         assert await desk.store.counters.read_spending(COUNTED) == before, f"stopped after {moment} turns of the loop"
     assert len(desk.server.requests) == 1
 
@@ -179,14 +180,14 @@ async def test_what_is_sent_again_is_counted_again_and_of_a_silent_call_the_esti
     replies: list[Reply | Fault] = [Fault("server_error"), Fault("server_error"), FINE]
     desk.said.words = lambda: replies.pop(0)
     await limits.reply(ANA, ask())
-    await limits.close()
+    await limits.close(patience())
     requests = Counter("gpt-6.1-terra:requests", "rate", 100)
     assert await desk.store.counters.read_spending([requests]) == [3]
     (before,) = await desk.store.counters.read_spending([TOKENS])
     desk.said.words = lambda: Fault("hang")
     with pytest.raises(ModelError, match="did not answer"):
         await limits.reply(ANA, ask(deadline=0.2))
-    await limits.close()
+    await limits.close(patience())
     assert await desk.store.counters.read_spending([requests, TOKENS]) == [4, before + prompt_tokens(ask()) + 500]
 
 
@@ -194,7 +195,7 @@ async def test_what_is_taken_of_each_limit_is_told(desk: Desk) -> None:
     rates = {"": RateLimit(requests=50), HOME: RateLimit(tokens=9_000)}
     limits = desk.limits(rates=rates, at_once=3, budgets={"job": SpendingBudget(tokens=1_000)})
     turn = await limits.reply(ANA, ask())
-    await limits.close()
+    await limits.close(patience())
     taken = turn.usage.tokens_in + turn.usage.tokens_out
     assert await limits.status(ANA) == [
         f"Budget of this job: {taken} of 1k tokens used.",
