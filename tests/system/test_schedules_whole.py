@@ -280,7 +280,7 @@ async def test_forget_me_removes_schedules(scene: Scene) -> None:
     async with scene.bot():
         await saved(scene, "every day at 9 list our rooms")
         await scene.command("forget me")
-        view = (await scene.workspace.until(lambda: scene.person().views()))[-1]
+        view = (await scene.workspace.until(lambda: scene.person().views(), timeout=patience()))[-1]
         assert "1 schedule. They no longer run." in str(view["blocks"])
         await scene.person().submit(view["id"])
         (receipt,) = await scene.workspace.until(lambda: direct(scene), timeout=patience())
