@@ -301,7 +301,7 @@ async def http(
 
 
 async def _is_listening() -> bool:
-    """Return True: the port is open. If Slack knows the way to it, only Slack can say."""
+    """Return True, as the port is open; whether Slack reaches it, this side cannot know."""
     return True
 
 

@@ -83,7 +83,7 @@ class TextFigures:
         return [self._line_around(place) for place in sorted(places)]
 
     def lines_with(self, written: str) -> list[str]:
-        """Return the first line with a figure that is written so."""
+        """Return the first line that has the figure written in this way."""
         place = self._shown.find(written)
         return [] if place < 0 else [self._line_around(place)]
 

@@ -196,7 +196,7 @@ def apply_reminder(ask: RequestState, event: ev.QuestionReminded) -> RequestStat
 
 
 def apply_expiry(ask: RequestState, event: ev.QuestionExpired) -> RequestState:
-    """Go on with what was to be assumed; without it if nothing was."""
+    """Continue after a question that nobody answered: with its assumption, or without an answer if it has none."""
     question = ask.open_questions.get(event.subtask)
     if question is None or question.number != event.number or question.doubt is not None:
         return ask

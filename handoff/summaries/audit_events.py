@@ -80,7 +80,7 @@ _CHOSEN = {"approve_alike": "and similar calls", "edit": "as edited", "apart": "
 
 
 def _describe_decision(event: ev.ApprovalDecided, before: Job | None, after: Job) -> AuditedDeed:
-    """Tell of a decision on an approval. One that changed nothing came too late, or was nobody's who may."""
+    """Tell of a decision on an approval. One that changed nothing came too late or from somebody who may not."""
     approval = _approval_of(before, event)
     where = (
         approval.target if approval is not None and approval.kind in {"egress", "sign_in"} else ""

@@ -129,7 +129,7 @@ class MessageListener:
         await self._requests.file_deleted(deleted.team, deleted.file)
 
     async def _record(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
-        """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""
+        """Record a message. If that fails, tell its author and do not acknowledge it, so that Slack sends it again."""
         addressed = (incoming.mentioned or incoming.direct) and not incoming.by_bot
         if addressed:
             self._outages.remember_talk(incoming.place, incoming.user)

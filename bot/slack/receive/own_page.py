@@ -37,7 +37,7 @@ HEADERS: Mapping[str, str] = {
 
 
 def render_html(page: OwnPage) -> str:
-    """Write a page down."""
+    """Render a page as HTML."""
     title = html.escape(page.title)
     paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in page.words)
     if page.link is not None:

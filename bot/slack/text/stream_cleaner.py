@@ -326,7 +326,7 @@ class StreamCleaner:
         )
 
     def _clean_known_address(self, token: str, following: str, at: int) -> int | None:
-        """Put the known address that a word begins with as a link."""
+        """Write the known address that a word begins with as a link."""
         if following.lower() != following.upper():  # a letter beyond ASCII goes on with it
             return None
         for raw in iterate_address_candidates(token):

@@ -62,10 +62,10 @@ class Forge(Protocol):
     """What serves requests for review. All methods raise RepositoryCallRefused with what went wrong."""
 
     async def request(self, number: int) -> PullRequest:
-        """Give a request."""
+        """Return a request for review by its number."""
 
     async def number_of(self, commit: str) -> int:
-        """Give the number of the request that a commit came with."""
+        """Return the number of the request that a commit came with."""
 
     async def diff(self, number: int) -> str:
         """Give its diff."""

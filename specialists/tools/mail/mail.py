@@ -102,7 +102,7 @@ class _Post:
         return PreparedCall(ready, why=_describe_mail(self.server.address, to, files))
 
     async def send(self, arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
-        """Send it. Raises what leaves in doubt if it was sent."""
+        """Send the mail. An error of the connection is passed on where it is not certain whether the mail went out."""
         files = _find_files(arguments.attachments, workbench)
         if isinstance(files, str) or self.server.fault:
             return ToolOutcome(self.server.fault or str(files), failed=True)

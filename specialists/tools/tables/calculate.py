@@ -88,7 +88,10 @@ def _find_sandbox() -> Path | None:
 
 
 def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
-    """Say how the attached tables are asked, in the words of the code if it is one term: models name columns."""
+    """Point failed code to `query_table`, with a query that has the code's own term if it is a single one.
+
+    Models write names of columns into code, which sees no table. Empty if none is attached.
+    """
     from specialists.tools.tables.tables import table_names  # noqa: PLC0415 - only where code failed
 
     names = list(table_names(workbench.artifacts))
