@@ -49,7 +49,7 @@ class Counting:
         return self.wait(self.counters.breaker_succeeded(name, self.name(), probe=probe))
 
     def tried(self, name: str, probe: str, hold: float = 10.0) -> Any:
-        return self.wait(self.counters.breaker_tried(name, probe=probe, hold=hold))
+        return self.wait(self.counters.try_breaker(name, probe=probe, hold=hold))
 
     def close(self) -> None:
         self.wait(self._store.close())
