@@ -109,7 +109,7 @@ class RehearsalModel:
         except TimeoutError:
             message = f"The rehearsal's pace of {self._pace:g} s is longer than the call may take."
             raise ModelError("timeout", message, transient=False) from None
-        name = SCRIPTED_REPLIES if script.ask and script.replies else NAME
+        name = SCRIPTED_REPLIES if script.replies else NAME
         usage = Usage(model=name, calls=1, duration=time.perf_counter() - began)
         return turn.model_copy(update={"usage": usage, "unseen": replace_pictures(call)[1]})
 

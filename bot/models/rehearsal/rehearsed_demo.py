@@ -7,7 +7,7 @@ what happened is handed in instead.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up, hand_in
@@ -36,7 +36,7 @@ class DemoScript:
     """A demo's request and the replies to it. Of one that `is_held`, people see the specialists at work for long."""
 
     ask: str = ""
-    replies: DemoReplies | None = field(default_factory=DemoReplies)
+    replies: DemoReplies | None = None
     is_held: bool = False
 
     def is_about(self, message: str) -> bool:
