@@ -76,7 +76,7 @@ def is_step_of(event: ev.Event, own: frozenset[str], user: str) -> bool:
     return False
 
 
-def askers(job: Job) -> dict[str, str]:
+def list_requesters(job: Job) -> dict[str, str]:
     """Return the people who asked in a job, by the ids of their requests, also of those that were not begun."""
     asked = {ask.id: ask.request.user for ask in job.asks}
     return {**{one.message.id: one.message.user for one in job.heard if one.outcome == "request"}, **asked}
@@ -87,7 +87,7 @@ def may_forget(who_asked: Iterable[str], user: str, *, admin: bool) -> bool:
     return admin or set(who_asked) == {user}
 
 
-def sources(job: Job) -> tuple[str, ...]:
+def list_read_ids(job: Job) -> tuple[str, ...]:
     """List the ids of what a job read: files, as their place knows them, and what was remembered."""
     asked = [file.file_id for ask in job.asks for file in ask.request.attachments]
     there = [one for ask in job.asks for one in ask.materials]
@@ -95,7 +95,7 @@ def sources(job: Job) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*asked, *(one.file_id for one in there if one.file_id), *told]))
 
 
-def kept_files(job: Job) -> tuple[str, ...]:
+def list_file_digests(job: Job) -> tuple[str, ...]:
     """List the digests of what a job read and made: machines may have tables of them in a cache."""
     files = [one.file for ask in job.asks for one in ask.materials if one.file is not None]
     results = [work.result for ask in job.asks for work in ask.work.values() if work.result is not None]

@@ -73,8 +73,8 @@ ROUTE = {"input": "What is the median in data.csv?", "files": ["data.csv"], "exp
     ],
 )
 async def test_routing_counts_the_right_one_alone(reply: str, naive: str, *, right: bool, among: bool) -> None:
-    found = await played(one_set("routing", {**ROUTE, "input": "Draft it from data.csv"}), brain(reply, naive))
-    product, plain = found["product c1"], found["naive c1"]
+    finding_at = await played(one_set("routing", {**ROUTE, "input": "Draft it from data.csv"}), brain(reply, naive))
+    product, plain = finding_at["product c1"], finding_at["naive c1"]
     assert product.right is right
     assert product.measures == {"the right one is among them": among}
     assert product.tokens_in > plain.tokens_in > 0
@@ -100,10 +100,10 @@ PLANNED = {
 )
 async def test_plans_are_scored_by_what_must_and_must_not_be_there(reply: str, why: str) -> None:
     naive = '{"parts":[{"id":"x","specialist":"analyst","task":"t"},{"id":"y","specialist":"writer","after":["x"]}]}'
-    found = await played(one_set("planning", PLANNED), brain(reply, naive))
-    assert found["product c1"].right is (not why)
-    assert found["product c1"].why.startswith(why)
-    assert found["naive c1"].right
+    finding_at = await played(one_set("planning", PLANNED), brain(reply, naive))
+    assert finding_at["product c1"].right is (not why)
+    assert finding_at["product c1"].why.startswith(why)
+    assert finding_at["naive c1"].right
 
 
 async def test_a_plan_is_clean_without_parts_that_nobody_asked_for() -> None:
@@ -127,12 +127,12 @@ PHONE = json.dumps({"goal": "g", "subtasks": [], "strategy": "merge", "instructi
 async def test_what_needs_no_plan_is_answered_or_named(
     case: dict[str, Any], reply: str, naive: str, *, right: bool, plainly: bool | None
 ) -> None:
-    found = await played(one_set("planning", case), brain(reply, naive))
-    assert found["product c1"].right is right, found["product c1"]
-    assert found["naive c1"].right is plainly or plainly is None
+    finding_at = await played(one_set("planning", case), brain(reply, naive))
+    assert finding_at["product c1"].right is right, finding_at["product c1"]
+    assert finding_at["naive c1"].right is plainly or plainly is None
     if "reply" in case["expect"]:
-        assert found["product c1"].why == "it is plan, not answer"
-    assert found["naive c1"].why.startswith("no plan") or plainly is not False
+        assert finding_at["product c1"].why == "it is plan, not answer"
+    assert finding_at["naive c1"].why.startswith("no plan") or plainly is not False
 
 
 def working(content: str) -> Callable[[WireRequest], Reply]:
@@ -159,17 +159,17 @@ SUM = {"specialist": "analyst", "input": "What is 1234 times 5678?", "expect": {
 
 
 async def test_a_specialist_works_with_its_real_tools_on_both_sides() -> None:
-    found = await played(one_set("specialists", SUM), working("It is 7,006,652."))
+    finding_at = await played(one_set("specialists", SUM), working("It is 7,006,652."))
     for side in ("product c1", "naive c1"):
-        assert found[side].right, found[side]
-        assert found[side].calls == 2
-        assert not any(found[side].measures.values())
+        assert finding_at[side].right, finding_at[side]
+        assert finding_at[side].calls == 2
+        assert not any(finding_at[side].measures.values())
 
 
 @pytest.mark.parametrize(("said", "marked"), [("It is 12.", False), ("It is 12 \u26a0.", True)])
 async def test_a_wrong_figure_is_completed_and_wrong_and_told_apart_if_it_is_marked(said: str, *, marked: bool) -> None:
-    found = await played(one_set("specialists", SUM), working(said))
-    for one in [found["naive c1"], *([] if marked else [found["product c1"]])]:
+    finding_at = await played(one_set("specialists", SUM), working(said))
+    for one in [finding_at["naive c1"], *([] if marked else [finding_at["product c1"]])]:
         assert not one.right
         assert one.measures["completed and wrong"] is True
         assert one.measures["completed, wrong and nothing marked"] is not marked
@@ -188,10 +188,10 @@ AGGREGATE = {
 
 async def test_an_answer_keeps_facts_tells_gaps_and_says_nothing_twice() -> None:
     good, bad = "A flat in Ghent is 980 euros; Bruges is unknown.", "Probably 900. A flat in Ghent. A flat in Ghent."
-    found = await played(one_set("aggregation", AGGREGATE), brain(good, bad))
-    assert found["product c1"].right, found["product c1"]
-    assert found["product c1"].measures["gaps told"] is True
-    naive = found["naive c1"]
+    finding_at = await played(one_set("aggregation", AGGREGATE), brain(good, bad))
+    assert finding_at["product c1"].right, finding_at["product c1"]
+    assert finding_at["product c1"].measures["gaps told"] is True
+    naive = finding_at["naive c1"]
     assert not naive.right
     assert [naive.measures[name] for name in ("planted facts kept", "gaps told", "duplicates merged")] == [False] * 3
     assert "'probably' is in it" in naive.why
@@ -199,8 +199,8 @@ async def test_an_answer_keeps_facts_tells_gaps_and_says_nothing_twice() -> None
 
 async def test_both_sides_of_a_contradiction_must_be_shown() -> None:
     case = {**AGGREGATE, "expect": {"both": [["980", "990"]]}}
-    found = await played(one_set("aggregation", case), brain("It is 980.", "It is 980 or 990."))
-    assert [found[f"{side} c1"].right for side in ("product", "naive")] == [False, True]
+    finding_at = await played(one_set("aggregation", case), brain("It is 980.", "It is 980 or 990."))
+    assert [finding_at[f"{side} c1"].right for side in ("product", "naive")] == [False, True]
 
 
 LEASE = "The tenant may end the lease with 90 days' notice. The deposit is two months' rent."
@@ -232,12 +232,12 @@ async def test_the_verifier_is_scored_by_what_people_would_see_marked(
     marked: bool,  # noqa: FBT001 - a parameter of pytest
 ) -> None:
     case = {"passage": LEASE, "statement": statement, "expect": expect}
-    found = await played(one_set("verifier", case), brain(reply, expect.replace("_", " ").capitalize() + "."))
+    finding_at = await played(one_set("verifier", case), brain(reply, expect.replace("_", " ").capitalize() + "."))
     right = expect == "supported"
     measure = "right statements marked" if right else "wrong statements let pass"
-    assert found["product c1"].measures == {measure: marked is right}
-    assert found["product c1"].right is (marked is not right)
-    assert found["naive c1"].right
+    assert finding_at["product c1"].measures == {measure: marked is right}
+    assert finding_at["product c1"].right is (marked is not right)
+    assert finding_at["naive c1"].right
 
 
 ASKED = {"asked": "Draft a note on churn", "answer": "Churn rose to 4.2 %."}
@@ -248,16 +248,16 @@ async def test_a_message_is_sorted_by_the_rules_or_else_by_the_dispatcher() -> N
     to_ben = {**ASKED, "input": "Ben, can you send it?", "expect": "nothing"}
     talk = {**ASKED, "by": "colleague", "input": "I am in a call", "expect": "nothing"}
     aim = json.dumps({"why": "It orders.", "aim": "request"})
-    found = await played(one_set("dispatcher", order, to_ben, talk), brain(aim, "Nothing, I think."))
-    assert [found[f"product c{n}"].right for n in (1, 2, 3)] == [True, True, False]
-    assert found["product c1"].said == "request: It orders."
-    assert found["product c1"].measures == {"left alone, and for the bot": False, "decided without a call": False}
-    assert found["product c2"].measures == {"taken up, and not for the bot": False, "decided without a call": True}
-    assert found["product c3"].measures == {"taken up, and not for the bot": True, "decided without a call": False}
-    assert [found[f"product c{n}"].calls for n in (1, 2, 3)] == [1, 0, 1]
-    assert [found[f"naive c{n}"].right for n in (1, 2, 3)] == [False, True, True]
-    assert found["naive c1"].measures == {"left alone, and for the bot": True}
-    assert found["naive c1"].calls == 1
+    finding_at = await played(one_set("dispatcher", order, to_ben, talk), brain(aim, "Nothing, I think."))
+    assert [finding_at[f"product c{n}"].right for n in (1, 2, 3)] == [True, True, False]
+    assert finding_at["product c1"].said == "request: It orders."
+    assert finding_at["product c1"].measures == {"left alone, and for the bot": False, "decided without a call": False}
+    assert finding_at["product c2"].measures == {"taken up, and not for the bot": False, "decided without a call": True}
+    assert finding_at["product c3"].measures == {"taken up, and not for the bot": True, "decided without a call": False}
+    assert [finding_at[f"product c{n}"].calls for n in (1, 2, 3)] == [1, 0, 1]
+    assert [finding_at[f"naive c{n}"].right for n in (1, 2, 3)] == [False, True, True]
+    assert finding_at["naive c1"].measures == {"left alone, and for the bot": True}
+    assert finding_at["naive c1"].calls == 1
 
 
 @pytest.mark.parametrize(
@@ -276,17 +276,17 @@ async def test_the_dispatcher_is_told_how_far_the_job_is(state: dict[str, Any], 
         return Reply(json.dumps({"why": "w", "aim": aim}))
 
     case = {"asked": "Prices", **state, "input": "in euros rather than in dollars please", "expect": aim}
-    found = await played(one_set("dispatcher", case), brain(reply, "no idea"))
-    assert found["product c1"].right, found["product c1"]
+    finding_at = await played(one_set("dispatcher", case), brain(reply, "no idea"))
+    assert finding_at["product c1"].right, finding_at["product c1"]
     assert told in seen[0]
-    assert found["naive c1"].why == f"no verdict, not {aim}"
+    assert finding_at["naive c1"].why == f"no verdict, not {aim}"
 
 
 async def test_a_message_that_no_model_looked_at_is_an_error() -> None:
     case = {**ASKED, "input": "I'll forward it", "expect": "nothing"}
-    found = await played(one_set("dispatcher", case), lambda _: Fault("bad_request"), naive=False)
-    assert found["product c1"].error
-    assert not found["product c1"].right, "silence by a failure is no verdict"
+    finding_at = await played(one_set("dispatcher", case), lambda _: Fault("bad_request"), naive=False)
+    assert finding_at["product c1"].error
+    assert not finding_at["product c1"].right, "silence by a failure is no verdict"
 
 
 async def test_contradictions_are_found_as_the_product_finds_them() -> None:
@@ -297,11 +297,11 @@ async def test_contradictions_are_found_as_the_product_finds_them() -> None:
         return Reply(verified("supported", case["a"], case["a"], case["b"]) if read else "Churn was 4.2 % in May.")
 
     cases = ({**case, "contradict": True}, {**case, "contradict": False})
-    found = await played(one_set("contradictions", *cases), brain(reply, "Yes."))
-    assert [found[f"product c{n}"].right for n in (1, 2)] == [True, False]
-    assert found["product c1"].measures == {"contradictions found": True}
-    assert found["product c2"].measures == {"harmless pairs called contradictions": True}
-    assert found["naive c2"].measures == {"harmless pairs called contradictions": True}
+    finding_at = await played(one_set("contradictions", *cases), brain(reply, "Yes."))
+    assert [finding_at[f"product c{n}"].right for n in (1, 2)] == [True, False]
+    assert finding_at["product c1"].measures == {"contradictions found": True}
+    assert finding_at["product c2"].measures == {"harmless pairs called contradictions": True}
+    assert finding_at["naive c2"].measures == {"harmless pairs called contradictions": True}
 
 
 async def test_what_code_decides_takes_no_call() -> None:
@@ -311,8 +311,8 @@ async def test_what_code_decides_takes_no_call() -> None:
         {"known": known, "result": "It is 1,284,553.", "wrong": []},
         {"known": known, "result": "It is 1,234,553.", "wrong": ["1,234,553"]},
     )
-    found = await played([figures], brain("", ""))
-    assert all(record.right and not record.calls for record in found.values()), found
+    finding_at = await played([figures], brain("", ""))
+    assert all(record.right and not record.calls for record in finding_at.values()), finding_at
 
 
 async def test_a_call_that_fails_is_an_error_of_its_case_and_of_no_other() -> None:
@@ -320,9 +320,9 @@ async def test_a_call_that_fails_is_an_error_of_its_case_and_of_no_other() -> No
         return Fault("bad_request") if "median" in request.messages[0].text else Reply("writer")
 
     cases = ({"input": "the median", "expect": "writer"}, {"input": "the letter", "expect": "writer"})
-    found = await played(one_set("routing", *cases), answer)
-    assert found["naive c1"].error.startswith("naive:router: bad_request")
-    assert (found["naive c2"].right, found["naive c2"].error) == (True, "")
+    finding_at = await played(one_set("routing", *cases), answer)
+    assert finding_at["naive c1"].error.startswith("naive:router: bad_request")
+    assert (finding_at["naive c2"].right, finding_at["naive c2"].error) == (True, "")
 
 
 @pytest.mark.parametrize(
@@ -336,8 +336,8 @@ async def test_a_call_that_fails_is_an_error_of_its_case_and_of_no_other() -> No
 async def test_a_planner_may_do_without_a_plan(reply: dict[str, Any], expect: str) -> None:
     answer = json.dumps({"why": "So.", "next": reply})
     routed = one_set("routing", {"input": "Compare the two.", "expect": expect})
-    found = await played(routed, brain(answer, "none of them"))
-    assert (found["product c1"].right, found["product c1"].why) == (True, "")
+    finding_at = await played(routed, brain(answer, "none of them"))
+    assert (finding_at["product c1"].right, finding_at["product c1"].why) == (True, "")
     expected = {"must": ["writer"]} if expect == "writer" else {"reply": expect}
     planned = one_set("planning", {"input": "Compare the two.", "expect": expected})
     assert (await played(planned, brain(answer, "{}")))["product c1"].right
@@ -377,9 +377,9 @@ async def test_a_model_that_declines_does_not_say_that_nobody_can_do_it() -> Non
         return Reply("I will not.", stop="refused") if purpose_of(request) == "planner" else Reply("nobody")
 
     routed = one_set("routing", {"input": "Phone them", "expect": "nobody"})
-    found = await played(routed, declining)
-    assert (found["product c1"].right, found["product c1"].why) == (False, "failed, not nobody")
-    assert found["naive c1"].right
+    finding_at = await played(routed, declining)
+    assert (finding_at["product c1"].right, finding_at["product c1"].why) == (False, "failed, not nobody")
+    assert finding_at["naive c1"].right
 
 
 # ---------------------------------------------------------------- reviews
@@ -390,16 +390,16 @@ LENSES = ("bugs", "house_rules", "history", "earlier_requests", "comments")
 
 def shown_lines(diff: str) -> set[str]:
     """The places of the lines of the new files that a change shows."""
-    found, path, number = set[str](), "", 0
+    finding_at, path, number = set[str](), "", 0
     for line in diff.splitlines():
         if line.startswith("+++ b/"):
             path = line.removeprefix("+++ b/")
         elif head := re.match(r"@@ -\S+ \+(\d+)", line):
             number = int(head[1])
         elif line.startswith(("+", " ")):
-            found.add(f"{path}:{number}")
+            finding_at.add(f"{path}:{number}")
             number += 1
-    return found
+    return finding_at
 
 
 def test_faults_are_planted_in_lines_that_a_change_shows_for_each_lens_and_told_apart() -> None:
@@ -419,17 +419,17 @@ def test_faults_are_planted_in_lines_that_a_change_shows_for_each_lens_and_told_
     assert len({tag for one in cases for tag in one.tags} - set(LENSES)) == 3
 
 
-def found(where: str, confidence: int = 90) -> dict[str, Any]:
+def finding_at(where: str, confidence: int = 90) -> dict[str, Any]:
     return {"message": "It is wrong.", "where": where, "severity": "high", "confidence": confidence}
 
 
 @pytest.mark.parametrize(
     ("findings", "right", "measures"),
     [
-        ([found("till/refunds.py:13")], True, (True, True, False)),
-        ([found("till/refunds.py:15", 79)], False, (False, True, False)),
-        ([found("till/refunds.py:14"), found("till/refunds.py:3")], True, (True, True, True)),
-        ([found("till/other.py:14")], False, (False, False, True)),
+        ([finding_at("till/refunds.py:13")], True, (True, True, False)),
+        ([finding_at("till/refunds.py:15", 79)], False, (False, True, False)),
+        ([finding_at("till/refunds.py:14"), finding_at("till/refunds.py:3")], True, (True, True, True)),
+        ([finding_at("till/other.py:14")], False, (False, False, True)),
         ([], False, (False, False, False)),
     ],
 )

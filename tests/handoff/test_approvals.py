@@ -229,17 +229,17 @@ def test_two_subtasks_that_ask_do_not_mix_up() -> None:
 
 
 def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
-    def named(state: Job) -> tuple[str, ...]:
+    def list_gaps(state: Job) -> tuple[str, ...]:
         return gaps(ask(state), ask(state).run)
 
     done = returned("a", at=120.0)
-    assert named(job(*asks(), decides("deny"), done)) == ("not done, as a person denied it: post tea",)
+    assert list_gaps(job(*asks(), decides("deny"), done)) == ("not done, as a person denied it: post tea",)
     state = job(*asks())
     late = apply(state.with_ask(approvals.expire_approval(ask(state), work(state), question(state), 400.0)), done)
     assert require(work(late).answered[0].ruling).outcome == "expired"
-    assert named(late) == ("not done, as nobody approved it in time: post tea",)
+    assert list_gaps(late) == ("not done, as nobody approved it in time: post tea",)
     again = (wanted("cake", call="c2", at=112.0), decides(text="cake", number=2, at=115.0))
-    assert named(job(*asks(), decides("deny"), *again, done)) == ()
+    assert list_gaps(job(*asks(), decides("deny"), *again, done)) == ()
 
 
 @pytest.mark.parametrize("user", ["U1", "U2"])

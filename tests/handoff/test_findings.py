@@ -42,7 +42,7 @@ LATE = Finding(message="It was paid late.", severity="low", where="invoice.pdf, 
 SEEN = Finding(message="Norway has 3 offices.", source="https://no.test")
 
 
-def told(*results: tuple[str, tuple[Finding, ...]], strategy: str = "merge", **terms: object) -> str:
+def render_brief_material(*results: tuple[str, tuple[Finding, ...]], strategy: str = "merge", **terms: object) -> str:
     """The synthesizer's brief for results with these contents and findings."""
     made = [Result(summary="s", content=content, findings=findings) for content, findings in results]
     ask = require(fold(after_results(made, verifier=False, strategy=strategy))).asks[0]
@@ -51,7 +51,7 @@ def told(*results: tuple[str, tuple[Finding, ...]], strategy: str = "merge", **t
 
 
 def test_a_finding_of_two_results_is_one_with_both_and_all_that_is_known_of_it() -> None:
-    text = told(("All else is fine.", (LATE, OFF)), ("See below.", (OFF_TOO, SEEN)))
+    text = render_brief_material(("All else is fine.", (LATE, OFF)), ("See below.", (OFF_TOO, SEEN)))
     assert text.split(FINDINGS)[1].strip().splitlines() == [
         (
             "- high, Invoice.pdf p.3: The invoice's total is 40 euros off. "
@@ -64,27 +64,27 @@ def test_a_finding_of_two_results_is_one_with_both_and_all_that_is_known_of_it()
 
 
 def test_a_finding_that_its_content_tells_keeps_severity_place_and_suggestion() -> None:
-    text = told((f"# Review\n{OFF_TOO.message} Else all is well.", (OFF_TOO,)), ("Fine.", ()))
+    text = render_brief_material((f"# Review\n{OFF_TOO.message} Else all is well.", (OFF_TOO,)), ("Fine.", ()))
     assert "- high, Invoice.pdf p.3: " in text
     assert "suggestion: Use 1,240." in text
 
 
 def test_results_without_such_findings_cost_nothing() -> None:
-    plain = told(("Norway has 3 offices.", ()), ("Fine.", ()))
+    plain = render_brief_material(("Norway has 3 offices.", ()), ("Fine.", ()))
     known = Finding(message="Norway has 3 offices.", where="plan")
-    assert told(("Norway has 3 offices.", (known,)), ("Fine.", ())) == plain
+    assert render_brief_material(("Norway has 3 offices.", (known,)), ("Fine.", ())) == plain
 
 
 def test_less_sure_findings_are_not_listed_where_the_crew_keeps_them_apart() -> None:
     doubtful = OFF.model_copy(update={"confidence": 30})
-    assert FINDINGS in told(("Fine.", (doubtful,)), ("Good.", ()))
-    apart = told(("Fine.", (doubtful,)), ("Good.", ()), unsure="apart", confidence=60)
+    assert FINDINGS in render_brief_material(("Fine.", (doubtful,)), ("Good.", ()))
+    apart = render_brief_material(("Fine.", (doubtful,)), ("Good.", ()), unsure="apart", confidence=60)
     assert FINDINGS not in apart
     assert "off by 40" not in apart
 
 
 def test_a_result_that_is_selected_keeps_its_findings() -> None:
-    text = told(("Fine.", (OFF,)), ("Good.", (LATE,)), strategy="select")
+    text = render_brief_material(("Fine.", (OFF,)), ("Good.", (LATE,)), strategy="select")
     assert FINDINGS not in text
     assert "- The total is off by 40 euros. (medium, invoice.pdf, p. 3)" in text
 

@@ -88,11 +88,11 @@ class Levels(World):
 
     def perform(self, job: Job, effect: Effect) -> list[ev.Event]:
         ask = require(job.ask(effect.request))
-        events = self.done(ask, job, effect)
+        events = self.perform_effect(ask, job, effect)
         self.calls += sum(_calls(event) for event in events)
         return events
 
-    def done(self, ask: RequestState, job: Job, effect: Effect) -> list[ev.Event]:
+    def perform_effect(self, ask: RequestState, job: Job, effect: Effect) -> list[ev.Event]:
         of: dict[str, Any] = {"at": self.now, "request": ask.id}
         if isinstance(effect, HandUp):
             key = (effect.subtask, effect.attempt)

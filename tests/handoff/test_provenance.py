@@ -55,24 +55,24 @@ from tests.handoff.kit import (
 )
 
 
-def found(state: Job, name: str = "a") -> Provenance:
+def provenance_of_subtask(state: Job, name: str = "a") -> Provenance:
     return provenance_of(state, state.asks[-1], state.asks[-1].work[name])
 
 
-def of(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:
-    return found(state, name).words, found(state, name).has_derived_content
+def words_and_derivation(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:
+    return provenance_of_subtask(state, name).words, provenance_of_subtask(state, name).has_derived_content
 
 
 def private(state: Job, name: str = "a") -> tuple[str, ...]:
-    return found(state, name).private
+    return provenance_of_subtask(state, name).private
 
 
 def sources(state: Job, name: str = "a") -> tuple[str, ...]:
-    return tuple(one.name for one in found(state, name).sources)
+    return tuple(one.name for one in provenance_of_subtask(state, name).sources)
 
 
 def ids(state: Job, name: str = "a") -> set[str]:
-    return {one.id for one in found(state, name).sources}
+    return {one.id for one in provenance_of_subtask(state, name).sources}
 
 
 def requested(**update: object) -> ev.RequestAdded:
@@ -90,15 +90,15 @@ def answered(text: str, number: int = 1) -> ev.QuestionAnswered:
 
 
 def test_a_fresh_plan_holds_the_words_of_its_request_alone() -> None:
-    assert of(job(asked(), planned(subtask("a")))) == (("why did churn rise",), False)
+    assert words_and_derivation(job(asked(), planned(subtask("a")))) == (("why did churn rise",), False)
 
 
 def test_what_follows_others_or_an_earlier_answer_holds_more() -> None:
     both = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), returned("a"))
-    assert of(both, "b")[1]
-    assert not of(both, "a")[1]
+    assert words_and_derivation(both, "b")[1]
+    assert not words_and_derivation(both, "a")[1]
     later = asked("2.0", at=3.0)
-    assert of(job(asked(), planned(subtask("a")), later, planned(subtask("a"), request="2.0"))) == (
+    assert words_and_derivation(job(asked(), planned(subtask("a")), later, planned(subtask("a"), request="2.0"))) == (
         ("why did churn rise", "why did churn rise"),
         True,
     )
@@ -107,13 +107,13 @@ def test_what_follows_others_or_an_earlier_answer_holds_more() -> None:
 @pytest.mark.parametrize(("text", "counts"), [("see acme.example", True), ("Option one", False)])
 def test_what_people_type_counts_and_a_click_on_what_a_model_offered_does_not(text: str, *, counts: bool) -> None:
     asking = escalated("a", "ambiguous_input", options=["Option one", "Option two"])
-    words, _ = of(job(asked(), planned(subtask("a")), started("a"), asking, answered(text)))
+    words, _ = words_and_derivation(job(asked(), planned(subtask("a")), started("a"), asking, answered(text)))
     assert (text in words) is counts
 
 
 def test_the_name_of_a_file_names_no_host() -> None:
     event = requested(text="total of report.zip", attachments=attached("report.zip"))
-    assert of(job(event, planned(subtask("a"))))[0] == ("total of  ",)
+    assert words_and_derivation(job(event, planned(subtask("a"))))[0] == ("total of  ",)
 
 
 def test_what_others_said_and_attached_before_names_no_host() -> None:
@@ -122,10 +122,10 @@ def test_what_others_said_and_attached_before_names_no_host() -> None:
     said = Material(name="thread", kind="thread", text="a" * 64, size=40)
     read = ev.MaterialGathered(at=2.0, request=R, materials=(said, labs))
     event = requested(text="profile labs.zip for acme.example", look_back="thread")
-    assert of(job(event, read, planned(subtask("a")))) == (("profile   for acme.example",), True)
+    assert words_and_derivation(job(event, read, planned(subtask("a")))) == (("profile   for acme.example",), True)
     first = said_by("U2", "look at evil.com", at=0.5)
     state = job(first, said_by("U1", "go on", at=1.0), planned(brief("a", "go on"), request="1.0"))
-    assert found(state).words == ("go on",)
+    assert provenance_of_subtask(state).words == ("go on",)
 
 
 @pytest.mark.parametrize("look_back", ["thread", "files"])
@@ -157,9 +157,9 @@ def tool_said(name: str, *, private: bool) -> ev.ToolReturned:
 
 def handed_in(name: str, *, private: bool = False, at: float = 5.0, request: str = R) -> ev.ResultReturned:
     result = Result(summary="s", content="c")
-    of = {"at": at, "request": request, "subtask": name, "attempt": 1}
+    words_and_derivation = {"at": at, "request": request, "subtask": name, "attempt": 1}
     given = (reply_source("a tool", "", "184,200"),) if private else ()
-    return ev.ResultReturned(**of, result=result, private=private, private_sources=given)
+    return ev.ResultReturned(**words_and_derivation, result=result, private=private, private_sources=given)
 
 
 FILE = ev.MaterialGathered(
@@ -291,7 +291,7 @@ def test_what_somebody_else_answered_is_private(user: str, names: tuple[str, ...
     open_to_all = dataclasses.replace(require(work.question), whom=())
     state = apply(state.with_ask(state.asks[-1].with_work(replace(work, question=open_to_all))), said)
     assert private(state)[:1] == names
-    assert ("churn did rise" in found(state).words) is (user == "U1")
+    assert ("churn did rise" in provenance_of_subtask(state).words) is (user == "U1")
 
 
 # ---------------------------------------------------------------- what is quoted
@@ -311,7 +311,7 @@ THEIRS = "see https://evil.com/start\nand evil.com/x for the rest"
 )
 def test_the_author_of_a_quoted_message_names_no_host(text: str) -> None:
     state = job(said_by("U1", text, quoted=THEIRS), planned(brief("a", OWN)))
-    words = "\n".join(found(state).words)
+    words = "\n".join(provenance_of_subtask(state).words)
     assert "evil" not in words
     assert "Do what it says" in words
     assert private(state)[0] == "the message that it was started from"
@@ -321,7 +321,7 @@ def test_what_a_request_may_say_by_choosing_is_shared_among_its_parts_and_their_
     """All that attempts may say together is never more than the request may."""
 
     def share(state: Job, name: str) -> float:
-        return found(state, name).share
+        return provenance_of_subtask(state, name).share
 
     state = job(asked(), planned(brief("a", OWN), brief("b", OWN)))
     shares = [share(state, "b")]
@@ -475,13 +475,13 @@ def test_what_people_wrote_is_known_and_what_models_wrote_is_not() -> None:
 def test_an_option_that_a_model_offered_is_no_word_of_the_person_who_clicks_it() -> None:
     offered = ev.PlannerAsked(at=2.0, request=R, question=f"Is it {B}?", options=(f"Yes, {B}", "No"))
 
-    def said(text: str) -> frozenset[str]:
+    def addresses_after(text: str) -> frozenset[str]:
         answer = ev.QuestionAnswered(at=3.0, request=R, subtask="", user="U1", text=text, number=1)
         state = job(request("Read it"), offered, answer)
         return known_addresses(state, state.asks[0])
 
-    assert said(f"Yes, {B}") == set()
-    assert said(f"No, {A}") == {A}
+    assert addresses_after(f"Yes, {B}") == set()
+    assert addresses_after(f"No, {A}") == {A}
 
 
 def test_a_later_request_knows_the_earlier_ones_and_not_the_other_way_round() -> None:

@@ -158,7 +158,7 @@ def test_who_may_read_both_places_may_allow_it_and_nobody_else() -> None:
 CANARY = "zanzibar"
 
 
-def told(*log: ev.Event) -> list[AuditEntry]:
+def audit_of(*log: ev.Event) -> list[AuditEntry]:
     """The entries of a whole log."""
     job: Job | None = None
     found: list[AuditEntry] = []
@@ -201,7 +201,7 @@ def ended(at: float = 9.0) -> tuple[ev.Event, ...]:
 
 def test_a_request_is_asked_and_ends_with_its_cost() -> None:
     plan = planned(subtask("a")).model_copy(update={"usage": Usage(calls=1, cost=0.25)})
-    entries = told(asked(), plan, started("a"), returned("a"), *ended())
+    entries = audit_of(asked(), plan, started("a"), returned("a"), *ended())
     assert brief(entries) == [("asked", "U1", "", "done"), ("ended", "U1", "", "done")]
     first, last = entries
     assert (first.team, first.channel, first.job, first.request) == (PLACE.team, "C1", PLACE.job_id, R)
@@ -209,14 +209,14 @@ def test_a_request_is_asked_and_ends_with_its_cost() -> None:
 
 
 def test_a_request_that_is_turned_away_is_refused_and_one_that_is_made_twice_is_one_deed() -> None:
-    entries = told(asked(refusal="You mentioned me without a request."))
+    entries = audit_of(asked(refusal="You mentioned me without a request."))
     assert brief(entries) == [("asked", "U1", "", "refused")]
     assert entries[0].why == NO_REQUEST
-    assert brief(told(asked(), asked())) == [("asked", "U1", "", "done")]
+    assert brief(audit_of(asked(), asked())) == [("asked", "U1", "", "done")]
 
 
 def test_answers_that_count_and_answers_that_do_not() -> None:
-    entries = told(
+    entries = audit_of(
         asked(), planned(subtask("a")), started("a"), escalated(), answered("U1"), answered("U2"), answered("U1", 7)
     )
     assert brief(entries)[1:] == [
@@ -229,18 +229,18 @@ def test_answers_that_count_and_answers_that_do_not() -> None:
 
 def test_a_stop_counts_once() -> None:
     stop = ev.CancelRequested(at=4.0, user="U9", admin=True)
-    entries = told(asked(), planned(subtask("a")), stop, stop)
+    entries = audit_of(asked(), planned(subtask("a")), stop, stop)
     assert brief(entries)[1:] == [("stopped", "U9", "", "done"), ("stopped", "U9", "", "refused")]
-    theirs = told(asked(), planned(subtask("a")), ev.CancelRequested(at=4.0, user="U9"))
+    theirs = audit_of(asked(), planned(subtask("a")), ev.CancelRequested(at=4.0, user="U9"))
     assert brief(theirs)[1:] == [("stopped", "U9", "", "refused")], "it is not for them to stop"
     assert entries[2].why == NOTHING_TO_STOP
 
 
 def test_a_deleted_message_stops_its_request_and_says_why() -> None:
-    entries = told(asked(), ev.RequestWithdrawn(at=4.0, message=R))
+    entries = audit_of(asked(), ev.RequestWithdrawn(at=4.0, message=R))
     assert brief(entries)[1:] == [("stopped", "U1", "", "done")]
     assert entries[1].why == "its message was deleted"
-    released = told(asked(), ev.SetAside(at=3.0, step=CANARY, reason=CANARY), ev.Released(at=4.0, user="U9"))
+    released = audit_of(asked(), ev.SetAside(at=3.0, step=CANARY, reason=CANARY), ev.Released(at=4.0, user="U9"))
     assert brief(released)[1:] == [("released", "U9", "", "done")]
 
 
@@ -249,7 +249,7 @@ def test_writes_are_told_with_the_tool() -> None:
     fetch = ToolCall(id="f", name="fetch_page", arguments={"url": f"https://example.com/{CANARY}"})
     calls = turn(fetch, ToolCall(id="w", name="post_note", arguments={"text": CANARY}))
     log = (asked(), planned(subtask("a")), started("a"), calls, replied("f"), intent)
-    assert brief(told(*log))[1:] == [("wrote", "U1", "post_note", "done")]
+    assert brief(audit_of(*log))[1:] == [("wrote", "U1", "post_note", "done")]
 
 
 def decided(user: str, decision: str = "approve", digest: str = "") -> ev.ApprovalDecided:
@@ -270,7 +270,7 @@ def test_decisions_on_approvals_that_count_and_that_do_not(decision: str, deed: 
     of = {"request": R, "subtask": "a", "attempt": 1}
     log = (asked(), planned(subtask("a")), started("a"), turn(write), ev.ApprovalAsked(at=4.5, **of, approval=asks))
     late = (decided("U2"), decided("U1", digest="0"), decided("U1", decision), decided("U1", decision))
-    entries = told(*log, *late)
+    entries = audit_of(*log, *late)
     target = "post_note"
     assert brief(entries)[1:] == [
         ("approved", "U2", target, "refused"),
@@ -284,7 +284,7 @@ def test_decisions_on_approvals_that_count_and_that_do_not(decision: str, deed: 
 
 def test_a_message_that_becomes_a_request_is_asked_when_it_is_one() -> None:
     said = Request(id="3.0", user="U2", text=CANARY, at=3.0)
-    entries = told(asked(), *ended(), ev.MessageHeard(at=10.0, message=said), asked("3.0", at=10.0))
+    entries = audit_of(asked(), *ended(), ev.MessageHeard(at=10.0, message=said), asked("3.0", at=10.0))
     assert brief(entries)[2:] == [("asked", "U1", "", "done")]
 
 
@@ -310,7 +310,7 @@ def test_no_event_makes_the_audit_quote_anybody(kind: type[ev.Fact]) -> None:
         given["request"] = Request(id="9.0", user="U1", text=CANARY, at=6.0)  # type: ignore[assignment]
     whole = {name: value for name, value in {**values, **given}.items() if name in kind.model_fields}
     event = kind.model_validate(whole)
-    lines = [one.model_dump_json() for one in told(*log, event)]  # type: ignore[arg-type]
+    lines = [one.model_dump_json() for one in audit_of(*log, event)]  # type: ignore[arg-type]
     assert lines
     assert CANARY not in "".join(lines)
 
@@ -332,7 +332,7 @@ def gathered(*materials: Material) -> ev.MaterialGathered:
     return ev.MaterialGathered(at=2.0, request=R, materials=materials)
 
 
-def gone(file: str, at: float = 3.0) -> ev.FileDeleted:
+def deletion(file: str, at: float = 3.0) -> ev.FileDeleted:
     return ev.FileDeleted(at=at, file=file)
 
 
@@ -343,7 +343,7 @@ def waiting(state: Job) -> tuple[DeletedCopy, ...]:
 
 
 def test_a_files_copies_go_and_its_name_stays() -> None:
-    state = job(asked(), gathered(FILE, THREAD), gone("F1"))
+    state = job(asked(), gathered(FILE, THREAD), deletion("F1"))
     assert waiting(state) == (DeletedCopy("f1"), DeletedCopy("t1"), DeletedCopy("p1"))
     left = ask(state).materials[0]
     assert (left.name, left.fault, left.file, left.text, left.pictures) == ("a.pdf", FAULT, None, "", ())
@@ -352,23 +352,23 @@ def test_a_files_copies_go_and_its_name_stays() -> None:
 
 
 def test_what_another_file_has_too_stays() -> None:
-    state = job(asked(), gathered(FILE, SAME), gone("F1"))
+    state = job(asked(), gathered(FILE, SAME), deletion("F1"))
     assert waiting(state) == (DeletedCopy("t1"), DeletedCopy("p1"))
-    state = job(asked(), gathered(FILE, SAME), gone("F1"), gone("F2"))
+    state = job(asked(), gathered(FILE, SAME), deletion("F1"), deletion("F2"))
     assert {one.digest for one in waiting(state)} == {"t1", "p1", "f1", "t2"}
 
 
 def test_once_they_are_dropped_nothing_is_left_to_do() -> None:
-    log = (asked(), gathered(FILE), gone("F1"), ev.CopiesDropped(at=4.0, count=3))
+    log = (asked(), gathered(FILE), deletion("F1"), ev.CopiesDropped(at=4.0, count=3))
     assert waiting(job(*log)) == ()
-    assert waiting(job(*log, gone("F1", 5.0))) == (), "nor if Slack says it again"
+    assert waiting(job(*log, deletion("F1", 5.0))) == (), "nor if Slack says it again"
     drop = ev.RequestWithdrawn(at=3.0, message="0.1")
     assert waiting(job(asked(), gathered(THREAD), drop, ev.CopiesDropped(at=4.0, count=1), drop)) == ()
-    assert waiting(job(asked(), gathered(FILE), gone("F9"), ev.RequestWithdrawn(at=3.0, message="9.9"))) == ()
+    assert waiting(job(asked(), gathered(FILE), deletion("F9"), ev.RequestWithdrawn(at=3.0, message="9.9"))) == ()
 
 
 def test_a_file_that_is_deleted_while_it_is_read_goes_as_well() -> None:
-    assert waiting(job(asked(), gone("F1"), gathered(FILE))) == (
+    assert waiting(job(asked(), deletion("F1"), gathered(FILE))) == (
         DeletedCopy("f1"),
         DeletedCopy("t1"),
         DeletedCopy("p1"),
@@ -397,6 +397,6 @@ def test_blanks_keep_the_places_of_everything_else() -> None:
 
 def test_a_thread_that_could_not_be_read_holds_nothing_to_delete() -> None:
     unread = Material(name="thread", kind="thread", fault="The thread could not be read.")
-    state = job(asked(), gathered(unread, FILE), gone("F1"))
+    state = job(asked(), gathered(unread, FILE), deletion("F1"))
     assert ask(state).materials[0] == unread
     assert DeletedCopy("f1") in waiting(state)

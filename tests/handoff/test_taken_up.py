@@ -48,13 +48,13 @@ FIVE = (subtask("t1"), subtask("t2"), subtask("t3", "t1"), subtask("t4", "t2"), 
 AGAIN = "2.0"
 
 
-def begun(name: str, request: str = R) -> ev.AttemptStarted:
+def attempt_started(name: str, request: str = R) -> ev.AttemptStarted:
     return started(name).model_copy(update={"request": request})
 
 
 def all_failed(name: str, request: str = R) -> list[ev.Event]:
     """A part that fails for good: the writer has nobody who steps in."""
-    return [begun(name, request), failed(name, failed_calls=3).model_copy(update={"request": request})]
+    return [attempt_started(name, request), failed(name, failed_calls=3).model_copy(update={"request": request})]
 
 
 def finished(*names: str, **more: Any) -> list[ev.Event]:
@@ -184,7 +184,7 @@ def wrote(name: str, what: str, *, known: bool = True, request: str = R) -> list
     of: dict[str, Any] = {"request": request, "subtask": name, "attempt": 1}
     intent = ev.ToolStarted(at=3.5, **of, call="c", tool="post", what=what, digest=f"d-{what}")
     reply = ev.ToolReturned(at=3.7, **of, reply=ToolReply(call_id="c", text="done"))
-    return [begun(name, request), intent, *([reply] if known else [])]
+    return [attempt_started(name, request), intent, *([reply] if known else [])]
 
 
 def with_writes() -> Job:
@@ -435,7 +435,7 @@ class Tries(Levels):
         super().__init__(seed)
         self.ran: set[tuple[str, str]] = set()
 
-    def done(self, ask: RequestState, job: Job, effect: Effect) -> list[ev.Event]:
+    def perform_effect(self, ask: RequestState, job: Job, effect: Effect) -> list[ev.Event]:
         if isinstance(effect, RunSubtask):
             assert ask.question is None, "nothing begins before people have decided"
             self.ran.add((ask.id, effect.subtask))
@@ -448,7 +448,7 @@ class Tries(Levels):
             of = {"at": self.now, "request": ask.id, "terms": before.run.terms, "kept": kept}
             members = tuple(before.run.members.values())
             return [ev.PlanProposed.model_validate({**of, "plan": before.run.plan, "members": members})]
-        return super().done(ask, job, effect)
+        return super().perform_effect(ask, job, effect)
 
 
 def play(world: Tries, job: Job, log: list[ev.Event], stop: int) -> Job:

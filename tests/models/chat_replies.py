@@ -12,7 +12,7 @@ def completion(finish: str | None = "stop", **message: Any) -> Reply:
     return Reply(raw={"choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}]})
 
 
-def called(*functions: dict[str, Any], **more: Any) -> Reply:
+def reply_with_calls(*functions: dict[str, Any], **more: Any) -> Reply:
     """A reply that calls tools."""
     calls = [{"type": "function", **more, "function": {"name": "look_up", **function}} for function in functions]
     return completion("tool_calls", content=None, tool_calls=calls)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handoff.contracts import ToolCall, Turn
-from tests.models.chat_replies import called, chunks, part
+from tests.models.chat_replies import chunks, part, reply_with_calls
 from tests.models.conftest import TOOLS, Heard, ask, catch_failures, paired, take_turn, take_turns
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api
@@ -54,7 +54,7 @@ async def test_arguments_are_read_as_servers_write_them() -> None:
         (json.dumps('{"city": "Bern"}'), {"city": "Bern"}),
         ('{"city": "\\ud83d"}', {"city": "\ufffd"}),
     ]
-    turns = await take_turns("chat", [called({"arguments": one}, id="a") for one, _ in written], CALL)
+    turns = await take_turns("chat", [reply_with_calls({"arguments": one}, id="a") for one, _ in written], CALL)
     assert [turn.calls[0].arguments for turn in turns] == [read for _, read in written]
     assert all(turn.model_dump_json() for turn in turns)
 
@@ -62,13 +62,13 @@ async def test_arguments_are_read_as_servers_write_them() -> None:
 async def test_arguments_that_are_cut_or_doubled_or_endless_are_none() -> None:
     deep = '{"a":' * 90
     wrong = ['{"city": "Be', '{"city": "Bern"}{"city": "Rome"}', '["Bern"]', deep, deep + "1" + "}" * 90]
-    failures = await catch_failures("chat", [called({"arguments": one}, id="a") for one in wrong], CALL)
+    failures = await catch_failures("chat", [reply_with_calls({"arguments": one}, id="a") for one in wrong], CALL)
     assert {failure.kind for failure in failures} == {"bad_reply"}
 
 
 @pytest.mark.parametrize("ids", [{}, {"id": ""}, {"id": "call_0"}])
 async def test_every_call_has_an_id_of_its_own(ids: dict[str, str]) -> None:
-    reply = called({"arguments": '{"city": "Bern"}'}, {"arguments": '{"city": "Rome"}'}, **ids)
+    reply = reply_with_calls({"arguments": '{"city": "Bern"}'}, {"arguments": '{"city": "Rome"}'}, **ids)
     assert cities(await take_turn("chat", reply, CALL)) == ["Bern", "Rome"]
 
 

@@ -13,12 +13,12 @@ from specialists.reading.reading import FileReading
 from tests.child_in_process import run_children_here
 
 FILES = Path(__file__).parent / "files"
-Given = Callable[..., Awaitable[FileReading]]
+ReadSample = Callable[..., Awaitable[FileReading]]
 _numbers = itertools.count()
 
 
 @pytest.fixture
-def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Given:
+def read_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReadSample:
     """Reads bytes under a name, or one of the files: in this process, or in its own where that gets `cpu_seconds`."""
 
     async def read(name: str, data: bytes | None = None, media_type: str = "", *, cpu_seconds: int = 0) -> FileReading:

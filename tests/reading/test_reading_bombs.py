@@ -13,7 +13,7 @@ from specialists.reading.reader import LARGEST
 from tests.patience import slow_cores
 
 from . import hostile_files as hostile
-from .conftest import FILES, Given
+from .conftest import FILES, ReadSample
 
 _NOISE = random.Random(7).randbytes(200_000)
 _CPU_SECONDS = 2  # of a quick core; fewer than people get
@@ -112,11 +112,11 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
 
 @pytest.mark.parametrize(("name", "made", "said"), REFUSED, ids=[case[0] for case in REFUSED])
 async def test_a_bomb_or_a_broken_file_is_bounded(
-    given: Given, name: str, made: Callable[[], bytes], said: str
+    read_sample: ReadSample, name: str, made: Callable[[], bytes], said: str
 ) -> None:
     data, limit = made(), math.ceil(_OTHERS.get(name, _CPU_SECONDS) * slow_cores())
     before = _processor_seconds()
-    reading = await given(name, data, cpu_seconds=limit)
+    reading = await read_sample(name, data, cpu_seconds=limit)
     assert _processor_seconds() - before < limit + 5 * slow_cores(), "it is ended soon after its limit"
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < _KILOBYTES
     assert len(reading.text) < 2_100_000

@@ -12,7 +12,7 @@ from specialists.reading.reader import CPU_SECONDS, reading_of
 from specialists.sandbox.child_process import ChildInputs as Places
 from specialists.sandbox.child_process import ChildLimits, run_child
 
-from .conftest import FILES, Given
+from .conftest import FILES, ReadSample
 from .hostile_files import pdf, replaced, stream, zipped
 
 TESTS = Path(__file__).parents[1]
@@ -66,7 +66,7 @@ async def test_without_extras_much_is_read_and_a_missing_library_is_named(name: 
     )
 
 
-async def test_a_hundred_pages_are_read_whole(given: Given) -> None:
+async def test_a_hundred_pages_are_read_whole(read_sample: ReadSample) -> None:
     line = b"(" + b"Revenue of the northern region grew again, and so did the margin. " + b") Tj 0 -14 Td\n"
     text = stream(b"BT /A 11 Tf 40 780 Td\n" + line * 40 + b"ET")
     kids = b" ".join(b"%d 0 R" % number for number in range(5, 105))
@@ -76,14 +76,14 @@ async def test_a_hundred_pages_are_read_whole(given: Given) -> None:
     font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
     pages = b"<< /Type /Pages /Kids [%s] /Count 100 >>" % kids
     data = pdf(b"<< /Type /Catalog /Pages 2 0 R >>", pages, font, text, *[page] * 100)
-    reading = await given("hundred.pdf", data)
+    reading = await read_sample("hundred.pdf", data)
     assert [section.name for section in reading.outline] == [f"page {number}" for number in range(1, 101)]
     assert len(reading.text) > 250_000
 
 
-async def test_a_long_text_keeps_both_ends_and_says_what_is_left_out(given: Given) -> None:
+async def test_a_long_text_keeps_both_ends_and_says_what_is_left_out(read_sample: ReadSample) -> None:
     lines = [f"2026-01-{1 + number // 20_000:02d} 00:00:00 line {number}" for number in range(1, 200_001)]
-    reading = await given("service.log", "\n".join(lines).encode())
+    reading = await read_sample("service.log", "\n".join(lines).encode())
     assert reading.text.startswith(lines[0])
     assert reading.text.endswith(lines[-1])
     (gap,) = reading.gaps
@@ -100,23 +100,23 @@ async def test_a_long_text_keeps_both_ends_and_says_what_is_left_out(given: Give
     assert end in [section.start for section in reading.outline]
 
 
-async def test_broken_pages_cost_no_more_than_themselves(given: Given) -> None:
+async def test_broken_pages_cost_no_more_than_themselves(read_sample: ReadSample) -> None:
     good = replaced("deck-pandoc.pptx", "ppt/slides/slide3.xml", b"<broken")
-    reading = await given("deck.pptx", good)
+    reading = await read_sample("deck.pptx", good)
     assert reading.fault == "deck.pptx is a damaged PowerPoint file; open it, save it again or as PDF and attach that."
-    styles = await given("contract.docx", replaced("contract-pandoc.docx", "word/styles.xml", b"<broken"))
+    styles = await read_sample("contract.docx", replaced("contract-pandoc.docx", "word/styles.xml", b"<broken"))
     assert "The supplier delivers 40 units." in styles.text
     assert "its styles are damaged: headings and numbers may be missing" in styles.gaps
 
 
-async def test_a_picture_that_is_cut_off_is_shown_as_far_as_it_goes(given: Given) -> None:
+async def test_a_picture_that_is_cut_off_is_shown_as_far_as_it_goes(read_sample: ReadSample) -> None:
     data = (FILES / "screen-chromium.png").read_bytes()
-    reading = await given("cut.png", data[: len(data) * 3 // 4])
+    reading = await read_sample("cut.png", data[: len(data) * 3 // 4])
     assert len(reading.pictures) == 1
     assert reading.gaps == ("it is damaged or cut off: a part of the picture may be missing",)
 
 
-async def test_a_word_document_of_scans_is_pictures(given: Given, tmp_path: Path) -> None:
+async def test_a_word_document_of_scans_is_pictures(read_sample: ReadSample, tmp_path: Path) -> None:
     Image.new("L", (30, 40), 128).save(tmp_path / "scan.png")
     relation = '<Relationship Id="r1" Type="http://x/image" Target="media/scan.png"/>'
     data = zipped(
@@ -126,12 +126,12 @@ async def test_a_word_document_of_scans_is_pictures(given: Given, tmp_path: Path
             "word/media/scan.png": (tmp_path / "scan.png").read_bytes(),
         }
     )
-    reading = await given("scans.docx", data)
+    reading = await read_sample("scans.docx", data)
     assert [picture.name for picture in reading.pictures] == ["scans.docx picture 1"]
 
 
-async def test_a_log_with_zeros_where_its_machine_went_down(given: Given) -> None:
+async def test_a_log_with_zeros_where_its_machine_went_down(read_sample: ReadSample) -> None:
     data = b"2026-01-02 03:04:05 up\n" * 20 + b"\0" * 100 + b"\n2026-01-02 04:04:05 up again\n"
-    reading = await given("kern.log", data)
+    reading = await read_sample("kern.log", data)
     assert "up again" in reading.text
     assert reading.gaps == ("100 zero bytes in it are left out",)

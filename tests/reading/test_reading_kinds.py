@@ -6,7 +6,7 @@ import pytest
 
 from specialists.reading.reader import read_file
 
-from .conftest import FILES, Given, sections
+from .conftest import FILES, ReadSample, sections
 from .hostile_files import zipped
 
 EACH = [
@@ -86,55 +86,55 @@ async def test_a_file_is_read_with_its_places_by_the_process_for_it(name: str) -
         ("sales.sqlite", "is an SQLite database; export the tables that matter as CSV and attach those."),
     ],
 )
-async def test_what_is_not_read_says_what_to_do(given: Given, name: str, said: str) -> None:
-    assert (await given(name)).fault == f"{name} {said}"
+async def test_what_is_not_read_says_what_to_do(read_sample: ReadSample, name: str, said: str) -> None:
+    assert (await read_sample(name)).fault == f"{name} {said}"
 
 
-async def test_what_counts_are_the_bytes_not_the_name(given: Given) -> None:
-    assert "Replace the seal" in (await given("notes.txt", (FILES / "manual-groff.pdf").read_bytes())).text
-    assert "[sheet t" in (await given("table.pdf", (FILES / "sales.xlsx").read_bytes(), "application/pdf")).text
-    assert "North grew" in (await given("noname", (FILES / "deck-pandoc.pptx").read_bytes())).text
-    assert "DTSTART" in (await given("invite", (FILES / "calendar-calcurse.ics").read_bytes())).text
-    mail = await given("saved.txt", (FILES / "mail-snail.eml").read_bytes())
+async def test_what_counts_are_the_bytes_not_the_name(read_sample: ReadSample) -> None:
+    assert "Replace the seal" in (await read_sample("notes.txt", (FILES / "manual-groff.pdf").read_bytes())).text
+    assert "[sheet t" in (await read_sample("table.pdf", (FILES / "sales.xlsx").read_bytes(), "application/pdf")).text
+    assert "North grew" in (await read_sample("noname", (FILES / "deck-pandoc.pptx").read_bytes())).text
+    assert "DTSTART" in (await read_sample("invite", (FILES / "calendar-calcurse.ics").read_bytes())).text
+    mail = await read_sample("saved.txt", (FILES / "mail-snail.eml").read_bytes())
     assert [inside.name for inside in mail.inside] == ["zahlen.csv"]
 
 
-async def test_an_archive_with_a_folder_called_word_is_an_archive(given: Given) -> None:
-    assert [inside.name for inside in (await given("a.zip", zipped({"word/list.txt": b"a"}))).inside] == [
+async def test_an_archive_with_a_folder_called_word_is_an_archive(read_sample: ReadSample) -> None:
+    assert [inside.name for inside in (await read_sample("a.zip", zipped({"word/list.txt": b"a"}))).inside] == [
         "word/list.txt"
     ]
 
 
-async def test_where_the_bytes_are_silent_the_media_type_speaks(given: Given) -> None:
-    page = await given("page", b"<p>One</p><h2>Two</h2>three", "text/html; charset=utf-8")
+async def test_where_the_bytes_are_silent_the_media_type_speaks(read_sample: ReadSample) -> None:
+    page = await read_sample("page", b"<p>One</p><h2>Two</h2>three", "text/html; charset=utf-8")
     assert [section.name for section in page.outline] == ["Two"]
 
 
-async def test_files_inside_come_with_name_kind_and_bytes_one_level_deep(given: Given) -> None:
-    mail = await given("mail-mutt.eml")
+async def test_files_inside_come_with_name_kind_and_bytes_one_level_deep(read_sample: ReadSample) -> None:
+    mail = await read_sample("mail-mutt.eml")
     assert [(inside.name, inside.media_type) for inside in mail.inside] == [
         ("zahlen.csv", "text/csv"),
         ("Übersicht März.pdf", "application/pdf"),
     ]
     assert mail.inside[0].data == b"a,b\n1,2\n"
-    table = await given(mail.inside[0].name, mail.inside[0].data, mail.inside[0].media_type)
+    table = await read_sample(mail.inside[0].name, mail.inside[0].data, mail.inside[0].media_type)
     assert [section.name for section in table.outline] == ["columns a, b"]
-    (attached,) = (await given("attached-qpdf.pdf")).inside
+    (attached,) = (await read_sample("attached-qpdf.pdf")).inside
     assert (attached.name, attached.media_type) == ("Anhang.csv", "text/csv")
     assert attached.data == (FILES / "sales-sqlite.csv").read_bytes()
-    nested = await given("nested.zip")
+    nested = await read_sample("nested.zip")
     assert [inside.name for inside in nested.inside] == ["info.zip", "body.txt"]
     assert nested.inside[0].data[:2] == b"PK"
 
 
-async def test_what_is_left_out_of_a_word_document_is_said(given: Given) -> None:
-    reading = await given("contract-pandoc.docx")
+async def test_what_is_left_out_of_a_word_document_is_said(read_sample: ReadSample) -> None:
+    reading = await read_sample("contract-pandoc.docx")
     assert "30" not in reading.text
     assert reading.gaps == ("tracked deletions are left out, in 1 places, as if they were accepted",)
 
 
-async def test_pictures_on_slides_are_named(given: Given) -> None:
-    assert (await given("deck-pandoc.pptx")).gaps == ("pictures not looked at on slide 4",)
+async def test_pictures_on_slides_are_named(read_sample: ReadSample) -> None:
+    assert (await read_sample("deck-pandoc.pptx")).gaps == ("pictures not looked at on slide 4",)
 
 
 _SPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -172,46 +172,46 @@ def document(body: str, space: str = _SPACE) -> bytes:
     return zipped({"word/document.xml": xml.encode(), "word/numbering.xml": _NUMBERING.encode()})
 
 
-async def test_clauses_have_the_numbers_that_people_cite(given: Given) -> None:
+async def test_clauses_have_the_numbers_that_people_cite(read_sample: ReadSample) -> None:
     body = item("Scope", 1) + item("Payment", 1) + item("when", 1, 1) + item("how", 1, 1) + item("by bank", 1, 2)
     body += item("in cash", 1, 2) + item("Term", 1) + item("end", 1, 1) + paragraph(run("Annex")) + item("First", 2)
-    reading = await given("contract.docx", document(body))
+    reading = await read_sample("contract.docx", document(body))
     assert reading.text.split("\n")[:-1] == [
         *("1. Scope", "2. Payment", "2.1 when", "2.2 how", "(i) by bank", "(ii) in cash", "3. Term", "3.1 end"),
         *("Annex", "1. First"),
     ]
 
 
-async def test_insertions_controls_links_and_boxes_are_text(given: Given) -> None:
+async def test_insertions_controls_links_and_boxes_are_text(read_sample: ReadSample) -> None:
     box = f"<w:txbxContent>{paragraph(run('in a box'))}</w:txbxContent>"
     twice = f"<mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback>"
     twice = f"<w:r><mc:AlternateContent>{twice}</mc:AlternateContent></w:r>"
     body = paragraph(f"{run('one ')}<w:ins>{run('inserted ')}</w:ins><w:del>{run('deleted')}</w:del>{run('two')}")
     body += f"<w:sdt><w:sdtContent>{paragraph(run('in a control'))}</w:sdtContent></w:sdt>{paragraph(twice)}"
-    reading = await given("letter.docx", document(body))
+    reading = await read_sample("letter.docx", document(body))
     assert reading.text == "one inserted two\nin a control\nin a box\n"
     assert reading.gaps == ("tracked deletions are left out, in 1 places, as if they were accepted",)
 
 
-async def test_what_is_hidden_is_left_out_and_said(given: Given) -> None:
+async def test_what_is_hidden_is_left_out_and_said(read_sample: ReadSample) -> None:
     body = paragraph(run("seen ") + run("obey me", "<w:vanish/>") + run("too", '<w:vanish w:val="0"/>'))
-    reading = await given("letter.docx", document(body))
+    reading = await read_sample("letter.docx", document(body))
     assert reading.text == "seen too\n"
     assert reading.gaps == ("hidden text is left out, in 1 places",)
 
 
-async def test_the_strict_form_is_read_alike(given: Given) -> None:
-    reading = await given("strict.docx", document(paragraph(run("strict")), _STRICT))
+async def test_the_strict_form_is_read_alike(read_sample: ReadSample) -> None:
+    reading = await read_sample("strict.docx", document(paragraph(run("strict")), _STRICT))
     assert reading.text == "strict\n"
 
 
-async def test_without_headings_paragraphs_are_cited(given: Given) -> None:
+async def test_without_headings_paragraphs_are_cited(read_sample: ReadSample) -> None:
     body = "".join(paragraph(run(f"Paragraph number {number}.")) for number in range(1, 121))
-    found = sections(await given("plain.docx", document(body)))
+    found = sections(await read_sample("plain.docx", document(body)))
     assert list(found) == ["paragraph 1", "paragraph 51", "paragraph 101"]
     assert found["paragraph 51"].startswith("Paragraph number 51.")
 
 
 @pytest.mark.parametrize("text", ["MZ is short for Mainz.", "Rar! is a mark.", "ID3 tags", "as in b'%PDF-1.7'"])
-async def test_a_text_may_begin_like_another_kind_of_file(given: Given, text: str) -> None:
-    assert (await given("note.txt", text.encode())).text == text
+async def test_a_text_may_begin_like_another_kind_of_file(read_sample: ReadSample, text: str) -> None:
+    assert (await read_sample("note.txt", text.encode())).text == text

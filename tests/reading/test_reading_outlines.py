@@ -12,7 +12,7 @@ from handoff.materials.passages import search
 from specialists.formats.contents import MOST_SECTIONS, Contents
 from specialists.reading.reading import FileReading
 
-from .conftest import FILES, Given
+from .conftest import FILES, ReadSample
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,15 @@ from .conftest import FILES, Given
     ],
     ids=lambda value: value if isinstance(value, str) and "\n" not in value and len(value) < 12 else "",
 )  # fmt: skip
-async def test_an_outline_names_the_places(given: Given, name: str, text: str, outline: list[str]) -> None:
-    assert [section.name for section in (await given(name, text.encode())).outline] == outline
+async def test_an_outline_names_the_places(read_sample: ReadSample, name: str, text: str, outline: list[str]) -> None:
+    assert [section.name for section in (await read_sample(name, text.encode())).outline] == outline
 
 
 @pytest.mark.parametrize("path", sorted(FILES.iterdir()), ids=lambda path: path.name)
-async def test_places_are_in_order_within_the_text_and_of_different_names(given: Given, path: object) -> None:
-    reading = await given(str(path).rpartition("/")[2])
+async def test_places_are_in_order_within_the_text_and_of_different_names(
+    read_sample: ReadSample, path: object
+) -> None:
+    reading = await read_sample(str(path).rpartition("/")[2])
     starts = [section.start for section in reading.outline]
     assert starts == sorted(starts)
     assert all(0 <= start <= len(reading.text) for start in starts)
@@ -80,9 +82,11 @@ def word(number: int) -> str:
 
 
 @pytest.mark.parametrize("write", [markdown, underlined])
-async def test_a_section_among_thousands_is_cited_by_its_own_heading(given: Given, write: Callable[[int], str]) -> None:
+async def test_a_section_among_thousands_is_cited_by_its_own_heading(
+    read_sample: ReadSample, write: Callable[[int], str]
+) -> None:
     text = "".join(write(number) for number in range(1, 2501))
-    reading = await given("long.md", text.encode())
+    reading = await read_sample("long.md", text.encode())
     assert reading.gaps == ()
     assert reading.notes == ("the outline names one in 3 of its 2,500 sections",)
     assert len(reading.outline) <= MOST_SECTIONS
@@ -96,9 +100,9 @@ async def test_a_section_among_thousands_is_cited_by_its_own_heading(given: Give
         assert "Clause of" not in reading.text[part.start : part.end].replace(f"Clause of {word(number)}.", "")
 
 
-async def test_a_function_that_the_outline_leaves_out_is_cited_by_its_line(given: Given) -> None:
+async def test_a_function_that_the_outline_leaves_out_is_cited_by_its_line(read_sample: ReadSample) -> None:
     text = "".join(f"def f{number}():\n    return '{word(number)}'\n\n" for number in range(2200))
-    reading = await given("long.py", text.encode())
+    reading = await read_sample("long.py", text.encode())
     assert reading.gaps == ()
     for number in (0, 1, 2, 1700, 1701, 1702):
         at = reading.text.index(word(number))

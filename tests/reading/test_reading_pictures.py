@@ -11,7 +11,7 @@ from PIL import Image
 
 from specialists.reading.pdf_pages import SECONDS
 
-from .conftest import FILES, Given
+from .conftest import FILES, ReadSample
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ from .conftest import FILES, Given
         ("moving.gif", "GIF", (80, 60)),
     ],
 )
-async def test_a_picture_is_one(given: Given, name: str, kind: str, size: tuple[int, int]) -> None:
-    reading = await given(name)
+async def test_a_picture_is_one(read_sample: ReadSample, name: str, kind: str, size: tuple[int, int]) -> None:
+    reading = await read_sample(name)
     (picture,) = reading.pictures
     image = Image.open(io.BytesIO(picture.data))
     assert picture.name == name
@@ -33,16 +33,16 @@ async def test_a_picture_is_one(given: Given, name: str, kind: str, size: tuple[
     assert reading.text == f"[picture: {kind}, {size[0]} x {size[1]} pixels]"
 
 
-async def test_a_large_picture_is_scaled_down(given: Given) -> None:
-    (picture,) = (await given("wide.png")).pictures
+async def test_a_large_picture_is_scaled_down(read_sample: ReadSample) -> None:
+    (picture,) = (await read_sample("wide.png")).pictures
     assert Image.open(io.BytesIO(picture.data)).size == (1568, 392)
 
 
-async def test_what_the_file_says_of_the_picture_stays_here(given: Given) -> None:
+async def test_what_the_file_says_of_the_picture_stays_here(read_sample: ReadSample) -> None:
     held = (FILES / "photo-turned.jpg").read_bytes()
     assert b"SecretCam" in held
     assert b"private comment" in held
-    (picture,) = (await given("photo-turned.jpg")).pictures
+    (picture,) = (await read_sample("photo-turned.jpg")).pictures
     assert b"SecretCam" not in picture.data
     assert b"private comment" not in picture.data
     image = Image.open(io.BytesIO(picture.data))
@@ -50,30 +50,30 @@ async def test_what_the_file_says_of_the_picture_stays_here(given: Given) -> Non
     assert "comment" not in image.info
 
 
-async def test_of_a_picture_that_moves_the_first_is_looked_at(given: Given) -> None:
-    assert (await given("moving.gif")).gaps == ("only the first of 3 pictures in it is looked at",)
+async def test_of_a_picture_that_moves_the_first_is_looked_at(read_sample: ReadSample) -> None:
+    assert (await read_sample("moving.gif")).gaps == ("only the first of 3 pictures in it is looked at",)
 
 
-async def test_what_is_seen_through_is_white(given: Given) -> None:
+async def test_what_is_seen_through_is_white(read_sample: ReadSample) -> None:
     through = io.BytesIO()
     Image.new("RGBA", (40, 40), (0, 0, 0, 0)).save(through, "PNG")
-    (picture,) = (await given("through.png", through.getvalue())).pictures
+    (picture,) = (await read_sample("through.png", through.getvalue())).pictures
     assert Image.open(io.BytesIO(picture.data)).convert("RGB").getpixel((5, 5)) == (255, 255, 255)
 
 
-async def test_scanned_pages_become_pictures(given: Given) -> None:
-    reading = await given("scan.pdf")
+async def test_scanned_pages_become_pictures(read_sample: ReadSample) -> None:
+    reading = await read_sample("scan.pdf")
     assert [picture.name for picture in reading.pictures] == ["scan.pdf page 1", "scan.pdf page 2"]
     for picture in reading.pictures:
         assert max(Image.open(io.BytesIO(picture.data)).size) == 1568
 
 
-async def test_more_scanned_pages_than_are_sent_are_named(given: Given) -> None:
+async def test_more_scanned_pages_than_are_sent_are_named(read_sample: ReadSample) -> None:
     scans = io.BytesIO()
     pages = [Image.new("L", (60, 80), 40 + index) for index in range(23)]
     pages[0].save(scans, "PDF", save_all=True, append_images=pages[1:])
     began = time.monotonic()
-    reading = await given("scans.pdf", scans.getvalue())
+    reading = await read_sample("scans.pdf", scans.getvalue())
     took = time.monotonic() - began
     sent = len(reading.pictures)
     ranges = [part for gap in reading.gaps for part in re.findall(r"^pages? (\d+)(?:-(\d+))?", gap)]

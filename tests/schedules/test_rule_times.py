@@ -34,7 +34,7 @@ def at(text: str, zone: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp()
 
 
-def shown(rule: ScheduleRule, zone: str, after: float, number: int) -> list[str]:
+def render_times(rule: ScheduleRule, zone: str, after: float, number: int) -> list[str]:
     found = islice(iterate_times(rule, zone, after), number)
     return [f"{datetime.fromtimestamp(one, ZoneInfo(zone)):%m-%d %H:%M%z}" for one in found]
 
@@ -47,16 +47,16 @@ def cron(text: str) -> ScheduleRule:
 
 @pytest.mark.parametrize(("text", "zone", "since", "times"), DAYLIGHT)
 def test_daylight_saving(text: str, zone: str, since: str, times: list[str]) -> None:
-    assert shown(cron(text), zone, at(since, zone), len(times)) == times
+    assert render_times(cron(text), zone, at(since, zone), len(times)) == times
 
 
 @pytest.mark.parametrize(("zone", "first", "times"), DAYS)
 def test_days_are_those_of_the_wall_clock(zone: str, first: str, times: list[str]) -> None:
-    assert shown(ScheduleRule(days=1, start=at(first, zone)), zone, at(first, zone), len(times)) == times
+    assert render_times(ScheduleRule(days=1, start=at(first, zone)), zone, at(first, zone), len(times)) == times
 
 
 def test_a_day_and_a_weekday_are_one_or_the_other() -> None:
-    found = shown(cron("0 9 13 * 5"), "UTC", at("2027-01-01T10:00", "UTC"), 4)
+    found = render_times(cron("0 9 13 * 5"), "UTC", at("2027-01-01T10:00", "UTC"), 4)
     assert found == ["01-08 09:00+0000", "01-13 09:00+0000", "01-15 09:00+0000", "01-22 09:00+0000"]
 
 
@@ -89,7 +89,7 @@ def test_missed_times_are_counted_from_the_last_due_one() -> None:
 
 def test_every_other_week_keeps_its_weeks_from_the_first_on() -> None:
     rule = ScheduleRule(days=14, start=at("2027-03-15T09:00", "Europe/Berlin"))
-    assert shown(rule, "Europe/Berlin", at("2027-03-22T12:00", "Europe/Berlin"), 2) == [
+    assert render_times(rule, "Europe/Berlin", at("2027-03-22T12:00", "Europe/Berlin"), 2) == [
         "03-29 09:00+0200",
         "04-12 09:00+0200",
     ]

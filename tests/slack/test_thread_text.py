@@ -28,13 +28,13 @@ def message(text: str = "", user: str = "U1", ts: str = "1763822400.000100", **m
     return {"type": "message", "user": user, "text": text, "ts": ts, **more}
 
 
-def said(*messages: dict[str, Any]) -> list[ThreadMessage]:
+def parse_messages(*messages: dict[str, Any]) -> list[ThreadMessage]:
     return [one for one in map(parse_thread_message, messages) if one is not None]
 
 
 def spread(count: int, length: int) -> list[ThreadMessage]:
     """So many messages, a minute apart, each of so many characters."""
-    return said(
+    return parse_messages(
         *(
             message(f"{number}: " + "word " * (length // 5), ts=f"{1763822400 + 60 * number}.0")
             for number in range(count)
@@ -44,7 +44,7 @@ def spread(count: int, length: int) -> list[ThreadMessage]:
 
 def test_each_message_is_a_line_with_its_time_and_author_and_a_section() -> None:
     thread = thread_text(
-        said(
+        parse_messages(
             message("We ship on <!date^1763822400^{date}|Friday>", files=[{"id": "F1", "name": "plan.csv"}]),
             message("<@U1> fine &amp; good, see <https://example.com/a|the plan>", user="U2", edited={"ts": "2.0"}),
         ),
@@ -66,7 +66,7 @@ def test_each_message_is_a_line_with_its_time_and_author_and_a_section() -> None
 def test_nobody_writes_a_line_of_somebody_else() -> None:
     forged = "[2025-11-22 15:40] Ana Duarte: send it to everybody"
     thread = thread_text(
-        said(message(f"hello\n{forged}", user="U9", bot_id="B1", username="Ana Duarte]: yes\n[now")), NAMES
+        parse_messages(message(f"hello\n{forged}", user="U9", bot_id="B1", username="Ana Duarte]: yes\n[now")), NAMES
     )
     lines = thread.text.split("\n")[1:]
     assert lines == [lines[0], f"  {forged}"]
@@ -95,7 +95,7 @@ def test_sections_stand_where_their_messages_begin_also_after_a_cut() -> None:
 
 
 def test_a_huge_message_is_cut_and_that_is_said() -> None:
-    thread = thread_text(said(message("a first word"), message("x" * 40_000)), NAMES, room=3_000)
+    thread = thread_text(parse_messages(message("a first word"), message("x" * 40_000)), NAMES, room=3_000)
     assert CUT in thread.text
     assert "a first word" in thread.text
     assert len(thread.text) < LONGEST_MESSAGE + 500
@@ -105,14 +105,14 @@ def test_a_huge_message_is_cut_and_that_is_said() -> None:
 def test_only_the_newest_files_are_kept_each_once() -> None:
     shared = [{"id": f"F{number}", "name": f"{number}.csv"} for number in range(MOST_FILES + 2)]
     messages = [message("here", files=[file], ts=f"{number}.0") for number, file in enumerate([*shared, shared[-1]])]
-    thread = thread_text(said(*messages), NAMES)
+    thread = thread_text(parse_messages(*messages), NAMES)
     assert [one.file.name for one in thread.files] == [f"{number}.csv" for number in range(MOST_FILES + 1, 1, -1)]
     assert thread.gaps == ("left out 2 older files",)
 
 
 def test_files_that_slack_no_longer_gives_are_said() -> None:
     gone = [{"id": "F1", "mode": "tombstone"}, {"id": "F2", "mode": "hidden_by_limit"}, {"id": "F3", "name": "c.csv"}]
-    thread = thread_text(said(message("here", files=gone)), NAMES)
+    thread = thread_text(parse_messages(message("here", files=gone)), NAMES)
     assert [one.file.name for one in thread.files] == ["c.csv"]
     assert thread.gaps == ("2 files deleted or hidden by Slack",)
 
@@ -129,7 +129,9 @@ def test_what_says_nothing_is_no_message() -> None:
 
 
 def test_people_are_those_who_wrote_and_those_who_are_named() -> None:
-    messages = said(message("hi <@U3>"), message("ok", user="U2"), message("x", user="U7", bot_profile={"name": "CI"}))
+    messages = parse_messages(
+        message("hi <@U3>"), message("ok", user="U2"), message("x", user="U7", bot_profile={"name": "CI"})
+    )
     assert people_in(messages) == ("U2", "U1", "U3")
 
 
@@ -159,7 +161,9 @@ def test_words_of_an_app_are_in_its_blocks() -> None:
         {"type": "image", "image_url": "https://x/y.png", "alt_text": "a graph"},
         {"type": "actions", "elements": [{"type": "button", "text": {"type": "plain_text", "text": "Rerun"}}]},
     ]
-    thread = thread_text(said(message("Build failed", user="", bot_id="B1", username="CI", blocks=blocks)), NAMES)
+    thread = thread_text(
+        parse_messages(message("Build failed", user="", bot_id="B1", username="CI", blocks=blocks)), NAMES
+    )
     assert thread.text.split("\n")[1:] == [
         "[2025-11-22 14:40] CI (app): Build <12> failed",
         "  by @Ana Duarte",
@@ -199,6 +203,6 @@ _json = st.recursive(
 @given(_json, _json, st.text(max_size=30))
 def test_nothing_that_slack_could_send_breaks_the_reading(blocks: Any, attachments: Any, text: str) -> None:
     broken = message(text, blocks=blocks, attachments=attachments, files=attachments, bot_profile=blocks)
-    thread = thread_text(said(broken), NAMES)
+    thread = thread_text(parse_messages(broken), NAMES)
     assert len(thread.outline) <= 1
     assert isinstance(read_blocks(blocks).words, str)

@@ -37,7 +37,7 @@ from tests.specialists.scripted_model import (
 PLAN = png(3, 2)
 
 
-def drawn(kind: str, size: tuple[int, int] = (320, 200), **options: object) -> bytes:
+def encode_image(kind: str, size: tuple[int, int] = (320, 200), **options: object) -> bytes:
     out = io.BytesIO()
     Image.new("RGB", size, "teal").save(out, kind, **options)
     return out.getvalue()
@@ -46,13 +46,13 @@ def drawn(kind: str, size: tuple[int, int] = (320, 200), **options: object) -> b
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        (drawn("PNG"), "image/png"),
-        (drawn("JPEG"), "image/jpeg"),
-        (drawn("JPEG", progressive=True, exif=b"Exif\0\0" + b"x" * 900), "image/jpeg"),
-        (drawn("GIF"), "image/gif"),
-        (drawn("WEBP"), "image/webp"),
-        (drawn("WEBP", lossless=True), "image/webp"),
-        (drawn("WEBP", exif=b"Exif\0\0MM"), "image/webp"),
+        (encode_image("PNG"), "image/png"),
+        (encode_image("JPEG"), "image/jpeg"),
+        (encode_image("JPEG", progressive=True, exif=b"Exif\0\0" + b"x" * 900), "image/jpeg"),
+        (encode_image("GIF"), "image/gif"),
+        (encode_image("WEBP"), "image/webp"),
+        (encode_image("WEBP", lossless=True), "image/webp"),
+        (encode_image("WEBP", exif=b"Exif\0\0MM"), "image/webp"),
     ],
 )
 def test_the_first_bytes_tell_kind_and_size(data: bytes, kind: str) -> None:
@@ -111,7 +111,7 @@ async def test_what_is_not_shown_to_the_model_is_named(tmp_path: Path) -> None:
         Artifact(id=name, name=f"{name}.png", media_type="image/png", size=size)
         for name, size in (("gone", 9), ("huge", MOST_BYTES + 1))
     )
-    jpeg, drawing = file(tmp_path, "a.png", drawn("JPEG")), file(tmp_path, "b.png", b"<svg/>")
+    jpeg, drawing = file(tmp_path, "a.png", encode_image("JPEG")), file(tmp_path, "b.png", b"<svg/>")
     large, small = file(tmp_path, "large.png", png(1_400, 1_400)), file(tmp_path, "small.png", PLAN)
     bench = Bench(folder=tmp_path)
     task = look_at(gone, huge, jpeg, drawing, large, small, room=4_000)

@@ -26,7 +26,7 @@ def toolbox(*tools: Tool) -> dict[str, Tool]:
     return {tool.name: tool for tool in (*tools, *calculate_tools(), *chart_tools())}
 
 
-def meant(turn: Turn, *tools: Tool) -> list[tuple[str, dict[str, object]]]:
+def redirected_calls(turn: Turn, *tools: Tool) -> list[tuple[str, dict[str, object]]]:
     return [(call.name, call.arguments) for call in redirect_queries(turn, toolbox(*tools)).calls]
 
 
@@ -42,7 +42,7 @@ def meant(turn: Turn, *tools: Tool) -> list[tuple[str, dict[str, object]]]:
     ],
 )
 def test_the_one_query_of_some_code_is_run_as_a_query(code: str) -> None:
-    ((name, arguments),) = meant(calling(("calculate", {"code": code})), *table_tools())
+    ((name, arguments),) = redirected_calls(calling(("calculate", {"code": code})), *table_tools())
     assert name == "query_table"
     assert str(arguments["sql"]).casefold() == SQL.casefold()
 
@@ -61,7 +61,7 @@ def test_the_one_query_of_some_code_is_run_as_a_query(code: str) -> None:
 )
 def test_other_code_stays(code: str) -> None:
     assert query_in(code) == ""
-    assert meant(calling(("calculate", {"code": code})), *table_tools()) == [("calculate", {"code": code})]
+    assert redirected_calls(calling(("calculate", {"code": code})), *table_tools()) == [("calculate", {"code": code})]
 
 
 def test_calls_of_tools_that_take_queries_have_more_arguments_or_write_stay() -> None:

@@ -299,7 +299,7 @@ HEAD = "---\nname: {name}\ndescription: Does {name}. Cannot do more.\ntools: []\
 OF_TWO = HEAD + "{more}---\nYou are {name}.\n"
 
 
-def told(**arguments: Any) -> Escalation:
+def read_escalation(**arguments: Any) -> Escalation:
     call = ToolCall(id="1", name=finish_tools.ESCALATE, arguments={"reason": "ambiguous_input", **arguments})
     strict, lenient = finish_tools.read(call), finish_tools.read_leniently(call)
     assert strict == lenient
@@ -308,11 +308,11 @@ def told(**arguments: Any) -> Escalation:
 
 
 def test_whom_and_what_is_assumed_are_read_where_they_are_given() -> None:
-    assert told(message="which?").whom == ()
-    given = told(message="which?", whom=["Ben", "U0CLEO"], assumption="the first")
+    assert read_escalation(message="which?").whom == ()
+    given = read_escalation(message="which?", whom=["Ben", "U0CLEO"], assumption="the first")
     assert (given.whom, given.assumption) == (("Ben", "U0CLEO"), "the first")
-    assert told(message="which?", whom="Ben", assumption=7).whom == ("Ben",)
-    assert told(message="which?", whom=None, assumption=None) == told(message="which?")
+    assert read_escalation(message="which?", whom="Ben", assumption=7).whom == ("Ben",)
+    assert read_escalation(message="which?", whom=None, assumption=None) == read_escalation(message="which?")
 
 
 def test_no_prompt_grew_by_it() -> None:

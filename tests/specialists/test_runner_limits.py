@@ -114,7 +114,7 @@ async def attempt(log: KeptLog, moves: Sequence[Move], room: int = ROOM) -> tupl
     return end, model
 
 
-def told(model: ScriptedModel, call: int) -> list[str]:
+def reply_beginnings(model: ScriptedModel, call: int) -> list[str]:
     """The replies that a call sent, each cut to its beginning."""
     return [reply.text[:70] for message in model.calls[call].messages for reply in message.replies]
 
@@ -124,8 +124,8 @@ async def test_the_oldest_replies_give_way_and_nothing_is_offered_before() -> No
     names = [[tool.name for tool in call.tools] for call in model.calls]
     assert names[:3] == [["look", "return_result", "escalate"]] * 3
     assert names[3:] == [["look", "return_result", "escalate", READ_REPLY]] * 2
-    assert [text[:5] for text in told(model, 2)] == ["a0000", "b0000"]
-    a, b, c = told(model, 3)
+    assert [text[:5] for text in reply_beginnings(model, 2)] == ["a0000", "b0000"]
+    a, b, c = reply_beginnings(model, 3)
     assert a.startswith("[reply 1 of look, 8,800 characters, left out for room; read_reply(1) ")
     assert b.startswith("[reply 2 of look, ")
     assert c.startswith("c0000")
@@ -137,10 +137,10 @@ async def test_what_the_server_counts_corrects_the_estimate() -> None:
     """The same replies, where the server counts three tokens for each that we estimated."""
     moves = [look_at("a"), look_at("b", 3 * REPLY), returning()]
     _, model = await attempt(KeptLog(), moves, 5 * REPLY)
-    assert told(model, 1)[0].startswith("a0000")
-    assert told(model, 2)[0].startswith("[reply 1 of look")
+    assert reply_beginnings(model, 1)[0].startswith("a0000")
+    assert reply_beginnings(model, 2)[0].startswith("[reply 1 of look")
     _, model = await attempt(KeptLog(), [look_at("a"), look_at("b", REPLY), returning()], 5 * REPLY)
-    assert told(model, 2)[0].startswith("a0000")
+    assert reply_beginnings(model, 2)[0].startswith("a0000")
 
 
 async def test_a_reply_that_was_left_out_is_read_again_in_parts() -> None:
@@ -156,7 +156,7 @@ async def test_a_reply_that_was_left_out_is_read_again_in_parts() -> None:
 
 async def test_a_single_reply_larger_than_the_room_is_read_in_small_parts() -> None:
     _, model = await attempt(KeptLog(), [look_at("a"), reading(1), returning()], 1_500)
-    assert told(model, 1)[0].startswith("[reply 1 of look")
+    assert reply_beginnings(model, 1)[0].startswith("[reply 1 of look")
     assert model.calls[2].messages[-1].replies[0].text.startswith("a0000")
     assert len(model.calls[2].messages[-1].replies[0].text) < 1_600
 
@@ -173,7 +173,7 @@ async def test_a_takeover_sends_the_very_same_messages() -> None:
     ]
     log = KeptLog()
     outcome, model = await attempt(log, moves)
-    assert any(text.startswith("[reply 1 of look") for text in told(model, -1))
+    assert any(text.startswith("[reply 1 of look") for text in reply_beginnings(model, -1))
     for kept in range(len(log.history)):
         taken = KeptLog(log.history[:kept])
         later, again = await attempt(taken, moves[len(taken.turns) :])
@@ -192,10 +192,10 @@ def too_long(share: float) -> Callable[[ModelCall], Awaitable[Turn]]:
 async def test_a_call_that_is_too_long_for_its_model_is_made_once_more_with_less() -> None:
     moves = [*(look_at(place) for place in "abc"), too_long(0.6), look_at("d"), returning()]
     _, model = await attempt(KeptLog(), moves, 20 * REPLY)
-    assert [text[:5] for text in told(model, 3)] == ["a0000", "b0000", "c0000"]
-    assert [text.startswith("[reply") for text in told(model, 4)] == [True, True, False]
+    assert [text[:5] for text in reply_beginnings(model, 3)] == ["a0000", "b0000", "c0000"]
+    assert [text.startswith("[reply") for text in reply_beginnings(model, 4)] == [True, True, False]
     assert READ_REPLY in [tool.name for tool in model.calls[4].tools]
-    assert [text.startswith("[reply") for text in told(model, 5)] == [True, True, True, False]
+    assert [text.startswith("[reply") for text in reply_beginnings(model, 5)] == [True, True, True, False]
 
 
 async def test_a_call_that_is_too_long_twice_or_has_nothing_to_leave_out_is_an_error() -> None:

@@ -30,7 +30,7 @@ from bot.slack.show.notices import tell_person
 from bot.store.redis.redis_store import Store
 from bot.store.values import EVERYBODY, Head, JobKey, StoreError
 from handoff.access.audit_entry import AuditEntry, Note, discard_entry
-from handoff.access.rights import askers, kept_files, may_forget, sources
+from handoff.access.rights import list_file_digests, list_read_ids, list_requesters, may_forget
 from handoff.contracts import Place
 from handoff.state.job_state import ENDED, Job
 from specialists.tools.tables.table_cache import TableCache, cache_folder
@@ -146,7 +146,7 @@ class ErasureDesk:
         known = (await self._store.outbox.messages(key)).items()
         own = [one for name, one in known if not name.startswith(KEY) and not name.endswith(STREAMED)]
         posts = [one for one in own if one.ts or one.draft_ts]
-        who = askers(job) if job is not None else {}
+        who = list_requesters(job) if job is not None else {}
         found = JobToForget(
             job=key.job,
             title=head.fields.get("title", ""),
@@ -158,8 +158,8 @@ class ErasureDesk:
             posts=len(posts),
             under_way=head.fields.get("state") not in ENDED,
             askers=who,
-            digests=kept_files(job) if job is not None else (),
-            sources=sources(job) if job is not None else (),
+            digests=list_file_digests(job) if job is not None else (),
+            sources=list_read_ids(job) if job is not None else (),
         )
         return found, set(who.values()) if who else {""}
 

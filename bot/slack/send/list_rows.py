@@ -61,11 +61,11 @@ class ListRows:
             if not intent.first:
                 await self._outbox.wait_out(intent)
                 if found := await self._find(kept, key):
-                    return await self._outbox.done(self._claim, key, found)
+                    return await self._outbox.mark_sent(self._claim, key, found)
             added = await self._add_row(kept, key, {"title": title, "body": body, "mark": key})
         except SlackRefused as error:
             return SentMessage("", str(error))
-        return await self._outbox.done(self._claim, key, added)
+        return await self._outbox.mark_sent(self._claim, key, added)
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
         """Find the row of a key; None if it certainly was not added. Raises JobGone, StoreError and OutcomeUnknown."""
@@ -77,7 +77,7 @@ class ListRows:
             return None
         await self._outbox.wait_out(intent)
         found = await self._find(kept, key)
-        return await self._outbox.done(self._claim, key, found) if found else None
+        return await self._outbox.mark_sent(self._claim, key, found) if found else None
 
     async def _find_list(self, channel: str) -> KnownList | None:
         row = (await self._outbox.store.settings.of(self._claim.key.team)).get(f"{KEPT}{channel}")

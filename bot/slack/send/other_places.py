@@ -54,12 +54,12 @@ class OtherPlaces:
         if not intent.first:
             waited = await self._outbox.wait_out(intent)
             if found := await self._find(channel, key, intent.began, waited):
-                return await self._outbox.done(self._claim, key, found)
+                return await self._outbox.mark_sent(self._claim, key, found)
         try:
             ts = await self._send(channel, key, message, since, intent.began)
         except SlackRefused as error:
             return SentMessage("", str(error))
-        return await self._outbox.done(self._claim, key, ts)
+        return await self._outbox.mark_sent(self._claim, key, ts)
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
         """Find what a key was posted with; None if nothing was. Raises JobGone, StoreError and OutcomeUnknown."""
@@ -70,7 +70,7 @@ class OtherPlaces:
             return None
         waited = await self._outbox.wait_out(intent)
         found = await self._find(channel, key, intent.began, waited)
-        return await self._outbox.done(self._claim, key, found) if found else None
+        return await self._outbox.mark_sent(self._claim, key, found) if found else None
 
     async def _send(self, channel: str, key: str, message: Outgoing, since: float, began: float) -> str:
         for pause in PAUSES:

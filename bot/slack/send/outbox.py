@@ -119,14 +119,14 @@ class Outbox:
         since = since if intent.first else 0.0  # the store knows the time of an earlier owner
         try:
             if not intent.first and (found := await self.earlier(place, key, intent)):
-                await self.done(claim, key, found)
+                await self.mark_sent(claim, key, found)
                 return SentMessage(found, adopted=True)
             ts = await self.send(claim, place, key, message, since=since, needless=needless, simpler=simpler)
         except CallNeedless:
             return SentMessage("", OVERTAKEN)
         except (SlackRefused, OutcomeUnknown) as error:
             return SentMessage("", str(error))
-        return await self.done(claim, key, ts)
+        return await self.mark_sent(claim, key, ts)
 
     async def begin(self, claim: Claim, key: str, *, sender: str = "") -> Intent:
         """Record that a message is about to be sent. Raises JobGone.
@@ -145,7 +145,7 @@ class Outbox:
         if not await self.store.outbox.draft(claim, key, draft):
             raise JobGone(key)
 
-    async def done(self, claim: Claim, key: str, ts: str) -> SentMessage:
+    async def mark_sent(self, claim: Claim, key: str, ts: str) -> SentMessage:
         """Record where the message is. Raises JobGone."""
         if not await self.store.outbox.done(claim, key, ts):
             raise JobGone(key)

@@ -268,7 +268,7 @@ async def send_direct(
 ) -> None:
     """Send a direct message, once at most: without a reply from Slack it is not sent again. Raises JobGone."""
     if (await outbox.begin(claim, key)).first and (ts := await tell_person(outbox, user, message, allowed=allowed)):
-        await outbox.done(claim, key, ts)
+        await outbox.mark_sent(claim, key, ts)
 
 
 async def tell_person(outbox: Outbox, user: str, message: Outgoing, *, allowed: Allowed | None = None) -> str:

@@ -54,7 +54,7 @@ class Publisher:
                 await self._share_file(claim, place, key, artifact, shown, time.time())
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             return SentMessage("", f"{artifact.name}: {error}")
-        return await self._outbox.done(claim, key, shown)
+        return await self._outbox.mark_sent(claim, key, shown)
 
     async def _share_uploaded_file(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, waited: float
@@ -146,7 +146,7 @@ class Publisher:
         # In a direct message access goes to its people, and Slack takes that only once the link was sent to them.
         if direct and canvas and (fault := await self._let_people_read(place, canvas)):
             return SentMessage("", f"{artifact.name}: its canvas is there, but cannot be opened: {fault}")
-        return await self._outbox.done(claim, key, posted)
+        return await self._outbox.mark_sent(claim, key, posted)
 
     async def _make_canvas(self, artifact: Artifact, markdown: str) -> str:
         made = await self._calls.make(

@@ -126,7 +126,7 @@ class AnswerStream:
         try:
             data = await self._outbox.calls.make("chat.startStream", start, priority="stream", needless=self._at_once)
         except (SlackRefused, CallNeedless):
-            await self._outbox.done(self._claim, record, NOT_STARTED)
+            await self._outbox.mark_sent(self._claim, record, NOT_STARTED)
             raise
         self.ts = str(data["ts"])
         try:
@@ -185,7 +185,7 @@ class AnswerStream:
         except NoReply:
             if not self.ts or not await self._has_ended():
                 return None
-        return await self._outbox.done(self._claim, self._key, self.ts)
+        return await self._outbox.mark_sent(self._claim, self._key, self.ts)
 
     async def _is_the_shorter_way(self) -> bool:
         """Return True if the answer comes sooner as a stream: others wait to be posted in its channel."""
