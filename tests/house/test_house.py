@@ -1,5 +1,6 @@
 """What CONTRIBUTING and the READMEs of features say of the house is true."""
 
+import ast
 import importlib
 import re
 import subprocess
@@ -95,16 +96,15 @@ def test_a_feature_registers_and_says_which_of_its_files_does_what(folder: Path)
     assert named == {path.name for path in folder.glob("*.py")} - {"__init__.py"}
 
 
-IMPORT = re.compile(r"^[ \t]*(?:from ([\w.]+) import (\([^)]*\)|[^\n(]+)|import ([\w.]+))", re.MULTILINE)
-
-
 def imports_of(path: Path, modules: Mapping[str, Path]) -> set[str]:
     """The modules of ours that one imports: at its start, in a function, or for types alone."""
     found: set[str] = set()
-    for module, names, plain in IMPORT.findall(path.read_text(encoding="utf-8")):
-        parts = {f"{module}.{name}" for name in re.findall(r"(\w+)(?: as \w+)?", re.sub(r"#.*", "", names))}
-        whole = parts & set(modules)
-        found |= whole | {plain} | ({module} if parts - whole else set())
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            parts = {f"{node.module}.{name.name}" for name in node.names}
+            found |= parts | ({node.module} if parts - set(modules) else set())
     return found & set(modules)
 
 
