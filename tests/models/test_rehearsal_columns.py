@@ -131,6 +131,18 @@ def test_what_is_not_certain_is_declined(task: str) -> None:
     assert read(task).trouble
 
 
+def test_a_total_of_what_the_file_is_named_after_may_be_its_rows_or_its_figure() -> None:
+    (table,) = read_profile("""signups.csv is table signups: 40 rows, 2 columns (comma-separated, UTF-8)
+- region VARCHAR: 2 distinct: North (20), South (20)
+- revenue_eur DOUBLE: 1 to 20, mean 9, sum 360, 20 distinct""")
+    for task in ("total signups", "total signups by region", "sum of signups"):
+        trouble = read_request(table, task, ["signups.csv"]).trouble
+        assert trouble == "whether that counts rows or adds up “revenue_eur”", task
+    for task in ("how many signups", "signups by region", "how many signups by region"):
+        query = read_request(table, task, ["signups.csv"])
+        assert (query.counting, query.trouble) == (True, ""), task
+
+
 def test_a_person_chooses_the_figure_that_a_request_leaves_open() -> None:
     assert "Which figure in sales.csv do you mean: customers, new_customers" in say("which plan is best")
 

@@ -371,9 +371,12 @@ class _Reader:
     def _choose_count(self, *, often: bool) -> None:
         """Count rows where words for them, or for how often, stand in place of a figure."""
         query = self.query
-        amounts = [one for one in self.table.columns if one.is_measure and lexicon.AMOUNTS & {*one.stems}]
-        if query.counting and query.filters and not (self.says_rows or query.measure) and amounts:
+        measures = [one for one in self.table.columns if one.is_measure and not query.measure]
+        amounts = [one for one in measures if lexicon.AMOUNTS & {*one.stems}]
+        if query.counting and query.filters and not self.says_rows and amounts:
             self._decline(f"{_COUNTS_OR_ADDS} “{amounts[0].name}”", when=True)
+        elif query.fold == "sum" and self.says_rows and measures:  # `total signups` of signups.csv
+            self._decline(f"{_COUNTS_OR_ADDS} “{measures[0].name}”", when=True)
         if query.measure or query.counting or query.fold in {"mean", "median", "max", "min", "share"}:
             return
         is_parted = query.group or query.unit or query.extreme
