@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from specialists.sandbox.child_process import ChildInputs, ChildReply
-from specialists.sandbox.confine import INPUT
+from specialists.sandbox.confine import INPUT, limit_processor_from_now, write_no_more_files
 
 _NOTHING = ChildInputs()
 
@@ -61,8 +61,8 @@ def _run(module: str, request: Mapping[str, Any], given: ChildInputs) -> bytes:
         patch.setattr(sys, "setrecursionlimit", _nothing)
         patch.setattr(gc, "disable", _nothing)
         patch.setattr(code, "own_stdout", lambda: reply)
-        for limit in ("write_no_more_files", "limit_processor_from_now"):
-            patch.setattr(code, limit, _nothing, raising=False)
+        for limit in (write_no_more_files, limit_processor_from_now):
+            patch.setattr(code, limit.__name__, _nothing, raising=False)  # not each child uses both
         code.main()
     return reply.getvalue()
 
