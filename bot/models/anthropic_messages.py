@@ -57,7 +57,7 @@ _REFUSALS = {
         r"thinking.{0,40}block|signature|content.{0,20}(?:extra inputs|input tag)", re.IGNORECASE | re.DOTALL
     ),
 }
-"""Fields that not every model takes, and the words by which one refuses them."""
+"""Fields that some models refuse, and a pattern of the words by which they do."""
 
 
 class AnthropicMessages:
@@ -110,7 +110,7 @@ class AnthropicMessages:
         return most if isinstance(most, int) else None
 
     async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
-        """Return if a model sees pictures; None if the server does not say."""
+        """Return whether a model sees pictures; None if the server does not say."""
         try:
             about = await connection.client.models.retrieve(model, timeout=PATIENCE)
         except connection.sdk.APIError:
@@ -232,11 +232,11 @@ _KNOWN = {
     "text": frozenset({"type", "text", "citations"}),
     "tool_use": frozenset({"type", "id", "name", "input"}),
 }
-"""The blocks and fields that our messages say as well. Whatever else comes has to come back as it was."""
+"""The blocks and fields that our own messages can express. All others must be sent back to the provider unchanged."""
 
 
 def _keep_thoughts(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) -> tuple[dict[str, Any], ...]:
-    """Return the whole message if there is more in it than words and calls, such as thoughts, empty ones included."""
+    """Return the blocks of a message with thoughts (even empty ones) or unknown fields, to be sent back; else ()."""
     if not any(_has_more(block) for block in blocks):
         return ()
     inputs = {call.id: call.arguments for call in calls}  # a stream gave them as text
@@ -304,7 +304,7 @@ _DELTAS = {
     "thinking_delta": ("thinking", "thinking"),
     "signature_delta": ("signature", "signature"),
 }
-"""The field of a block that a delta continues, and its own name for what it adds."""
+"""By delta type: the field of the block that it continues, and the delta's own field with the addition."""
 
 
 class _Block:

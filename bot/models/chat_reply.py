@@ -74,7 +74,7 @@ _OF_CALL, _OF_FUNCTION = frozenset({"id", "type", "index", "function"}), frozens
 def _opaque_fields(
     message: dict[str, Any], wished: dict[str, dict[str, Any]], calls: tuple[ToolCall, ...]
 ) -> tuple[dict[str, Any], ...]:
-    """Return the fields that only the provider knows, of the message and of each call: it may want them back."""
+    """Return the fields that only the provider knows, of the message and of each call, to be sent back to it."""
     of_calls = {}
     for call in calls:
         more = unknown_fields(wished[call.id], _OF_CALL)
@@ -95,7 +95,7 @@ def _content_text(content: Any) -> str:
 
 
 def _join_delta_text(delta: dict[str, Any]) -> str:
-    """Return whatever a delta adds to a reply: words, thoughts under the names that servers have, arguments."""
+    """Return all text that a delta adds: words, thoughts (under whichever name a server gives them), arguments."""
     functions = (part.get("function") or {} for part in delta.get("tool_calls") or ())
     said = (_content_text(delta.get("content")), delta.get("reasoning_content"), delta.get("reasoning"))
     return "".join(piece for piece in (*said, *(one.get("arguments") for one in functions)) if isinstance(piece, str))
@@ -107,7 +107,7 @@ def _name_and_arguments(call: dict[str, Any]) -> tuple[str, Any]:
 
 
 def kind_of(chunk: Event) -> Kind:
-    """Say if a chunk holds words, or only opens the reply."""
+    """Say whether a chunk holds words, or only opens the reply."""
     choices = chunk.get("choices")
     delta = choices[0].get("delta") if choices else None
     return "words" if delta and any(value for key, value in delta.items() if key != "role") else "opening"
@@ -117,7 +117,7 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
     """Collect a stream into the completion that a call without one returns. A whole completion stays as it is.
 
     A reply that only repeats itself is given up, as if at its limit of tokens: a machine at home would go on for
-    minutes. What it cost was not told then, so each event counts as one token.
+    minutes. The server has reported no usage by then, so each event counts as one token.
     """
     text: list[str] = []
     refusal: list[str] = []
@@ -153,13 +153,13 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
             break
     await emitter.emit(without_thinking.end())
     if finish == "" and not ended:
-        finish = None  # some write it in every chunk, so that it says nothing of a stream that broke off
+        finish = None  # some servers write it in every chunk, so it does not prove that the stream is whole
     message = more.whole() | {"content": "".join(text), "refusal": "".join(refusal), "tool_calls": calls.whole()}
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
 
 
 MOST_OPAQUE = 256 * 1024
-"""Characters of opaque fields that are put together: more of them would not be kept, see `MOST_THOUGHTS`."""
+"""Most characters of opaque fields that are joined. A reply with more would lose them anyway, see `MOST_THOUGHTS`."""
 
 
 class _StreamedFields:
@@ -193,7 +193,7 @@ _ONCE = frozenset({"type", "id", "index", "format", "role", "object", "name"})
 
 
 def merge_fields(known: dict[str, Any], part: dict[str, Any]) -> None:
-    """Add the next part of a stream to what has come of an object: texts are continued, lists by their `index`."""
+    """Merge the next part of a streamed object into `known`: texts are appended, list items matched by `index`."""
     for key, value in part.items():
         before = known.get(key)
         if value is None:
@@ -224,7 +224,7 @@ def _merge_list(known: list[Any], parts: list[Any]) -> None:
 
 
 def _continues_item(known: Any, part: dict[str, Any]) -> bool:
-    """Return True if a part continues an item of a list: one of its index, and of its type and id if it has them."""
+    """Return True if a part has the index of a list item, and also its type and id where both name them."""
     if not isinstance(known, dict) or part.get("index") is None or known.get("index") != part["index"]:
         return False
     return all(not part.get(key) or known.get(key) in {None, "", part[key]} for key in ("type", "id"))
@@ -282,7 +282,7 @@ def _begins_another(call: dict[str, Any], given: str, index: int | None, said: d
     """Return True if a part of a stream begins another call under the same index.
 
     Some servers give each call whole under the index 0, or under none, and some without ids. A second id marks a new
-    call, and so does a name behind arguments that are whole.
+    call, and so does a name that follows complete arguments.
     """
     if given and call["id"] and given != call["id"]:
         return True

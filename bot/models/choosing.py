@@ -153,7 +153,7 @@ def _name_models(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[T
 
 
 def _read_sight(env: Mapping[str, str]) -> dict[Tier, bool]:
-    """Read which tiers have models that see pictures; none of them if nothing is said."""
+    """Read for each tier whether its model sees pictures; empty if the setting is not set."""
     wish = env.get("LEADHAND_SEES", "").strip().lower()
     if not wish:
         return {}
@@ -169,7 +169,7 @@ def _read_sight(env: Mapping[str, str]) -> dict[Tier, bool]:
 
 
 def _read_efforts(env: Mapping[str, str]) -> dict[Tier, Effort]:
-    """Read how hard the models of a tier think; of a tier that is not named, as the provider's own usually do."""
+    """Read the reasoning effort of each tier that is named; the others keep the provider's usual one."""
     wish = env.get("LEADHAND_EFFORT", "").strip().lower()
     found: dict[Tier, Effort] = {}
     for part in filter(None, (each.split() for each in wish.split(","))):
@@ -253,7 +253,7 @@ async def _ollama_served(url: str) -> list[str]:
 
 
 def _largest_for_chat(models: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the name of the largest model that is not made for something other than chat."""
+    """Return the name of the largest chat model; models for embeddings, speech and the like do not count."""
     fit = [
         (size if isinstance(size := model.get("size"), int) else 0, str(model["name"]))
         for model in models

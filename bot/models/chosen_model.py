@@ -1,4 +1,4 @@
-"""What the bot asks of the model that it works with, beside the calls themselves."""
+"""The protocol of a chosen model: its provider, tiers and prices, beside the calls themselves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from handoff.contracts import Tier
 from specialists.model import Model
 
 REHEARSAL = "rehearsal"
-"""The provider of the model that is none: rules alone, which cannot take in what is said while they work."""
+"""The provider name of the rehearsal: rules in place of a model, which cannot use what people say while they work."""
 
 
 class ChosenModel(Model, Protocol):
@@ -27,7 +27,7 @@ class ChosenModel(Model, Protocol):
         """Import the SDK and look prices up, without blocking the loop. Costs nothing once that is done."""
 
     async def take_on(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Make models known that specialists name, see `named_models`; why one cannot be had, by its name."""
+        """Register the models that specialists name, see `named_models`. Returns, by name, why one cannot be had."""
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Return the dollars of so many tokens; 0 if calls take no tokens at all, None if no price is known (yet).

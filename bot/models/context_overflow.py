@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 HALF = 0.5
-"""The share of a call that is taken to fit where the server names no numbers."""
+"""The share of a call that is assumed to fit where the server names no numbers."""
 _BOUNDS = (0.1, 0.9)
 _CODES = re.compile(
     r"context_?(?:length|window|size)|exceed_context|input_too_long|prompt_too_long|request_too_large", re.IGNORECASE
@@ -45,11 +45,11 @@ _OTHER_LIMIT = re.compile(
     r"in the queue|cache_control|blocks\b|top_logprobs|not found",
     re.IGNORECASE,
 )
-"""What else a limit may be about."""
+"""Words for limits of other things than the context: rates, quotas, bytes, pixels."""
 _MAX_TOKENS = r"max_(?:completion_|output_|new_)?tokens"
 _OF_OUTPUT = re.compile(rf"{_MAX_TOKENS}|(?:completion|output)\W+(?:tokens|limit)|budget_tokens", re.IGNORECASE)
 _NO_ROOM_LEFT = re.compile(rf"{_MAX_TOKENS}\b[^.;]{{0,60}}?(?<!\w)-\d", re.IGNORECASE)
-"""A limit below nought is none of ours: it is what a server's context has left without the prompt."""
+"""A negative limit is not one that we sent: the server subtracted the prompt from its context."""
 _OF_INPUT = re.compile(r"\binputs?\b(?! should)|\bprompt\b|\bmessages\b", re.IGNORECASE)
 _FITS = re.compile(
     r"(?:maxim\w*|max|limit\w*|only|at most|window|length|fasst nur|\bn_ctx|<=|>)\D{0,40}?$", re.IGNORECASE
@@ -60,8 +60,8 @@ _FITS = re.compile(
 def is_overflow(status: int, code: str, said: str) -> bool:
     """Return True if these are the words for a call that is longer than the model's context.
 
-    `status` is that of the error, or the one that it would have had if it had not come inside a reply. It is known by
-    its shape: words for an input or a context, and that it is too much or two numbers of tokens.
+    `status` is the error's HTTP status, or the one that fits an error reported inside a reply. An overflow is known by
+    words for an input or a context, together with words for "too much" or two numbers of tokens.
     """
     if status == 413 or (status != 429 and _CODES.search(code)):
         return True

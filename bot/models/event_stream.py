@@ -18,29 +18,29 @@ from bot.models.model_faults import was_unsent
 from bot.models.wire import BadReplyError, SilentError, json_object
 
 SILENCE = 120.0
-"""Seconds that a server may say nothing: as long as models of the providers think without a word."""
+"""Seconds that a server may stay silent: the providers' own models think that long without a word."""
 PREFILL = 20.0
-"""Tokens of a prompt that a small machine reads a second. It says nothing while it does."""
+"""Tokens of a prompt that a small machine reads a second. It sends nothing while it reads."""
 MEGABYTE = 1024 * 1024
 MOST_OF_REPLY, MOST_OF_EVENT = 64 * MEGABYTE, 8 * MEGABYTE
-"""Bytes of a reply, and of one event of it or a reply that is no stream. What is longer is no answer any more."""
+"""Most bytes of a streamed reply, and of one event or of a reply without a stream. Anything longer is refused."""
 _NO_STREAMS = ("json", "html")
 _HELD = 0.02
-"""Seconds that events may be read in one go. Then other work, and the deadlines of this, have their turn."""
+"""Seconds that events may be read in one go. Then other tasks, and the deadlines of this one, get their turn."""
 _STALE = 3
-"""Connections that the server had closed and that one call may be sent over, before it counts as sent."""
+"""How often at most one call is sent again because the server had already closed the kept connection."""
 _ROUNDS = 3
-"""Rounds of the loop in which it reads the ends of kept connections that have come while it was busy."""
+"""Rounds of the event loop before a request, in which it notices kept connections that the server has closed."""
 _FAREWELL = 1.0
 """Seconds that a server gets to end the stream after its last event, so that the connection can be used again."""
 
 Event = dict[str, Any]
 END: Event = {"type": "end of stream"}
-"""What `read_events` gives last of a stream that its server ended in order, with `[DONE]`."""
+"""The last event that `read_events` yields if the server ended the stream in order, with `[DONE]`."""
 Kind = Literal["opening", "words", "last"]
 """An event that only opens a reply, one with a part of it, and the last one."""
 Opening = Callable[[], AbstractAsyncContextManager[Any]]
-"""Makes what sends a request when it is entered, and then gives its response."""
+"""Returns a context manager that sends a request when it is entered, and gives the response."""
 _T = TypeVar("_T")
 
 
@@ -53,7 +53,7 @@ class SilenceLimits:
 
 
 def quiet_of(silence: float, prompt_tokens: int = 0) -> SilenceLimits:
-    """Return the limits for a setting. `prompt_tokens` are those that a machine of unknown speed reads first."""
+    """Return the limits for a `silence` in seconds. The time to read `prompt_tokens` is added to the first."""
     return SilenceLimits(silence + prompt_tokens / PREFILL, silence)
 
 
@@ -90,13 +90,13 @@ async def read_events(
 
 
 def _parse_event(line: bytes) -> Event:
-    """Parse an event; the only one of a list, as Gemini gives its errors. Raises ValueError or BadReplyError."""
+    """Parse an event, also from a list of one, as Gemini gives its errors. Raises ValueError or BadReplyError."""
     event = json.loads(line)
     return event if isinstance(event, dict) else json_object(line)
 
 
 async def _open_response(stack: contextlib.AsyncExitStack, opening: Opening) -> Any:
-    """Send a request; once more if the connection was closed before all of it was sent, as it cost nothing then."""
+    """Send a request; send it again if the connection was closed before it was sent whole, as that costs nothing."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
     for _ in range(_STALE):
@@ -121,7 +121,7 @@ async def _read_whole_response(response: Any, patience: _Patience) -> bytes:
 
 
 class _Turns:
-    """Gives other work its turn while events come faster than they are waited for."""
+    """Lets other tasks run while events come without a pause."""
 
     def __init__(self) -> None:
         self._clock = asyncio.get_running_loop().time
@@ -144,7 +144,7 @@ class _Patience:
         self.renew(spoken=False)
 
     def renew(self, *, spoken: bool) -> None:
-        """Begin to wait anew, as something came. `spoken` if it was a part of the reply."""
+        """Restart the wait, as an event came. `spoken` says whether it was a part of the reply."""
         self._spoken = self._spoken or spoken
         self._until = self._clock() + (self._quiet.between if self._spoken else self._quiet.first)
 
@@ -175,7 +175,7 @@ class _EventLines:
         self._whole = self._open_size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Return the data of the lines that a chunk ends. Raises BadReplyError if one, or all, go on and on."""
+        """Return the data of lines that a chunk completes. Raises BadReplyError if a line or the reply is too long."""
         self._whole += len(chunk)
         ends = b"\n" in chunk
         self._open_size = len(chunk) if ends else self._open_size + len(chunk)

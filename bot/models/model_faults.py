@@ -41,8 +41,8 @@ _SHOWN = 200
 class CallFault:
     """A failure, classified. `pause` is how many seconds the provider asked to wait, if it did.
 
-    `retries` says how often the same call may be sent again at most, and `share`, of a call that is too long, about
-    which share of it fits.
+    `retries` is how often the same call may be sent again at most. `share` is about which share of a call fits that
+    was too long.
     """
 
     kind: ModelErrorKind
@@ -54,7 +54,7 @@ class CallFault:
 
 
 _ALWAYS = 1_000
-"""As often as `RetryPolicy` allows."""
+"""Sets no limit of its own: `RetryPolicy` decides."""
 
 
 def fault_of(error: Exception, sdk: Any, who: str) -> CallFault:
@@ -119,7 +119,7 @@ def _timed_out(error: BaseException) -> bool:
 def was_unsent(error: BaseException) -> bool:
     """Return True if a connection was found closed before the whole request was written to it.
 
-    No server can have acted on such a request. A connection that is lost later tells nothing of that.
+    No server can have acted on such a request. If a connection is lost later, the server may have acted.
     """
     import aiohttp  # noqa: PLC0415 - the transport brought it
 
@@ -132,7 +132,7 @@ def was_unsent(error: BaseException) -> bool:
 
 
 def _classify_transport_error(error: Exception, who: str) -> CallFault:
-    """Classify what the SDKs let through as it is: broken connections and broken streams."""
+    """Classify the exceptions that the SDKs do not wrap: broken connections and broken streams."""
     import httpx2  # noqa: PLC0415 - both SDKs brought it; on its own it costs 0.1 s
 
     if isinstance(error, httpx2.TimeoutException) and _timed_out(error):
@@ -189,7 +189,7 @@ def _classify_status(status: int, code: str, said: str, pause: float | None, who
 
 
 def _classify_rate_limit(said: str, pause: float | None, who: str, quoted: str) -> CallFault:
-    """Classify a limit of calls: waiting does not cure one that a single request exceeds, nor one of a day."""
+    """Classify a rate limit. Waiting is no cure if a single request exceeds it, or if it is a daily limit."""
     if (share := _share_of_a_limit(said)) is not None:
         text = f"One request is more than {who} lets us send at a time{quoted}. Ask for less at once."
         return CallFault("too_long", text, transient=False, share=share)

@@ -1,7 +1,7 @@
 """Models that a specialist's file names: how they are called at the chosen provider, and which cannot be had there.
 
-An instance works with one provider. A name of its models is taken, with or without the provider's before it
-(`openai/gpt-6-sol`); that of another provider's is refused at the start.
+An instance works with one provider. The name of one of its models is accepted, with or without the
+provider's name before it (`openai/gpt-6-sol`); a model of another provider is refused at the start.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FAMILIES = {
     "anthropic": re.compile(r"claude\b", re.IGNORECASE),
     "openai": re.compile(r"(?:gpt|chatgpt|o\d)\b(?!-oss)", re.IGNORECASE),
 }
-"""How the names of the models begin that only their own provider serves."""
+"""By provider: how the names of the models begin that nobody else serves."""
 _SHOWN = 8
 """Names of a server's models in a fault."""
 
@@ -40,7 +40,7 @@ def name_at(provider: str, wished: str) -> str:
 def fault_of(wished: str, provider: str, served: Sequence[str] = ()) -> str:
     """Say why a model cannot be had from the provider, and what to do; empty if it can, or nobody knows.
 
-    `served` are the models that the provider's server lists; none: it does not say.
+    `served` are the models that the provider's server lists; empty if it lists none.
     """
     name, (prefix, slash, rest) = name_at(provider, wished), wished.partition("/")
     if provider in _FAMILIES:
@@ -70,7 +70,7 @@ def wished_by(*crews: Crew) -> tuple[str, ...]:
 async def take_on(model: ChosenModel, *crews: Crew) -> tuple[CrewFault, ...]:
     """Make known the models that the files of crews name, with prices; return a fault for each that cannot be had.
 
-    It is to be awaited once, before the first call. A model that is none (the rehearsal) stands in for each of them.
+    It is to be awaited once, before the first call. The rehearsal stands in for each of them.
     """
     wished = wished_by(*crews)
     faults = await model.take_on(wished) if wished else {}

@@ -47,12 +47,12 @@ _REFUSALS = {
         re.IGNORECASE | re.DOTALL,
     ),
 }
-"""Fields that not every server takes, and the words by which one refuses them.
+"""Fields that some servers refuse, and a pattern of the words by which they do.
 
 `steps` is the schema of a step, `thoughts` are the fields of earlier replies that are handed back.
 """
 ToolMode = Literal["auto", "native", "schema"]
-"""How tools are called: as the server does it, by steps in a schema, or the one until it proves to need the other."""
+"""How tools are called: `native` by the server, `schema` by steps in a schema, `auto` natively until that fails."""
 
 
 class OpenAIChat:
@@ -100,7 +100,7 @@ class OpenAIChat:
         return await context_at(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
     async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
-        """Return if a model sees pictures. A compatible server is asked, and nothing is guessed of its models."""
+        """Return whether a model sees pictures. A compatible server is asked, and nothing is guessed of its models."""
         del connection
         if self.base_url is None or self._own:
             return openai_sees(model)
@@ -109,7 +109,7 @@ class OpenAIChat:
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
-        """Send a call and read the reply. A field that the server refuses is said in another way or left out then."""
+        """Send a call and read the reply. A field that the server refuses is replaced or left out from then on."""
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
@@ -131,7 +131,7 @@ class OpenAIChat:
         if self.takes_steps(model):
             return told
         if told.calls:
-            self._refused.add(model, "tools")  # the server does not know its model's calls when it sees them
+            self._refused.add(model, "tools")  # the server does not recognise its model's calls
         elif call.tool_choice == "required" and told.stop == "end":
             # Some servers do not force a call. A schema does, and this one call is worth a second one.
             forced = read_step(await send(steps=True), call.tools)
@@ -140,7 +140,7 @@ class OpenAIChat:
 
 
 def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: bool, steps: bool) -> dict[str, Any]:
-    """Write a call in the wire format, doing `without` those fields of `_REFUSALS`. `steps`: see `schema_steps`."""
+    """Write a call in the wire format, `without` some fields of `_REFUSALS`. `steps`: see `schema_steps`."""
     schema, field = None, "response_format"
     if call.tools and steps:
         call, schema, field = convert_to_step(call), steps_schema(call.tools), "steps"

@@ -22,8 +22,8 @@ _AT_ONCE = 1e-6
 def connect(api_key: str, base_url: str | None, *, keep: bool = True) -> ProviderConnection:
     """Import the SDK and make a client without retries of its own. Blocks for 1.5 s when first called.
 
-    Unless it is to `keep` them, a connection serves one call: some servers close those that they said they would keep
-    (llama.cpp after each stream), and whether one of them read a call before it did is not known to us.
+    Without `keep`, a connection serves one call. Some servers close connections that they promised to keep (llama.cpp
+    after each stream), and a call sent over one may or may not have been read.
     """
     import openai  # noqa: PLC0415 - 1.5 s and 60 MB, only for those who use it
 

@@ -42,7 +42,7 @@ _REFUSALS = {
     "effort": re.compile(r"reasoning.?effort|\beffort\b", re.IGNORECASE),
     "thoughts": re.compile(r"reasoning.?item|\brs_|type 'reasoning'|unknown parameter: 'input\[", re.IGNORECASE),
 }
-"""Fields that not every model takes, and the words by which one refuses them."""
+"""Fields that some models refuse, and a pattern of the words by which they do."""
 _STOPS: dict[str, StopReason] = {
     "completed": "end",
     "max_output_tokens": "max_tokens",
@@ -87,7 +87,7 @@ class OpenAIResponses:
         return None
 
     async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
-        """Return if a model sees pictures, by its name: OpenAI does not say."""
+        """Return whether a model sees pictures, by its name: OpenAI does not say."""
         del connection
         return openai_sees(model) if self._own else None
 
@@ -122,7 +122,7 @@ def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: 
     if (effort := effort_of(call, own=own)) is not None and "effort" not in without:
         request["reasoning"] = {"effort": effort}
     if own and "include" not in without:
-        request["include"] = ["reasoning.encrypted_content"]  # else nothing is handed back that could be read again
+        request["include"] = ["reasoning.encrypted_content"]  # else no reasoning comes that can be sent back
     if (temperature := temperature_of(call, own=own)) is not None and "temperature" not in without:
         request["temperature"] = temperature
     if call.system:
@@ -224,11 +224,11 @@ _KNOWN = {
     "message": frozenset({"type", "id", "role", "status", "content"}),
     "function_call": frozenset({"type", "id", "call_id", "name", "arguments", "status"}),
 }
-"""The items and fields that our messages say as well. Whatever else comes has to come back as it was."""
+"""The items and fields that our own messages can express. All others must be sent back to OpenAI unchanged."""
 
 
 def _keep_thoughts(output: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Return the whole output, if there is more in it than calls and words say: it has to come back as it was."""
+    """Return the whole output, to be sent back unchanged, if our own messages cannot express all of it; else ()."""
     more = (item.get("type") not in _KNOWN or unknown_fields(item, _KNOWN[item["type"]]) for item in output)
     return tuple(output) if any(more) else ()
 
@@ -241,7 +241,7 @@ def _kind_of(event: Event) -> Kind:
 async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
     """Return the response that the last event of a stream holds; one without a status if the stream was cut short.
 
-    Some gateways leave its output out of the last event: then it is that of the events before.
+    Some gateways leave the output out of the last event: it is then put together from the events before.
     """
     wished = 0
     items: list[Any] = []

@@ -53,12 +53,12 @@ OPENAI = PictureLimits(500, 15_000_000, 36_000_000, 16_000, 500, 16_000)
 
 
 def openai_sees(model: str) -> bool:
-    """Return True if OpenAI's own model of that name sees; it has no call that says so."""
+    """Return True if OpenAI's own model of that name sees pictures; OpenAI has no call that says so."""
     return _OPENAI_SEES.match(model) is not None
 
 
 def claude_sees(model: str) -> bool:
-    """Return True if Anthropic's own model of that name sees: all do from the third generation on."""
+    """Return True if Anthropic's own model of that name sees pictures: all do from the third generation on."""
     return model.startswith("claude-") and _CLAUDE_BLIND.match(model) is None
 
 
@@ -84,13 +84,13 @@ def refuses_pictures(error: Any) -> bool:
 
 
 def refuses_all(error: Any) -> bool:
-    """Return True if such an answer says that the model takes no pictures at all, rather than not this one."""
+    """Return True if such an answer says that the model takes no pictures at all, not only that it refuses this one."""
     said = f"{error} {error.response.text}"
     return _NEVER.search(said) is not None and _THIS_ONE.search(said) is None
 
 
 def _find_excess_pictures(call: ModelCall, limits: PictureLimits) -> Iterator[tuple[int, str]]:
-    """Yield each picture that is beyond a limit, by its identity, and why it is not sent."""
+    """Yield the `id()` of each picture that is beyond a limit, and why it is not sent."""
     pictures = [picture for message in call.messages for picture in message.pictures]
     side = limits.side if len(pictures) <= limits.crowd else limits.crowd_side
     count = total = 0
@@ -117,7 +117,7 @@ def _find_picture_fault(picture: Picture, limits: PictureLimits, side: int) -> s
 
 
 def _replace_pictures(call: ModelCall, left_out: dict[int, str]) -> tuple[ModelCall, tuple[str, ...]]:
-    """Put a line in place of the pictures that are left out, by their identity and why."""
+    """Put a line in place of each picture in `left_out`, which has the reason by the `id()` of the picture."""
     if not left_out:
         return call, ()
     lines: list[str] = []

@@ -135,5 +135,5 @@ async def _load_listed_rates(*asked: str) -> ModelRates:
 
 
 def _dollars_per_million(rate: TokenRate, tokens_in: int) -> float:
-    """Return dollars a million tokens: the highest step that the whole prompt is above counts for all its tokens."""
+    """Return dollars a million tokens. The highest step below the size of the prompt counts for all of its tokens."""
     return next(price for start, price in reversed(rate) if tokens_in > start)

@@ -31,7 +31,7 @@ LISTED = frozenset({"anthropic", "openai"})
 
 _CALLS = ("tool_use", "function_call")
 _AT_ONCE = 0.1
-"""Seconds of waiting for the SDK that do not count."""
+"""Seconds of waiting for the SDK that are not taken off a call's deadline."""
 
 
 class ProviderModel:
@@ -43,8 +43,8 @@ class ProviderModel:
         provider: The provider's name as settings and metrics have it: `anthropic`, `openai`, `ollama`, or the host
             (with its port, if it has one) of another server.
         retries: How hard each call is tried.
-        sees: If the model of a tier sees pictures, where somebody said so. Of the others the server is asked.
-        efforts: How hard the models of a tier think, where somebody said so.
+        sees: Whether the model of a tier sees pictures, where a setting says so. For other tiers the server is asked.
+        efforts: How hard the models of a tier think, where a setting says so.
         served: Asks the server which models it has; None: it cannot be asked.
     """
 
@@ -85,7 +85,7 @@ class ProviderModel:
         await asyncio.gather(self._connect(), self._prices.ready())
 
     async def take_on(self, names: Iterable[str]) -> dict[str, str]:
-        """Serve models by their names, too; return why not, by name."""
+        """Serve these models, too. Returns, by name, why one cannot be had."""
         wished = list(names)
         served = await self._served() if self._served is not None else []
         faults = {name: fault for name in wished if (fault := fault_of(name, self.provider, served))}
@@ -138,7 +138,7 @@ class ProviderModel:
     async def _send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter
     ) -> tuple[WireReply, tuple[str, ...]]:
-        """Send a call; if the server refuses its pictures, again with a line for each, which are returned."""
+        """Send a call; if the server refuses its pictures, send it again with a line for each. Returns these lines."""
         try:
             return await self.wire.send(connection, call, model, emitter, self._under_way), ()
         except connection.sdk.APIStatusError as error:
@@ -151,7 +151,7 @@ class ProviderModel:
         return await self.wire.send(connection, blind, model, emitter, self._under_way), lines
 
     async def sees(self, tier: Tier) -> bool | None:
-        """Return if the model of a tier sees pictures; None if nobody says, and then it is shown none."""
+        """Return whether the model of a tier sees pictures; None if nobody says, and then it is shown none."""
         return await self._model_sees(await self._connect(), tier)
 
     async def _model_sees(self, connection: ProviderConnection, tier: Tier, named: str = "") -> bool | None:
@@ -182,7 +182,7 @@ class ProviderModel:
                     await task.result().client.close()
 
     async def _connect(self) -> ProviderConnection:
-        """Return the connection; the first call makes it, in a thread that goes on if nobody waits any more."""
+        """Return the connection. The first call makes it, in a thread that goes on even if that call is given up."""
         if self._connecting is None or (self._connecting.done() and _has_failed(self._connecting)):
             self._connecting = asyncio.create_task(asyncio.to_thread(self.wire.connect))
         return await asyncio.shield(self._connecting)
@@ -225,7 +225,7 @@ def _keep_own_thoughts(message: ModelMessage, mark: dict[str, Any]) -> ModelMess
 
 
 def _thoughts_fit_calls(thoughts: list[dict[str, Any]], calls: set[str]) -> bool:
-    """Return True if thoughts hold the calls of their message and no others; fields of a reply may be of fewer."""
+    """Return True if thoughts hold exactly the calls of their message; fields of a chat reply may cover fewer."""
     if any("calls" in item for item in thoughts):
         return all(calls >= set(item.get("calls", ())) for item in thoughts)
     return calls == {item.get("call_id") or item.get("id") for item in thoughts if item.get("type") in _CALLS}

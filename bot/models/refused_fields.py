@@ -15,7 +15,7 @@ class RefusedFields:
     """What was refused so far.
 
     Args:
-        words: The words by which servers refuse a field, by its name, in the order in which they are given up.
+        words: By field, a pattern of the words by which servers refuse it, in the order in which fields are given up.
     """
 
     def __init__(self, words: Mapping[str, re.Pattern[str]]) -> None:
@@ -60,7 +60,7 @@ class RefusedFields:
     def _find_refused_field(
         self, said: str, without: frozenset[str], request_of: Callable[[frozenset[str]], dict[str, Any]]
     ) -> str | None:
-        """Return the field that these words refuse; None if none of those that were sent."""
+        """Return the field that these words refuse; None if they refuse no field that was sent."""
         sent = request_of(without)
         for name, words in self._words.items():
             if name not in without and words.search(said) and request_of(without | {name}) != sent:

@@ -28,7 +28,7 @@ class ThinkTagStripper:
     def __init__(self) -> None:
         self._held: str | None = ""
         self._closing = ""
-        """The tag that ends the thought under way, of which nothing is kept but what may begin this tag."""
+        """The tag that ends the thought under way. Only a possible beginning of this tag is kept of the thought."""
         self._thought = False
 
     def feed(self, piece: str) -> str:
@@ -69,14 +69,14 @@ _LEAST = 2_000
 _TIMES = 6
 _LONGEST_PERIOD = 600
 _EVERY = 400
-"""Characters after which is looked again."""
+"""Characters of a reply between two checks."""
 _PROBE = 32
-"""Characters of the end that are looked for in what stands before it."""
+"""Characters at the end of a text that are searched for in the text before them."""
 _KEPT = _LONGEST_PERIOD * (_TIMES + 1) + _EVERY
 
 
 class RepetitionWatch:
-    """Watches the text of one reply as it comes. Exact repetitions count alone: a list with new items goes on."""
+    """Watches the text of one reply as it comes. Only exact repetitions count: a list with new items goes on."""
 
     def __init__(self) -> None:
         self._end = ""
@@ -95,7 +95,7 @@ class RepetitionWatch:
 
 
 def _ends_in_repetition(text: str) -> bool:
-    """Return True if a text ends in a repetition: of a period of at most `_LONGEST_PERIOD` characters."""
+    """Return True if a text ends in repetitions of a passage of at most `_LONGEST_PERIOD` characters."""
     before = text.rfind(text[-_PROBE:], 0, -1)
     period = len(text) - _PROBE - before
     if before < 0 or period > _LONGEST_PERIOD:

@@ -94,7 +94,7 @@ class Retrying:
             try:
                 reading = await attempt(emitter)
             except asyncio.CancelledError:
-                tally.add(Tokens())  # it was made, whatever cut it off
+                tally.add(Tokens())  # the attempt counts, though it was cut off
                 raise
             except Exception as error:
                 if error is emitter.listener_error:
@@ -125,13 +125,13 @@ class Retrying:
         longest = min(self.policy.longest_pause, self.policy.first_pause * 2 ** (number - 1))
         pause = longest * self.policy.chance()
         if fault.pause is not None:
-            # The provider's word is the least; a little more keeps callers apart that were told the same.
+            # The provider's pause is the least. A little more spreads callers that were told the same.
             pause = fault.pause + min(pause, fault.pause * 0.1)
         return pause if pause < min(seconds_left, self.policy.patience) else None
 
 
 def _cut_reply(reading: WireReply) -> WireReply:
-    """Cut a reply that goes on and on, as from a server that knows no limit, as if at its token limit."""
+    """Cut a reply that is too long, as from a server without a limit, as if it had met its token limit."""
     calls = sum(_json_size(call.arguments) for call in reading.calls)
     if _json_size(reading.text) + calls <= MOST_BYTES or reading.stop == "refused":
         return replace(reading, text=_cut_to_bytes(reading.text))

@@ -27,7 +27,7 @@ _PROMPT = Path(__file__).with_name("schema_steps.md")
 def convert_to_step(call: ModelCall) -> ModelCall:
     """Write a call with tools as one for a single step, see the module."""
     system = f"{call.system}\n\n{_read_prompt().format(tools=_list_tools(call.tools))}".strip()
-    # What streams is JSON, which is for nobody's eyes.
+    # The streamed text is JSON, which nobody should see.
     return replace(
         call, system=system, messages=_flatten_messages(call.messages), tools=(), tool_choice="auto", on_text=None
     )
@@ -36,7 +36,7 @@ def convert_to_step(call: ModelCall) -> ModelCall:
 def steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     """Return the JSON Schema of a step with one of these tools.
 
-    A choice between whole steps: with a name and arguments apart a model takes one tool and another's arguments.
+    It is a choice between whole steps: chosen apart, a model combines the name of one tool with another's arguments.
     """
     return {
         "oneOf": [
@@ -95,7 +95,7 @@ def _flatten_line(text: str) -> str:
 
 
 def _inline_references(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool's schema as part of a larger one, whose root its references would miss."""
+    """Return a tool's schema with its references written out: inside a larger schema they would find nothing."""
     parts = schema.get("$defs", {})
 
     def whole(value: Any, inside: tuple[str, ...] = ()) -> Any:
@@ -105,7 +105,7 @@ def _inline_references(schema: dict[str, Any]) -> dict[str, Any]:
             return value
         name = str(value.get("$ref", "")).removeprefix("#/$defs/")
         if name in inside:
-            return {}  # it holds itself: anything, as no schema could be written out
+            return {}  # a schema inside itself cannot be written out: allow anything
         if name in parts:
             return whole(parts[name], (*inside, name))
         properties = {name: whole(part, inside) for name, part in value.get("properties", {}).items()}

@@ -17,7 +17,7 @@ PATIENCE = 3.0
 async def get_json(
     url: str, headers: Mapping[str, str], patience: float = PATIENCE, *, body: Mapping[str, Any] | None = None
 ) -> Any:
-    """Fetch the JSON at an address, or that for a `body` sent there; None if there is none within that many seconds."""
+    """Get the JSON at an address, or post `body` to it; None if no JSON comes within `patience` seconds."""
     import aiohttp  # noqa: PLC0415 - only for servers that are asked about themselves
 
     from specialists.outbound.clients import open_session  # noqa: PLC0415 - the same
@@ -90,7 +90,7 @@ def _count(value: Any, *keys: str) -> int | None:
 _LEARNT = 0.3
 """The weight of the newest count."""
 _BOUNDS = (0.25, 4.0)
-"""How far a server's counts can move an estimate: what lies outside is no count of tokens."""
+"""Bounds to which a server's count divided by our estimate is clamped."""
 
 
 def prompt_tokens(call: ModelCall) -> int:

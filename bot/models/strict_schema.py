@@ -1,4 +1,4 @@
-"""Schemas as servers take them: in the strict form of the providers' own, or as compatible servers enforce them.
+"""Converts JSON schemas: to the strict form that Anthropic and OpenAI take, or to what compatible servers enforce.
 
 `anthropic.transform_schema` gives the same strict form for every schema in use, but for the `type` beside an `enum`,
 which it drops. It would be a second form beside this one, so it is not used.
@@ -29,19 +29,19 @@ _LIMITS = (
 
 _DROPPED = ("title", "default", "examples", "discriminator", "additionalProperties", "required")
 _LONGEST = 1_000
-"""The most repetitions that the grammar of a server at home is asked to count; some refuse, all become slow."""
+"""The most items or characters that a local server's grammar is asked to count: of more, some refuse, all get slow."""
 _FORMATS = ("date", "time", "date-time", "uuid")
 _ANCHORED = re.compile(r"\^[^\\(]*\$")
-"""Patterns of characters and classes alone: not every server knows more."""
+"""Patterns of characters and classes alone: some servers know no more."""
 
 
 def strict_schema(schema: dict[str, Any], *, limits: bool = False) -> dict[str, Any]:
     """Return the schema in strict form; the one given is left as it was.
 
     Every property becomes required and no others are allowed, titles and defaults go. Limits on numbers and lengths
-    become part of the description; with `limits` those stay that compatible servers enforce. Whoever reads the reply
-    validates it again. A free map (`dict[str, str]`) stays one, which the providers refuse: ask for a list of names
-    with values instead.
+    become part of the description; with `limits`, those that compatible servers enforce stay keywords. The reader of
+    the reply validates it again. A free map (`dict[str, str]`) stays one, which the providers refuse: ask for a list
+    of names with values instead.
     """
     kept = _find_enforced_limits(schema) if limits else frozenset()
     strict = {

@@ -19,21 +19,21 @@ from specialists.model import ModelCall, Picture
 DEEPEST = 40
 """Levels that a tool call's arguments may have. No tool takes more than three; the log could hold a few hundred."""
 MOST_CALLS = 128
-"""Tool calls in one reply. Of so many most are refused anyway (`ToolCalls`), and a server that sends more is broken."""
+"""Most tool calls in one reply. `ToolCalls` refuses most of so many, and a server that sends more is broken."""
 MOST_TOKENS = 100_000_000
 """Most tokens that one call is believed to take, whatever a server counts."""
 
 EFFORT: Mapping[Tier, str] = {"fast": "low", "balanced": "medium", "deep": "high"}
-"""How hard the providers' own models think, by tier. No other server is told, unless a call says it itself."""
+"""The reasoning effort by tier, for the providers' own servers. Other servers are sent one only if a call names it."""
 
 
 def effort_of(call: ModelCall, *, own: bool) -> str | None:
-    """Return how hard the model of a call is told to think; None: nothing is said of it."""
+    """Return the reasoning effort to send with a call; None: send none."""
     return call.effort or (EFFORT[call.tier] if own else None)
 
 
 def temperature_of(call: ModelCall, *, own: bool) -> float | None:
-    """Return the temperature that is sent; None: none. Servers at home would draw lots, so they are sent 0."""
+    """Return the temperature to send; None: send none. Compatible servers are sent 0 by default, against sampling."""
     return call.temperature if call.temperature is not None or own else 0
 
 
@@ -65,7 +65,7 @@ class WireReply:
 
 
 class Emitter:
-    """Passes streamed text on, and remembers if any went out: such a call is never started again."""
+    """Passes streamed text on, and remembers whether any went out: such a call is never started again."""
 
     def __init__(self, on_text: Callable[[str], Awaitable[None]] | None) -> None:
         self._on_text = on_text
@@ -112,12 +112,12 @@ class Wire(Protocol):
         """Return the tokens of a model's context; None if the server does not say."""
 
     async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
-        """Return if a model sees pictures; None if nobody says."""
+        """Return whether a model sees pictures; None if nobody says."""
 
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
-        """Send a call once and read the reply. The server has about so many tokens of prompts to read until then.
+        """Send a call once and read the reply. The server first has about `prompt_tokens` to read.
 
         Raises BadReplyError, WireError, SilentError, or an exception of the SDK.
         """
@@ -132,11 +132,11 @@ class BadReplyError(Exception):
 
 
 class CutReplyError(BadReplyError):
-    """A reply ended without a word on how, as when a connection is closed in the middle of it."""
+    """A reply ended without a stop reason, as when a connection is closed in the middle of it."""
 
 
 def cut_reply(word: object, message: str, tokens: Tokens) -> BadReplyError:
-    """Return the error of a reply that is not complete, by the provider's word on how it ended."""
+    """Return the error for an incomplete reply; `word` is the provider's stop reason, if it gave one."""
     return BadReplyError(message, tokens) if word else CutReplyError(message, tokens)
 
 
@@ -166,9 +166,9 @@ def data_url(picture: Picture) -> str:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Parse the JSON object of a response, or the only one of a list: Gemini gives its errors so.
+    """Parse the JSON object of a response, also from a list of one, as Gemini gives its errors.
 
-    Raises BadReplyError for HTML, null and whatever else is none.
+    Raises BadReplyError for HTML, null and anything else that is no object.
     """
     try:
         value = json.loads(body)
@@ -182,7 +182,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCall:
-    """Make a call of arguments that are an object, or the JSON text of one. Raises BadReplyError if they are neither.
+    """Make a tool call; `arguments` is an object, or the JSON text of one. Raises BadReplyError for anything else.
 
     Text that small models put behind the object, such as a closing tag, is ignored; an object that was cut off is
     never completed.
@@ -203,10 +203,10 @@ def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCa
 
 
 def stop_of(word: object, known: Mapping[str, StopReason]) -> StopReason | None:
-    """Return what a provider's word for the end of a reply means; None if it says that the reply is not whole.
+    """Return the meaning of a provider's stop reason; None if the reply is not whole.
 
     Servers have words of their own for "done", so an unknown one means that, unless it speaks of a limit, a refusal or
-    a failure. A reply without a word was cut off.
+    a failure. A reply without a stop reason was cut off.
     """
     if not isinstance(word, str):
         return None
@@ -228,14 +228,14 @@ _UNKNOWN_STOPS: tuple[tuple[re.Pattern[str], StopReason | None], ...] = (
     (re.compile(r"max|length|limit|truncat|window"), "max_tokens"),
     (re.compile(r"tool|function"), "tool_use"),
 )
-"""What a word for the end means that is in no table, by what is in it; None: the reply is not whole."""
+"""The meaning of a stop reason that no table lists, by a pattern that it matches; None: the reply is not whole."""
 
 
 def read_calls(calls: Iterable[tuple[str, str, Any]], stop: StopReason, tokens: Tokens) -> tuple[ToolCall, ...]:
     """Make the tool calls of a reply, each an id, a name and arguments. They count whatever the stop reason.
 
-    Of a reply that a limit cut off, only whole ones do; there, no arguments are arguments that were cut off. Of one
-    that was refused none does. Raises BadReplyError for another one that is not whole.
+    In a reply that a limit cut off, only whole calls with arguments count: empty arguments were cut off. A refused
+    reply has none. In any other reply a call that is not whole raises BadReplyError.
     """
     if stop == "refused":
         return ()
@@ -250,7 +250,7 @@ def read_calls(calls: Iterable[tuple[str, str, Any]], stop: StopReason, tokens: 
 
 
 def fill_call_ids(wished: Iterable[dict[str, Any]], field: str = "id") -> list[dict[str, Any]]:
-    """Return tool calls, each with an id of its own in a field: some servers give none, or one to all."""
+    """Return tool calls, each with a unique id in `field`: some servers give no ids, or the same to all calls."""
     named: dict[str, dict[str, Any]] = {}
     for call in wished:
         name = str(call.get(field) or "")
@@ -290,13 +290,13 @@ def is_whole(text: str) -> bool:
 
 
 def whole_count(usage: Any, key: str) -> int:
-    """Read a token count of a usage object, 0 if it is absent, null or no count: nobody is paid back by a server."""
+    """Read a token count of a usage object; 0 if it is absent, null, negative or no number."""
     value = usage.get(key) if isinstance(usage, dict) else None
     return max(0, min(value, MOST_TOKENS)) if isinstance(value, int) else 0
 
 
 def tokens_of(usage: Any, taken: str, given: str) -> Tokens:
-    """Read the counts of a usage object of OpenAI's wires, which call those in `taken` and those out `given`."""
+    """Read the token counts of OpenAI's usage objects; `taken` and `given` are their keys for input and output."""
     details = usage.get(f"{taken}_details") if isinstance(usage, dict) else None
     return Tokens(
         whole_count(usage, taken),

@@ -25,7 +25,7 @@ def hand_in(
 ) -> Move:
     """End with a result. `findings` are fields of `handoff.contracts.Finding`, `gaps` what the result lacks.
 
-    Rules are sure of what they did, and of nothing else, so no doubt of their own is stated.
+    The confidence is always 100: rules hand in only what they worked out.
     """
     found = [{"confidence": 100, **finding} for finding in findings]
     said = {"summary": summary, "content": content, "confidence": 100, "findings": found, "gaps": list(gaps)}
@@ -38,5 +38,5 @@ def give_up(reason: str, message: str, options: Sequence[str] = ()) -> Move:
 
 
 def name_failures(replies: Sequence[ToolReply]) -> str:
-    """The words of tools that failed, on one line."""
+    """Return the replies of the tools that failed, on one line."""
     return " ".join(dict.fromkeys(" ".join(reply.text.split())[:300] for reply in replies if reply.failed))

@@ -28,7 +28,7 @@ from specialists.turns.finish_tools import HAND_OVER
 
 NAME = REHEARSAL
 HELD = 3000.0
-"""Seconds that a call takes which a script holds."""
+"""Seconds that a specialist's call takes in a script that `is_held`."""
 KNOWN = frozenset(
     {
         *("profile_table", "query_table", "calculate", "draw_chart", "publish_document"),
@@ -60,7 +60,7 @@ class RehearsalModel:
         self._scripts = scripts
 
     def following(self, *scripts: DemoScript) -> RehearsalModel:
-        """Return one of the same pace that gives the replies of demos."""
+        """Return a rehearsal of the same pace that gives the replies of these demos."""
         return RehearsalModel(pace=self._pace, scripts=scripts)
 
     @property
@@ -144,7 +144,7 @@ def make_turn(call: ModelCall, script: DemoScript) -> Turn:
 
 
 def _choose_move(call: ModelCall, first: str, script: DemoScript) -> Move:
-    """Return the next move of the rehearsed specialist that has such tools, or had them in earlier turns."""
+    """Return the next move of the rehearsed specialist, chosen by the tools of this turn and of earlier ones."""
     brief, history = read_brief(first), read_history(call)
     tools = {tool.name: tool for tool in call.tools}
     known = tools.keys() | {each.name for each, _ in history}
@@ -164,7 +164,7 @@ def _choose_move(call: ModelCall, first: str, script: DemoScript) -> Move:
 
 
 def _name_corrections(move: Move, call: ModelCall) -> Move:
-    """Add to the end of a specialist's work what was said meanwhile, which rules cannot apply."""
+    """Add what people said meanwhile, which rules cannot apply, to the move that ends a specialist's work."""
     people = [message for message in call.messages if message.role == "user"]
     texts = [text for one in people for text in (one.text, *(reply.text for reply in one.replies))]
     said = dict.fromkeys(words for text in texts for pattern in (_SINCE, _MEANWHILE) for words in pattern.findall(text))

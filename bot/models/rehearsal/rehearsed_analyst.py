@@ -61,7 +61,7 @@ def _calculate(said: str, code: str, history: History) -> Move:
 
 
 def _find_file(brief: Brief) -> File | Move:
-    """Return the table that the task is about, or the question which."""
+    """Return the table that the task is about, or a move that asks which one or declines."""
     tables = [file for file in brief.files if file.is_table]
     if not tables:
         return give_up("out_of_scope", "No table is attached (CSV, TSV, XLSX, Parquet or JSON).")
@@ -99,7 +99,7 @@ def _describe_tables(tables: Sequence[ProfiledTable]) -> Move:
 
 
 def _read_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query:
-    """Return what is asked of the table or sheet that fits, with the trouble if none does, or if several do."""
+    """Read the task as a query on the table or sheet that fits best; it has a `trouble` if none or several fit."""
     names = [file.name for file in brief.files]
     read = [
         read_request(one, brief.objective, [*names, one.sheet] if one.sheet else names, brief.before) for one in tables
@@ -110,7 +110,7 @@ def _read_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query:
 
 
 def _find_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query | Move:
-    """Return the query that a task asks for; or the question which figure it means, or why it is declined."""
+    """Return the query that a task asks for, or a move that asks which figure it means or declines."""
     best = _read_query(tables, brief)
     if best.choices and not best.trouble:
         named = [one for answer in brief.answers for one in best.choices if one.name.casefold() in answer.casefold()]
@@ -126,7 +126,7 @@ def _find_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query | Move:
 
 
 def _find_tries(tables: Sequence[ProfiledTable], brief: Brief, about: Query) -> list[str]:
-    """List questions about the file that are answered: nearest to what was asked, and read as a request would be."""
+    """List questions about the file that would be answered, those nearest to what was asked first."""
     table = about.table
     figures = [column for column in table.columns if column.is_measure]
     groups = [one for one in table.columns if one.is_text and 1 < one.distinct <= min(MOST_GROUPS, table.rows - 1)]

@@ -67,7 +67,7 @@ class Brief:
     """A specialist's first message.
 
     `notes` are (source, text) of earlier steps, `given` those of material; `answers` are people's. `failed` is why an
-    earlier attempt failed: whoever steps in for rules has no better reason.
+    earlier attempt failed: a specialist without rules that steps in hands it on as its own reason.
     """
 
     task: str
@@ -79,7 +79,7 @@ class Brief:
 
     @property
     def objective(self) -> str:
-        """The task without what is only there for context."""
+        """The task without the earlier requests that it goes on from."""
         return self.task.partition(GOES_ON)[0].strip().removeprefix(IN_FULL).strip() or self.task
 
     @property
@@ -95,7 +95,7 @@ def say_declined(reason: str, tries: Sequence[str]) -> str:
 
 
 def is_greeting(text: str) -> bool:
-    """Return True for a greeting, or the question what can be asked, and nothing else."""
+    """Return True if a text is only a greeting, or only asks what can be asked."""
     return _GREETING.fullmatch(text) is not None
 
 
@@ -108,18 +108,18 @@ def read_sections(text: str, headings: Sequence[str]) -> dict[str, str]:
 
 
 def split_section(text: str) -> tuple[tuple[str, str], ...]:
-    """The parts of a section, by their names, with their own headings at the levels that they had."""
+    """Split a section into (name, text) parts, each with its headings at their original levels."""
     parts = (chunk.partition("\n") for chunk in re.split(r"^## ", text, flags=re.MULTILINE)[1:])
     return tuple((name.strip(), raise_headings(body)) for name, _, body in parts)
 
 
 def raise_headings(text: str) -> str:
-    """Return a text with its headings at the levels that they had before they were put below those of a message."""
+    """Raise a text's headings to their original levels, from before it was put under the headings of a message."""
     return re.sub(r"^##(?=#+ )", "", text.strip(), flags=re.MULTILINE)
 
 
 def read_brief(text: str) -> Brief:
-    """The parts of a specialist's first message; whatever is missing is empty."""
+    """Read the parts of a specialist's first message; those that are missing are empty."""
     parts = read_sections(text, ("Task", "Done when", "From earlier steps", "Source material", "Files"))
     notes = split_section(parts.get("From earlier steps", ""))
     return Brief(

@@ -27,13 +27,13 @@ UNDECIDED = "nobody decided in time"
 """Stands in the reply to a call on which nobody decided, see `not_decided.md` there."""
 OTHERWISE = "This part of the demo did not go as it is written."
 _KNOWN_BY = 120
-"""Characters of the request by which a brief is known to be of the demo: as many as every brief has of a long one."""
+"""Characters of the demo's request that mark a brief as the demo's: every brief has so many of a long request."""
 _REASON = 160
 
 
 @dataclass(frozen=True, slots=True)
 class DemoScript:
-    """A demo's request and the replies to it. Of one that `is_held`, people see the specialists at work for long."""
+    """A demo's request and the replies to it. If it `is_held`, its specialists stay at work for people to see."""
 
     ask: str = ""
     replies: DemoReplies | None = None
@@ -87,7 +87,7 @@ def find_script(scripts: Sequence[DemoScript], message: str) -> DemoScript:
 
 
 def _hand_in_failures(failed: Sequence[tuple[ToolCall, ToolReply]]) -> Move:
-    """Hand in what was not approved or failed in place of the words that were written for another course."""
+    """Hand in what failed or was not approved, in place of the scripted words, which assume success."""
     said, gaps = [], []
     for call, reply in failed:
         why = next((words for words in (DENIED, UNDECIDED) if words in reply.text), "")

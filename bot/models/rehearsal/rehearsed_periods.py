@@ -23,7 +23,7 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From `start` to the day before `end`, in words, and where in the text it stands."""
+    """A period from `start` to the day before `end`; `words` name it, and `span` is where in the text it stands."""
 
     start: date
     end: date

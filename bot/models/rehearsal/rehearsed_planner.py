@@ -38,16 +38,16 @@ _ROLES = {
     "analyst": re.compile(r"\b(tables?|data|spreadsheets?|charts?|calculat)", re.IGNORECASE),
     "writer": re.compile(r"\b(writes?|drafts?|documents?|texts?)", re.IGNORECASE),
 }
-"""How the description of a specialist sounds that can do what rules plan."""
+"""By role: words in the description of a specialist that can do what rules plan."""
 _NOTE = re.compile(
     r"(?:^|[\s,;.?!])\s*(?:and\s+|then\s+|please\s+)*"
     r"(?P<note>(?:draft|write|compose|prepare)\s+(?:(?:me|us|a|an|the|short|brief|one-page)\s+)*"
     r"(?:note|memo|report)(?:\s+(?:to|for)\s+(?:(?:the|our|my)\s+)?\w+)?(?:\s+(?:on|about)\s+(?:it|this|that))?)[\s.!]*$",
     re.IGNORECASE,
 )
-"""A note on what is worked out, at the end of a request: whatever else is said of it is no part of this form."""
+"""The end of a request that asks for a note on the result. A wish with more details does not match."""
 _OWN_WORDS = read_words("own_words")
-"""They take words or a judgement of one's own, which no quotation from a text gives."""
+"""Words of requests that ask for new text or a judgement, which no quotation gives."""
 
 
 def decide(text: str, system: str) -> dict[str, Any]:
@@ -115,9 +115,9 @@ def _plan_subtasks(
 
 
 def _find_specialist(crew: dict[str, str], role: str) -> str:
-    """Return the specialist of that name, else the first whose description sounds like it, else the first of all.
+    """Return the specialist named like a role, else the first whose description fits it, else the first of all.
 
-    It is empty where no specialist at all is known to do what rules plan.
+    Returns "" if no specialist of the crew fits any role.
     """
     fit = {one: [name for name, about in crew.items() if _ROLES[one].search(about.partition(".")[0])] for one in _ROLES}
     if not any(fit.values()) and not crew.keys() & _ROLES.keys():

@@ -63,7 +63,7 @@ class ProfiledColumn:
 
     @property
     def is_measure(self) -> bool:
-        """True if adding or averaging it may mean something. What stands behind `per` only says of what it is one."""
+        """True if adding or averaging its values may mean something. Words after `per` in its name are ignored."""
         said = split_words(self.name)
         own = set(said[: next((at for at, word in enumerate(said) if word in lexicon.PER), len(said))])
         is_number = bool(_NUMBER.match(self.kind)) and not self.is_numbered
@@ -71,13 +71,13 @@ class ProfiledColumn:
 
     @property
     def is_stock(self) -> bool:
-        """True if it says how many there are at a moment."""
+        """True if its values are amounts at a moment, such as a stock."""
         own = set(self.stems)
         return self.is_measure and not self.is_rate and bool(own & lexicon.STOCKS) and not own & lexicon.FLOWS
 
     @property
     def is_flow(self) -> bool:
-        """True if its values are added up where nobody says how."""
+        """True if its values are added up unless the request says otherwise."""
         own = set(self.stems)
         return self.is_stock or (bool(own & lexicon.FLOWS) and not own & lexicon.RATES and not self.is_rate)
 

@@ -17,7 +17,7 @@ _NOTHING_MOST = "what the most or the least is asked of"
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which rows count: those with one of some values of a column, or with none of them."""
+    """A filter: rows count that have one of `values` in a column, or none of them if it is `excluded`."""
 
     column: ProfiledColumn
     values: tuple[str, ...]
@@ -54,7 +54,7 @@ class Query:
 
 
 def settle(query: Query) -> Query:
-    """Fill in what is certain, the one figure or what is counted, and say what is not."""
+    """Complete a query where only one figure or a count can be meant; else set its `choices` or `trouble`."""
     query = replace(query, when=query.when or next(iter(query.table.dates), None))
     if query.trouble or query.unused:
         return replace(query, trouble=query.trouble or _name_unused(query))
@@ -76,7 +76,7 @@ def settle(query: Query) -> Query:
 
 
 def _name_unused(query: Query) -> str:
-    """Name the words that are no part of the query: those that nothing is known of if there are any."""
+    """Name words that are no part of the query: the unknown ones, or if all are known, those that name a column."""
     columns = {one for column in query.table.columns for one in column.stems}
     others = [word for word in query.unused if word.lower() not in lexicon.BY] or query.unused
     strange = [word for word in others if not any(lexicon.is_close(word.lower(), one) for one in columns)]

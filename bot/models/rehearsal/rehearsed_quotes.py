@@ -1,6 +1,6 @@
 """Outlines texts, and quotes those passages of texts that hold a request's words. It sums up and counts nothing.
 
-What holds no such word is not said to be missing: rules compare words, and do not know what a text means.
+If no passage holds a word, that does not prove that the text lacks the matter: rules compare words, not meanings.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+(?=[^\Wa-z_])")
 """Between two sentences. `1. September` and `25. Juni` are one."""
 _OWN_LINE = re.compile(rf"\s*(?!{_DAY})([-*•|\d{{\[<]|\S+:)|.* \| ")
 _PROSE = lexicon.read_words("prose")
-"""How names of texts end whose lines may be parts of sentences; those of code and logs stand for themselves."""
+"""Endings of files in which a sentence may take several lines. In code and logs each line stands alone."""
 _NO_REASON = "whether this is the reason takes a language model, or a person: it is quoted with what comes after it"
 _MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
 
@@ -149,7 +149,7 @@ def passages_of(text: str, name: str = "") -> list[QuotedPassage]:
 
 
 def _split_block(lines: list[str]) -> list[str]:
-    """Split a block of prose into its sentences, or its items: a line that begins none goes on with the one before."""
+    """Split a block of prose into its sentences, or its items: a line that begins no item continues the last one."""
     if not _is_of_lines(lines):
         return _SENTENCE.split(" ".join(line.strip() for line in lines))
     items: list[str] = []
@@ -162,6 +162,6 @@ def _split_block(lines: list[str]) -> list[str]:
 
 
 def _is_of_lines(block: list[str]) -> bool:
-    """True for logs, lists and tables, whose lines stand for themselves."""
+    """Return True for logs, lists and tables, whose lines stand alone."""
     lines = [line for line in block if line.strip()]
     return len(lines) > 1 and sum(bool(_OWN_LINE.match(line)) for line in lines) > len(lines) / 2

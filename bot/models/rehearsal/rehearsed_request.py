@@ -1,7 +1,7 @@
-"""What a request asks of a table, as one shape of query: a measure, a group, filters, a period and an order.
+"""Reads a request as a query on a table: a measure, a group, filters, a period and an order.
 
-Each word of the request must become a part of the query or say nothing at all. As soon as one does not, the request is
-declined: nothing is answered with half of what it asked for.
+Each word of the request must become a part of the query or be a filler. If any word is neither, the request is
+declined, so that no request is half answered.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ class _Token:
 
 
 def read_request(table: ProfiledTable, text: str, files: Sequence[str] = (), before: Sequence[str] = ()) -> Query:
-    """Return what a text asks of a table. `files` are names of files, whose words say nothing more.
+    """Read a text as a query on a table. `files` are names of files, which count as fillers in the text.
 
-    `before` are the requests that it may go on from, oldest first: one that names no figure of its own does.
+    `before` are earlier requests, oldest first. A text that names no figure of its own, or begins with "and", goes on
+    from them.
     """
     now = _Reader(table, text, files).read()
     for earlier in reversed(before):
@@ -45,7 +46,7 @@ def read_request(table: ProfiledTable, text: str, files: Sequence[str] = (), bef
 
 
 def _go_on(before: Query, now: Query) -> Query:
-    """Return what was asked before with what a follow-up names in place of that."""
+    """Return the query before, with the parts replaced that the follow-up names."""
     again = {one.column for one in now.filters}
     parted = now if now.group or now.unit else before
     return replace(
@@ -65,7 +66,7 @@ def _go_on(before: Query, now: Query) -> Query:
 
 
 class _Reader:
-    """Takes the words of a request, most certain first; each is taken once, and what nobody takes is left over."""
+    """Turns the words of a request into a query, the most certain first. Each word is taken at most once."""
 
     def __init__(self, table: ProfiledTable, text: str, files: Sequence[str]) -> None:
         self.table, self.text, self.query = table, text, Query(table)
@@ -174,7 +175,7 @@ class _Reader:
                 self.taken |= {at, at + 1}
 
     def _take_fold(self) -> None:
-        """Take how values become one figure. Beside another way, `total` says nothing."""
+        """Take the words for a fold: how values become one figure. Beside another fold, `total` counts as a filler."""
         found = ["sum"] if self._take_phrases("total") else []
         found += [lexicon.FOLDS[self._low(at)] for at in self._take_words(lexicon.FOLDS)]
         folds = [one for one in dict.fromkeys(found) if one != "sum" or len(set(found)) == 1]
@@ -189,7 +190,7 @@ class _Reader:
     # ------------------------------------------------------------ filters
 
     def _take_values(self) -> None:
-        """Take the values that the words name, longest first. A value that stands in several columns is nobody's."""
+        """Take the values that the words name, longest first. A value of several columns is not taken."""
         found: dict[tuple[int, int], list[tuple[ProfiledColumn, str]]] = {}
         for column in self.table.columns:
             for value in column.values if column.is_text else ():
@@ -236,7 +237,7 @@ class _Reader:
     # ------------------------------------------------------------ columns
 
     def _take_columns(self) -> list[tuple[ProfiledColumn, int, int]]:
-        """Take the columns that the words name and where, by all words of a name, by some, or by words like them."""
+        """Take the words that name columns, wholly, in part or by similar words; return each column and its span."""
         candidates = []
         for column in self.table.columns:
             for at in range(len(self.tokens)):
@@ -280,7 +281,7 @@ class _Reader:
         return end, 2 if near else 3 if left else 4
 
     def _place_column(self, column: ProfiledColumn, at: int, end: int) -> None:
-        """Make a column that is named the measure, the date, the group, or what is counted."""
+        """Use a column that the text names as the measure, the date, the group, or what is counted."""
         before = self._find_before(at)
         word = self._low(before)
         if column.is_measure:
@@ -308,7 +309,7 @@ class _Reader:
             self.refused |= set() if column.is_date or column.is_row_key else set(range(at, end))
 
     def _is_noun(self, at: int) -> bool:
-        """Return False for what happened to something, such as `ordered`: whether that counts rows is not certain."""
+        """Return False for participles, such as `ordered`: they may not mean the rows."""
         return not self._low(at).endswith("ed")
 
     def _says_time(self) -> bool:
@@ -321,7 +322,7 @@ class _Reader:
         return self._low(before) in lexicon.BY | lexicon.WHICH or is_few or is_often
 
     def _set_group(self, word: str, **fields: Any) -> None:
-        """Group rows; of `which region has the largest revenue`, `largest` is the order and no fold."""
+        """Group rows. In `which region has the largest revenue`, `largest` is then an order, not a fold."""
         self.says_per = self.says_per or word in lexicon.PER
         fold = self.query.fold
         if fold in {"max", "min"} and word in lexicon.WHICH:
@@ -360,7 +361,7 @@ class _Reader:
                 self.says_rows = self.says_rows or not any(lexicon.is_alike(noun, one) for one in lexicon.MONEY)
 
     def _choose_date(self) -> None:
-        """Choose the one of several dates that the words name: of what was closed, that of closing."""
+        """Choose among several dates the one that the words name: `closed` names the closing date."""
         if not (self.query.period or self.query.unit) or self.query.when or len(self.table.dates) < 2:
             return
         said = {stem(one.low) for one in self.tokens}
@@ -383,7 +384,7 @@ class _Reader:
         self._set(counting=bool(is_parted and (often or self.says_rows)))
 
     def _take_silent(self) -> None:
-        """Take what says nothing more, and `now` of a stock, which is told for the last moment anyway."""
+        """Take the fillers, and `now` of a stock, which is reported for its last moment anyway."""
         measure = self.query.measure
         if measure and measure.is_stock and not self.query.period:
             self._take_words(lexicon.NOW)

@@ -80,7 +80,7 @@ _DECIDED: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 def reply(purpose: str, text: str) -> str | None:
-    """Return what a role says to a call's message; None for one that is not among these."""
+    """Return a role's reply to a call's message; None for a role that is not among these."""
     if purpose == "reducer":
         return condense_sources(text)
     return json.dumps(_DECIDED[purpose](text), ensure_ascii=False) if purpose in _DECIDED else None

@@ -12,7 +12,7 @@ from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Filter, Query
 
 _MOST_PERIODS = 100
 _DAYS_FOR_MONTHS, _DAYS_FOR_YEARS = 62, 1830
-"""Days of data from which on a course of time is told by months, and by years."""
+"""Days of data above which a time course is shown by months, and by years."""
 _UNITS = {"eur": "EUR", "usd": "USD", "chf": "CHF", "gbp": "GBP", "pct": "%", "percent": "%"}
 _FOLDS = {
     "mean": ("average", "avg"),
@@ -127,7 +127,7 @@ def _make_condition(one: Filter) -> tuple[str, str]:
 
 
 def _make_period(query: Query) -> tuple[str, str]:
-    """The SQL of the periods that dates are grouped by, and their unit; empty where rows are not."""
+    """The SQL of the periods that rows are grouped by, and their unit; both empty without such periods."""
     when, unit = query.when, query.unit
     if when is None or not unit:
         return "", ""
@@ -140,7 +140,7 @@ def _make_period(query: Query) -> tuple[str, str]:
 
 
 def _find_end(when: ProfiledColumn, unit: str) -> str:
-    """The last day with data if the last month, quarter or year goes on after it, in a table with days."""
+    """The last day with data, if the table has days and its last month, quarter or year is incomplete; else ""."""
     first, last = when.first, when.last
     if last is None or first is None or unit not in {"month", "quarter", "year"}:
         return ""

@@ -30,7 +30,7 @@ class Rows:
 
 
 def read_rows(text: str) -> Rows | None:
-    """The rows of a query's reply; None if it holds none or cannot be told apart."""
+    """Read the rows of a query's reply; None if there are none, or if its lines differ in their number of cells."""
     lines = text.partition("\n\nParse report:")[0].splitlines()
     note = lines.pop() if lines and re.fullmatch(r"\(.*\)", lines[-1]) else ""
     cells = [tuple(cell.strip() for cell in line.split(" | ")) for line in lines]
@@ -100,7 +100,7 @@ def _tell_course(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
 
 
 def _tell_ends(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
-    """Tell the ends of a list; of one that was cut off, the end that it begins with."""
+    """State the largest and the smallest figure of a list; if it was cut off, only the end that it begins with."""
     figure = name_figure(question.figure)
     high, low = max(known.values()), min(known.values())
     largest = (
@@ -116,7 +116,7 @@ def _tell_ends(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
 
 
 def _name_holders(known: dict[str, Decimal], figure: Decimal) -> str:
-    """Name the rows with that figure, followed by their verb."""
+    """Name the rows with that figure, followed by `has` or `have`."""
     names = [label for label, value in known.items() if value == figure]
     if len(names) > _TIED:
         return f"{len(names)} share a place: {', '.join(names[:_TIED])} and others have"

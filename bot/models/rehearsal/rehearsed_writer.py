@@ -10,7 +10,7 @@ from handoff.text.text_words import sentences
 
 NOTHING = "There is nothing to write from: a rehearsal adds no words of its own, and no earlier step brought any."
 _METHOD = re.compile(rf"^{WORKED_OUT}.*", re.MULTILINE | re.DOTALL)
-"""How the analyst's figures came about, which stands in the answer and in no note."""
+"""The analyst's lines on its method, which the answer keeps and a note leaves out."""
 _VERB = re.compile(r"^(write|draft|compose|prepare)\s+((me|us)\s+)?((a|an|the)\s+)?", re.IGNORECASE)
 _BOLD_LINE = re.compile(r"^\s*\*\*[^*]+\*\*\s*$", re.MULTILINE)
 _RESULT = re.compile(r'^## (?P<title>.*)\n<result id="(?P<name>[^"]*)" sure="\d+"/>[ \t]*$', re.MULTILINE)
