@@ -1,4 +1,4 @@
-"""Tells a planner which specialists it may have made, and turns those in its plan into members."""
+"""Offers a planner ad-hoc specialists, and turns those that its plan defines into members."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AdhocOffer:
 
 
 def making_of(crew: Crew, highest: Tier = "deep") -> AdhocOffer | None:
-    """Return what the planner of a crew may have made under a highest tier; None if the crew's file allows nothing."""
+    """Return the offer to the planner of a crew, with tiers up to `highest`; None if the crew's file allows none."""
     allowed = capped_allowance(crew.make, highest)
     if allowed is None:
         return None

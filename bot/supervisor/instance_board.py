@@ -23,14 +23,14 @@ log = logging.getLogger(__name__)
 BEAT = 10.0
 """Seconds between two rows of an instance."""
 LOOK = 1.0
-"""Seconds for which what others said is not read again: so old the load of a living instance may be, besides the time
-that its row takes to get here."""
+"""Seconds for which the rows of other instances are not read again. So a load may be that old, besides the
+time that its row takes to get here."""
 LOAD_COUNTS = 2.5 * BEAT
-"""Seconds after which the load of an instance that says nothing more counts as none."""
+"""Seconds after its last row in which the load of an instance still counts."""
 CREWS_COUNT = 4.5 * BEAT
-"""Seconds after which its crews are no longer taken to be there: longer than a restart takes."""
+"""Seconds after its last row in which the crews of an instance still count as there: longer than a restart takes."""
 LAST = 0.1
-"""Seconds that the last row of an instance may take: it is being stopped."""
+"""Seconds that it may take to write an instance's last row, while the instance is being stopped."""
 MOST_ROW = 16 * 1024
 """Characters of a row that are read."""
 
@@ -49,7 +49,7 @@ OwnLoads = Callable[[], Mapping[str, SpecialistLoad]]
 
 @dataclass(frozen=True, slots=True)
 class InstanceHeard:
-    """An instance as it is heard of: its name, how old (s) what it said is, its crews, and the attempts it told of."""
+    """An instance by its row: its name, the age of the row in seconds, its crews, and its attempts under way."""
 
     name: str
     age: float
@@ -59,7 +59,7 @@ class InstanceHeard:
 
 @dataclass(slots=True)
 class _Row:
-    """What another instance said, and how old that was (s) when it was read."""
+    """The row of an instance, and its age in seconds when it was read."""
 
     age: float
     crews: frozenset[str] = frozenset()
@@ -86,7 +86,7 @@ class InstanceBoard:
         self._putting: asyncio.Task[None] | None = None
 
     def tells(self, mine: OwnLoads) -> None:
-        """Put what `mine` gives into the rows from now on."""
+        """Put the loads that `mine` returns into this instance's rows from now on."""
         self._mine.append(mine)
 
     async def put(self) -> None:
@@ -96,7 +96,7 @@ class InstanceBoard:
             await self._board.put(self._name, json.dumps({"crews": self._crews, "load": load}))
 
     def put_soon(self) -> None:
-        """Put a row now, without waiting for it. What changes meanwhile is put after it."""
+        """Start to put a row. If something changes meanwhile, another row follows it."""
         self._dirty = True
         if self._putting is None or self._putting.done():
             self._putting = asyncio.create_task(self._put_while_dirty())
@@ -147,7 +147,7 @@ class InstanceBoard:
         return row.age + time.monotonic() - self._looked
 
     async def close(self) -> None:
-        """Say that nothing is under way here any more, if the store can be told quickly, and then nothing more."""
+        """Put a last row, without load, if the store takes it quickly."""
         self._dirty = False
         if self._putting is not None:
             self._putting.cancel()

@@ -39,7 +39,7 @@ OUTLINE_OF_CHANGE = 2_400
 MATERIAL = "# Source material"
 PLAN_BEFORE = "# Plan of the last request"
 MOST_NAMES = 100
-"""Names of material that the schema lists: providers allow no schema of any length."""
+"""Most names of material that the schema lists: providers limit the length of a schema."""
 
 CUT_OFF = "The reply was cut off, as it was too long or repeated itself; make it shorter."
 
@@ -60,8 +60,8 @@ async def ask_planner(
     """Ask once what to do. A second try is told the exact faults of the first.
 
     If the second reply is not usable either, the specialist `default` gets the text as it stands. `terms` are those of
-    the crew. `now` gives the seconds since the epoch, and dates what came of it. `making` is what the crew allows to
-    have made: without it, prompt and schema say nothing of that.
+    the crew. `now` returns seconds since the epoch, for the event. `making` is the crew's offer of ad-hoc
+    specialists: without it, prompt and schema do not mention them.
     """
     by_name = {member.name: member for member in members}
     packed = describe(brief, terms.room_of("planner"), members)
@@ -80,7 +80,7 @@ async def ask_planner(
         ),
     )
     made = making.words if making else ""
-    needs = f"\n\n{prompt('planner_needs')}" if brief.materials else ""  # last: all before it is kept by providers
+    needs = f"\n\n{prompt('planner_needs')}" if brief.materials else ""  # last, so that providers cache the rest
     words = crew_words(terms, "planner")
     crew = f"{roster(members)}{words}\n\n{examples(members, terms.crew_words.get('examples', ''))}"
     needs += f"\n\n{prompt('planner_again')}" if brief.plan_before is not None else ""
@@ -139,8 +139,8 @@ def _dump_json(value: Any) -> str:
 def describe(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> Pack:
     """Describe what the planner sees: the request, the files, and the thread so far or the notes.
 
-    A file that the tools of some members alone read has their names. Of a long thread what is oldest goes first; the
-    request, the files and the names of the material always stay.
+    A file that only the tools of some members can read is listed with their names. If room is short, the oldest
+    requests of the thread are cut first; the request, the files and the names of the material always stay.
     """
     known = {one.file.id: one for one in brief.materials if one.file is not None}
     parts = ["# Request", demote_headings(brief.text)]
@@ -176,7 +176,7 @@ def _file_line(file: Artifact, material: Material | None, members: Sequence[Memb
 
 
 def _outline_room(material: Material) -> int:
-    """Return the characters of an outline: of a change, who does what hangs on all of its files."""
+    """Return the characters that an outline may have: more for a change, as all of its files decide who does what."""
     return OUTLINE_OF_CHANGE if material.name.endswith((".diff", ".patch")) else OUTLINE
 
 
@@ -219,7 +219,7 @@ def _note_piece(note: Note) -> Piece:
 
 
 def _plan_before(plan: Plan) -> Piece:
-    """List the steps of the plan of the last request, which this one is in other words."""
+    """List the steps of the last request's plan: the new request asks for the same in other words."""
     lines = []
     for one in plan.subtasks:
         after = f", after {', '.join(one.after)}" if one.after else ""
@@ -230,7 +230,7 @@ def _plan_before(plan: Plan) -> Piece:
 
 @once
 def _earlier_request(ask: RequestState) -> tuple[str, tuple[str, ...]]:
-    """Return the name and the forms of a request before."""
+    """Return the name of an earlier request, and its text in full, shortened and empty."""
     end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
     asked, end = demote_headings(ask.text), demote_headings(end)
     whole = f"## Asked: {asked}\n{end[:EARLIER]}"
@@ -239,7 +239,7 @@ def _earlier_request(ask: RequestState) -> tuple[str, tuple[str, ...]]:
 
 
 def repair(faults: Sequence[str]) -> str:
-    """What the planner is told about a plan that did not pass."""
+    """Return what the planner is told about a plan with faults."""
     heading = "# Your last plan was not accepted\nReply again in whole, with these mended:"
     return "\n".join([heading, *(f"- {fault}" for fault in faults)])
 
@@ -288,7 +288,7 @@ def plan_schema(
         most["made"] = allowed.at_most
         without |= set() if allowed.tools else {"made.tools"}
     schema = reply_schema(Plan, enums=enums, most=most, without=without)
-    if needs:  # a model says what is needed: "all that there is" is no answer
+    if needs:  # a model has to name what is needed: None would mean all of it
         subtask = schema["properties"]["subtasks"]["items"]["properties"]
         subtask["needs"] = subtask["needs"]["anyOf"][0]
     return schema

@@ -74,7 +74,7 @@ class Planning:
         self._workers = {one.name: worker_of(one) for one in crew.specialists.values()}
 
     def for_roles(self, run: PlanRun, told: str, here: ChannelTerms = NO_TERMS) -> PlanRun:
-        """Return the run as roles are called for it: with their tiers, and the circumstances as they are `told`.
+        """Return the run with the terms for calls of roles: their tiers, the circumstances as `told`, the crew's words.
 
         `here` is what the channel asks for.
         """
@@ -93,7 +93,7 @@ class Planning:
 
     @property
     def contact(self) -> str:
-        """Whom the crew sends people to when nothing works; empty: it names nobody."""
+        """The contact that the crew names for when nothing works; empty if it names none."""
         return self._crew.contact
 
     def within(self, path: str) -> Planning | None:
@@ -200,7 +200,7 @@ class Planning:
         return any(member.name == name for member in self._members)
 
     def has_member(self, inside: str, name: str) -> bool:
-        """Return True if the crew inside this one with that path (empty: this one) is there and has the member."""
+        """Return True if there is a crew with the path `inside` (empty: this one), and it has a member of that name."""
         crew = self.within(inside) if inside else self
         return crew is not None and crew.has(name)
 

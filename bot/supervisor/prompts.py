@@ -52,7 +52,7 @@ def call_of(
 ) -> ModelCall:
     """Build the model call of a role: `text` is its brief; `terms` name its tier, seconds and the circumstances.
 
-    `deadline` is the seconds of this one, if there are fewer.
+    `deadline` is the seconds of this call, if fewer than those of `terms`.
     `max_tokens` covers more than the reply: if a model thinks first, all providers count that too.
     """
     if terms.circumstances:

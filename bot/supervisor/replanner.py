@@ -91,9 +91,9 @@ def schema(free: list[str], specialists: list[str], needs: Sequence[str] = ()) -
 def describe(
     ask: RequestState, run: PlanRun, trigger: ReplanTrigger, members: Iterable[Member], there: Sequence[Material] = ()
 ) -> Pack:
-    """What the planner sees: what was asked, the news, each part and where it stands, the material and the specialists.
+    """Build the replanner's brief: the request, the news, each part and its state, the material and the specialists.
 
-    Of results that are too long, the summary is cut.
+    If it is too long, the summaries of results are cut.
     """
     free = list_changeable(ask, trigger)
     fixed = [

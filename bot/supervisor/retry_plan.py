@@ -1,4 +1,4 @@
-"""The plan of a second try: that of the request that it takes up, as long as the crew still has who is to do it."""
+"""Chooses the plan of a second try: that of the request it repeats, as long as the crew still has its specialists."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from handoff.engine.nested import is_gone
 from handoff.state.job_state import SETTLED, RequestState, SubtaskState
 
 IsMember = Callable[[str, str], bool]
-"""Answers whether somebody (the second) is a member of a crew inside (the first; empty: of this crew)."""
+"""Takes the path of an inner crew (empty: this crew) and a name; returns whether that crew has such a member."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPlan:
-    """The fields of a `PlanProposed` by an earlier plan; none: the request is planned, and `anew` says why."""
+    """The `fields` of a `PlanProposed` from an earlier plan. None: the request is planned anew; `anew` may say why."""
 
     fields: Mapping[str, Any] | None = None
     anew: str = ""
 
 
 def choose_retry_plan(ask: RequestState, is_member: IsMember) -> RetryPlan:
-    """Return the plan that a second try goes by. One that was never made, or whose specialists are gone, is no plan."""
+    """Return the plan for a second try; without `fields` if none was ever made, or some of its specialists are gone."""
     before, again = ask.before, ask.again
     if before is None or again is None or before.run.plan is None:
         return RetryPlan()
@@ -47,17 +47,17 @@ def choose_retry_plan(ask: RequestState, is_member: IsMember) -> RetryPlan:
 
 
 def _is_open(before: RequestState, work: SubtaskState, kept: tuple[str, ...]) -> bool:
-    """Return True if somebody works, or may work, on a subtask once more."""
+    """Return True if a specialist has to go on with a subtask, or begin it again."""
     return not is_gone(before, work) and (work.subtask.id not in kept or work.state not in SETTLED)
 
 
 def _choose_specialist(work: SubtaskState, again: RetryRef) -> str:
-    """Return who works on a subtask: where it begins afresh, whom the plan names."""
+    """Return the specialist for a subtask: the last one if the work continues, else the one that the plan names."""
     return work.specialist if again.mode == "continue" else work.subtask.specialist
 
 
 def _is_there(before: RequestState, work: SubtaskState, who: str, is_member: IsMember) -> bool:
-    """Return True if who is to work on a subtask is in its crew, or was made for the plan."""
+    """Return True if the specialist `who` is in the crew of a subtask, or was made for the plan."""
     member = before.run_around(work).members.get(who)
     if member is not None and member.made:
         return True

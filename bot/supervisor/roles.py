@@ -44,7 +44,7 @@ class RoleCase:
 
 Perform = Callable[[Any, RoleCase], Awaitable[Event]]
 OF_FIXED_SIZE = frozenset({"dispatcher", "reducer"})
-"""Roles whose calls are of one size whatever room there is; what one reducer reads was measured beforehand."""
+"""Roles whose calls do not depend on the room in the context: the size of a reducer's part is fixed beforehand."""
 LEAST_ROOM = 1_000
 """Tokens of material that a role is given at least."""
 _T = TypeVar("_T")

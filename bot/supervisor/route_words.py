@@ -89,7 +89,7 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
 
 
 def describe_decision(found: dict[str, Any]) -> str:
-    """Say a decision for people, its reasons last."""
+    """Describe a decision for people, with its reasons last."""
     parts = format_count(len(found["parts"]), "part")
     said = {"answer": "answered at once", "ask": "asked back first", "plan": f"a plan of {parts}"}
     if found["does"] == "hand":

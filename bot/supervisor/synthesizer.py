@@ -1,6 +1,6 @@
 """The synthesizer: one model call that writes the answer from the specialists' results.
 
-The answer is streamed unless the verifier reads it first, but for figures that no source has.
+The answer is streamed, up to the first figure that no source has, unless the verifier reads it first.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _subtask_titles(ask: RequestState, run: PlanRun) -> dict[str, str]:
 
 
 def _brief_sections(ask: RequestState, run: PlanRun) -> dict[str, str]:
-    """Return what stands under those headings of the brief that have no place in an answer."""
+    """Return those sections of the brief, by heading, that must not appear in an answer."""
     plan = run.plan
     goal, instruction = (plan.goal, plan.instruction) if plan is not None else ("", "")
     return {"Request": demote_headings(build_run_brief(ask, run)), "Plan": goal, "Instruction": instruction}
@@ -187,9 +187,9 @@ def _collect_notes(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[
 
 
 def _findings_piece(work: SubtaskState) -> Piece | None:
-    """Return the findings of a result that no list of all results has. They are never condensed.
+    """Return the findings of a result that `_list_findings` leaves out. They are never condensed.
 
-    If room is short, all but the surest go before any notes.
+    If room is short, all but the surest are dropped before any note is shortened.
     """
     found = [one for one in work.result.findings if not is_graded(one)] if work.result is not None else []
     if not found:
@@ -238,7 +238,7 @@ def render_results(ask: RequestState, run: PlanRun, preface: str) -> str:
 
 
 _REPORT = ("{", "`")
-"""How a reply begins that is a report and no answer."""
+"""How a reply begins that holds JSON or code in place of an answer."""
 _WORD = re.compile(r"\s*\S+\s+")  # a line may begin with spaces: nothing that was written is lost
 _LOOKED_AT = re.compile(r"(?<![A-Za-zÀ-ÿ])\d|<")
 """A word that may be a figure, or a tag of ours."""
@@ -270,7 +270,7 @@ class Streaming:
         await self._let_out()
 
     async def _let_out(self) -> None:
-        """Show whole lines that are clean, and of the last line the words before the first one to look at."""
+        """Show whole lines that are clean, and of the unfinished line the words before the first figure or tag."""
         while not self._stopped and "\n" in self._held:
             line, _, self._held = self._held.partition("\n")
             if _LOOKED_AT.search(line) and not self._is_clean(self._line + line):

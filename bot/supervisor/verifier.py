@@ -35,7 +35,7 @@ MOST = 8
 LONGEST = 600
 """Characters of a quotation, and of what is unanswered, that are kept."""
 OF_MATERIAL, OF_TOOLS, OF_RESULTS = 3, 2, 1
-"""How much it matters that the evidence is whole, by what it is."""
+"""The weight of each kind of evidence: if room is short, a lower weight is shortened first."""
 
 _TEXT = {"type": "string"}
 SCHEMA = closed_object(
@@ -58,7 +58,7 @@ SCHEMA = closed_object(
 
 
 async def perform(effect: VerifyAnswer, case: RoleCase) -> AnswerVerified:
-    """Have a draft verified. If nobody can, it goes out as it is, and the trace says why."""
+    """Have a draft verified. If the verifier cannot be asked, the draft goes out as it is, and the trace says why."""
     ask, run, now = case.ask, case.run, case.now
     of: dict[str, Any] = {"request": ask.id, "within": effect.within}
     if effect.late:
@@ -221,7 +221,7 @@ def _looked_up(quotation: str, evidence: Sequence[ReadDocument]) -> Evidence | N
 
 
 def _find_supported_figures(sentence: str, quotation: str, in_doubt: Iterable[str]) -> list[str]:
-    """Return the figures in doubt of a sentence that the words behind it say, or that follow from these alone."""
+    """Return the figures `in_doubt` of a sentence that its quotation states or that follow from the quotation."""
     there = [one for one in in_doubt if one in sentence]
     return (
         [
