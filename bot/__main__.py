@@ -44,12 +44,12 @@ def _run_stoppable(options: argparse.Namespace) -> int:
     """Run a command. SIGTERM and a closed terminal end it as Ctrl-C does, from the first import on."""
     import signal  # noqa: PLC0415 - not needed for --help
 
-    # To be stopped is what `run` is there for, at its start as well.
+    # `run` always ends by being stopped, so that is a success, even at its start.
     stopped = 0 if options.command == "run" else 130
     for name in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(name) is not signal.SIG_IGN:
-            # Until there is a loop that hears it. No KeyboardInterrupt: Python ends by a signal where that went
-            # through exec().
+            # Holds until the event loop handles the signal. No KeyboardInterrupt: one that passes through exec() makes
+            # Python end by a signal.
             signal.signal(name, lambda *_: sys.exit(stopped))
     try:
         return _run(options)

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STUCK = 1.5
-"""Work counts as stuck after so many times the seconds that one call of a role may take, if that is long."""
+"""An effect counts as stuck after so many times the seconds of one model call, if that exceeds the usual bound."""
 
 
 def manifest_path() -> Path:
@@ -184,8 +184,8 @@ async def running(
 ) -> AsyncIterator[App]:
     """Run a bot on `store` inside the `with` block. At its end all jobs are released, for other instances to go on.
 
-    `crew` is the one, or those, of the settings unless given, and `looks` are those of `Outbox`; `instruments` count
-    what happens; `can_ask` says if there are people who can approve something.
+    `crew` may replace the crews of the settings. `looks` are those of `Outbox`, `instruments` count what happens, and
+    `can_ask` says whether there are people who can approve something.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     # Commands that only look at a store or a crew do without all that people can do, and without what runs a job.
@@ -272,7 +272,7 @@ def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, 
 
 
 async def _bots_of_installations(shared: SharedParts, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
-    """Make the bots of all workspaces that installed the app. Raises SettingsError for keys that are none."""
+    """Make the bots of all workspaces that installed the app. Raises SettingsError for invalid keys."""
     if fault := missing_packages("oauth", "cryptography"):
         raise SettingsError(f"SLACK_CLIENT_ID is set: {fault}")
     from bot.teams import InstalledTeams  # noqa: PLC0415 - only where workspaces install the app

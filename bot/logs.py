@@ -191,7 +191,7 @@ def _format_time(record: logging.LogRecord) -> str:
 
 
 def _short_ids(known: Ids) -> str:
-    """Return the ids in short, without that of the instance, which a terminal shows only one of."""
+    """Return the ids in short, without the instance's: a terminal shows only one instance."""
     subtask = f"{known['subtask']}#{known['attempt']}" if "attempt" in known else known.get("subtask", "")
     words = [str(word) for word in (known.get("job"), known.get("request"), subtask, known.get("effect")) if word]
     return f" [{' '.join(words)}]" if words else ""

@@ -109,7 +109,7 @@ class Settings:
     channels: frozenset[str] = frozenset()
     """Ids of the channels in which the bot may be used; empty: all."""
     access: ChannelValues = field(default_factory=ChannelValues)
-    """Who may use it, in all channels alike."""
+    """Who may use the bot, in all channels alike."""
     retention: Retention = AS_EVER
     walls_required: bool = False
     """What reads files and pages runs only behind all of the kernel's walls."""
@@ -132,7 +132,7 @@ class Settings:
 
     @property
     def installs(self) -> bool:
-        """True if workspaces install the app by OAuth; else it is in that of its token."""
+        """True if workspaces install the app by OAuth; else the bot runs in the workspace of its token."""
         return bool(self.client_id) and not self.bot_token
 
     def admins_in(self, team: str, organisation: str = "") -> frozenset[str]:
@@ -361,7 +361,7 @@ def require_slack(settings: Settings) -> None:
 
 
 def require_installing(settings: Settings) -> None:
-    """Raise SettingsError unless all is set that installing the app in workspaces needs, and nothing against it."""
+    """Raise SettingsError if a setting that workspaces need to install the app is missing, or one forbids it."""
     if settings.bot_token or settings.app_token:
         both = "SLACK_BOT_TOKEN" if settings.bot_token else "SLACK_APP_TOKEN"
         raise SettingsError(
@@ -461,7 +461,7 @@ def _read_roles(text: str) -> dict[str, Tier]:
 
 
 def _read_retention(text: str) -> Retention:
-    """Read the days for which what is kept; what is left out keeps its default."""
+    """Read how many days each kind of data is kept; a kind that is left out keeps its default."""
     days: dict[str, float] = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
         found = _KEPT.fullmatch(part)

@@ -27,7 +27,7 @@ _QUOTED = re.compile(r"(?P<mark>[\"'])(?P<inside>.*)(?P=mark)\s*(?:#.*)?", re.DO
 def load_settings_files(env: MutableMapping[str, str] = os.environ, *, to_write: str | Path | None = None) -> None:
     """Put the settings of the files that an environment names into it. Raises SettingsError for what cannot be read.
 
-    `to_write` is the file of settings in place of the one that is named, "" for that one: it may be missing still.
+    `to_write` is a file of settings in place of the one that is named, or "" for that one: it need not exist yet.
     """
     if to_write:
         env[FILE] = str(to_write)

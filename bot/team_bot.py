@@ -167,7 +167,7 @@ async def open_bot_of_token(shared: SharedParts) -> TeamBot:
         raise SettingsError(str(error)) from None
     try:
         await _check_home(store, account.home.team)
-        named = await shared.channels.groups(account.home.team)  # what the form set is known from now on, store or not
+        named = await shared.channels.groups(account.home.team)  # this also reads the form, for times without the store
         await sweep()
         return TeamBot(shared, client, account, named)
     except BaseException:

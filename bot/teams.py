@@ -35,11 +35,11 @@ log = logging.getLogger(__name__)
 LOOK = 5.0
 """Seconds between two looks at the installations."""
 CLOSING = 1.5
-"""Seconds that what is under way for a workspace has, once the app has left it: Slack takes nothing more."""
+"""Seconds for work under way to end, once the app has left its workspace: Slack takes nothing more."""
 GONE = frozenset({"account_inactive", "token_revoked"})
 """Slack's words for a token of an app that has left. Others pass."""
 LISTS = "list:"
-"""What a setting of tickets begins with that needs the optional scopes."""
+"""How a setting of tickets begins that needs the optional scopes."""
 
 
 class InstalledTeams:
@@ -85,7 +85,7 @@ class InstalledTeams:
 
     @classmethod
     def of(cls, shared: SharedParts, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
-        """Make them by the settings. Raises SettingsError for a key that is none."""
+        """Make the bots by the settings. Raises SettingsError for an invalid key."""
         settings, store = shared.settings, shared.store
         try:
             cipher = TokenCipher(settings.token_keys)
@@ -150,9 +150,9 @@ class InstalledTeams:
         return bot.bolt if bot is not None else None
 
     def _team_of(self, payload: Addressed) -> str:
-        """Return the workspace of who wrote the message that was clicked in, else the one that a payload names.
+        """Return the workspace whose bot wrote the message that was clicked, else the workspace that a payload names.
 
-        The workspaces of an organisation have one bot user: then the one that is named counts.
+        The workspaces of an organisation share one bot user: among them, the named one counts.
         """
         of_author = [team for team, bot in self._bots.items() if payload.author and bot.account.user == payload.author]
         return payload.team if payload.team in of_author else next(iter(of_author), payload.team)
@@ -250,7 +250,7 @@ class InstalledTeams:
         log.warning("the app has left %s: its jobs rest", team)
 
     def _leave_if_gone(self, team: str, code: str, token: str) -> None:
-        """Look whether the app has left, as Slack does not take the token of a workspace."""
+        """Note that the app has left a workspace, if the `code` with which Slack refuses its token means that."""
         if code in GONE and team in self._names:
             self._start(self._leave_team(team, self._names[team], token))
 
@@ -265,7 +265,7 @@ class InstalledTeams:
             log.warning("that the app has left %s is noted at the next proof of its token: %s", team, error)
 
     async def _erase(self, records: Mapping[str, InstallationRecord]) -> None:
-        """Erase what is kept for workspaces that the app left so long ago that jobs are not kept any longer."""
+        """Erase the data of workspaces that the app left longer ago than jobs are kept."""
         store, kept = self._shared.store, self._shared.settings.retention.jobs
         for name in sorted(records, reverse=True):  # workspaces (T) before their organisation (E)
             left = _read_leave_time(records, name)

@@ -105,9 +105,9 @@ def _sum_up(shown: Sequence[CheckResult], *, crew_alone: bool) -> str:
 
 
 async def crew_verdicts(settings: Settings, loaded: list[Crew], names: list[str]) -> AsyncGenerator[CheckResult]:
-    """Each verdict on the crews of the settings. Those that could be read go to `loaded`, the names of all to `names`.
+    """Yield each verdict on the crews of the settings, and add the crews that could be read to `loaded`.
 
-    There are names where there are several crews.
+    If there are several crews, the names of all are added to `names`.
     """
     try:
         crews, seen = open_crews(settings), set[tuple[str, Path | None]]()
@@ -124,7 +124,7 @@ async def crew_verdicts(settings: Settings, loaded: list[Crew], names: list[str]
 
 
 async def verdicts(settings: Settings) -> AsyncGenerator[CheckResult]:
-    """Each verdict as soon as it is known."""
+    """Yield each verdict as soon as it is known."""
     loaded: list[Crew] = []
     names: list[str] = []
     async with contextlib.aclosing(crew_verdicts(settings, loaded, names)) as found:
@@ -164,9 +164,9 @@ def _check_extras() -> CheckResult:
 async def _check_crew(
     crew: Crew, word: str, seen: set[tuple[str, Path | None]], env: Mapping[str, str], crews: Crews
 ) -> AsyncGenerator[CheckResult]:
-    """Who is in the crew, how it is called, what is odd about its files, and its tools; no toolkit that was `seen`.
+    """Yield verdicts on a crew: its members, how it is called, what is odd in its files, and its tools.
 
-    A crew that is a member of the usual one is told once, by itself.
+    Toolkits in `seen` are not proved again. Crews inside the usual one have verdicts of their own.
     """
     try:
         yield CheckResult(
@@ -251,7 +251,7 @@ async def _check_children(settings: Settings) -> AsyncIterator[CheckResult]:
 
 
 def describe_readers(report: WallReport, *, required: bool = False) -> CheckResult:
-    """Word which walls are missing round the readers of files and pages, and what they reached that they should not."""
+    """Say which walls are missing round the readers of files and pages, and what they reached but should not."""
     without = f"without {', '.join(report.missing)}" if report.missing else ""
     reached = f"can reach {', '.join(report.reached)}" if report.reached else _SHUT_IN
     if required and not report.complete:
@@ -352,7 +352,7 @@ async def _check_redis(settings: Settings) -> AsyncIterator[CheckResult]:
 
 
 def describe_retention(kept: Retention) -> str:
-    """Say for how long what is kept."""
+    """Say how long each kind of data is kept."""
     materials = "as long as their job" if kept.materials is None else _format_days(kept.materials)
     return (
         f"jobs {_format_days(kept.jobs)} after their end, questions that nobody answers {_format_days(kept.waiting)}, "

@@ -1,4 +1,4 @@
-"""The terminal a command runs in: what it prints, and what whoever sits there types."""
+"""The terminal that a command runs in: what the command prints, and what a person types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class OutputLost(Exception):
 
 
 def say(text: str, *, end: str = "\n") -> None:
-    """Print it at once. Raises OutputLost where that cannot be: a closed pipe or terminal, a full disk."""
+    """Print a text at once. Raises OutputLost if that fails: a closed pipe or terminal, a full disk."""
     try:
         print(text, end=end, flush=True)  # noqa: T201 - the one place where commands print
     except OSError as error:
@@ -24,7 +24,7 @@ def say(text: str, *, end: str = "\n") -> None:
 
 
 def _drop_the_rest() -> None:
-    """What is still in the buffer would fail again when Python ends."""
+    """Drop what is still in the buffer: Python would write it at its end, and fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -36,9 +36,9 @@ def is_manned() -> bool:
 
 
 async def ask(prompt: str, *, may_be_empty: bool = False) -> str | None:
-    """A line as it was typed, not empty unless it may be; None where the input was closed (Ctrl-D).
+    """Read a typed line, not empty unless it may be; None if the input was closed (Ctrl-D).
 
-    No thread waits for it: one that reads cannot be told to stop, and Ctrl-C would have to wait for a line.
+    No thread waits for the line: a thread that reads cannot be stopped, so Ctrl-C would have to wait for it.
     Raises OutputLost.
     """
     while True:

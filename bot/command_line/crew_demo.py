@@ -36,7 +36,7 @@ from specialists.turns.finish_tools import ESCALATE, HAND_OVER, RETURN
 OFFERED = {"review": "Watch a review", "support": "Watch a support case"}
 """The demos that the first page offers, with the labels of their buttons."""
 THEIRS = frozenset({REPOSITORIES, KNOWLEDGE})
-"""What their demos set."""
+"""The settings that the offered demos set."""
 MOST_BYTES = 100 * 1024 * 1024
 """Bytes that a demo's folder may have."""
 _GIT_SECONDS = 60
@@ -60,7 +60,7 @@ class StagedDemo:
         return model
 
     def introduce(self, crew: str, model: ChosenModel) -> None:
-        """Say what one is about to see, and what of it is real."""
+        """Print what the demo shows, and what of it is real."""
         say(f"Demo:   {crew}. {self.demo.says}")
         if isinstance(model, RehearsalModel):
             for line in _WITHOUT if self.demo.replies else _BY_RULES:
@@ -130,7 +130,7 @@ async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIter
 
 
 def stage_offered_demos(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedDemos]:
-    """Make the demos ready that the first page offers: none where their crews are not there, or are set up already."""
+    """Make the demos of the first page ready; none if their crews are missing, or their settings are set already."""
     possible = set(OFFERED) <= set(settings.more_crews) and settings.env.keys().isdisjoint(THEIRS)
     return staged_together(OFFERED if possible else (), settings)
 

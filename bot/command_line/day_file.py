@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 SCENES = Path(__file__).with_name("day_scenes.yml")
 
 SceneEnd = Literal["answered", "in part", "failed", "cancelled", "question", "approval", "working", ""]
-"""Where a scene, or a step of it, is to come to; empty: nothing is waited for."""
+"""The state that a scene or a step must reach; empty: nothing is waited for."""
 ENDS: tuple[SceneEnd, ...] = get_args(SceneEnd)
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)")
 

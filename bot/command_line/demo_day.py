@@ -34,9 +34,9 @@ from handoff.contracts import Place
 PATIENCE = 40.0
 """Seconds that a step may take to come to its end."""
 SETTLING = 8.0
-"""Seconds at most until the jobs of a scene are let go of, before the clocks are moved on."""
+"""Most seconds to wait until the jobs of a scene are released, before the clocks are moved on."""
 SHOWN = 3.0
-"""Seconds until a button is there at the latest."""
+"""Most seconds to wait for a button."""
 LOOK = 0.05
 SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
 STATES: dict[str, SceneEnd] = {"completed": "answered", "failed": "failed", "cancelled": "cancelled"}
@@ -72,7 +72,7 @@ async def staged_day(day: Day, settings: Settings) -> AsyncIterator[StagedDemos]
 class DayPlayer:
     """Plays a day. `store` is the one that the app works on: its clock goes with the workspace's.
 
-    Both clocks are `began` seconds behind already: no server takes kindly to one that goes back.
+    Both clocks are `began` seconds behind from the start: a server must not see a clock go back.
     """
 
     def __init__(self, workspace: Workspace, app: App, store: Store, staged: StagedDemos, *, began: float) -> None:
@@ -182,7 +182,7 @@ class DayPlayer:
         return await self._store.jobs.head(JobKey(place.team, place.job_id))
 
     async def _wait(self, place: Place, ends: SceneEnd) -> SceneEnd:
-        """Wait until the thread's job has come to where it is to come to, or to another end. Returns where it is."""
+        """Wait until the thread's job reaches the state `ends`, or another end. Returns the state that it reached."""
 
         async def there() -> bool:
             now = came_to(await self._read_head(place))
@@ -195,7 +195,7 @@ class DayPlayer:
 
 
 def came_to(head: Head | None) -> SceneEnd:
-    """Say where a job is by its head."""
+    """Return the state of a job, in the words of scenes, by its head."""
     if head is None:
         return ""
     state = head.fields.get("state", "")

@@ -35,7 +35,7 @@ NO_PLAN = "No rule and no pipeline of the crew takes this request, so the planne
 ONLY_ONE = "no rule takes this, and the crew has one specialist only"
 NAMED = "named by --plan"
 _OF_PLANNING = frozenset({"planned"})
-"""Decisions that are told: any other stands on what this model made up."""
+"""Kinds of decisions that are printed: any other rests on what the dry run's model made up."""
 _LOOK = 0.1
 
 

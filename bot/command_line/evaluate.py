@@ -125,7 +125,7 @@ async def _open_trials(
 
 
 def _choose_cases(options: argparse.Namespace, before: RunFile | None) -> CaseChoice:
-    """Return what to play: what the run before was drawn by, where one goes on and nothing else is said."""
+    """Return the cases to play: by the options, and where these are silent, as in the run before."""
     limit = options.limit if options.limit is not None else before.limit if before else 0
     seed = options.seed if options.seed is not None else before.seed if before else 0
     return CaseChoice(
@@ -163,7 +163,7 @@ class _Ledger:
 
     @property
     def where(self) -> str:
-        """Say how to go on."""
+        """Say how the run can be continued."""
         if self._path is None:
             return "without --json nothing is kept but this table"
         return f"go on with `leadhand eval --resume {self._path}`"

@@ -83,7 +83,7 @@ async def _iterate_cases(store: Store, crew: Crew, *, private: bool) -> AsyncIte
 
 
 def _collect_case_ids(folder: Path) -> set[str]:
-    """Collect the ids of the cases that lie in a folder. Raises SettingsError for one that cannot be written into."""
+    """Collect the ids of the cases that lie in a folder. Raises SettingsError if cases cannot be added to it."""
     known: set[str] = set()
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"--from-feedback {folder}: that is a file; name a folder for the cases.")

@@ -57,7 +57,7 @@ async def _print_list(store: Store, options: argparse.Namespace, put_names: PutN
     before: list[tuple[JobKey, float]] | None = None
     while True:
         heads = await _list_heads(store, await teams_of(store, options.team), options.user)
-        await store.now()  # nothing else that is asked here tells what time it is there
+        await store.now()  # brings `store.clock` up to date, by which ages are told
         shown = await _render_list(store, heads, options, put_names)
         if redraws:
             rows = shutil.get_terminal_size().lines - 1

@@ -164,7 +164,7 @@ _HERE = "terminal"
 
 
 class PassingSignIns:
-    """`KeptSignIns` of one command, in its memory."""
+    """`KeptSignIns` in memory, for as long as a command runs."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}

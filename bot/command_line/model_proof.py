@@ -135,14 +135,14 @@ def _has_tool_call(turn: Turn) -> bool:
 
 
 def _describe_pace(turn: Turn, times: Sequence[float]) -> str:
-    """Say how many tokens a second came, once they came; nothing if too few did to tell."""
+    """Say how many tokens came a second, from the first one on; "" if too few came to tell."""
     seconds = times[-1] - times[0] if times else 0.0
     count = turn.usage.tokens_out or len(times)
     return f"{count / seconds:.3g} tokens a second" if seconds > 0.05 and len(times) > 3 else ""
 
 
 def _add_context(proof: Proof, tokens: int | None, tier: Tier, context: ContextLimits) -> Proof:
-    """Add what the model's context takes, and if it is too small for what the tier is given."""
+    """Add to a proof the size of the model's context, and a risk if that is too small for the tier's material."""
     if tokens is None:
         return proof
     note = ", ".join(filter(None, (proof.note, f"a context of {tokens:,} tokens")))
@@ -154,7 +154,7 @@ def _add_context(proof: Proof, tokens: int | None, tier: Tier, context: ContextL
 
 
 async def _add_sight(proof: Proof, model: ProviderModel, tier: Tier) -> Proof:
-    """Add if the model is shown pictures."""
+    """Add to a proof whether the model is shown pictures."""
     sees = await model.sees(tier) if not proof.fault else False
     words = {True: "sees pictures", False: "reads text only", None: UNKNOWN_SIGHT}[sees]
     return replace(proof, note=", ".join(filter(None, (proof.note, words))))

@@ -23,14 +23,14 @@ from bot.slack.connection import Bolt, NotConnected, SlackConnection, http, sock
 log = logging.getLogger(__name__)
 
 OBJECTS = 10_000
-"""More objects than before, from which on the collector looks for garbage; Python's own 700 are few for a server."""
+"""New objects after which the garbage collector runs; Python's own 700 are few for a server."""
 
 
 def keep_what_is_loaded() -> None:
-    """What is in memory by now stays: the collector need not go through it again.
+    """Keep the garbage collector away from all that is loaded by now, and let it run less often.
 
-    And it looks for garbage less often than it does by itself, which took half of the time in which a long log opens:
-    what a job makes lives about as long as the job, and little of it is in cycles.
+    By default it took half of the time in which a long log opens: the objects of a job live about as long as the job,
+    and few of them are in cycles.
     """
     gc.collect()
     gc.freeze()
@@ -72,7 +72,7 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
 
 
 def trace_export(settings: Settings, provider: str, names: frozenset[str]) -> TraceExport | None:
-    """What sends traces to the collector of the settings; None if there is none. Raises SettingsError."""
+    """Return the exporter of traces to the collector of the settings; None if none is set. Raises SettingsError."""
     try:
         sender = open_sender(settings.env, provider=provider, names=names)
     except NoCollector as error:

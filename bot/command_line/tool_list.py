@@ -44,7 +44,7 @@ class _Listed:
 def tool_lines(crew: Crew, *, idle: bool = True) -> tuple[str, list[str]]:
     """List every tool, by where it comes from: how many there are in a few words, and the lines.
 
-    A tool that somebody holds has a line of its own; those that nobody holds share some, unless `idle` is False.
+    Each tool that a specialist holds has a line of its own. The others share lines, or have none if `idle` is False.
     """
     listed = _collect_tools(crew)
     held = [one for one in listed if one.holders]

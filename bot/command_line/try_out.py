@@ -86,9 +86,9 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _require_extras(options: argparse.Namespace) -> None:
-    """Say which packages the demos lack. Raise SettingsError without a server for the store: it is never REDIS_URL's.
+    """Say which packages the demos lack. Raises SettingsError if there is no server for the store (never REDIS_URL's).
 
-    A tool that is called by hand and the list of demos need none.
+    Neither is needed to call a tool by hand or to list the demos.
     """
     if options.tool is not None or (options.demo and not options.crew):
         return
@@ -203,7 +203,7 @@ def _invite(app: App, workspace: Workspace, settings: Settings, demo: StagedDemo
 
 
 def _open_page(url: str) -> None:
-    """Open it in a browser with a window, if there is one: one that runs in a terminal would take ours away."""
+    """Open a page in a browser with a window, if there is one: a browser in the terminal would take ours away."""
     with contextlib.suppress(webbrowser.Error):
         browser = webbrowser.get()
         if type(browser) is not webbrowser.GenericBrowser:  # its subclasses have windows
@@ -245,7 +245,7 @@ async def _run_dry(options: argparse.Namespace, settings: Settings) -> int:
 async def _open_workspace(
     data: Path | None, port: int | None, drafts: Sequence[MessageDraft] = (SAMPLE_DRAFT,)
 ) -> AsyncIterator[Workspace]:
-    """`port` None: the usual one, or any where another program has that."""
+    """Open a workspace. `port` None: the usual port, or any free one if another program has it."""
     try:
         workspace = await _start_workspace(data, PORT if port is None else port, drafts, fixed=port is not None)
     except OSError as error:
@@ -263,7 +263,7 @@ async def _open_workspace(
 async def _start_workspace(
     data: Path | None, port: int, drafts: Sequence[MessageDraft] = (), *, fixed: bool
 ) -> Workspace:
-    """Raises OSError where the port cannot be had, and was asked for or is not just taken."""
+    """Start a workspace, at any port if `port` is taken and not `fixed`. Raises OSError otherwise."""
     try:
         return await Workspace.start(manifest_path(), data=data, port=port, drafts=drafts)
     except OSError as error:

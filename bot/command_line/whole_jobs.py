@@ -40,11 +40,11 @@ from specialists.specialist import Specialist
 from specialists.turns.finish_tools import HAND_OVER, RETURN
 
 LONGEST = 60.0
-"""Seconds of one job with played models, after which it is not over."""
+"""Most seconds of one job with played models."""
 LONGEST_REQUEST = 3_600.0
-"""Seconds of one request to the configured models: a small server at home is slow."""
+"""Most seconds of one request to the configured models: a small server at home is slow."""
 INLINE = 20_000
-"""Characters of a file that stand in the plain prompt; of a longer one, only its name does."""
+"""Most characters of a file that the plain prompt quotes; of a longer file it has only the name."""
 PAUSE = 0.02
 DOUBTS: tuple[Phrase, ...] = ("not_from_files", "not_opened")
 """The lines below an answer that say that something is wrong with it."""
@@ -53,11 +53,11 @@ BY_KIND: Mapping[str, tuple[Phrase, ...]] = {
     "deed": ("nothing_done",),
     "unopened": ("not_opened",),
 }
-"""The lines of which one warns of a kind of fault; of any other, that of what is not from the files."""
+"""By kind of fault: the lines of which one must warn of it. For any other kind it is `not_from_files`."""
 
 
 class PlayedModel(RehearsalModel):
-    """Says what a case has its models say, and counts what they are told. What no case says, the rehearsal does.
+    """Says what a case has its models say, and counts the tokens. Roles without moves are left to the rehearsal.
 
     In a case with `live`, that model says everything. Answers are labelled by `label`, the configured models' own.
     """
@@ -196,7 +196,7 @@ def _shows_warning(name: Phrase, case: JobCase | RequestCase, shown: str) -> boo
 
 
 def _shows_line(said: str, shown: str) -> bool:
-    """Return True if a thread shows a line of what was said, as people read it: without its workings and rows."""
+    """Return True if a thread shows a line of `said`; its workings and rows of tables do not count."""
     lines = (line.strip() for line in remove_workings(said).split("\n"))
     thread = _strip_marks(shown)
     return any(_strip_marks(line) in thread for line in lines if line and not line.startswith("|"))

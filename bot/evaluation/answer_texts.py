@@ -1,4 +1,4 @@
-"""What an answer holds, told by code: figures however they are written, texts, and words that never belong there."""
+"""Finds figures in any notation, texts, and words that never belong there in an answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from handoff.checking.figures import find_unsupported_figures
 
 MARK = "\u26a0"
-"""The sign that an answer has at what no source says."""
+"""The sign that stands in an answer beside what no source says."""
 _NEAR = 4
 """Characters after a figure within which its mark stands, with a unit between."""
 _NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f'\u2019]\d{3})+(?:[.,]\d+)?|\d[\d.,]*\d|\d")
@@ -64,7 +64,7 @@ def find_leak(text: str) -> str:
 
 
 def find_unmarked_figures(text: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the figures of an answer that follow from nothing that is known, and that have no mark."""
+    """Return the figures of an answer that do not follow from `known` and have no mark."""
     return tuple(
         one.text
         for one in find_unsupported_figures(text, known)

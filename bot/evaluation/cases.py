@@ -26,7 +26,7 @@ Label = Annotated[str, BeforeValidator(str), Field(pattern=r"^[\w][\w.+/-]*$", m
 
 
 class RatedAnswer(Contract):
-    """What was answered where a case comes from, and what people said of it. For who labels it: it is not scored."""
+    """The answer that a case was made from, and its ratings: for the person who labels the case, not scored."""
 
     answered: str = ""
     up: int = 0
@@ -111,8 +111,8 @@ class GivenResult(Contract):
 class ExpectedCoverage(Contract):
     """What an answer makes of its results.
 
-    `facts` must stand in it. Of each entry of `both` all texts must (the sides of a contradiction), of each of `gaps`
-    one at least, and each of `once` at most once.
+    All `facts` must stand in it, and all texts of each entry of `both` (the sides of a contradiction). Of each entry
+    of `gaps` at least one text must. A text of `once` may stand in it at most once.
     """
 
     facts: Texts = ()
@@ -195,11 +195,11 @@ class ReviewCase(LabelledCase):
 class JobCase(LabelledCase):
     """A whole job: a request, what its models say, and whether people must see a mark.
 
-    The first responder runs the `query` and the `code`, then it returns `say` with `findings`, as often as it is sent
-    back, `invented` from the second time on. `moves` are instead all that each role and specialist says, in order, the
-    last one again and again: one of `hand_over` (why), `plan` (id, specialist and title of each part), `query`, `code`,
-    `text`, `say` with `findings`. `shows` are texts that code must have put into the thread: a part or a finding that
-    the answer left out.
+    The first responder runs the `query` and the `code`, then it returns `say` with `findings`. If it is sent back, it
+    returns the same, with `invented` as its flag. `moves` are instead all that each role and specialist says, in order,
+    the last one again and again: one of `hand_over` (why), `plan` (id, specialist and title of each part), `query`,
+    `code`, `text`, `say` with `findings`. `shows` are texts that code must have put into the thread: a part
+    or a finding that the answer left out.
     """
 
     input: str

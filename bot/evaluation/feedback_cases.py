@@ -1,4 +1,4 @@
-"""Makes cases of what people said of answers: for people to label, in the form of the crew's own sets. Pure.
+"""Turns feedback on answers into cases for people to label, in the form of the crew's own sets. Pure.
 
 A request that one specialist did becomes a case of `specialists` (what must stand in the answer), one of several parts
 a case of `planning`, any other a case of `routing`. Nothing in it says who asked or who judged.
@@ -15,7 +15,7 @@ from handoff import events as ev
 from handoff.state.job_state import Job, RequestState
 
 LONGEST_ANSWER = 4_000
-"""Characters of an answer that a case shows to who labels it."""
+"""Characters of an answer that a case shows to the person who labels it."""
 MOST_FILES = 20
 _NO_LABEL = re.compile(r"[^\w.+/-]")
 LeftOutReason = Literal[
@@ -50,8 +50,8 @@ def cases_of(
 ) -> list[FeedbackCase | LeftOutReason]:
     """Make a case of each request that people gave a thumb for, or say why not.
 
-    `crew` is the one that cases are wanted of, and `specialists` are its own; `private`: those of places that not
-    everybody may read are wanted too. Where nobody knows what a place is, it counts as one of these.
+    `crew` is the crew that cases are made for, and `specialists` are its own. With `private`, requests in private
+    channels and direct messages count too; a place of unknown kind is taken to be private.
     """
     said: dict[str, list[ev.FeedbackGiven]] = {}
     for one in given:

@@ -54,7 +54,10 @@ class CaseRecord(Contract):
 
 @dataclass(frozen=True, slots=True)
 class CaseChoice:
-    """The cases that are played: `limit` of each set, drawn by `seed`; those with one of `tags`; also naively."""
+    """The cases to play: those with one of `tags`, `limit` of each set (0: all), drawn by `seed`.
+
+    `naive` plays the baseline, too.
+    """
 
     limit: int = 0
     seed: int = 0

@@ -14,8 +14,8 @@ from bot.evaluation.staged_job import CaseBench
 class Outcome:
     """The outcome of a case. `said` is what came back, `why` what is wrong with it.
 
-    `measures` are other questions to the same reply, each with its yes or no: its share of yes is told below the
-    set's line, of those cases that have it.
+    `measures` are further yes/no questions about the same reply. The table shows the share of yes below the set's
+    line, among the cases that have the question.
     """
 
     right: bool
@@ -25,7 +25,7 @@ class Outcome:
 
 
 PlayCase = Callable[[Any, CaseBench, CountedModel], Awaitable[Outcome]]
-"""Plays one case. Raises ModelError if a call brings nothing and nobody made something of that."""
+"""Plays one case. Raises ModelError if a call fails and the product does not handle it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ BEYOND_CHANCE = 0.05
 NAMED = 12
 """Cases that are named of each sort."""
 LEAST = 0.05
-"""A change of tokens or seconds that is told: less is zero as it would be written."""
+"""The least change of tokens or seconds that is reported: less would be printed as zero."""
 
 
 def compare(before: RunFile, after: RunFile) -> str:
@@ -111,7 +111,7 @@ def _list_ids(what: str, ids: list[str]) -> list[str]:
 
 
 def _render_mean_change(what: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
-    """Say by how much a mean changed, if its interval leaves out that it did not."""
+    """Say by how much a mean changed, if the interval of the change does not include zero."""
     mean, low, high = paired_bootstrap([one for one, _ in pairs], [two for _, two in pairs])
     if low <= 0 <= high or abs(mean) < LEAST:
         return []

@@ -16,8 +16,8 @@ HEADINGS = ("set", "n", "right", "share", "95 %", "errors", "tokens in/out", "do
 class ScoreLine(Contract):
     """A line of the table. `measure`: another question to the replies of that side; empty: whether they were right.
 
-    Tokens, dollars and seconds are of one case: means, and the median of the seconds. `p` is that of product and
-    baseline doing equally well on the cases that both did.
+    Tokens, dollars and seconds are of one case: means, and the median of the seconds. `p` is the
+    probability of such a difference if product and baseline do equally well, on the cases that both did.
     """
 
     set: str

@@ -114,7 +114,7 @@ def _read(path: Path, kind: type[LabelledCase], faults: list[str]) -> list[Label
 
 
 def _is_unlabelled(given: Any) -> bool:
-    """Return True for a case that was made of people's thumbs, and that nobody has said the right answer of."""
+    """Return True for a case that was made from feedback and has no right answer yet."""
     if not isinstance(given, Mapping) or "feedback" not in given:
         return False
     expect = given.get("expect")

@@ -48,17 +48,17 @@ from specialists.reading.diff_hunks import read_diff
 from specialists.tools.tables.sheet_sources import columns_of
 
 MOST_STEPS = 60
-"""Effects of one case: what goes on longer is going round in circles."""
+"""Most effects of one case: a job with more is going round in circles."""
 REQUEST = "1.0"
 PEOPLE = {"U1": "Ana Duarte", "U2": "Ben Okafor"}
 """Those who write in the thread; the first one made the request."""
 UNSEEN = 20_000
-"""Bytes that a file seems to have which is only named."""
+"""The size in bytes of a file that a case only names."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseBench:
-    """All that cases are worked on with. `planning` is that of `crew`, on `terms`."""
+    """What cases are played with: a crew, its planning, its terms, and folders of files."""
 
     crew: Crew
     planning: Planning

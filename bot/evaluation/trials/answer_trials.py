@@ -80,7 +80,7 @@ def _find_missing_gaps(expected: ExpectedCoverage, text: str) -> Iterator[str]:
 
 
 async def contradiction_product(case: ContradictionCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Have the product make an answer of two results, and see if it finds that they contradict each other."""
+    """Have the product make an answer of two results, and see whether it finds that they contradict each other."""
     one, *more = bench.crew.specialists
     other = more[0] if more else one
     results = (
@@ -136,7 +136,7 @@ async def verify_naively(case: VerifierCase, _bench: CaseBench, model: CountedMo
 
 
 def _score_verdict(case: VerifierCase, found: str, said: str) -> Outcome:
-    """Score a verdict. What people see is whether a statement is marked: so both kinds of mark count as one there."""
+    """Score a verdict. People see only whether a statement is marked, so both marks count as one in the measure."""
     right = found == case.expect
     marked = found in {"contradicted", "not_found"}
     measure = "right statements marked" if case.expect == "supported" else "wrong statements let pass"

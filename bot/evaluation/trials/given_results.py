@@ -24,7 +24,7 @@ def stage_results(
     verifier: bool = False,
     texts: Mapping[str, str] = MappingProxyType({}),
 ) -> StagedJob:
-    """Make a job of which only the answer is left to be made."""
+    """Make a job whose parts are done, so that only the answer is left to be written."""
     job = StagedJob(bench, model, request, texts=texts)
     subtasks = tuple(
         Subtask(id=f"part{number}", title=one.title, intent=f"{one.title}, as it was asked for", specialist=one.by)

@@ -19,7 +19,7 @@ from handoff.text.counts import format_count
 NOBODY = "nobody"
 ARROW = ">"
 LABELS = ("answer", "ask", NOBODY)
-"""What may come of a request but work for specialists."""
+"""Outcomes of a request that give no specialist any work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class PlanDecision:
 
 
 def read_decision(ask: RequestState, *, erred: bool = False) -> PlanDecision:
-    """Read off a request what the planner made of it. The one place that knows how a job tells that.
+    """Read the planner's decision from the state of a request. Only this function knows where it stands there.
 
-    `erred`: a call brought nothing, or the model declined. A request that fails without that, and without a plan that
-    was refused for good, is one that nobody can do.
+    `erred`: a call failed, or the model declined. Then, or if its plans were refused for good, a failed request is
+    `failed`; otherwise it is one that nobody can do.
     """
     run = ask.run
     if run.plan is not None and run.plan.subtasks:

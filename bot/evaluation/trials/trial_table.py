@@ -29,7 +29,7 @@ from handoff.evidence.binding import ReadDocument, bind_result
 
 
 async def figures_product(case: FiguresCase, _bench: CaseBench, _model: CountedModel) -> Outcome:
-    """Bind a result's figures as it is done when results are handed in."""
+    """Bind a result's figures as the product does when a result is handed in."""
     known = [ReadDocument("a tool", text, is_material=False) for text in case.known]
     remarks = bind_result(Result(summary=case.result, content=case.result), known).faults
     said = "; ".join(remarks)
