@@ -115,7 +115,7 @@ _COMMANDS: Mapping[str, str] = {
 
 
 def _import_command(options: argparse.Namespace, settings: Settings) -> Run:
-    """The command, imported. Raises SettingsError before that where what it needs first is not set."""
+    """Import a command and return its function. Raises SettingsError first if a setting that it needs is missing."""
     if options.command == "run":
         from bot.settings import require_slack  # noqa: PLC0415 - not needed for --help
 
@@ -181,14 +181,14 @@ class _Command(argparse.ArgumentParser):
     """A command's own parser. Settings are imported for its help alone, if it lists them."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse what is unknown here, with this command's usage and not that of all."""
+        """Refuse unknown arguments here, with the usage of this command and not that of all commands."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return options, unknown
 
     def format_help(self) -> str:
-        """The help, with the settings below for a command that keeps their lines."""
+        """Return the help; the settings stand below it if the command's formatter keeps lines."""
         if self.formatter_class is _Raw:
             self.epilog = _render_environment()
         return super().format_help()

@@ -81,7 +81,7 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
 
 
 def crew_folder(settings: Settings) -> Path:
-    """Return the folder of the crew of the settings, which may not be there."""
+    """Return the folder of the crew of the settings. It need not exist."""
     folder, path = CREWS / settings.crew, Path(settings.crew).expanduser()
     return path if not folder.is_dir() and (path.is_dir() or len(path.parts) > 1) else folder
 
@@ -98,9 +98,9 @@ def _read_package_tools(setup: ToolSettings) -> ToolkitsRead:
 
 
 def open_crew(settings: Settings, around: ToolkitsRead | None = None, members: Sequence[Path] = ()) -> Crew:
-    """Load the crew of the settings, with its tools; `around` are toolkits that it shares, made anew unless given.
+    """Load the crew of the settings, with its tools. `around` are toolkits that it shares; None makes them anew.
 
-    `members` are the folders of crews that are inside it though they lie elsewhere.
+    `members` are the folders of crews that become its members though they lie elsewhere.
 
     Raises SettingsError naming every fault, by file and line.
     """
@@ -117,7 +117,7 @@ def open_crew(settings: Settings, around: ToolkitsRead | None = None, members: S
 
 
 def open_crews(settings: Settings) -> Crews:
-    """Load all crews of the settings: the first is the usual one, and has the others as members where they can be.
+    """Load all crews of the settings. The first is the usual one; the others are its members where that is possible.
 
     Raises SettingsError naming every fault of all of them, by file and line.
     """
@@ -188,7 +188,7 @@ async def running(
     `can_ask` says whether there are people who can approve something.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
-    # Commands that only look at a store or a crew do without all that people can do, and without what runs a job.
+    # Imported here: commands that only look at a store or a crew need neither features nor what runs a job.
     from bot.jobs.effect_runner import is_elsewhere  # noqa: PLC0415 - see above
     from bot.jobs.instance import Instance, new_name  # noqa: PLC0415 - see above
     from bot.jobs.tasks import StuckAfter  # noqa: PLC0415 - see above

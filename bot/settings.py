@@ -1,4 +1,4 @@
-"""The settings, read from the environment once. The docs/reference.md and `leadhand run --help` list them."""
+"""The settings, read from the environment once. docs/reference.md and `leadhand run --help` list them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ class Address:
 
 @dataclass(frozen=True)
 class FollowUps:
-    """Where messages without a mention are heard: in all threads that have a job, or in none, but for `channels`."""
+    """Where messages without a mention are heard: in all threads that have a job except in `channels`, if `on`.
+
+    If not `on`, only in threads in `channels`.
+    """
 
     on: bool = True
     channels: frozenset[str] = frozenset()
@@ -112,10 +115,10 @@ class Settings:
     """Who may use the bot, in all channels alike."""
     retention: Retention = AS_EVER
     walls_required: bool = False
-    """What reads files and pages runs only behind all of the kernel's walls."""
+    """True if what reads files and pages may run only behind all of the kernel's walls."""
 
     def in_channel(self, channel: str) -> ChannelValues:
-        """Say what the environment sets for a channel (its Slack id), and leave open what it does not."""
+        """Return what the environment sets for a channel (its Slack id); what it does not set is left open."""
         heard = None if self.follow_ups == ON and not self.env.get("LEADHAND_FOLLOW_UPS") else self.follow_ups
         values = {
             "allowed": channel in self.channels if self.channels else None,
@@ -136,7 +139,7 @@ class Settings:
         return bool(self.client_id) and not self.bot_token
 
     def admins_in(self, team: str, organisation: str = "") -> frozenset[str]:
-        """Return the Slack ids of the admins of a workspace: named for it, its organisation or no place."""
+        """Return the Slack ids of a workspace's admins: those named for it, for its organisation, or for no place."""
         named = (one.rpartition(":") for one in self.admins)
         return frozenset(user for place, _, user in named if place in {team, organisation, ""})
 
@@ -531,7 +534,7 @@ def _read_access(env: Mapping[str, str]) -> ChannelValues:
 
 
 def _add_value(access: ChannelValues, name: str, variable: str, text: str) -> ChannelValues:
-    """Return the values with one more that is written as text; empty: it is left open."""
+    """Return the values with one more, read from `text`; an empty text leaves it open."""
     try:
         found = ChannelValues.model_validate({name: text.strip() or None})
     except ValidationError as error:
@@ -582,7 +585,7 @@ def _read_operation(text: str) -> Address | None:
 
 
 def _read_http_address(text: str) -> Address:
-    """Read where HTTP mode listens. A proxy on the same machine stands before it, unless another host is named."""
+    """Read where HTTP mode listens. Without a host that is this machine alone, for a proxy on it."""
     if not text:
         return HTTP
     address = _parse_address(f"{HTTP.host}:{text}" if text.isdecimal() else text)
@@ -592,7 +595,7 @@ def _read_http_address(text: str) -> Address:
 
 
 def _public_url(text: str) -> str:
-    """Read the public address of HTTP mode. Only a machine talks to itself without https."""
+    """Read the public address of HTTP mode. It must be https, unless it is that of this machine alone."""
     if not text:
         return ""
     if fault := web_fault(text):
@@ -605,7 +608,7 @@ def _public_url(text: str) -> str:
 
 
 def _parse_address(text: str) -> Address | None:
-    """Read `host:port`; None if it is none."""
+    """Read `host:port`; None for any other text."""
     try:
         parts = urlsplit(f"//{text}")
         host, port = parts.hostname, parts.port
@@ -615,7 +618,7 @@ def _parse_address(text: str) -> Address | None:
 
 
 def _check_addresses(env: Mapping[str, str]) -> None:
-    """Raise SettingsError for an address without scheme or host: its user would only report that nobody answers."""
+    """Raise SettingsError for an address without scheme or host, which would later look like a server that is down."""
     for name in ("SLACK_API_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GITHUB_API_URL", "GITLAB_URL"):
         text = env.get(name, "").strip()
         if text and (fault := web_fault(text)):

@@ -1,6 +1,6 @@
 """Settings from files: lines `NAME=value` in one file, and a secret in a file of its own, named by `NAME_FILE`.
 
-The environment comes before the file, line by line. Both are put into the environment once, before anything is read.
+The environment wins over the file, setting by setting. Both are put into the environment once, before anything is read.
 """
 
 from __future__ import annotations

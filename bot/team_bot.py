@@ -66,8 +66,8 @@ class TeamBot:
 
     Args:
         shared: What it shares with the others.
-        client: Calls Slack for it, and for nobody else.
-        account: Who it is there.
+        client: Calls Slack for this bot, and for nobody else.
+        account: The bot's account in the workspace.
         groups: The user groups that the settings of its channels name.
     """
 
@@ -150,7 +150,7 @@ class TeamBot:
         await asyncio.gather(*self._beside, return_exceptions=True)
 
     async def close(self, seconds: float) -> None:
-        """Let what is under way arrive, for so long at most, and close the client. Its jobs must have been let go."""
+        """Wait at most `seconds` for what is under way, and close the client. Its jobs must have been released."""
         await self.end_beside()
         await asyncio.gather(self._kit.background.drain(seconds), self.thread.close(seconds))
 

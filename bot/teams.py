@@ -37,7 +37,7 @@ LOOK = 5.0
 CLOSING = 1.5
 """Seconds for work under way to end, once the app has left its workspace: Slack takes nothing more."""
 GONE = frozenset({"account_inactive", "token_revoked"})
-"""Slack's words for a token of an app that has left. Others pass."""
+"""Slack's errors for the token of an app that has left a workspace. Other errors may pass."""
 LISTS = "list:"
 """How a setting of tickets begins that needs the optional scopes."""
 
@@ -48,7 +48,7 @@ class InstalledTeams:
     Args:
         shared: What they share.
         records: The installations.
-        let_go: Has the instance let go of all jobs of a workspace.
+        let_go: Makes the instance release all jobs of a workspace.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class InstalledTeams:
         self._start(self._run())
 
     async def open_all(self) -> None:
-        """Open the bots of all installations, encrypted with the first key from now on. Raises StoreError."""
+        """Encrypt all installations with the first key, then open their bots. Raises StoreError."""
         if anew := await self._records.encrypt_anew():
             log.info("%d installations were encrypted with the first key", anew)
         await self.look()
@@ -137,7 +137,7 @@ class InstalledTeams:
         await asyncio.gather(*(bot.close(seconds) for bot in self._bots.values()))
         await close_client(self._client)
 
-    # Whom a payload is for ------------------------------------------------------------------------------
+    # The bot that a payload is for ----------------------------------------------------------------------
 
     async def _find(self, payload: Addressed) -> Bolt | None:
         """Return the app that a payload is for; None if there is none. Raises StoreError or BadKey."""
@@ -158,7 +158,7 @@ class InstalledTeams:
         return payload.team if payload.team in of_author else next(iter(of_author), payload.team)
 
     async def _open_if_installed(self, team: str) -> TeamBot | None:
-        """Return the bot of a workspace that was perhaps installed a moment ago, elsewhere.
+        """Open the bot of a workspace that another instance may have installed a moment ago; None if none did.
 
         Raises StoreError, or BadKey if the record cannot be read: another instance may know the key.
         """
@@ -171,7 +171,7 @@ class InstalledTeams:
         return self._bots.get(team)
 
     async def _open_through_organisation(self, team: str, organisation: str) -> TeamBot | None:
-        """Open the bot of a workspace that an organisation's installation is used in for the first time."""
+        """Open the bot of a workspace that uses its organisation's installation for the first time."""
         record, _ = await self._records.read(organisation)
         if record is None or record.installation is None:
             return None

@@ -1,7 +1,7 @@
 """Circuit breakers: a model or specialist that keeps failing is left alone by all instances, then tried by one.
 
-An instance hears of the state and never asks for it: it tells the store of
-failures, and of the successes after them, and of nothing else.
+An instance acts on what it last heard of a breaker, and asks the store only to
+become its probe. It reports failures, and the first success after them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RULES: Mapping[str, BreakerRule] = {"specialist": BreakerRule(3), "model": Break
 MADE = "made:specialist"
 """The one breaker of all specialists made for jobs: a planner names them, so none has a key of its own.
 
-It takes more to open, as the brief of one job must not take them from all the others.
+It opens later than others, so that the brief of one job does not take them from all other jobs.
 """
 OF_ONE_CALL: frozenset[ModelErrorKind] = frozenset({"bad_request", "too_long"})
 """Faults that say nothing of the model, only of the call."""
@@ -51,7 +51,7 @@ def breaker_of(purpose: str) -> str:
 
 
 class Breakers:
-    """The breakers of specialists and models. `clock` is the store's. Unless they are `on`, none ever opens."""
+    """The breakers of specialists and models. `clock` is the store's. With `on` false, none ever opens."""
 
     def __init__(self, counters: Counters, clock: Callable[[], float], *, on: bool) -> None:
         self._counters = counters
@@ -78,10 +78,10 @@ class Breakers:
     ) -> AsyncIterator[float]:
         """Let a call through, as a probe of each breaker whose rest is over, and tell the store how it ends.
 
-        A call waits for the rest of a model, and for another call's probe of it, `patience` seconds at most. It does
-        not wait for a specialist's: another specialist may do its work. A probe keeps its place while this lasts, and
-        `hold` seconds more if its instance is not heard of again. With `last` no specialist's breaker stands in the
-        way. Gives the seconds waited. Raises Withheld and StoreError.
+        A call waits at most `patience` seconds for the end of a model's rest, or of another call's probe of the model.
+        It never waits for a specialist's rest: another specialist may do its work. A probe keeps its place during the
+        call; if its instance dies, for another `hold` seconds. With `last`, breakers of specialists stop no call.
+        Yields the seconds waited. Raises Withheld and StoreError.
         """
         began = time.monotonic()
         probes: Probes = {}
@@ -113,7 +113,7 @@ class Breakers:
 
     @asynccontextmanager
     async def _renew_probes(self, probes: Probes, hold: float) -> AsyncIterator[None]:
-        """Renew the places of the probes while this lasts."""
+        """Renew the places of the probes inside the `with` block."""
         mine = {name: probe for name, probe in probes.items() if probe}
         keeping = asyncio.create_task(self._keep_probes(mine, hold)) if mine else None
         try:
@@ -151,7 +151,7 @@ class Breakers:
         return ""
 
     async def _wait_for_turn(self, name: str, ends: float) -> None:
-        """Make calls of a specialist that has failed wait while as many are under way as would open its breaker."""
+        """Wait while a specialist has failed and its calls under way could open its breaker by failing as well."""
         threshold = RULES[name.partition(":")[0]].threshold
         while (seconds_left := ends - time.monotonic()) > 0:
             failures = self._counters.last_heard(name).failures
@@ -185,7 +185,7 @@ class Breakers:
                 log.warning("the probe of %s could not be given back: %s", name, error)
 
     async def specialist_failed(self, purpose: str) -> None:
-        """Count a failure of a specialist that no call shows: a tool of it broke, or it was silent to its deadline."""
+        """Count a failure that no model call shows: a specialist's tool broke, or it was silent to its deadline."""
         if self._on and (name := breaker_of(purpose)):
             await self._report_outcome(name, "")
 

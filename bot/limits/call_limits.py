@@ -1,9 +1,9 @@
-"""Decides if a model call may be made: breakers, rates, calls at once and budgets, shared by all instances.
+"""Decides whether a model call may be made: breakers, rates, calls at once and budgets, shared by all instances.
 
-If nothing is set and nothing fails, a call costs no round trip to the store,
-but for what channels set, which is read every other second.
-If something is counted it costs one, which also carries what earlier calls
-have really taken; that is sent by itself only if no call follows soon.
+If no limit is set and nothing fails, a call costs no round trip to the store.
+The limits that channels set are read every other second.
+If something is counted, a call costs one round trip. It also reports what earlier
+calls really used, which is sent by itself only if no call follows soon.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SOON = 0.25
 MOST_OWED = 1_000
 """Settlements kept while the store is away; for older ones the estimate stands."""
 WAITS = 0.75
-"""The share of a call's deadline that it may wait: one that has no time left to be answered fails for no reason."""
+"""The share of its deadline that a call may wait, so that there is time left for its answer."""
 LONGEST_WAIT = 120.0
 """Seconds that a call waits at most, however long it may take to be answered."""
 OUT = 500
@@ -61,7 +61,7 @@ class CallLimits:
         clock: The store's clock.
         named: Models that specialists name in place of a tier, as the provider calls them.
         rules_in: Gives the limits of a channel, with a budget of its own; asked before each call.
-        several_teams: Several workspaces share the rates, so that none is told how much of them is taken.
+        several_teams: True if several workspaces share the rates: none of them is told how much is used.
 
     `on_wait` is called with the seconds that a call waited, `on_withheld` with the reason why one was not made.
     """
@@ -115,7 +115,7 @@ class CallLimits:
             raise
 
     async def _make_call(self, call: ModelCall, limits: Sequence[CounterLimit], ticket: _Ticket | None) -> Turn:
-        usage: Usage | None = None  # of a call that is cut off nobody knows it: its estimate stands
+        usage: Usage | None = None  # unknown for a call that is cut off: its estimate stands
         try:
             turn = await self._model.reply(call)
             usage = turn.usage
@@ -133,7 +133,7 @@ class CallLimits:
     async def _admit_call(
         self, payer: Payer, call: ModelCall, ends: float
     ) -> tuple[list[CounterLimit], _Ticket | None]:
-        """Count the call by all limits that are set, and wait if that is all it takes. Raises Withheld."""
+        """Count the call by all limits that are set, after a wait where that helps. Raises Withheld."""
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
         if not rules.counts:
             return [], None
@@ -176,7 +176,7 @@ class CallLimits:
     async def _ask_store(
         self, operation: str, limits: Sequence[CounterLimit], call: ModelCall, *, patience: float
     ) -> AdmitReply:
-        """Ask the store. Who is stopped meanwhile gives back what it was let through with, once that is known."""
+        """Ask the store to admit the call. If this is cancelled meanwhile, what the store admits is given back."""
         asking = asyncio.create_task(self._admit(operation, limits, call, patience=patience))
         try:
             return await asyncio.shield(asking)

@@ -74,7 +74,7 @@ class LimitRules:
         return any(budget.micros for budget in self.budgets.values())
 
     def stray_rates(self, provider: str, models: Iterable[str]) -> str:
-        """Say which rates limit nothing, as neither the provider nor a model is called so; empty if all limit one."""
+        """Say which rates limit nothing, because no provider or model in use has their name; empty if none does so."""
         known = tuple(dict.fromkeys((provider, *sorted(set(models)))))
         strays = sorted(name for name in self.rates if name and name not in known)
         if not strays:
@@ -103,12 +103,12 @@ class CounterLimit:
 
     @property
     def named(self) -> str:
-        """The budget in a few words; empty for another limit."""
+        """The budget in a few words; empty if the limit is no budget."""
         return f"{_WHOSE[self.scope]} ({self.write_amount(self.counter.limit)})" if self.scope in _WHOSE else ""
 
     @property
     def is_budget(self) -> bool:
-        """True for money and tokens that are given for a time, and not for what flows in a minute."""
+        """True for a budget of money or tokens, False for a rate and for slots."""
         return self.scope in _WHOSE
 
     @property
@@ -123,7 +123,7 @@ class CounterLimit:
 
     @property
     def advice(self) -> str:
-        """Advice to people about it."""
+        """What people can do once the limit is reached."""
         if self.scope in {"rate", "slots"}:
             return "Mention me again in a minute or two."
         form = ", or an admin with `/leadhand settings`" if self.scope == "channel" else ""
@@ -173,7 +173,7 @@ _NAME: Mapping[str, str] = {
 
 
 def status_lines(limits: Sequence[CounterLimit], spent: Sequence[int], raised: Mapping[CounterLimit, int]) -> list[str]:
-    """Say how much of each limit is used, a line each: of a budget in dollars and tokens, the one that ends sooner."""
+    """Say how much of each limit is used, a line each. Of a budget's dollars and tokens, the one that ends sooner."""
     lines: dict[str, tuple[float, str]] = {}
     for limit, used in zip(limits, spent, strict=True):
         more = raised.get(limit, 0)
@@ -200,7 +200,7 @@ def budgets(rules: LimitRules, payer: Payer, *, tokens: int = 0, micros: int = 0
 
 
 def forgotten_counters(team: str, job: str, person: str) -> list[Counter]:
-    """List the counters that name a job and, if one is given, a person."""
+    """List the counters that are named after a job and, if one is given, after a person."""
     units = ("micros", "tokens")
     of_person = [Counter(f"person:{team}/{person}:{unit}", "day", 0) for unit in units if person]
     return [*(Counter(f"job:{team}/{job}:{unit}", "life", 0) for unit in units), *of_person]
@@ -246,7 +246,7 @@ def read_budget(text: str) -> SpendingBudget | None:
 
 
 def _parse_amounts(text: str) -> dict[str, float]:
-    """Read amounts by their unit; none if any part is not an amount above nothing."""
+    """Read amounts by their unit; an empty dict if any part is no amount above zero."""
     found: dict[str, float] = {}
     for part in text.split(","):
         match = _AMOUNT.fullmatch(part.strip())

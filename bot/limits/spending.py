@@ -1,4 +1,4 @@
-"""What people have spent in a month: counted once for each request, when it ends. It stands in nobody's way."""
+"""What people have spent in a month: counted once for each request, when it ends. It limits nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERYBODY = "*"
 
 @dataclass(frozen=True, slots=True)
 class MonthSpending:
-    """What was spent in a month: dollars (as far as prices are known), tokens, and on how many requests that ended."""
+    """What was spent in a month: dollars (where prices are known), tokens, and the number of requests that ended."""
 
     dollars: float = 0.0
     tokens: int = 0
@@ -45,11 +45,11 @@ class Spending:
         self._counters = counters
 
     async def note(self, ended: Sequence[EndedRequest]) -> None:
-        """Count requests that ended; one that is told of twice within some minutes counts once. Raises StoreError."""
+        """Count requests that ended; one that is reported twice within minutes counts once. Raises StoreError."""
         await self._counters.settle([_make_settlement(one) for one in ended])
 
     async def of(self, team: str, user: str, at: float) -> MonthSpending:
-        """Tell what a person spent in the month (UTC) of that time; `EVERYBODY`: all together. Raises StoreError."""
+        """Return what a person, or `EVERYBODY` together, spent in the month (UTC) of a time. Raises StoreError."""
         micros, tokens, requests = await self._counters.read_spending(month_counters(team, user, at))
         return MonthSpending(micros / MICROS, tokens, requests)
 

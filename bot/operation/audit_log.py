@@ -1,4 +1,4 @@
-"""The audit: deeds that follow from no event of a job are noted here, and all of them are read again.
+"""The audit: notes deeds that follow from no event of a job, and reads all deeds.
 
 Deeds that follow from events (`handoff.summaries.audit_events`) are written by the commit of the event.
 """
@@ -46,7 +46,7 @@ class AuditQuery:
     team: str = ""
 
     def __contains__(self, entry: AuditEntry) -> bool:
-        """Tell if an entry is one of them."""
+        """Return whether an entry is one of those asked for."""
         named = ((self.user, entry.user), (self.job, entry.job), (self.deed, entry.deed), (self.team, entry.team))
         return self.since <= entry.at < self.until and all(not wanted or wanted == given for wanted, given in named)
 

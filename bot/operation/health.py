@@ -153,7 +153,7 @@ def _make_application(host: str, state: HealthState, metrics: Metrics, measure: 
 
 
 def _restrict_host(own: str) -> Any:
-    """Turn away requests for a name that anybody could have made lead here: a page may rebind its own name to us."""
+    """Refuse requests for a foreign host name: a web page may point its own name at this server (DNS rebinding)."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -55,7 +55,7 @@ class MeteredModel:
         await self._model.close()
 
     async def take_on(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Have it serve models by their names, too; return why not, by name."""
+        """Make models known that specialists name; return by its name why one cannot be had."""
         return await self._model.take_on(names)
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
@@ -133,7 +133,7 @@ def _meter_tool(tool: Tool, metrics: Metrics) -> Tool:
 
 
 def _outcome_of(ask: RequestState) -> str:
-    """How people saw it end: an answer with gaps is a partial one."""
+    """Return how people saw a request end: an answer with gaps is a partial one."""
     return (
         "partial"
         if ask.state == "completed" and (missing(ask, ask.run) or (ask.run.plan and ask.run.plan.missing))
@@ -143,11 +143,11 @@ def _outcome_of(ask: RequestState) -> str:
 
 Call = Callable[..., Awaitable[Any]]
 Seen = Callable[[tuple[Any, ...], Any], None]
-"""Told of a call: what it was given, and its answer."""
+"""Is called after a call of the store, with its arguments and its answer."""
 LOOKING = frozenset({"jobs.claim", "jobs.next_due", "full"})
 """The calls that an instance makes again and again while it looks for work."""
 MOST_CLAIMS = 1000
-"""Claims whose first commit is waited for."""
+"""Claims that are remembered until their first commit."""
 
 
 class Heartbeat:
@@ -157,7 +157,7 @@ class Heartbeat:
         self.last = time.monotonic()
 
     def age(self) -> float:
-        """Seconds since then."""
+        """Return the seconds since the instance last looked for work."""
         return time.monotonic() - self.last
 
 
@@ -183,8 +183,8 @@ def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store
 class _Metered:
     """A store or a part of one. Passes every call on; methods are wrapped when they are first asked for, and kept.
 
-    Errors are counted under the name of the part and the method. `seen` is told of answers, `parts` stand in for those
-    of the store.
+    Errors are counted under the name of the part and the method. `seen` is called with the answers of a method, by its
+    name; `parts` replace those of the store.
     """
 
     def __init__(

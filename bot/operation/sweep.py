@@ -18,7 +18,7 @@ TRIAL = "leadhand-try-"
 
 
 async def sweep() -> None:
-    """Remove the working folders of dead processes, and tables that nobody needs. Those of living ones stay."""
+    """Remove the working folders of dead processes, and cached tables that nobody needs."""
     swept = 0
     for folder in find_abandoned_folders():
         for data in folder.glob(f"{TRIAL}*"):

@@ -61,7 +61,7 @@ class SpanSender:
     Args:
         env: Where OpenTelemetry's own variables are read: see `NAMES` in `bot.settings`.
         provider: The models' provider.
-        names: Those of the crews' specialists and tools.
+        names: The names of the crews' specialists and tools.
 
     Raises NoCollector if it cannot be used.
     """
@@ -104,7 +104,7 @@ class SpanSender:
 
 
 def open_sender(env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> SpanSender | None:
-    """Return what sends to the collector that the environment names; None if it names none. Raises NoCollector."""
+    """Return a sender to the collector that the environment names; None if it names none. Raises NoCollector."""
     return SpanSender(env, provider=provider, names=names) if _find_collector_address(env) else None
 
 
@@ -159,7 +159,7 @@ class TraceExport:
                     await asyncio.sleep(self._again_after)
 
     async def _send_first(self, store: Store) -> bool:
-        """Send the oldest; False if it has to wait."""
+        """Send the oldest trace. Returns False if it has to wait."""
         key, request = next(iter(self._waiting))
         try:
             entries = await store.jobs.log(key)
@@ -188,7 +188,7 @@ class TraceExport:
 
 
 class TracedEffects(PassedEffects):
-    """`Effects` that have the trace of each request sent when its job is let go of."""
+    """`Effects` that have the trace of each request sent when its job is released."""
 
     def __init__(self, effects: Effects, ended: Callable[[JobKey, str], None]) -> None:
         super().__init__(effects)
