@@ -55,7 +55,7 @@ class ServerAddress:
 
 
 def parse(url: str) -> ServerAddress:
-    """Take a store's URL apart. Raises StoreError, which quotes nothing of it, if it is none."""
+    """Parse a store's URL. Raises StoreError for any other text, without quoting it."""
     try:
         parts = read_url(url, _SCHEMES)
         scheme, _, mode = parts.scheme.partition("+")
@@ -130,9 +130,9 @@ def _parse_replicas(text: str | None) -> int | None:
 
 
 def client(address: ServerAddress, timeout: float) -> Redis | RedisCluster:
-    """A client that gives up after `timeout` seconds of silence and sends a command three times at most.
+    """Make a client that gives up after `timeout` seconds of silence and sends a command three times at most.
 
-    But for a cluster, the silence is for the caller to watch: redis-py makes a task of every command for that.
+    Except for a cluster, the caller has to watch for silence: redis-py would make a task of every command for that.
 
     redis-py's own default is ten retries. Two are safe only because every script that
     writes knows a repeat by its operation id.

@@ -12,23 +12,23 @@ CounterKind = Literal["rate", "slots", "day", "life"]
 AdmitRuling = Literal["ok", "late", "busy", "spent"]
 BreakerState = Literal["closed", "open", "half-open"]
 WINDOW = 60
-"""Seconds of a rate's window. What is booked in one second counts until that second is whole 60 seconds away."""
+"""Seconds of a rate's window. A booking counts until 60 whole seconds lie between its second and the present one."""
 DAY = 86_400
 """Seconds of the days (UTC) that daily budgets are kept by."""
 MOST_BREAKERS = 1_000
 ASKS_AGAIN = 5.0
-"""Seconds within which an instance asks a lane again while a call waits there: else it waits no more."""
+"""Seconds within which an instance asks a lane again while its call waits: one that does not is taken to have left."""
 ASKER_COUNTS = 90.0
-"""Seconds for which an instance that asked a lane for turns counts as one that does."""
+"""Seconds for which an instance counts as an asker of a lane after it asked for turns."""
 FORGOTTEN = 900.0
 """Seconds for which the operations that were let through are remembered."""
 LIFE = 32 * 86_400.0
-"""Seconds that a budget without days is kept after it was last used: longer than any month."""
+"""Seconds that a counter of the kind `life` is kept after it was last used: longer than any month."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """One limit that a call has to be let through by.
+    """One limit that has to admit a call.
 
     `kind`: a `rate` is `limit` a minute, `slots` are so many at once, a budget is `limit` for a `day` (UTC) or for
     the `life` of what it is named after. `amount` is what the call takes, as far as that is known before.
@@ -44,9 +44,9 @@ class Counter:
 class AdmitReply:
     """The answer to `Counters.admit`.
 
-    `ok`: wait for `wait` seconds, then go; `second` is where it was booked. `late`: it would be `wait` seconds, which
-    is more than was offered. `busy`: all slots of a counter are taken. `spent`: a budget is used up. But for `ok`
-    nothing was counted, and `counter` is the place of the one that stands in the way.
+    `ok`: wait for `wait` seconds, then go; `second` is where it was booked. `late`: the call would wait for `wait`
+    seconds, longer than its patience. `busy`: all slots of a counter are taken. `spent`: a budget is used up. Unless it
+    is `ok`, nothing was counted, and `counter` is the index of the counter that stands in the way.
     """
 
     ruling: AdmitRuling
@@ -78,10 +78,10 @@ class CallLane:
 class LaneRequest:
     """What an instance asks a lane for.
 
-    `wanted` turns are for calls that wait, `more` for calls that may come: they are given only while the lane is half
-    empty and nobody else waits. The lower the `rank`, the earlier: who waits with a lower one anywhere goes first; from
-    rank 2 on one turn in `FEW_OF` is left alone. What `yields` leaves room, too, for the calls that are `sure` to come
-    of any instance, but for as few, and keeps to an even pace.
+    `wanted` turns are for calls that wait, `more` for calls that may come: the latter are given only while the lane is
+    half empty and nobody else waits. A lower `rank` goes first: while any instance waits with a lower one, this one
+    waits too. From rank 2 on, one turn in `FEW_OF` is left free. A request that `yields` also leaves turns free for the
+    calls that are `sure` to come from any instance (it may always have one turn in `FEW_OF`), and keeps an even pace.
     """
 
     wanted: int
@@ -93,7 +93,7 @@ class LaneRequest:
 
 @dataclass(frozen=True, slots=True)
 class TurnGrant:
-    """What a lane gave: `given` turns, the seconds (`wait`) until it is worth asking again, and how many ask at all."""
+    """What a lane gave: `given` turns, the seconds (`wait`) until asking again is worth it, and how many ask it."""
 
     given: int
     wait: float
@@ -102,7 +102,7 @@ class TurnGrant:
 
 FEW_OF = 25
 PACE = 4
-"""What yields gets no more than a fourth of a lane in a fourth of its seconds."""
+"""A request that yields gets at most a fourth of a lane's turns in a fourth of its seconds."""
 
 
 @dataclass(frozen=True, slots=True)

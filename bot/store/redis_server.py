@@ -87,8 +87,8 @@ class Server:
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False) -> Any:
         """Run a script by its sha1, sending its text only to a server that does not know it.
 
-        A `durable` one counts only when as many replicas as `replicas` says have what it wrote. If there are
-        none to wait for, it is a plain one.
+        A `durable` script counts only once as many replicas as `replicas` says have what it wrote. If that is 0, it
+        runs like any other.
 
         Raises:
             Unconfirmed: Too few of them have it, or it is not known. A repeat proves it anew.
@@ -121,7 +121,7 @@ class Server:
         return reply
 
     async def _look_again(self) -> None:
-        """Find the primary anew: the server that took a write which no replica has may be it no longer."""
+        """Find the primary anew: a server that took a write which no replica has may be the primary no longer."""
         if self._sentinel_primary is not None:
             with contextlib.suppress(*BROKEN):
                 await self._sentinel_primary.look_again()
@@ -224,7 +224,7 @@ class Server:
     async def listen(self, *channels: str) -> AsyncIterator[bytes]:
         """Listen to channels. Connects again by itself; what is sent meanwhile is missed.
 
-        For as long, it looks every few seconds if the URL leads to another server, and then leaves the former one.
+        Meanwhile it checks every few seconds whether the URL leads to another server, and then leaves the former one.
         """
         looking = None if self.is_cluster else asyncio.create_task(self._keep_looking(await self._check_server(b"")))
         pause = 0.05
@@ -248,7 +248,7 @@ class Server:
                 looking.cancel()
 
     async def _iterate_messages(self, listener: Any, generation: int) -> AsyncIterator[bytes | None]:
-        """Give what a listener hears, and None for each sign of life, until the connections of then are left.
+        """Yield what a listener hears, and None for each sign of life, until the connections of `generation` are left.
 
         Raises:
             Silence: The server did not answer a ping.
@@ -277,13 +277,13 @@ class Server:
             known = await self._check_server(known)
 
     async def _check_server(self, known: bytes) -> bytes:
-        """See which server a new connection reaches, and leave all others unless it is the `known` one, a primary.
+        """See which server a new connection reaches. Unless it is the `known` one and a primary, leave all connections.
 
-        A connection that is only listened to never meets an error that says so, nor does any to a former primary
-        that goes on, and takes writes which the new one never sees.
+        A connection that is only listened to meets no error when the primary changes. Nor does one to a former primary
+        that goes on taking writes, which the new one never sees.
 
         Returns:
-            The id of its run; that of the known one if nothing is reached.
+            The id of the server's run; the `known` one if no server is reached.
         """
         try:
             async with asyncio.timeout(self._timeout):

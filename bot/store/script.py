@@ -1,4 +1,4 @@
-"""What a server is sent and may answer, for those who do not load its client."""
+"""A script for a server, its arguments and a failed write, for modules that do not import the server's client."""
 
 from __future__ import annotations
 

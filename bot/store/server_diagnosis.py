@@ -21,7 +21,7 @@ NO_OTHER = "is down and no other is chosen yet"
 FULL_FROM = 0.8
 """Share of `maxmemory` from which on no new work should be taken."""
 FULL = "The Redis server's memory is"
-"""The first words of the fault that says so, which is no fault of the settings."""
+"""The first words of the fault that says that memory is nearly full, which is no fault of the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _words_of(error: Exception) -> str:
 
 
 def _explain_no_primary(error: Exception, text: str, where: str) -> StoreError:
-    """Word what a server that is demoted, cut off or just started makes of a call: it may pass by itself."""
+    """Explain the error of a server that was demoted, is cut off or has just started: it may pass by itself."""
     if isinstance(error, exceptions.BusyLoadingError) or "LOADING" in text:
         return StoreError(f"{where} is still loading its data. Try again in a moment.")
     if "NOREPLICAS" in text:

@@ -91,7 +91,7 @@ class Head:
 
 
 class JobGlance(NamedTuple):
-    """What a list is sorted out by: the job, the state of its latest request, and when it last changed (seconds)."""
+    """What lists of jobs are filtered by: the job, the state of its latest request, when it last changed (seconds)."""
 
     key: JobKey
     state: str
@@ -152,4 +152,4 @@ class Retention:
 
 
 AS_EVER = Retention()
-"""What holds unless the settings say otherwise."""
+"""The retention that holds unless the settings say otherwise."""

@@ -35,10 +35,10 @@ class OpenAttempts:
         self.ready: dict[AttemptPlace, int] = {}
         """The event by which each subtask could begin its next attempt."""
 
-    # ---------------------------------------------------------------- what others are below
+    # ---------------------------------------------------------------- the parents of other spans
 
     def around(self, request: str, within: str) -> str:
-        """Return the id of what the run at the subtask `within` is below; that of the request for its own run."""
+        """Return the id of the span around the plan run at the subtask `within`; of the request for its own run."""
         place = (request, within)
         there = (self._running.get(place) or self._subtasks.get(place)) if within else None
         there = there or self._requests.get(request)
@@ -68,7 +68,7 @@ class OpenAttempts:
     # ---------------------------------------------------------------- events
 
     def event(self, event: ev.Event, before: RequestState, after: RequestState) -> None:
-        """Take in one event of an attempt. One that the engine did not take leaves no span."""
+        """Read one event of an attempt. An event that the engine did not accept leaves no span."""
         if not isinstance(event, ev.OfAttempt):
             return
         place = (event.request, event.subtask)
@@ -148,7 +148,7 @@ class OpenAttempts:
             self._calls.add(place, call, self._begin_call_span(event, running, call))
 
     def _begin_call_span(self, event: ev.TurnTaken, running: SpanDraft, call: ToolCall) -> SpanDraft | None:
-        """Begin a tool call; the calls that hand in are none, unless they are sent back."""
+        """Begin the span of a tool call. A call that hands in a result gets one only if it is sent back."""
         if call.name in FINISHING:
             return None
         of = {"call": call.id, "arguments": call.arguments, "derived": SINCE_TURN}
@@ -174,7 +174,7 @@ class OpenAttempts:
         self._book.close(draft, event.at, "failed" if failed else "done", **said)
 
     def begin_decided(self, request: str, subtask: str, at: float) -> None:
-        """Let the calls that waited for people begin once these have decided."""
+        """Set the start of the calls that waited for people to the time at which these decided."""
         for draft in self._calls.drafts((request, subtask)):
             if draft["start"] < at:
                 draft.set(start=at, derived=SINCE_YES)
@@ -212,7 +212,7 @@ class OpenAttempts:
         self._book.close(running, event.at, state, **fields, usage=left)
 
     def _record_lost_calls(self, event: ev.AttemptFailed, running: SpanDraft, usage: Any) -> None:
-        """Tell of model calls that brought no turn."""
+        """Add a span for model calls that brought no turn."""
         of = {"words": event.message, "reason": event.message, "outcome": event.kind, "derived": SINCE_STEP}
         named = usage.model if usage is not None else ""
         told = {"model": named, "tier": running["tier"], "usage": usage}
@@ -271,7 +271,7 @@ class OpenAttempts:
             self._begin_attempt_span(ask, work, place, self._book.at, GONE_ON)
 
     def tell_untouched(self, ask: RequestState) -> None:
-        """Tell, once each, of subtasks that ended without an attempt: skipped, or taken over as they stood."""
+        """Add a span, once each, for subtasks that ended without an attempt: skipped, or taken over as they stood."""
         for name, work in ask.work.items():
             place = (ask.id, name)
             if work.state not in SETTLED or place in self._told or place in self._subtasks:
@@ -295,6 +295,6 @@ def _explain_stop(ask: RequestState, work: SubtaskState | None) -> str:
 
 
 def lane_of(ask: RequestState, within: str) -> str:
-    """Return the lane of what the run at the subtask `within` does: the crew's, or the supervisor's."""
+    """Return the lane of the plan run at the subtask `within`: the crew's; without a subtask, the supervisor's."""
     work = ask.work.get(within)
     return work.specialist if work is not None else SUPERVISORS_LANE

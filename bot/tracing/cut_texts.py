@@ -13,10 +13,10 @@ _MARK = 50
 
 
 def fitting_cap(value: Any, most: int) -> int:
-    """Return the characters that one text of a JSON value may have so that all long ones together have at most `most`.
+    """Return the characters that each text of a JSON value may have, so that its long texts have at most `most` in all.
 
-    It is the lowest of `CAPS` if even that is too many: the number of texts is bounded elsewhere. Those that are short
-    by any of them do not count.
+    That is the first of `CAPS` that fits, or the lowest if none does: the number of texts is bounded elsewhere. Texts
+    no longer than the lowest do not count.
     """
     lengths = [length for length in _iterate_lengths(value) if length > CAPS[-1]]
     return next((cap for cap in CAPS if sum(min(length, cap) for length in lengths) <= most), CAPS[-1])

@@ -49,7 +49,7 @@ def export(trace: Trace, *, events: bool = True) -> dict[str, Any]:
 
 
 def dump_trace(trace: Trace) -> str:
-    """Return the export as text, indented for people. Halves of letters, which no text may hold, become `?`."""
+    """Return the export as text, indented for people. Lone surrogates, which no text may hold, become `?`."""
     return json.dumps(export(trace), indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 

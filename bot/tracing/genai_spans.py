@@ -41,11 +41,11 @@ class SpanConverter:
     """Makes what a collector takes of the spans of a job.
 
     Args:
-        service: What the bot is called there.
-        release: Its version.
-        provider: That of its models, in the words of the conventions.
-        names: Those of the crews' specialists and tools. Other names are a model's words, and so contents.
-        contents: What people, models and tools said is sent too.
+        service: The bot's name there.
+        release: The bot's version.
+        provider: The provider of its models, in the words of the conventions.
+        names: The names of the crews' specialists and tools. Other names are a model's words, and so contents.
+        contents: True if what people, models and tools said is sent too.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class SpanConverter:
         return bytes(encode_spans(self.readable(team, job, spans)).SerializeToString())
 
     def readable(self, team: str, job: str, spans: Sequence[Span]) -> list[ReadableSpan]:
-        """Give them as the SDK has them."""
+        """Return the spans that have ended as objects of OpenTelemetry's SDK."""
         known = {span.id for span in spans}
         origin = SpanOrigin(team, job, self._resource, self._scope, self._provider, self._names, self._contents)
         return [_make_readable_span(span, origin, known) for span in spans if span.end is not None]
@@ -195,14 +195,14 @@ def _usage_attributes(usage: Usage, model: str, provider: str) -> Mapping[str, A
 
 
 def _span_contents(span: Span) -> Mapping[str, Any]:
-    """Give what was said, where it is asked for: arguments and replies of tools, briefs, words of models."""
+    """Return the contents of a span: arguments and replies of tools, briefs, words of models."""
     found: dict[str, Any] = {"leadhand.words": _cut_content(span.words), "leadhand.reason": _cut_content(span.reason)}
     if span.kind == "tool":
         arguments = json.dumps(dict(span.arguments), ensure_ascii=False)
         call = {"gen_ai.tool.call.id": span.call, "gen_ai.tool.call.arguments": _cut_content(arguments)}
         return found | call | {"gen_ai.tool.call.result": _cut_content(span.text)}
     if span.kind not in {"request", "attempt", "chat"}:
-        return found  # what a part was given and gave is told by the attempts at it
+        return found  # the attempts at a subtask hold what it was given and what it gave
     if span.brief:
         found["gen_ai.input.messages"] = _message_json("user", span.brief)
     if span.text:
@@ -220,7 +220,7 @@ def _cut_content(text: str) -> str:
 
 
 def _policy_events(span: Span, origin: SpanOrigin) -> list[Event]:
-    """Tell what policy decided when a span ended; the reason is a content."""
+    """Return what policy decided when a span ended; the reasons only if contents are sent."""
     return [
         Event(
             "leadhand.decision",

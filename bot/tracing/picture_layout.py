@@ -58,7 +58,7 @@ TICKS = 4
 MOST_DESCRIBED = 900
 """Characters of the picture's description; Slack takes 1,000."""
 INSIDE = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
-"""Before the name of a lane that is inside a crew's."""
+"""The mark before the name of a lane that is inside a crew's."""
 _NARROW, _NEAR = 6, 3
 """Pixels: bars as narrow and as near to each other are drawn as one."""
 DRAWN = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "refine", "synthesis", "away"})
@@ -70,7 +70,7 @@ STATES = {
     "completed": "done",
     "cancelled": "stopped",
 }
-"""Words for the states of a request that are not said by themselves."""
+"""Words for the states of a request; a state that is not here is shown by its own name."""
 LEGEND = (
     ("lead", "the supervisor plans, writes"),
     ("work", "a specialist works"),
@@ -118,7 +118,7 @@ def picture_of(trace: Trace) -> dict[str, Any]:
 
 
 def describe_picture(trace: Trace) -> str:
-    """Say in words what the picture shows, for who cannot see it; empty if there is nothing to draw."""
+    """Say in words what the picture shows, for people who cannot see it; empty if there is nothing to draw."""
     if not trace.requests:
         return ""
     layout = picture_of(trace)
@@ -129,7 +129,7 @@ def describe_picture(trace: Trace) -> str:
 
 
 def _choose_ticks(scale: TimeScale) -> list[float]:
-    """Return where the axis has its marks: the parts of its length, but for those inside a break."""
+    """Return where the axis has its marks: at equal parts of its length, except inside a break."""
     broken = [(begin, end) for begin, end, _ in scale.breaks]
     places = [part / TICKS for part in range(1, TICKS + 1)]
     return [place for place in places if not any(begin < place < end for begin, end in broken)]
@@ -143,7 +143,7 @@ def _describe_request(trace: Trace, figures: RequestFigures, end: float) -> str:
 
 
 def _compare_times(figures: RequestFigures) -> list[list[Any]]:
-    """Return the bars of the time one by one and side by side, as parts of the longer; none if there are not both."""
+    """Return two bars, the time one by one and side by side, as parts of the longer; none if one is not known."""
     apart, together = figures.one_by_one, figures.side_by_side
     if not apart or not together:
         return []

@@ -1,7 +1,7 @@
 """Reads what the supervisor's roles did off a log: planning, judging, writing, posting.
 
-The log holds when such a step ended. It began when the engine first called for it, which follows from the log: the
-same function says so that the bot asks what to do next (`handoff.engine.outstanding`).
+The log holds when such a step ended. It began when the engine first called for it. That follows from the log, by the
+function that also tells the bot what to do next (`handoff.engine.outstanding`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class OpenRoleSteps:
             self._unnamed = event
 
     def _record_late_step(self, event: Any) -> None:
-        """Tell of a step that this release would not have called for, or that came to nothing: it was paid for."""
+        """Add a span for a step that this release did not call for, or that came to nothing: it was paid for."""
         within = getattr(event, "within", "")
         start = event.at - _usage_of(event).duration
         key = RoleStepKey("plan" if isinstance(event, _OF_PLANS) else "synthesis", _LATE, event.request, within)
@@ -112,7 +112,7 @@ class OpenRoleSteps:
         self._book.close(draft, self._book.at, "stopped", words="it was called for no more")
 
     def _step_key(self, effect: ef.Effect) -> RoleStepKey | None:
-        """Name the step that an effect is; None if it is none. A crew plans within an attempt that has begun."""
+        """Return the key of an effect's step; None if it has none. A crew plans within an attempt that has begun."""
         inner = effect.within if isinstance(effect, ef.MakePlan) else ""
         if inner and self._attempts.attempt(effect.request, inner) is None:
             return None
@@ -166,7 +166,7 @@ def _usage_of(event: ev.Event) -> Usage:
 
 
 def _place_of(effect: ef.Effect) -> str:
-    """Return the subtask that an effect would begin an attempt at; empty if it would not."""
+    """Return the subtask at which an effect begins an attempt; empty for other effects."""
     if isinstance(effect, ef.RunSubtask):
         return effect.subtask
     return effect.within if isinstance(effect, ef.MakePlan) else ""
@@ -240,7 +240,7 @@ def _is_report_of(event: ev.Event, key: RoleStepKey) -> bool:  # noqa: C901, PLR
 
 
 def _reports_answer(event: ev.Event, key: RoleStepKey) -> bool:
-    """Return True if an event reports a step from the results to the answer that goes by its name."""
+    """Return True if an event reports this step, as one of those that lead from the results to the answer."""
     if not isinstance(event, ev.AnswerVerified | ev.MaterialReduced | ev.AnswerWritten):
         return False
     if (key.request, key.within) != (event.request, event.within):

@@ -12,7 +12,7 @@ from handoff.state.state_values import EngineDecision
 CONTAINERS = frozenset({"request", "subtask"})
 """Kinds that hold others and are no step themselves."""
 _TELLING = ("plan", "verify", "refine", "synthesis", "gather", "attempt", "tool", "wait", "post", "subtask", "request")
-"""The kinds that a decision is about, the first of those that ended when it was made, or else of those that began."""
+"""Kinds that a decision can be about, by rank: a span that ended when it was made, or else one that began then."""
 
 
 class SpanDraft:
@@ -24,7 +24,7 @@ class SpanDraft:
         self.began_by = began_by
         self.fields = fields
         self.last: float = fields["start"]
-        """When something last happened in it, and when something did before that."""
+        """When its latest event happened; `before` is when the event before that did."""
         self.before = self.last
         self.until: float = fields["start"]
         """When it is to end, if that is known before."""
@@ -49,7 +49,7 @@ class SpanDraft:
         self.last = max(self.last, at)
 
     def span(self) -> Span:
-        """Return it as it is now."""
+        """Return the span as it stands."""
         return Span(**self.fields, events=tuple(sorted(set(self.at))))
 
 
@@ -120,7 +120,7 @@ class SpanBook:
 
 
 def _order_after_parents(found: list[Span]) -> tuple[Span, ...]:
-    """Put spans whose parent began later by some clock behind it."""
+    """Return the spans, each behind its parent, even where clocks say that the parent began later."""
     there: set[str] = set()
     done: list[Span] = []
     held: dict[str, list[Span]] = {}

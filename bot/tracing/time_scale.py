@@ -16,7 +16,7 @@ from bot.tracing.whole_trace import BUSY, crews_of
 LEAST_BREAK = 30.0
 """Seconds that nobody worked for before they may be drawn shorter than they were."""
 _SHARE_BROKEN, _SHARE_DRAWN = 0.5, 0.15
-"""Parts of the time at work: what is longer than the first is drawn as long as the second."""
+"""Shares of the time at work: a stretch without work longer than the first is drawn as long as the second."""
 
 Stretch = tuple[float, float]
 

@@ -41,8 +41,9 @@ class RequestFigures:
     """The figures of one request. Times are seconds since the epoch; `end` is None while it goes on.
 
     `one_by_one` is the seconds that its subtasks took all together, `side_by_side` those from the first start to the
-    last end (0: fewer than two have ended). `gain` says so in the words of the answer's context line; empty: nothing to
-    speak of. `written` is when the answer, or the failure, was fixed: its time as people are told ends then.
+    last end (0: fewer than two have ended). `gain` compares the two in the words of the answer's context line; empty
+    if little was gained. `written` is when the answer, or the failure, was fixed: the duration that people are told
+    ends then.
     """
 
     id: str
@@ -91,9 +92,10 @@ class UnreadableEntry(ValueError):
 def read_trace(
     entries: Sequence[LogEntry], *, job: str = "", team: str = "", own: frozenset[str] | None = None, user: str = ""
 ) -> Trace:
-    """Read the trace of a log; of the `own` requests of `user` alone if those are given. It takes its time: see `walk`.
+    """Read the trace of a log; of the `own` requests of `user` alone if those are given.
 
-    Raises UnreadableEntry if it is for somebody's own requests and an entry cannot be read.
+    Takes time in proportion to the log. Raises UnreadableEntry if it is for somebody's own requests and an entry cannot
+    be read.
     """
     reader, steps, found = SpanReader(), [], None
     broken = unreadable = 0
@@ -181,7 +183,7 @@ def crews_of(spans: Sequence[Span]) -> frozenset[str]:
 
 
 def _sum_up_lane(name: str, spans: Sequence[Span], crews: frozenset[str]) -> TraceLane:
-    """Sum up a lane. What a crew's attempt took is told by the lanes inside it; its own are its plans and answers."""
+    """Sum up a lane. A crew's lane counts its plans and answers; the rest of its attempt is in the lanes inside it."""
     attempts = [one for one in spans if one.kind == "attempt"]
     worked = _span_times(one for one in spans if one.kind in BUSY and one.id not in crews)
     waited = _span_times(one for one in spans if one.kind in {"wait", "pause"})

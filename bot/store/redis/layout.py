@@ -1,4 +1,4 @@
-"""How the store lies on the server: the names of its keys, how much and how long it keeps of each, and readers.
+"""The layout of the store on the server: the names of its keys, how much and how long it keeps, and readers of rows.
 
 Names are `PREFIX:{pN}:...`, the number of the partition following from the job. What one script touches shares a
 partition, and with it a slot of a cluster. The readers make the values of `bot.store.values`. Times are seconds,
@@ -78,7 +78,7 @@ class Keys:
         return f"{self.part_of(key)}:{member(key)}:posted"
 
     def came_from(self, part: str, team: str, file: str) -> str:
-        """Name the index of the jobs of a partition that read a file; `file` is the id that the place gave it."""
+        """Name the index of the jobs of a partition that read a file; `file` is its id where it came from."""
         return f"{part}:file:{team}/{file}"
 
     def seen(self, key: JobKey, name: str) -> str:
@@ -160,7 +160,7 @@ class Keys:
 
 
 def member(key: JobKey) -> str:
-    """Write a job as indexes and notices do. Raises ValueError for parts that could not be told apart."""
+    """Return a job's name in indexes and notices. Raises ValueError for parts that could not be told apart."""
     return pair(key.team, key.job)
 
 
@@ -252,10 +252,10 @@ OPERATIONS_FOR = 600.0
 """How long the operation ids of a job are remembered once nobody owns it."""
 OPERATIONS_KEPT = 100
 OPERATIONS_LEFT = 2
-"""Of them, once nobody owns the job: whoever owned it made one after the other."""
+"""Operation ids that are left once nobody owns the job: its last owner repeats only its last operations."""
 SETTLES_IN = 30.0
-"""How long after its intent it may take until it is known if a message was sent. For so long, to look into that is
-progress, and an owner that is lost over it says nothing against the job."""
+"""Seconds after its intent for which it may be open whether a message was sent. For so long, looking that up counts as
+progress of the job, which sets its count of lost owners back to 0."""
 INBOX_LIMIT = 1000
 OUTBOX_LIMIT = LOG_LIMIT
 SCHEDULE_LIMIT = 10_000
@@ -270,7 +270,7 @@ JOB_FULL = "this job holds as much as the store keeps for one job; start a new t
 
 
 def digest_if_large(payload: str) -> str:
-    """Give the sha256 (hex) of an event's JSON that is too large for the log, else nothing. Raises PayloadTooLarge."""
+    """Give the sha256 (hex) of an event's JSON if it is too large for the log, else "". Raises PayloadTooLarge."""
     # A character takes four bytes at most, so that most payloads need not be encoded to be measured.
     if len(payload) * 4 <= INLINE_LIMIT:
         return ""

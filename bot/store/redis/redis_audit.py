@@ -19,7 +19,7 @@ Id = tuple[int, int]
 
 
 class Audit:
-    """Who did what, apart from the jobs: it is added to, and goes when its time is over, never before.
+    """Who did what, apart from the jobs. Entries are only ever added, and expire when their time is over.
 
     Entries are JSON, one line each. Those that follow from a job's events are written with their commit:
     there is a stream for each team in each partition, so that a commit can write to it.

@@ -41,8 +41,8 @@ _LIFE_MS = round(LIFE * 1000)
 class Counters:
     """Counts for all instances. A method that is repeated by the same operation counts it once.
 
-    All of it lies in one slot, so that whatever a call has to be let through by is asked in one round trip, on a
-    cluster too. Notices about breakers go out on a channel of their own.
+    All counters lie in one slot, so that one round trip asks all limits of a call, on a cluster too. Notices about
+    breakers go out on a channel of their own.
     """
 
     def __init__(self, calls: Calls) -> None:
@@ -64,8 +64,8 @@ class Counters:
         """Let a call through all `counters`, or none; with it, note how earlier ones ended.
 
         `patience` is how long (s) it may wait for a rate; a place in a later second is booked for good. A slot is
-        held until settled, `hold` seconds at most; an operation that asks again has as many from then on. With `last`
-        no budget stands in the way.
+        held until settled, `hold` seconds at most; an operation that asks again holds it for as long from then on. With
+        `last`, no budget stands in the way.
         """
         wanted = [part for one in counters for part in (one.kind, one.name, one.limit, one.amount)]
         ruling, wait, second, place = await self._count(
@@ -99,9 +99,9 @@ class Counters:
         return await self.raise_budgets(counters, "")
 
     async def raise_budgets(self, counters: Sequence[Counter], operation: str) -> list[int]:
-        """Raise each budget by its `amount`, once for the operation (empty: for none), and tell by how much it is.
+        """Raise each budget by its `amount`, once for the operation, and return by how much each is raised.
 
-        The budget of a day is raised for that day alone.
+        An empty operation raises nothing. The budget of a day is raised for that day alone.
         """
         if not counters:
             return []
@@ -115,7 +115,7 @@ class Counters:
     async def forget(self, counters: Sequence[Counter]) -> None:
         """Erase counters of the kind `life`, and have those of the kind `day` erased when their day is over.
 
-        Until then they stay: else whoever is forgotten could spend the same again.
+        Until then they stay: else a person who is forgotten could spend the day's budget again.
         """
         midnight = (math.floor(await self._calls.now() / DAY) + 1) * DAY
         for one in counters:
@@ -124,7 +124,7 @@ class Counters:
             await self._calls.server.command(*command)
 
     async def first(self, mark: str, *, seconds: float) -> bool:
-        """Answer True to the first who asks within that time."""
+        """Return True to the first call with a mark within that time."""
         return bool(await self._calls.run("first", [f"{self._base}mark:{mark}"], nonce(), round(seconds * 1000)))
 
     async def turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
@@ -138,26 +138,26 @@ class Counters:
         return TurnGrant(int(given), float(wait), int(askers))
 
     async def hold_turns(self, lane: CallLane, *, seconds: float) -> None:
-        """Give nobody a turn for so long, then one, and the others evenly."""
+        """Give no turn for so many seconds, then one, and further ones at an even pace."""
         await self._count("hold_turns", lane.name, lane.limit, repr(float(lane.seconds)), repr(float(seconds)))
 
     async def breaker_failed(
         self, name: str, operation: str, rule: BreakerRule, *, probe: str = "", rest: float = 0.0
     ) -> Breaker:
-        """Count a failure, open the breaker if `rule` says so, give it as it is then, and tell all instances.
+        """Count a failure, open the breaker if `rule` says so, tell all instances, and return the breaker.
 
         `probe` names the probe that failed; empty for any other call. While the breaker is not closed, the failure of
-        another call (one that was in flight) changes nothing but for `rest`: seconds for which the provider wants to
-        be left alone, so that the breaker is open for that long at least.
+        another call (one that was in flight) does not count. Only its `rest` does: the seconds for which the provider
+        wants to be left alone, and for which the breaker is open at least.
         """
         return (await self._change_breaker("failed", name, operation, probe=probe, rule=rule, rest=rest))[1]
 
     async def breaker_succeeded(self, name: str, operation: str, *, probe: str = "") -> Breaker:
-        """Close the breaker and tell all instances, unless it is open and this was a call begun before, no probe."""
+        """Close the breaker and tell all instances. Once it has opened, only the success of its probe closes it."""
         return (await self._change_breaker("succeeded", name, operation, probe=probe))[1]
 
     async def try_breaker(self, name: str, *, probe: str, hold: float) -> tuple[bool, Breaker]:
-        """Say if `probe` may go through, and give the breaker as it is then.
+        """Say whether `probe` may go through, and return the breaker as it is then.
 
         A closed breaker lets everybody through. One whose rest is over lets one probe through, which then has `hold`
         seconds; after that another may try. A probe that asks again has as many from then on, and with a `hold` of 0

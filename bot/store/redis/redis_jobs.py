@@ -76,7 +76,7 @@ class Jobs:
         return await self._receive(key, payload, dedupe, "exists")
 
     async def release_quarantined(self, key: JobKey, payload: str) -> bool:
-        """Put an event in the inbox of a job in quarantine, however full, and make it due with no lost owners.
+        """Put an event in the inbox of a job in quarantine, even a full one, and make the job due with no lost owners.
 
         False, with nothing changed, if it is not in quarantine.
         """
@@ -173,21 +173,21 @@ class Jobs:
         return await self._ready.next_due()
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
-        """Renew, also a lease that ran out unless somebody took the job. False if the job is no longer ours."""
+        """Renew a lease, even one that ran out, unless somebody took the job. False if the job is no longer ours."""
         args = (member(claim.key), claim.owner, claim.epoch, lease)
         return bool(await self._calls.run("beat", self._calls.keys.of_job(claim.key), *args))
 
     async def release(self, claim: Claim, *, due: float | None, lost: bool | None = False) -> bool:
-        """Let go: due again at that time, or (None) only when something comes in.
+        """Let go of a job: it is due again at that time, or (None) only when something comes in.
 
-        If the inbox is not empty the job is due at once whatever was asked. The count of lost owners goes back
-        to 0; with `lost`, which says that the work stalled or broke, it goes up by one; with None, for who lets go in
-        the middle of the work, it stays. False if the job was not ours.
+        If the inbox is not empty, the job is due at once in any case. The count of lost owners goes back to 0. With
+        `lost`, which says that the work stalled or broke, it goes up by one; with None, which is for letting go in the
+        middle of the work, it stays. False if the job was not ours.
         """
         return await self._let_go(claim, due, lost="" if lost is None else "+" if lost else 0)
 
     async def _let_go(self, claim: Claim, due: float | None, *, lost: int | str) -> bool:
-        """Let go. `lost` is what the count of lost owners becomes; "+" for one more than before, "" for as many."""
+        """Let go of a job. `lost` is the new count of lost owners; "+": one more than before, "": as many."""
         reply = await self._calls.run(
             "release",
             self._calls.keys.of_job(claim.key),
@@ -287,8 +287,7 @@ class Jobs:
         """Erase a job and all that belongs to it, and note `audit`, in one script. False if there is no such job.
 
         Whoever owns it is fenced, and told. It is taken out of `asked_by` of `users` and `jobs_that_read` of `files`.
-        What it posted is known to `OutboxRecords.read_left_behind`. What is said from then on in its place makes a new
-        job.
+        `OutboxRecords.read_left_behind` still gives what it posted. A later event for the same key makes a new job.
         """
         names = self._calls.keys
         part = names.part_of(key)
@@ -299,7 +298,7 @@ class Jobs:
         return bool(await self._calls.run("forget", keys, *args))
 
     async def forgotten(self, key: JobKey) -> float | None:
-        """Tell when a job was forgotten (seconds since the epoch); None if it was not, or so long ago as to be over."""
+        """Return when a job was forgotten (seconds since the epoch); None if it was not, or that is too long ago."""
         at = await self._calls.server.command("GET", self._calls.keys.of_job(key)[GONE])
         return None if at is None else float(at)
 
@@ -354,7 +353,7 @@ class Jobs:
         return await self.heads(await self.keys_asked_by(team, user, limit=limit, skip=skip))
 
     async def keys_asked_by(self, team: str, user: str, *, limit: int, skip: int = 0) -> list[JobKey]:
-        """Do the same without reading any head."""
+        """List the keys of the jobs that a person asked for, newest first, without reading their heads."""
         names = self._calls.keys
         indexes = [names.asked_by(part, team, user) for part in names.parts()]
         newest = await self._read_scores(
@@ -363,7 +362,7 @@ class Jobs:
         return [job_key(name) for _, name in sorted(newest, reverse=True)[skip : skip + limit]]
 
     async def number_asked_by(self, team: str, user: str) -> int:
-        """Count the jobs that a person asked for: as many as `asked_by` knows."""
+        """Count the jobs that a person asked for, as far as `asked_by` knows them."""
         names = self._calls.keys
         counts = await self._calls.server.commands(
             [("ZCARD", names.asked_by(part, team, user)) for part in names.parts()]
@@ -373,7 +372,7 @@ class Jobs:
     async def keys_under_way(self, *, limit: int, team: str = "") -> list[JobKey]:
         """List jobs of a team, or of all, that somebody works on or that are due at some time, soonest first.
 
-        Of a team all are looked through: those of others may come before them.
+        For one team, all jobs are looked through: those of other teams may come before its own.
         """
         sets = [f"{part}:{place}" for part in self._calls.keys.parts() for place in PLACES]
         last = -1 if team else limit - 1

@@ -15,8 +15,8 @@ _OPEN_MS = 2 * 3_600_000
 class Homes:
     """Open homes, and the jobs that wait for people.
 
-    All of it follows from what is kept elsewhere, or is soon over: to lose it loses nothing that people asked for.
-    It is a hash a team, and a sorted set for each who is waited for.
+    All of it follows from other records, or is soon over: if it is lost, nothing that people asked for is.
+    It is a hash for each team, and a sorted set for each person or group that jobs wait for.
     """
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
@@ -26,8 +26,8 @@ class Homes:
     async def put(self, team: str, user: str, row: str) -> None:
         """Note how somebody's home is, as a text.
 
-        A row is dropped some time after the last of the team was put. Of more than `MOST_OPEN` the others are left to
-        go stale.
+        A team's rows are dropped some time after its last row was put. A home beyond `MOST_OPEN` is not noted: it goes
+        stale.
         """
         key, server = self._calls.keys.homes(team), self._calls.server
         if int(await server.command("HLEN", key)) >= MOST_OPEN and not await server.command("HEXISTS", key, user):
@@ -45,9 +45,9 @@ class Homes:
         return {user.decode(): row.decode() for user, row in found.items()}
 
     async def waits(self, key: JobKey, *, now: Sequence[str], before: Sequence[str] = ()) -> None:
-        """Note for whom a job waits now, and for whom it did: ids of people and user groups, or `EVERYBODY`.
+        """Note for whom a job waits now, and for whom it waited before: ids of people and groups, or `EVERYBODY`.
 
-        Who is waited for already keeps the time since when.
+        For those whom it waits for already, the time since when is kept.
         """
         name, at = member(key), f"{self._calls.clock():.3f}"
         calls: list[tuple[Arg, ...]] = []
@@ -60,7 +60,7 @@ class Homes:
             await self._calls.server.commands(calls)
 
     async def waiting(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[JobKey]:
-        """List the jobs that wait for any of these, who waits longest first.
+        """List the jobs that wait for any of these, the longest wait first.
 
         Some may wait no more, or be gone: their heads say so.
         """
@@ -114,7 +114,7 @@ _UNDER_WAY = "installing"
 class Installations:
     """The workspaces and organisations that installed the app: a text by their id, kept for good.
 
-    It holds tokens, encrypted by whoever keeps it.
+    The texts hold tokens, which the caller encrypts.
     """
 
     def __init__(self, calls: Calls) -> None:
@@ -122,7 +122,7 @@ class Installations:
         self._states = SignIns(calls)
 
     async def put(self, name: str, payload: str, *, was: str) -> bool:
-        """Set one that was `was` so far (empty: there was none), or with an empty payload drop it.
+        """Set the text of an installation that is still `was` (empty: none is there); an empty payload drops it.
 
         False, with nothing changed, if it is another by now. Raises PayloadTooLarge over `INLINE_LIMIT`, or if there
         are 10,000 already.
@@ -157,14 +157,14 @@ class Installations:
 class Memories:
     """What people had remembered: a text by a name within a place of the team (a channel or a person), kept for good.
 
-    What is written says what was there before, so that two who change the same do not undo each other.
+    A write names the text that it replaces, so that two people who change the same one do not undo each other.
     """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def put(self, team: str, place: str, name: str, payload: str, *, was: str = "") -> bool:
-        """Set one that was `was` so far (empty: there was none), or with an empty payload drop it.
+        """Set a text that is still `was` (empty: none is there); an empty payload drops it.
 
         False, with nothing changed, if it is another by now. Raises PayloadTooLarge over `INLINE_LIMIT`, or if the
         place has `MEMORIES_LIMIT` already.

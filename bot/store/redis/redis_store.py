@@ -44,8 +44,8 @@ class OutboxRecords:
     async def begin(self, claim: Claim, message: str, operation: str, *, progress: bool = True) -> Intent | None:
         """Record that a message is about to be sent. None if the job is no longer ours.
 
-        That is progress, unless said otherwise, as is looking for a message in doubt within its first half minute: no
-        owner counts as lost any more. Raises PayloadTooLarge if the job has 10,000 messages.
+        If `progress`, a new message, or one that is still in doubt within 30 seconds of its intent, counts as progress
+        of the job: its count of lost owners goes back to 0. Raises PayloadTooLarge if the job has 10,000 messages.
         """
         about = (claim.owner, claim.epoch, message, operation)
         args = (*about, layout.OUTBOX_LIMIT, layout.SETTLES_IN, int(progress))
@@ -87,7 +87,7 @@ class Blobs:
     """Bytes beside a job, under their sha256 (hex).
 
     They may come before the job does, and expire with it, or before it where the store keeps materials for less long.
-    Bytes that no job comes for are kept as long as a finished job is.
+    Bytes whose job never comes are kept as long as a finished job is.
     """
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
@@ -113,7 +113,7 @@ class Blobs:
         raise KeyError(digest)
 
     async def drop(self, key: JobKey, digests: Mapping[str, bytes]) -> None:
-        """Take bytes out by their sha256, or put what is given in their place (empty: nothing)."""
+        """Drop bytes by their sha256, or replace them by the bytes that are given (empty: none)."""
         pairs = [part for digest, data in digests.items() for part in (digest, data)]
         if pairs:
             await self._calls.run("drop", self._calls.keys.of_job(key), *pairs)
@@ -176,7 +176,7 @@ class Schedules:
     async def of(self, team: str, kind: str) -> list[tuple[str, str, float | None]]:
         """Read the schedules of a team whose names start with `kind`, due or not: (schedule, payload, due).
 
-        Looks at the names of all that there are.
+        Looks through the names of all schedules.
         """
         flat = await self._calls.run("schedule_of", self._calls.keys.schedules, f"{team}/{kind}")
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
@@ -185,14 +185,14 @@ class Schedules:
     async def due(self, *, team: str = "", kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
         """Read the schedules whose time has come, earliest first: (team, schedule, payload, due).
 
-        Those whose names start with `kind`, of one team or (empty) of all.
+        Reads those whose names start with `kind`, of one team or (empty) of all.
         """
         flat = await self._calls.run("schedule_due", self._calls.keys.schedules, limit, kind, team)
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         return [(*names(name), payload.decode(), float(due)) for name, payload, due in rows]
 
     async def next_due(self, kind: str, *, team: str = "") -> float | None:
-        """Tell when the earliest of them is due, or None."""
+        """Return when the earliest schedule is due whose name starts with `kind`, of one team or of all; or None."""
         found = await self._calls.run("schedule_next", self._calls.keys.schedules, kind, team)
         return float(found) if found else None
 
@@ -209,7 +209,7 @@ class KeptSettings:
         self._calls = calls
 
     async def put(self, team: str, name: str, payload: str, *, instead_of: str | None = None) -> bool:
-        """Set one. With `instead_of` only if that is what stands there (empty: nothing does); False: it is not.
+        """Set a text. With `instead_of`, only if that is the present text (empty: there is none); False if it is not.
 
         Raises PayloadTooLarge over `INLINE_LIMIT`, or if there are 10,000 already.
         """
@@ -281,7 +281,7 @@ class Store:
                 redis+cluster://HOST:PORT,HOST:PORT; the last two with rediss+ as well.
             prefix: What all keys start with: one for each deployment on a server.
             partitions: How many parts the jobs are spread over. Fixed by the first that connects.
-            retention: How long what is kept.
+            retention: How long each kind of data is kept.
             timeout: Seconds of silence after which a call is given up; it is tried three times.
             clock_offset_ms: Moves the store's clock, for tests.
 
@@ -333,16 +333,16 @@ class Store:
         return await self._calls.now()
 
     def clock(self) -> float:
-        """Tell the store's time, as last heard with any claim and run on since: right within a round trip, at no cost.
+        """Return the store's time without asking: as last heard of, run on since; right within a round trip.
 
-        Whoever stamps events or works out a `due` uses this, for the clocks of machines may be hours apart.
+        Use it to stamp events and to work out a `due`, for the clocks of machines may be hours apart.
         """
         return self._clock()
 
     async def home(self, team: str) -> str:
-        """Tell whose jobs are kept here: the team that asked first; an empty one only asks.
+        """Return the team whose jobs are kept here: the first that asked. An empty `team` asks without becoming it.
 
-        `claim` gives jobs out whosever they are.
+        `claim` does not look at this: it gives out jobs of any team.
         """
         known = await self._server.command("GET", self._keys.home)
         if known is None and team:
@@ -377,10 +377,10 @@ class Store:
         return len(keys) + len(named)
 
     async def full(self) -> str:
-        """Say, from 80 % of the server's memory on, that it is full and what to do: claim nothing then. Else empty.
+        """Say that the server's memory is 80 % full or more, and what to do: claim nothing then. Empty below that.
 
         Cheap enough to be asked before every claim: an answer holds for two seconds.
-        Of a cluster, any primary counts.
+        Of a cluster, the fullest primary counts.
         """
         until, text = self._fullness
         if time.monotonic() >= until:

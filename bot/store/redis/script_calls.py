@@ -1,4 +1,4 @@
-"""The Lua scripts and their calls, by the server's clock; and the ways of writing that the parts of the store share.
+"""The Lua scripts and how they are called, the server's clock, and helpers that the parts of the store share.
 
 Scripts are read from `scripts/` when first used, and run by their sha1. They travel with the release that wrote them
 (EVALSHA, not Functions), so that a rolling deploy changes nothing under an older instance.
@@ -27,7 +27,7 @@ SOON = 0.25
 
 
 class ServerClock:
-    """The server's clock as last heard. `offset_ms` moves it, there and here; only tests set that."""
+    """The server's clock as last heard. `offset_ms` moves it, there and here, for tests and days that are played."""
 
     def __init__(self, offset_ms: int = 0) -> None:
         self.offset_ms = offset_ms
@@ -38,11 +38,11 @@ class ServerClock:
         return time.monotonic() + self._ahead + self.offset_ms / 1000
 
     def note_time(self, told: bytes, asked: float) -> float:
-        """Note the time that the server told, unless the answer took too long to be news, and give it.
+        """Return the time that the server told, and note it unless the answer took too long to be exact.
 
         Args:
-            told: As scripts answer it, the offset included.
-            asked: `time.monotonic()` of the question.
+            told: The time as scripts answer it, the offset included.
+            asked: `time.monotonic()` when the question was sent.
         """
         at, heard = float(told), time.monotonic()
         if self._ahead == 0 or heard - asked < SOON:
@@ -83,7 +83,7 @@ DURABLE = frozenset(
 
 @functools.cache
 def load(name: str) -> Script:
-    """The script of that name, with what it shares with the others in front."""
+    """Return the script of that name, with the parts that it shares with others in front."""
     shared = ["job"] if name in OF_A_JOB else ["counters"] if name in OF_COUNTERS else []
     shared += ["audit"] if name in OF_THE_AUDIT else []
     parts = ["clock", *shared, name]
@@ -115,7 +115,7 @@ def nonce() -> str:
 
 
 def ms(seconds: float) -> int:
-    """Give a time to live as the server takes it."""
+    """Return a time to live in milliseconds, as the server takes it."""
     return round(seconds * 1000)
 
 
@@ -125,7 +125,7 @@ def flat(fields: dict[str, str]) -> list[str]:
 
 
 def unless_full(reply: Any) -> Any:
-    """Give the reply. Raises PayloadTooLarge if it says that the job is full, Forgotten if it is gone for good."""
+    """Return the reply. Raises PayloadTooLarge if it says that the job is full, Forgotten if the job was forgotten."""
     if reply == b"full":
         raise PayloadTooLarge(layout.JOB_FULL)
     if reply == b"gone":
