@@ -33,9 +33,9 @@ def variables(workspace: Workspace) -> dict[str, str]:
 
 
 def redirection() -> dict[str, str]:
-    """Return what makes apps call the workspace whose code reads no SLACK_API_URL: on Python, and on Node.js.
+    """Return the variables by which apps on Python and Node.js call the workspace without reading SLACK_API_URL.
 
-    Both are added to what is set already. Programs in other languages ignore them.
+    They add to the values that are set already. Programs in other languages ignore them.
     """
     environment = os.environ
     paths = [str(REDIRECT), *filter(None, [environment.get("PYTHONPATH")])]
@@ -45,7 +45,7 @@ def redirection() -> dict[str, str]:
 
 
 def app_environment(workspace: Workspace) -> dict[str, str]:
-    """Return the environment of an app: this process's, the variables, and past any proxy to this machine."""
+    """Return the environment of an app: this process's and `variables`, with calls to this machine past any proxy."""
     environment = {**os.environ, **variables(workspace)}
     for name in ("NO_PROXY", "no_proxy"):
         environment[name] = ",".join(filter(None, [environment.get(name), HOST, "localhost"]))
@@ -80,7 +80,7 @@ async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int
         Its exit code; as in a shell 127 if there is no such program, and 128 and more after a signal.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # As for what a script starts with "&". The app would inherit that, and Ctrl-C would not reach it.
+        # A script makes what it starts with "&" ignore SIGINT. The app would inherit that, and miss Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = await asyncio.create_subprocess_exec(*command, env=environment)

@@ -32,7 +32,7 @@ class ChannelMessages:
         self._state, self._delivery, self._sessions = state, delivery, sessions
         self.ephemerals: dict[str, dict[str, Message]] = beside.ephemerals if beside else defaultdict(dict)
         self._apps: list[ChannelMessages] = beside._apps if beside else []  # noqa: SLF001  # one of its own class
-        """Those of each app in the workspace: an event goes to every one of them."""
+        """The `ChannelMessages` of each app in the workspace: an event goes to every one of them."""
         self._apps.append(self)
 
     # -- posting ---------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ class ChannelMessages:
     ) -> Message:
         """Post what a person typed (already in Slack's form), with files, pasted tables and forwards; tell the app.
 
-        `extra` are fields of the event that are none of the message's.
+        `extra` are fields that the event has and the message does not.
         """
         data: Json = {
             "type": "message",
@@ -296,7 +296,7 @@ class ChannelMessages:
         self._delivery.emit("app_mention", event)
 
     def _author_teams(self, channel: Channel, user_id: str) -> Json:
-        """Say whose workspace the author is of; in a channel that is shared with another one three times."""
+        """Return the fields that name the author's workspace: three in a channel shared with another one, else one."""
         team = self._state.users[user_id].team
         return {"team": team, **({"user_team": team, "source_team": team} if channel.shared else {})}
 

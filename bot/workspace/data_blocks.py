@@ -7,10 +7,10 @@ from bot.workspace.elements import RICH_TEXT
 from bot.workspace.schema import Check, Complaints, by_type, complain, fields, items, number, string, typed_fields
 
 MOST_ROWS = 101
-"""With the heading."""
+"""Rows of a table, its heading included."""
 MOST_COLUMNS = 20
 MOST_CHARTS = 2
-"""Charts a message."""
+"""Charts in one message."""
 MOST_SEGMENTS = MOST_SERIES = 12
 MOST_CATEGORIES = 20
 MOST_TITLE = 50

@@ -60,7 +60,7 @@ class Delivery:
     def emit(self, name: str, event: dict[str, Any], actor: str = "") -> None:
         """Deliver an event, if the app may have it. `name` is the subscription, as `message.channels`.
 
-        `actor` is the person of an event that names its person in the envelope alone.
+        `actor` is the person behind the event, for events that name them in the envelope alone.
         """
         lacking = self.lacking(name)
         if lacking:
@@ -71,7 +71,7 @@ class Delivery:
         self._start(name, body)
 
     def send_again(self, name: str, body: dict[str, Any], *, as_retry: bool) -> None:
-        """Send an event that was sent before: as a new one, or with its old id as an attempt that is repeated."""
+        """Send an event again: as a new one or, `as_retry`, with its old id as a repeated attempt."""
         if as_retry:
             self._spawn(name, body, 1, Retry(1, "timeout"))
         else:

@@ -47,7 +47,7 @@ def text(most: int) -> Check:
 
 
 VALUE = string(150, least=1)
-# Only boxes and radio buttons have room for markup, and only an overflow menu leads elsewhere.
+# Only checkboxes and radio buttons take markup, and only an overflow menu takes links.
 OPTION = fields({"text": plain(75), "value": VALUE}, {"description": plain(75)})
 CHOICE = fields({"text": text(75), "value": VALUE}, {"description": text(75)})
 LINKING_OPTION = fields({"text": plain(75), "value": VALUE}, {"description": plain(75), "url": URL})

@@ -34,7 +34,7 @@ class Files:
         self.base_url = ""
 
     def promise(self, name: str, length: int, described: str = "") -> tuple[str, str]:
-        """Start an upload, of what words describe to those who do not see it; return the URL to post to, and its id."""
+        """Start an upload; return the URL to post to, and the file's id. `described` is the alt text of a picture."""
         key = secrets.token_urlsafe(24)
         upload = Upload(new_id("F"), name, length, described)
         self._uploads[key] = self._by_file[upload.file_id] = upload
@@ -150,7 +150,7 @@ class Files:
         }
 
     async def delete(self, file: Json) -> list[tuple[Channel, Message]]:
-        """Delete a file, as Slack does: in messages its place stays, with nothing else of it. Gives these messages."""
+        """Delete a file, as Slack does: messages keep a tombstone in its place. Returns these messages."""
         del self._state.files[file["id"]]
         self._state.record.drop("file", file["id"])
         await self._state.record.drop_file(file["id"])
@@ -166,7 +166,7 @@ class Files:
         return shown
 
     async def add_canvas(self, title: str, markdown: str, user_id: str) -> Json:
-        """Keep a canvas, which Slack files like a file of its own kind."""
+        """Keep a canvas, which Slack treats as a file of its own type."""
         content = markdown.encode()
         file = await self.add(f"{title}.md", content, user_id, "application/vnd.slack-docs")
         file |= {"title": title, "name": title, "filetype": "quip", "pretty_type": "Canvas", "mode": "quip"}

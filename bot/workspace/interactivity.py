@@ -208,7 +208,7 @@ class Interactivity:
             "api_app_id": who.app_id,
             "token": who.verification_token,
             "trigger_id": self._views.trigger(user_id),
-            # Of a person of another workspace it is that one: whoever keeps things by it mixes up two.
+            # The person's own workspace, even if it is another one: an app that keeps things by it mixes up the two.
             "team": {"id": user.team, "domain": who.team_domain if home else who.other_team_name.lower()},
             "enterprise": {"id": who.enterprise_id, "name": who.enterprise_name} if who.enterprise_id else None,
             "is_enterprise_install": self._state.installed == "organisation",

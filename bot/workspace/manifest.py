@@ -77,9 +77,9 @@ class Manifest:
     org_ready: bool
     """True for `settings.org_deploy_enabled`, without which an app offers no steps of workflows."""
     redirect_urls: tuple[str, ...]
-    """Where a browser may be sent that comes from the page on which the app is allowed."""
+    """Addresses that the page on which people allow the app may send the browser to."""
     request_paths: dict[str, str]
-    """Where payloads go that do not go where events go: the path by command, or by `interactive`."""
+    """The paths of payloads that go elsewhere than events, by command, or by `interactive`."""
 
     def command(self, name: str) -> ManifestCommand | None:
         """Return the command of that name, slash included."""

@@ -30,8 +30,8 @@ ORGANISATION = "*"
 class Token:
     """A token that was issued. `team` may be `ORGANISATION`.
 
-    `expires`, and `used` (when its refresh token was), are in seconds since the epoch, 0: never. `step` is the run of a
-    workflow step that it was made for, and with which it ends.
+    `expires` is when it ends, `used` when its refresh token was used: seconds since the epoch, 0: never. `step` is the
+    run of a workflow step that it was made for: the token ends with the run.
     """
 
     team: str
@@ -43,7 +43,7 @@ class Token:
 
 @dataclass(frozen=True)
 class InstallRequest:
-    """What somebody who opened the page of the app is asked to allow: where the app wants the answer, and its state."""
+    """What a person is asked to allow on the app's page: where the answer goes, and the app's own `state`."""
 
     redirect_uri: str
     state: str
@@ -84,7 +84,7 @@ class OAuth:
     def team_of(self, token: str, args: Mapping[str, Any]) -> str:
         """Return the team that a call is for; empty if its token does not say.
 
-        That of an organisation's token is named by `team_id`, or follows from a channel or person that is named.
+        For an organisation's token it is named by `team_id`, or follows from a channel, file or person in `args`.
         """
         found = self._tokens.get(token)
         if found is None:
@@ -95,7 +95,7 @@ class OAuth:
         named = {value for value in args.values() if isinstance(value, str)}
         members = {state.identity.team_id: state for state in self._list_workspaces()}
         ids = [(team, {*state.channels, *state.files}) for team, state in members.items()]
-        ids += [(team, {*state.users}) for team, state in members.items()]  # of whom several may be
+        ids += [(team, {*state.users}) for team, state in members.items()]  # last: a person may be in several teams
         return next((team for team, known in (*((team, {team}) for team in members), *ids) if known & named), "")
 
     def _list_workspaces(self) -> list[State]:

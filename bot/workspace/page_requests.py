@@ -106,7 +106,7 @@ class PageRequests:
         return web.Response(body=content, content_type=file["mimetype"].partition(";")[0], headers=headers)
 
     async def draft(self, request: web.Request) -> web.Response:
-        """Serve a file of a message that the page offers to fill in, by the numbers of both."""
+        """Serve a file of a message that the page offers to fill in, by the numbers of the message and the file."""
         draft, number = (int(one) if one.isdecimal() else -1 for one in request.match_info.values())
         drafts = self._world.drafts
         files = drafts[draft].files if 0 <= draft < len(drafts) else ()

@@ -19,11 +19,11 @@ Attached = Path | tuple[str, bytes]
 PROCESSING = "processing"
 CONTEXT_CHANGED = "app_context_changed"
 TYPES = "slack#/types/"
-"""What the types of the things begin with that a person can have open."""
+"""The start of Slack's types for what a person can have open."""
 
 
 class Person:
-    """One person, by whose hand a test or the page acts. Which app gets it follows from what is used.
+    """One person, through whom a test or the page acts. Which app hears of it follows from what the person uses.
 
     Channels are named by id, by name (`#general`), or, for the direct message
     with the bot, by `@` and the bot's name. Whatever Slack would not let a
@@ -67,15 +67,15 @@ class Person:
         return place
 
     def note_viewed(self, place: Channel) -> None:
-        """Remember the channel as the one this person looked at last; a direct message with the app is none."""
+        """Remember the channel as the one this person looked at last; a direct message does not count."""
         if place.kind != "im":
             self.viewed = place.id
 
     async def look_at(self, channel: str = "", thread_ts: str | None = None, *, canvas: str = "") -> None:
         """Open a channel, a thread of it, or a canvas by its file id; without any of them, nothing.
 
-        An agent that subscribed to it is told so (app_context_changed). It also gets it with the person's direct
-        messages, and when they open the direct message or the home.
+        An agent that subscribed to it is told what is open (app_context_changed). It is also told with the person's
+        direct messages, and when they open the direct message or the home.
 
         Raises:
             ActionFailed: Not a member, no such thread or canvas.
@@ -102,7 +102,7 @@ class Person:
                 world.delivery.emit(CONTEXT_CHANGED, event, actor=self.id)
 
     def app_at(self, place: Channel) -> World:
-        """Return the app at the other end of a direct message; of other channels the first one in it."""
+        """Return the app at the other end of a direct message, or the first app in any other channel."""
         return next((world for world in self._world.apps if world.state.bot_is_in(place)), self._world)
 
     def with_app(self, world: World) -> "Person":
@@ -210,7 +210,7 @@ class Person:
             tables: The tables that are pasted into it from now on, in place of all attachments; None leaves these.
 
         Raises:
-            ActionFailed: It is somebody else's, nothing would be left of it, or a table is none that Slack takes.
+            ActionFailed: It is somebody else's, nothing would be left of it, or Slack takes no such table.
         """
         place, message = self._find_own_message(channel, ts)
         if tables is not None:
@@ -482,7 +482,7 @@ class Person:
         return {"entities": list(self.entities)} if self.entities else {}
 
     def _context_field(self, field: str, app: World) -> Json:
-        """Return the field by which an event says what the person has open, where the app is told that."""
+        """Return the field of an event that says what the person has open; none if the app is not told that."""
         return {field: self._app_context()} if self._tells_context(app) else {}
 
     @staticmethod

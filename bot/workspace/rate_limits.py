@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MethodRate:
-    """Calls a minute, and how many of them may come at once. `by` names the argument that has its own bucket."""
+    """Calls a minute, and how many of them may come at once. `by` names an argument: each value has its own bucket."""
 
     per_minute: int
     burst: int
@@ -23,7 +23,7 @@ STATUS = MethodRate(60, 60, "channel_id")
 
 
 class RateLimits:
-    """Counts calls against their limits; `enforced` switches all of it."""
+    """Counts calls against their limits; nothing is limited unless `enforced`."""
 
     def __init__(self, now: Callable[[], float], *, enforced: bool) -> None:
         self.enforced = enforced

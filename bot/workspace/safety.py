@@ -45,7 +45,7 @@ class Guard:
         self._origins = frozenset(f"http://{host}" for host in (self._hosts if port == HTTP_PORT else with_port))
 
     def take_host(self, host: str) -> None:
-        """Take requests for a further host, of something that stands before this server."""
+        """Take requests for a further host, such as that of a proxy in front of this server."""
         self._hosts |= {host}
 
     def middleware(self) -> Middleware:

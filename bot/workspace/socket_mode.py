@@ -37,7 +37,7 @@ class SocketMode:
         return len(self._sockets)
 
     def ticket(self) -> str:
-        """Return a ticket that opens one connection, soon."""
+        """Return a ticket that opens one connection within 30 seconds."""
         now = asyncio.get_running_loop().time()
         self._tickets = {ticket: until for ticket, until in self._tickets.items() if until > now}
         ticket = secrets.token_urlsafe(24)

@@ -104,7 +104,7 @@ _WRITTEN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "link": lambda part: str(part.get("text") or part.get("url", "")),
     "rich_text_quote": lambda part: "> " + _render_rich_text(part.get("elements")).replace("\n", "\n> "),
 }
-"""How what stands for something else reads within rich text."""
+"""How the parts of rich text that are more than plain text read, by their type."""
 
 
 _SHOWN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {

@@ -54,7 +54,7 @@ def _iterate_paragraphs(text: str) -> Iterator[Part]:
 
 
 def _style_pattern(sign: str, name: str) -> str:
-    """Apply styles: one opens and closes where no letter or digit touches it from outside."""
+    """Return the pattern of a style: it opens and closes where no letter or digit touches its sign from outside."""
     return rf"(?<![\w{sign}]){sign}(?P<{name}>[^\s{sign}](?:[^{sign}\n]*[^\s{sign}])?){sign}(?![\w{sign}])"
 
 

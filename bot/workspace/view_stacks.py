@@ -16,7 +16,7 @@ MOST_STACKED = 3
 
 @dataclass
 class Trigger:
-    """Leave to open a modal for a person: once, within three seconds."""
+    """The right to open a modal for a person: once, within three seconds."""
 
     user_id: str
     until: float

@@ -489,7 +489,7 @@ class Workspace:
         self._world.delivery.resume()
 
     def stand_behind(self, url: str) -> None:
-        """Give apps another address of this server, such as `https://slack.test`: something before it ends the TLS."""
+        """Give apps another address of this server, such as `https://slack.test`: a proxy before it ends the TLS."""
         self._guard.take_host(urlsplit(url).netloc)
         self._use_address(url)
 

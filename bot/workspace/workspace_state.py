@@ -27,7 +27,7 @@ CHANNELS = (
 )
 """The channels at the start: name, kind, who is in it beside the app, topic."""
 SHARED = frozenset({"northwind"})
-"""Those shared with another workspace (Slack Connect)."""
+"""The names of the channels shared with another workspace (Slack Connect)."""
 PREFIX = {"channel": "C", "group": "C", "im": "D", "mpim": "G"}
 KIND_OF_EVENT = {"channel": "message.channels", "group": "message.groups", "im": "message.im", "mpim": "message.mpim"}
 SCOPE_WORD = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
@@ -117,7 +117,7 @@ KEPT = ("name", "kind", "members", "topic", "archived", "created", "shared")
 class State:
     """The workspace's data, its indices, and the record behind it.
 
-    `ids` are those that the channels get that are made, by name; others get new ones.
+    `ids` are the ids for channels that are made, by name; a channel without one there gets a new id.
     """
 
     def __init__(  # what it is made of

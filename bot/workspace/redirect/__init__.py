@@ -1,1 +1,1 @@
-"""What makes an app that reads no SLACK_API_URL call the local workspace; its code stays as it is."""
+"""Code that makes an app which reads no SLACK_API_URL call the local workspace; the app's code stays as it is."""

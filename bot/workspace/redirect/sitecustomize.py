@@ -24,7 +24,7 @@ CLIENTS = {
 """The class to change, by its module. The last one is slackclient 2, the SDK's older name."""
 PROXY = "slack_sdk.proxy_env_variable_loader"
 OAUTH = "slack_sdk.oauth.authorize_url_generator"
-"""What makes the address at which a browser is asked to allow the app."""
+"""The SDK's module that makes the address at which a browser is asked to allow the app."""
 
 
 class Redirect:

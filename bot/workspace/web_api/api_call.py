@@ -118,8 +118,8 @@ class Method:
     """A Web API method: what it does, what it takes, what it needs.
 
     `arguments` maps each name to its kind; `required` are those it must have.
-    Any one of `scopes` is enough. `get` tells whether it may be called by GET,
-    which nothing may that changes anything.
+    Any one of `scopes` is enough. `get` tells whether it may be called by GET:
+    a method that changes something may not.
     """
 
     handler: Callable[[Call], Awaitable[Answer]]

@@ -12,11 +12,11 @@ EVERYWHERE = frozenset({"token", "team_id"})
 TRUE = frozenset({"1", "true", "True"})
 FALSE = frozenset({"0", "false", "False", ""})
 NOT_JSON = {"blocks": "invalid_blocks_format", "metadata": "invalid_metadata_format"}
-"""Slack's error codes for arguments that are not even JSON, if it has one of its own for the argument."""
+"""Slack's error codes for arguments that are not even JSON; it has none of their own for other arguments."""
 
 
 READ: web.RequestKey[Any] = web.RequestKey("arguments", dict)
-"""Of a request: its arguments once they were read, which a body can be once."""
+"""Where a request keeps its arguments once they are read: a body can be read only once."""
 
 
 async def read_arguments(request: web.Request) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Dispatch:
         return await self._reply(request, name, raw, began, body, fault)
 
     async def _find_neighbour(self, request: web.Request) -> Handler | None:
-        """Return what answers for the app or workspace that the token is of; None if that is this one, or nobody's."""
+        """Return the handler of the app or workspace that the token belongs to; None if it is this one, or unknown."""
         oauth, here = self._world.oauth, self._world.state.identity.team_id
         if len(oauth.states) == len(self._world.apps) == 1:
             return None
