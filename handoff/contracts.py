@@ -124,10 +124,10 @@ class Material(Contract):
     `text` is the sha256 (hex) of its text in UTF-8, which the store keeps, and `size` the characters of that text;
     `file` is the file itself, where it is one. `author` is who wrote or attached it, as people know them. `origin` says
     whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks, `notes`
-    how it was read, where nothing is lacking.
-    The outline of a table (`is_table`) are its columns, as far as they are known. `pictures` are those of its pages
-    that are no text, for models that see. `audience` says who may read it; None: whoever may read the job's thread.
-    `file_id` and `message` are the ids that the place of people gave to the file and to the message that it came with.
+    how it was read, where nothing is lacking. The outline of a table (`is_table`) is its columns, as far as they are
+    known. `pictures` show those of its pages that hold no text, for models that see. `audience` says who may read it;
+    None: whoever may read the job's thread. `file_id` and `message` are the ids in Slack of the file and of the message
+    that it came with.
     """
 
     name: str
@@ -165,7 +165,7 @@ class Material(Contract):
 class PrivateSource(Contract):
     """Something private as people or a tool gave it: a file, a thread, a reply. `name` is for people.
 
-    `id` follows from what it holds, so that the same again is the same source. For the reply of a tool, `tool` and
+    `id` is made from its content, so that the same content is the same source. For the reply of a tool, `tool` and
     `target` say which, and where its call went to (empty: the tool does not say).
     """
 
@@ -176,7 +176,7 @@ class PrivateSource(Contract):
 
 
 SCRIPTED_REPLIES = "scripted replies"
-"""The name of what stands in for a model in a demo, in `Usage.model`."""
+"""The `Usage.model` of replies that a demo's script gave in place of a model."""
 
 
 class Usage(Contract):
@@ -307,7 +307,7 @@ class OnlyFor(Contract):
     below: int = Field(default=101, ge=1, le=101)
 
     def fits(self, finding: Finding) -> bool:
-        """Return True if the subtask is there for a finding."""
+        """Return True if a finding is at least that severe, and less sure than that."""
         return finding.severity in self._covered_severities and finding.confidence < self.below
 
     @property
@@ -436,10 +436,10 @@ class AskingTerms(Contract):
 
 
 class QuietTimes(Contract):
-    """The hours in which nothing is said in a channel that nobody asked for by mention, every day.
+    """The hours of each day in which the bot writes nothing in a channel, unless somebody mentioned it.
 
-    They last from the minute `begins` to the minute `ends` of the day, over midnight if that is no later; both alike:
-    there are none. `weekends`: all of Saturday and Sunday are quiet, too. `offset` is the seconds by which the
+    They last from the minute `begins` to the minute `ends` of the day, over midnight if `ends` is no later; if both are
+    equal, there are none. `weekends`: all of Saturday and Sunday are quiet, too. `offset` is the seconds by which the
     channel's zone is ahead of UTC.
     """
 
@@ -453,7 +453,7 @@ NO_QUIET = QuietTimes()
 
 
 class ChannelTerms(Contract):
-    """What a channel asks of the work in it, as it held when the work on a request began.
+    """The settings of a channel for work in it, as they were when the work on a request began.
 
     `instructions` are its admins' house rules, `highest` is the highest tier that models work on there.
     """
@@ -682,7 +682,7 @@ class Request(Contract):
     quoted: str = ""
     """What of the text somebody else wrote: the message that the request was started from."""
     crew: str = ""
-    """The name of the crew that it is for, in a bot with several; empty: as the request before it, else the usual."""
+    """The name of the crew that it is for, in a bot with several; empty: the last request's, else the usual."""
     recalls: bool = False
     """True if something is remembered that it may need: then that is gathered first."""
     schedule: str = ""
@@ -690,7 +690,7 @@ class Request(Contract):
     reads: tuple[ChannelSpan, ...] = ()
     """The channels whose messages it works on."""
     opens: str = ""
-    """`KIND:...`: names what this request is to open the thread of; the work is then a request of that thread."""
+    """`KIND:...`: what this request opens a thread for; the work is then a request in that thread."""
 
 
 class KnownPerson(Contract):

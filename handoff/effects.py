@@ -20,7 +20,7 @@ from handoff.state.state_values import DeletedCopy
 class GatherMaterial:
     """Fetch what people attached and read it: each file's text is stored, and its outline reported.
 
-    `edited` is the stamp of the last edit of the request: one that changes what is attached has it read anew.
+    `edited` is the stamp of the last edit of the request: an edit that changes what is attached has it read again.
     """
 
     request: str
@@ -29,14 +29,14 @@ class GatherMaterial:
 
 @dataclass(frozen=True, slots=True)
 class OpenThread:
-    """Look if a run of a schedule may begin; if so, open a thread for it and record its request there."""
+    """Open a thread for a schedule's run or a typed command, if it may begin, and record its request there."""
 
     request: str
 
 
 @dataclass(frozen=True, slots=True)
 class DropCopies:
-    """Take out of the store what was deleted where people gave it."""
+    """Delete from the store our copies of what people deleted in Slack."""
 
     request: str
     copies: tuple[DeletedCopy, ...]
@@ -56,12 +56,12 @@ class MakePlan:
     within: str = ""
     attempt: int = 0
     corrected: int = 0
-    """The corrections of the request so far: a further one has it planned anew."""
+    """The number of corrections of the request so far: after a further one it is planned again."""
 
 
 @dataclass(frozen=True, slots=True)
 class RevisePlan:
-    """Ask the planner if the subtasks that have not started should change, for the `reason` that a subtask gave.
+    """Ask the planner whether the subtasks that have not started should change, for a subtask's `reason`.
 
     `within` is the subtask whose inner plan to revise; empty: the request's own plan.
     """
@@ -161,7 +161,7 @@ class SelectAnswer:
 
 @dataclass(frozen=True, slots=True)
 class VerifyAnswer:
-    """Ask the verifier to read the answer before people do. `late`: let it out unread, as there is no time left."""
+    """Ask the verifier to read the answer before people do. `late`: no time is left, so it goes out unread."""
 
     role: ClassVar[str] = "verifier"
     doing: ClassVar[str] = "checking the answer"

@@ -43,7 +43,7 @@ from handoff.contracts import (
 from handoff.conversation.retry_words import RetryRef
 
 SCHEMA = 1
-"""Of the first release. One that changes the meaning of a log raises it, and lifts the logs before it."""
+"""The schema of the first release. A release that changes the meaning of a log raises it, and converts older logs."""
 
 Json = dict[str, Any]
 
@@ -104,7 +104,7 @@ class RequestAdded(Fact):
 
 
 class MessageHeard(Fact):
-    """Somebody wrote in the thread of the job, and nobody has looked yet if it is for the bot: see `MessageSorted`.
+    """Somebody wrote in the thread of the job. Whether it is for the bot is decided later: see `MessageSorted`.
 
     `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot; it is
     for them, so its text is not kept.
@@ -119,7 +119,7 @@ class MessageHeard(Fact):
 
 
 class MessageSorted(Fact):
-    """What a message is for, as the rules or the dispatcher found. The engine decides if its author may."""
+    """The rules or the dispatcher found what a message is for. The engine decides whether its author may do that."""
 
     type: Literal["MessageSorted"] = "MessageSorted"
     message: str
@@ -169,7 +169,7 @@ class FileDeleted(Fact):
 
 
 class CopiesDropped(Fact):
-    """Copies of what was deleted are in the store no more: the first `count` of those that waited for it.
+    """Our copies of deleted messages or files left the store: the first `count` of those that waited for that.
 
     If they could not be dropped, `fault` says why.
     """
@@ -214,7 +214,7 @@ class PlannerAsked(OfRequest):
     """The crew's and the settings' word on questions: there is no plan yet to hold it."""
     reasons: tuple[str, ...] = ()
     corrected: int = 0
-    """The corrections of the request that the planner knew, here and below. With fewer than there are it asks again."""
+    """How many corrections of the request the planner knew, here and below. If there are more, it is asked again."""
     pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
@@ -243,8 +243,8 @@ class PlanProposed(OfRequest):
     reasons: tuple[str, ...] = ()
     """Decisions about the plan, each with its reason: which of equal specialists, which specialist made for the job."""
     kept: tuple[str, ...] | None = None
-    """In a second try by the plan of the request that it takes up: its subtasks, at any depth, that are taken over as
-    they stood. None: the plan is a new one."""
+    """For a second try by the earlier plan: the ids of the subtasks, at any depth, that are taken over as they stood.
+    None: the plan is a new one."""
     anew: str = ""
     """Why a second try has a new plan, in words for people; empty: it has not, or there was none before."""
     corrected: int = 0
@@ -373,7 +373,7 @@ class ResultReturned(OfAttempt):
     private: bool = True
     """False if no tool gave the attempt anything private, as in all events that end an attempt."""
     private_sources: tuple[PrivateSource, ...] = ()
-    """Where that came from."""
+    """The sources of what was private."""
 
 
 class BriefRefined(OfAttempt):
@@ -448,7 +448,7 @@ class QuestionAnswered(OfRequest):
 class QuestionReminded(OfRequest):
     """Nobody has answered a question for a while: people are reminded of it, by a message in the thread.
 
-    `to` are ids of people and user groups. Who was not asked before may answer from now on.
+    `to` are ids of people and user groups. Those who were not asked before may answer from now on.
     """
 
     type: Literal["QuestionReminded"] = "QuestionReminded"
@@ -556,9 +556,9 @@ class AnswerVerified(OfRequest):
     """The verifier read the answer, sentence by sentence, beside the evidence.
 
     `refuted` are sentences that something read contradicts, and `unfound` those that nothing read bears out.
-    `borne_out` are figures in doubt that are said by the words of the material behind their sentence, or follow from
-    them. `unanswered` are words of the request that the answer leaves out, and `contradictions` are within what was
-    read. `doubt` says why the verifier came to no verdict, or of what it said nothing was taken.
+    `borne_out` are figures in doubt that the material quoted for their sentence does say, or that follow from it.
+    `unanswered` are words of the request that the answer leaves out, and `contradictions` are within what was read.
+    `doubt` says why the verifier came to no verdict, or which of its words were not taken.
     """
 
     type: Literal["AnswerVerified"] = "AnswerVerified"
@@ -576,11 +576,10 @@ class AnswerVerified(OfRequest):
 class AnswerWritten(OfRequest):
     """The text of the answer is fixed; what remains is to post it. A `draft` is read by the verifier first.
 
-    Without a plan it is the planner's own answer: there was nothing to plan.
-    `chosen` is the subtask whose result was picked among rivals; the other results stay in the log. `why` is the reason
-    for that, or for an answer without a plan. `unsupported` are figures of the text that no source has; they are
-    marked. `invented` are those of them that no result has either: for these it is written once more first. `workings`
-    say how figures of it were worked out.
+    Without a plan it is the planner's own answer: there was nothing to plan. `chosen` is the subtask whose result was
+    picked among rivals; the other results stay in the log. `why` is the reason for that, or for an answer without a
+    plan. `unsupported` are figures of the text that no source has; they are marked. `invented` are those of them that
+    no result has either: because of these it is written once more. `workings` say how figures of it were worked out.
     """
 
     type: Literal["AnswerWritten"] = "AnswerWritten"
@@ -622,7 +621,7 @@ class Posted(OfRequest):
 class ThreadOpened(OfRequest):
     """The thread of a schedule's run was opened, and its request recorded there: `ts` is the thread's first message.
 
-    An empty `ts`: it was not, and `why` says why in words for people. `quiet`: nothing is wrong with that.
+    An empty `ts`: no thread was opened; `why` is the reason in words for people, and `quiet` says that it is no fault.
     """
 
     type: Literal["ThreadOpened"] = "ThreadOpened"
@@ -740,7 +739,7 @@ _LEAST: dict[str, tuple[str, Turn | ToolReply]] = {
 
 
 def _salvage_field(event: Json) -> Json:
-    """Read the readable parts of such a field one by one, so that one odd turn does not cost the whole job."""
+    """Read the field that `_LEAST` names part by part, so that one odd turn does not cost the whole job."""
     name, least = _LEAST.get(str(event.get("type")), ("", None))
     given = event.get(name)
     if least is None or not isinstance(given, dict):

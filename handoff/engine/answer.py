@@ -74,7 +74,7 @@ def needs_verifying(ask: RequestState, run: PlanRun) -> bool:
 def faults_of_draft(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
     """Return what the synthesizer can mend in a draft, in words for it.
 
-    What the request asks for and a single result leaves out, no other result has either.
+    Parts of the request without an answer count only if there are several results: a single one has no more to give.
     """
     found = run.verified
     faults: list[str] = []
@@ -170,9 +170,9 @@ def findings(ask: RequestState, run: PlanRun) -> tuple[SharedFinding, ...]:
 
 
 def text_of(ask: RequestState, run: PlanRun, work: SubtaskState, *, listed: bool = False) -> str:
-    """Return the text of a result with a line on what is less sure, which a crew inside has told by its own terms.
+    """Return the text of a result with a line on its less sure findings; a crew's result has that line already.
 
-    `listed`: the findings of `findings` are told elsewhere.
+    `listed`: leave out the findings that `findings` lists.
     """
     if work.result is None:
         return ""
@@ -313,7 +313,7 @@ def conclude_run(
 def _final_parts(ask: RequestState, run: PlanRun) -> dict[str, str]:
     """Return the texts that an answer is put together from, by title: no other result builds on them.
 
-    One that is a file in the thread is told by that.
+    A result with a file in the thread is left out: the file tells it.
     """
     if run.plan is None or strategy(ask, run) != "merge":
         return {}

@@ -22,7 +22,7 @@ def figures_of_no_source(ask: RequestState, run: PlanRun, text: str, earlier: Se
 
 
 def figures_of_no_result(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return those of them that no result has either: whoever wrote the text made them up, and can mend that."""
+    """Return the figures of no source that no result has either: the text's writer made them up, and can mend that."""
     contents = (text for result in results(ask, run).values() for text in (result.content, result.summary))
     return _list_unknown_figures(ask, run, text, (*sources(ask, run, earlier), *contents))
 
@@ -46,7 +46,7 @@ def sources(ask: RequestState, run: PlanRun, earlier: Sequence[str] = ()) -> tup
 
 
 def _yield_sourced_texts(result: Result) -> Iterator[str]:
-    """Yield the texts of a result without the figures that it has of no source."""
+    """Yield the texts of a result without its figures of no source."""
     texts = [
         result.content,
         result.summary,

@@ -94,7 +94,7 @@ def earlier(job: Job, ask: RequestState, approval: Approval, actors: Mapping[str
 def list_excluded_users(
     terms: ApprovalTerms, requester: str, users: Iterable[str], actors: Mapping[str, Actor | None]
 ) -> tuple[str, ...]:
-    """Return those of some people who may not decide for a requester as they are now."""
+    """Return which of these users may not decide for the requester, by what they are now."""
     now = ((user, actors.get(user)) for user in users)
     return tuple(user for user, actor in now if actor is None or not _may_decide(terms, requester, actor))
 

@@ -45,7 +45,10 @@ def add_correction(ask: RequestState, message: str, words: str, at: float) -> tu
 
 
 def apply_edit(before: RequestState, ask: RequestState, name: str, at: float) -> tuple[RequestState, int, int]:
-    """Do the same for a request whose message was edited; `ask` is as it reads now. `name` names the edit."""
+    """Apply an edit of a request's own message, and return what `add_correction` does.
+
+    `ask` is the request as it reads now, and `name` names the edit.
+    """
     tables = (one for one in ask.request.attachments if one not in before.request.attachments)
     changed = (f"\n\n{NEW_TABLE.format(name=one.name)}\n{one.text.strip()}" for one in tables)
     return _apply_correction(ask, name, f"{NEW_WORDING} {ask.text}{''.join(changed)}", at)
@@ -59,12 +62,15 @@ def find_correction(ask: RequestState, message: str) -> Correction | None:
 def reword_correction(
     ask: RequestState, old: Correction, new: Correction, name: str, at: float
 ) -> tuple[RequestState, int, int]:
-    """Do the same for a correction whose message was edited. `name` names the edit."""
+    """Apply an edit of a correction's message, and return what `add_correction` does. `name` names the edit."""
     return _apply_correction(ask := replace_correction(ask, old, new), name, f"{CHANGED_CORRECTION} {ask.text}", at)
 
 
 def take_back_correction(ask: RequestState, old: Correction, name: str, at: float) -> tuple[RequestState, int, int]:
-    """Do the same for a correction whose message was deleted. `name` names the deletion."""
+    """Take back a correction whose message was deleted, and return what `add_correction` does.
+
+    `name` names the deletion.
+    """
     return _apply_correction(ask := replace_correction(ask, old, None), name, f"{TAKEN_BACK} {ask.text}", at)
 
 

@@ -90,7 +90,7 @@ def apply(job: Job | None, event: ev.Event) -> Job:
 
 
 def _cancel_requests(job: Job, event: ev.CancelRequested) -> Job:
-    """End what the person may stop. A job in quarantine leaves it to be reported, unless something else is left."""
+    """End the requests that the person may stop. If none is left open, a job in quarantine leaves it to report that."""
     ends = {ask.id for ask in rights.stoppable(job, rights.Actor(event.user, event.groups, event.admin))}
     asks = tuple(cancel_request(ask, event) if ask.id in ends else ask for ask in job.asks)
     left = any(rights.is_open(ask) for ask in asks)

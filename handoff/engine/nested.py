@@ -72,9 +72,9 @@ def writes_before(ask: RequestState, work: SubtaskState) -> tuple[EarlierWrite, 
 
 
 def is_for_people(ask: RequestState, run: PlanRun) -> bool:
-    """Return True if what is written for a run is what people read next: nothing is joined with it.
+    """Return True if people read what is written for a run as it is, because nothing is joined with it.
 
-    So it is for the request's own run, and for a crew that alone has the request.
+    This holds for the request's own run, and for a crew that alone has the request.
     """
     if not run.within:
         return True
@@ -179,8 +179,8 @@ def _summarize_results(results: list[tuple[SubtaskState, Result]]) -> str:
 def handed_up(ask: RequestState, work: SubtaskState, at: float) -> ev.ResultReturned | ev.AttemptFailed:
     """Return the outcome of a crew's run as an event of the enclosing run.
 
-    What people read next was looked at as an answer, and its figures of no source are marked: it is not sent back.
-    Raises ValueError while it is not concluded.
+    A result that people read as it is (`is_for_people`) is not sent back: it was checked as an answer, and its figures
+    of no source are marked. Raises ValueError while the run is not concluded.
     """
     run = ask.run_of(work.subtask.id)
     took = max(0.0, at - work.attempt_started - run.paused)

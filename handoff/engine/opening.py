@@ -19,7 +19,7 @@ OPENED = "The thread is open; the work goes on there."
 
 
 def opening(ask: RequestState) -> OpenThread | None:
-    """Return the one thing to do for a request that opens a thread; None if it is another, or was stopped."""
+    """Return the effect of a request that opens a thread; None if it opens none, or was stopped."""
     return OpenThread(ask.id) if ask.request.opens and not ask.run.concluded else None
 
 

@@ -191,7 +191,7 @@ def _list_posted_files(ask: RequestState) -> set[str]:
 def _closing_effects(ask: RequestState, now: float) -> tuple[list[Effect], float | None]:
     """Return the last posts of a request: its files, then its visible end, with the card's last edit beside them.
 
-    And the time to look again, if the end waits for the card.
+    Also return the time to look again, if the end waits for the card.
     """
     effects: list[Effect] = [] if ask.cancelled_by else _file_effects(ask)
     due = _card_due(ask, now)

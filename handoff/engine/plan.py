@@ -223,7 +223,7 @@ def _make_subtask(
 def _revise_subtask(
     run: PlanRun, work: SubtaskState, subtask: Subtask | None, change: PlanChange | None, event: ev.PlanRevised
 ) -> SubtaskState:
-    """Return a subtask of the old plan as it is under the new one. If nothing else changes, its dependencies may."""
+    """Return a subtask of the old plan as it is under the new one: without a change, its dependencies may differ."""
     if subtask is None or (change is not None and change.kind in {"dropped", "replaced"}):
         gone = subtask is None
         reason = _describe_plan_change(change) if gone or change is None else change.why

@@ -174,7 +174,7 @@ def _earliest_offset(ask: RequestState, to: Sequence[str]) -> int:
 
 
 def expiry_time(question: Question) -> float | None:
-    """Return when a question is closed unanswered; None: never, as for whether something was carried out."""
+    """Return when a question is closed unanswered; None: never, as when it asks whether a call was carried out."""
     if not question.asking.expire_after or question.doubt is not None:
         return None
     return question.asked + question.asking.expire_after
@@ -222,7 +222,7 @@ def _planner_goes_on(ask: RequestState, question: Question, words: str, event: e
 
 
 def apply_answer(ask: RequestState, work: SubtaskState, answered: QuestionAnswer, without: str = "") -> RequestState:
-    """Let a subtask go on with an answer. `without`, if not empty, is why it is left out where the answer is empty."""
+    """Let a subtask go on with an answer. With `without`, an empty answer leaves it out for that reason."""
     work = replace(work, question=None, answered=(*work.answered, answered))
     if wants_without(answered.question, answered.text) or (without and not answered.text):
         return end_subtask(ask, work, without or "a person said to go on without it", answered.at)
@@ -235,7 +235,7 @@ def wants_without(question: Question, text: str) -> bool:
 
 
 def assumptions(ask: RequestState) -> list[str]:
-    """List what was assumed as nobody answered, for the readers of the answer."""
+    """List what was assumed because nobody answered, for the readers of the answer."""
     answered = (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
     return [
         f"Nobody answered “{' '.join(one.question.message.split())}” "

@@ -30,7 +30,7 @@ def describe_plan_conflict(result: Result) -> str:
 
 
 def news_in(ask: RequestState, work: SubtaskState, result: Result) -> str:
-    """Return what a result says that the planner did not foresee, in its own words; empty if it says nothing of it."""
+    """Return what a result says that the planner did not foresee, in its own words; empty if there is no such news."""
     if said := describe_plan_conflict(result):
         return said
     if ask.run_of(work.within).fixed or not _is_built_on(ask, work):
@@ -42,7 +42,7 @@ def news_in(ask: RequestState, work: SubtaskState, result: Result) -> str:
 def _is_built_on(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if a subtask that has not started builds on this one, at whatever remove.
 
-    One that is there for certain findings foresees them.
+    Subtasks with an `only_for` do not count: they foresee such findings.
     """
     free = {one.subtask.id: one.subtask for one in list_not_started(ask, work.within) if one.subtask.only_for is None}
     reached, new = {work.subtask.id}, {work.subtask.id}
@@ -107,7 +107,7 @@ def is_held_back(ask: RequestState, work: SubtaskState) -> bool:
 
 
 def _counts_not(trigger: ReplanTrigger) -> bool:
-    """Return True for what people say: they are heard however often the planner was asked for other reasons."""
+    """Return True for a correction: it is put to the planner however often that was asked for other reasons."""
     return trigger.cause == "correction"
 
 

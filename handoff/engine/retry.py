@@ -72,7 +72,7 @@ def explain_retry_refusal(job: Job, before: RequestState | None, again: RetryRef
 def find_request_to_retry(job: Job, actor: rights.Actor, request: str = "") -> RequestState | None:
     """Return the request that is named, or the last one of the person's own that ended; of several tries the last one.
 
-    None: there is none, or not one that they may have tried again.
+    None: there is none, or they may not have it tried again.
     """
     asks = (one for one in job.asks if not one.refusal and not one.withdrawn and request in {"", one.id})
     own = [one for one in asks if one.run.concluded and rights.may_stop(one, actor)]
@@ -80,7 +80,7 @@ def find_request_to_retry(job: Job, actor: rights.Actor, request: str = "") -> R
 
 
 def resolve_planned_try(before: RequestState, again: RetryRef) -> tuple[RequestState, RetryRef]:
-    """Return what a try that was stopped before it began took up, and how: it has nothing of its own to take up."""
+    """Return the request to take up, and how: for a try that was stopped before it had a plan, what it took up."""
     while before.run.plan is None and before.before is not None and before.again is not None:
         earlier = before.again
         same = {"mode": earlier.mode, "step": earlier.step, "gone": earlier.gone}
@@ -91,7 +91,7 @@ def resolve_planned_try(before: RequestState, again: RetryRef) -> tuple[RequestS
 
 
 def parse_plain_retry(job: Job, text: str, user: str) -> RetryRef | None:
-    """Return what somebody wants tried again by a word without a mention, if there is something to try; else None."""
+    """Return what a bare “retry” or “continue” without a mention takes up; None if there is nothing to try again."""
     wish = wish_of(text)
     before = (
         find_request_to_retry(job, rights.Actor(user)) if wish is not None and not (wish.step or wish.when) else None
@@ -160,7 +160,7 @@ def _index_needed_subtasks(ask: RequestState) -> dict[str, SubtaskState]:
 
 
 def _lacks_inside(ask: RequestState, work: SubtaskState) -> bool:
-    """Return True if it lacks only what some part inside it lacks: the others inside it are kept then."""
+    """Return True if a crew works on it and a part inside it is incomplete: only that part is run again."""
     if work.run is None or work.run.plan is None or work.result is None:
         return False
     return any(is_incomplete(one) for one in ask.inside(work.subtask.id) if not one.dropped)
@@ -180,7 +180,7 @@ def run_again(ask: RequestState, again: RetryRef) -> frozenset[str]:
 
 
 def _drawn_in(there: Mapping[str, SubtaskState], found: set[str]) -> set[str]:
-    """Return what builds on those found or on a crew that they are in, and what they build on that has no result."""
+    """Return what has to begin afresh with those `found`: what builds on them, what is inside them, what they lack."""
     changed = {*found, *(name for one in found for name in _enclosing_subtasks(there, one))}
     later = {name for name, work in there.items() if changed & set(work.subtask.after)}
     inside = {name for name in there if found & _enclosing_subtasks(there, name)}
@@ -210,7 +210,7 @@ def list_repeated_calls(ask: RequestState, again: RetryRef) -> tuple[EarlierWrit
 
 
 def lost_files(job: Job, ask: RequestState, again: RetryRef) -> tuple[str, ...]:
-    """Return the names of the files that are gone, and that what is run again, or not planned yet, would need."""
+    """Return the names of lost files that are needed by what is run again, or by a plan that is still to be made."""
     afresh = [ask.work[name] for name in run_again(ask, again)]
     needed = {one.name for work in afresh for one in needed_by(job, ask, work).all}
     own = [one for one in ask.materials if one.fault == FAULT and (one.name in needed or not ask.work)]
@@ -266,12 +266,12 @@ def _shorten_line(words: str) -> str:
 
 
 def is_stop_answer(text: str) -> bool:
-    """Return True if the answer before a second try is that it is not to begin."""
+    """Return True if a person answered that the second try is not to begin."""
     return _normalize_answer(text) == _normalize_answer(STOP)
 
 
 def apply_repeat_answer(ask: RequestState, question: Question, text: str) -> RequestState:
-    """Take an answer: only who says that calls are to be made again has them forgotten as made."""
+    """Apply the answer to “do it again?”: recorded calls are kept unless the person chose to repeat them."""
     if _normalize_answer(text) != _normalize_answer(DO_AGAIN):
         return ask
     again = {one.digest for one in question.done}

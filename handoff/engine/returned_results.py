@@ -14,10 +14,10 @@ MAX_ROUNDS = 3
 
 
 def review_result(ask: RequestState, work: SubtaskState, event: ev.ResultReturned) -> RequestState:
-    """Take a result in which the free checks found nothing that they had not found before; send others back.
+    """Accept a result, or send it back if the free checks found a new fault in it.
 
     A fault that a check finds again, word for word, is only a doubt: the check may be wrong. Words that were never
-    handed in are no result that could be sent back: found wanting, they are a failed attempt.
+    handed in are not sent back: a fault in them makes the attempt fail.
     """
     ask, work = ask.charge(
         work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.result.usage

@@ -165,7 +165,7 @@ def _is_stranded(ask: RequestState, work: SubtaskState) -> bool:
 
 
 def _is_needless(ask: RequestState, work: SubtaskState) -> bool:
-    """Return True if a subtask has nothing to do by its own `only_for`. While its plan is looked at, that is open."""
+    """Return True if a subtask has nothing to do by its own `only_for`. While it waits for the planner, it is not."""
     only_for, after = work.subtask.only_for, [ask.work[name] for name in work.subtask.after]
     if only_for is None or not after or work.state != "pending" or work.attempt or replan.is_held_back(ask, work):
         return False
@@ -174,9 +174,9 @@ def _is_needless(ask: RequestState, work: SubtaskState) -> bool:
 
 
 def all_failures_out_of_scope(works: Iterable[SubtaskState]) -> bool:
-    """Return True if all of these that failed are out of the scope of whoever works here: a retry changes nothing.
+    """Return True if all failed subtasks are out of the scope of whoever works here: a retry changes nothing.
 
-    What a person denied may still be approved.
+    One that a person denied does not count as that: it may still be approved.
     """
     failed = [work for work in works if work.state == "error"]
     return bool(failed) and all(work.trouble == "out_of_scope" and not _was_denied(work) for work in failed)

@@ -30,7 +30,7 @@ EDITED_LATE = 3600.0
 """Seconds after the answer in which people are told that an edit comes too late; later ones mend typing errors."""
 MOST_SPEAKERS = 20
 PAUSES = (5.0, 20.0, 60.0, 180.0, 600.0)
-"""Seconds before each further look at a message of which nobody could tell what it is for."""
+"""Seconds before each further look at a message whose purpose nobody could tell."""
 
 # ---------------------------------------------------------------- what is left to do
 
@@ -58,11 +58,10 @@ def find_waiting_message(job: Job, receipt: str) -> HeardMessage | None:
 def _list_possible_aims(job: Job, one: HeardMessage) -> tuple[tuple[Aim, ...], Aim]:
     """Return the purposes that a message may have now, and the one to take if nobody can tell.
 
-    If nobody can tell what a message is for that may change the work or follow up on it, it stays `unknown`, and is
-    looked at again: a correction is not to be lost because a model did not answer.
+    A message that may change the work or follow up on it stays `unknown` if nobody can tell, and is looked at again: a
+    correction is not to be lost because a model did not answer.
 
-    What the requester says may read as a correction when it is too late for one, or the last that is applied was
-    before it. The dispatcher may call it so: `sorted_out` makes a request of it.
+    The requester's message may be a correction even if it is too late for one: `sorted_out` makes it a request then.
     """
     asked = list_questions_for(job, one)
     corrects = job.current is not None and job.current.request.user == one.message.user
@@ -82,8 +81,8 @@ def _list_possible_aims(job: Job, one: HeardMessage) -> tuple[tuple[Aim, ...], A
 def classify_by_rules(job: Job, one: HeardMessage, names: Iterable[str] = ()) -> Aim | None:
     """Say what a message is for if that is certain without a model; None leaves doubt.
 
-    `names` are the other people of the thread. What rules say only decides the purpose: whether the author may is
-    for `sorted_out`.
+    `names` are the other people of the thread. The rules decide only the purpose: `sorted_out` decides whether the
+    author may do that.
     """
     text, user = one.message.text, one.message.user
     if message_kinds.is_thanks(text) and not one.message.attachments:
@@ -94,7 +93,7 @@ def classify_by_rules(job: Job, one: HeardMessage, names: Iterable[str] = ()) ->
     if asked:
         return "answer" if any(answers_plainly(text, question.options) for _, question in asked) else None
     if message_kinds.is_short(text) and open_approval(job, one):
-        return "answer"  # which decides nothing: who said it is shown where the buttons are
+        return "answer"  # this decides nothing: its author is shown where the buttons are
     if job.current is not None:
         if job.current.request.user == user:
             return None if _may_correct(job.current, one) or not one.mentioned else "request"
@@ -216,8 +215,8 @@ def _take_as_correction(job: Job, one: HeardMessage, at: float) -> Job:
 def _retry_sorting(job: Job, one: HeardMessage, at: float) -> Job:
     """Have the dispatcher asked again about a message, and tell its author once that this takes a while.
 
-    After the last try a mention is taken for a request, and of other messages whose author has asked for something here
-    they are told that nobody could tell. What others say among themselves is left alone.
+    After the last try, a mention is taken for a request. The author of another message is told that nobody could tell,
+    if they have asked for something here. What others say among themselves is left alone.
     """
     theirs = one.mentioned or any(ask.request.user == one.message.user for ask in job.asks)
     if one.tries < len(PAUSES):
@@ -325,9 +324,9 @@ def _report_late_edit(job: Job, ask: RequestState, receipt: HeardMessage, at: fl
 
 
 def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[RequestState, ...]]:
-    """Forget a deleted message that nobody has acted on. Returns the requests too that have to be stopped.
+    """Forget a deleted message that nobody has acted on, and return the requests that have to be stopped.
 
-    They are the message's own, and the second tries at it: its words are theirs.
+    These are the message's own request, and the second tries at it, which have its words.
     """
     kept = tuple(one for one in job.heard if one.message.id != event.message)
     job = replace(job, heard=kept) if len(kept) < len(job.heard) else job
@@ -363,7 +362,7 @@ def meant_by(job: Job, one: HeardMessage) -> tuple[str, Question, str] | None:
 
 
 def _names_subtask(head: str, ask: RequestState, subtask: str) -> bool:
-    """Return True if some words name the subtask that asks: they are how its title begins, or one that it holds."""
+    """Return True if some words name the subtask that asks: its title begins with them, or holds the only one."""
     said, title = (
         message_kinds.words_of(head),
         message_kinds.words_of(ask.work[subtask].subtask.title) if subtask else [],

@@ -60,10 +60,10 @@ DECISION = "hand over"
 
 
 def hand_over(ask: RequestState, run: PlanRun, work: SubtaskState, why: str, at: float) -> RequestState:
-    """Take the first responder's work off the plan, and have the planner asked, who is told why.
+    """Take the first responder's subtask off the plan, and have the planner asked and told why.
 
-    The subtask stays, as one that is no longer needed: what it read counts for what may leave the house. What people
-    answered it is known to all who work on.
+    The subtask stays, as one that is no longer needed: what it read still limits what may be sent out. People's answers
+    to it are passed on to all who work on the request.
     """
     words = " ".join(why.split())
     over = replace(
@@ -97,7 +97,7 @@ def end_withdrawn(ask: RequestState, event: ev.RequestWithdrawn) -> RequestState
 
 def _material_gathered(ask: RequestState, event: ev.MaterialGathered) -> RequestState:
     found = event.materials
-    if ask.before is not None:  # what comes with a second try takes the place of what has its name
+    if ask.before is not None:  # what comes with a second try replaces earlier material of the same name
         names = {one.name for one in found}
         found = (*found, *(one for one in ask.before.materials if one.name not in names))
     return replace(ask, gathered=True, speakers=event.speakers, materials=found, file_faults=event.faults)
@@ -262,7 +262,7 @@ def _apply_to_run(
 def _skip_if_corrected(
     change: Callable[[RequestState, Any], RequestState],
 ) -> Callable[[RequestState, Any], RequestState]:
-    """Leave out what a planner made of a request that was corrected meanwhile: it is planned anew."""
+    """Ignore a planner's reply to a request that was corrected meanwhile: it is planned again."""
 
     def changed(ask: RequestState, event: Any) -> RequestState:
         if not event.within and ask.run.plan is None and event.corrected < ask.corrections:

@@ -1,7 +1,7 @@
-"""Keeps with a value of the state what was worked out from it. Such values never change, so that it stays right.
+"""Caches what was worked out from a value of the state, on that value. It stays right, as such values never change.
 
 A thread has hundreds of requests, and each new one asks what those before it hold: their files, their addresses, whose
-words they are. What is kept goes with the value, and a changed copy begins without it. Without it, what the 200th
+words they are. The cache goes with the value, and a changed copy begins without it. Without the cache, what the 200th
 request asks takes some sixty times the CPU.
 """
 
@@ -17,13 +17,13 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 KEPT = "_kept"
-"""Where it lies in the `__dict__` of a value: no field, so that it counts neither in comparisons nor in copies."""
+"""The key of the cache in the `__dict__` of a value. It is no field, so that comparisons and copies ignore it."""
 
 
 def once(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]:
-    """Have a function work once for each value, and for what else it is given. Who calls it must not change the result.
+    """Cache a function's results on the value that is its first argument. Callers must not change a result.
 
-    What else it is given must be parts of the value: they are kept with it.
+    All further arguments must be parts of that value: the cache keeps them, and tells results apart by their ids.
     """
 
     @wraps(work)
@@ -34,7 +34,7 @@ def once(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]
         key = (work, *map(id, parts)) if parts else work
         found = there.get(key)
         if found is None:
-            found = there[key] = (work(value, *parts, **none), parts)  # with the parts, no other has their ids
+            found = there[key] = (work(value, *parts, **none), parts)  # kept, the parts keep their ids
         result: R = found[0]
         return result
 
@@ -43,14 +43,14 @@ def once(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]
 
 @dataclass(frozen=True, slots=True)
 class FoldStep(Generic[R]):
-    """What was found at a value in a row of them, after the step `before`."""
+    """What was found at one value of a sequence, after the step `before`."""
 
     before: FoldStep[R] | None
     found: R
 
 
 def take_step(work: Callable[..., R], before: FoldStep[R] | None, value: Any, *more: Any) -> FoldStep[R]:
-    """Take one step along a row of values. It is kept with the value, and right as long as the same came before it.
+    """Take one step along a sequence of values, cached on the value and right while the same came before it.
 
     `more` must follow from the value and from those before it.
     """

@@ -113,7 +113,7 @@ class PlanRun:
     names what they lack. `draft` is an answer that is read or written once more (`is_rewritten`: it was), and
     `verified` is what the verifier found in it (None: it has not read it). `unsupported` are figures of the draft or
     answer that no source has, and `invented` those of the draft that no result has either. `chosen` is the subtask
-    whose result was picked among rivals. The run ends with an `answer` or a `failure`, at `list_written_calls`.
+    whose result was picked among rivals. The run ends with an `answer` or a `failure`, at `written`.
     """
 
     within: str = ""
@@ -226,7 +226,7 @@ class SubtaskState:
     private: bool = False
     """True if a tool gave something private in an attempt that is over, see `handoff.briefs.provenance`."""
     sources: tuple[PrivateSource, ...] = ()
-    """What that was."""
+    """What it gave that was private."""
     kept: bool = False
     """True if a second try took it over with its result: nobody works on it again."""
 
@@ -245,8 +245,8 @@ class SubtaskState:
     ) -> SubtaskState:
         """Drop the attempt's checkpoints and add its seconds, but keep its tool writes (carried out or in doubt).
 
-        `private` says if a tool gave it something private, and `sources` what; None: its checkpoints do. Of a crew,
-        those inside know.
+        `private` says whether a tool gave it something private, and `sources` what; None: its checkpoints say both. For
+        a crew, its own subtasks keep that.
         """
         if private is None:
             private, sources = self.read_private, self.read_sources
@@ -263,7 +263,7 @@ class SubtaskState:
 
     @property
     def read_sources(self) -> tuple[PrivateSource, ...]:
-        """What tools gave it that is private, in this attempt and in earlier ones."""
+        """The private sources that tools gave it, in this attempt and in earlier ones."""
         return tuple(dict.fromkeys((*self.sources, *private_replies(self.checkpoints))))
 
     @property
@@ -288,9 +288,9 @@ class SubtaskState:
 
     @property
     def not_approved(self) -> tuple[tuple[Approval, RulingOutcome], ...]:
-        """Calls that people denied or did not decide on, but for those of a tool that they let be called later.
+        """Calls that people denied or did not decide on, unless they approved a later call of the same tool.
 
-        Later is what the model asked for with the denial before it, and not what it wanted beside it in the same turn.
+        A later call is one that was asked for after the denial, not beside it in the same turn.
         """
         found: dict[tuple[str, str], tuple[Approval, Ruling]] = {}
         for one in self.answered:
@@ -310,7 +310,7 @@ ENDED: frozenset[RequestStatus] = frozenset({"completed", "failed", "cancelled"}
 LATER = "Said since then, by the same person:"
 """What stands before a correction in the text of its request."""
 OVER = "_over"
-"""Where the first requests of a job lie that have ended, as far as was looked: `replace` gives them to copies."""
+"""The key in a job's `__dict__` of its first requests that are known to have ended. `replace` hands them to copies."""
 
 
 @dataclass(frozen=True)
@@ -389,7 +389,7 @@ class RequestState:
 
     @property
     def tries(self) -> tuple[RequestState, ...]:
-        """The tries before it at what it takes up, the last one first; none if it is no second try."""
+        """The earlier tries at the same request, the latest first; none if it is no second try."""
         return () if self.before is None else (self.before, *self.before.tries)
 
     @property
@@ -514,8 +514,8 @@ class Job:
     def current(self) -> RequestState | None:
         """The first request that has not ended: the requests of a thread are worked on in order.
 
-        Asked again and again of threads with hundreds of requests: those that had ended in the job that this one is a
-        copy of are not looked at again, as long as they are the same.
+        Threads have hundreds of requests, and this is asked again and again: requests that had ended in the job that
+        this one was copied from are skipped, as long as they are the same.
         """
         ended: tuple[RequestState, ...] = self.__dict__.get(OVER, ())
         place = len(ended) if self.asks[: len(ended)] == ended else 0
@@ -539,7 +539,7 @@ class Job:
     def earlier(self, ask: RequestState) -> tuple[RequestState, ...]:
         """Return the requests before one, oldest first; before a second try, those before the first try.
 
-        Of several tries the last one that was answered counts.
+        A try that was answered takes the place of the tries before it.
         """
         own, first = ask.id, (ask, *ask.tries)[-1].request.at
         before = [one for one in self.asks if (asked := one.request).at < first and asked.id != own]
@@ -548,7 +548,7 @@ class Job:
         return tuple([one for one in before if one.request.id not in bettered] if bettered else before)
 
     def changes_since(self, before: Job | None) -> list[tuple[RequestState, RequestState | None]]:
-        """Return the requests that are new, or not as they were before some events, each with itself before.
+        """Return the requests that some events added or changed, each with its earlier state.
 
         A thread may have hundreds of requests, and an event changes one or two.
         """

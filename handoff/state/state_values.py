@@ -91,7 +91,7 @@ class Ruling:
     leaves: str = ""
 
     def of_calls(self, approval: Approval) -> tuple[Ruling, ...]:
-        """Return what it says of each call of the approval that it ended."""
+        """Return a ruling for each call of the approval that this one ended."""
         if not approval.parts:
             return (self,)
         return tuple(
@@ -137,7 +137,7 @@ Checkpoint = TurnTaken | ToolReturned | ToolStarted | CheckedWrite | Ruling
 
 
 def private_replies(checkpoints: Iterable[Checkpoint]) -> tuple[PrivateSource, ...]:
-    """Return what tools gave an attempt that is private, in order."""
+    """Return the private sources that tools gave an attempt, in order."""
     found: list[PrivateSource] = []
     names: dict[str, str] = {}
     for point in checkpoints:
@@ -171,7 +171,7 @@ class Reminder:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One person's approval of what needs several. `choice` is never a denial: that ends it."""
+    """One person's approval, where several are needed. `choice` is never a denial: a denial ends the approval."""
 
     user: str
     choice: ApprovalChoice
@@ -211,7 +211,7 @@ class Question:
 
     @property
     def only(self) -> bool:
-        """True if no reminder brings in others than `whom`: they alone may say so."""
+        """True if only the people in `whom` may ever answer: reminders bring in nobody else."""
         return self.approval is not None or self.doubt is not None
 
     def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
@@ -392,8 +392,8 @@ class Provenance:
     `words` are the texts that the requester wrote in the job. `has_derived_content` is True if the brief may also hold
     content that models or tools produced. `private` names what is private in the view of whoever works on it, each once
     and in words for people; empty: nothing is. `sources` are where all of that came from in the end. `share` is the
-    attempt's part of what a request may say by choosing among what is free to send: the parts of all attempts at all
-    subtasks of a plan are 1 together, at most.
+    attempt's share of the bits that a request may give away by choosing among what is free to send: the shares of all
+    attempts at all subtasks of a plan add up to 1 at most.
     """
 
     words: tuple[str, ...] = ()
