@@ -33,9 +33,9 @@ ADMINS = "admins"
 class ApprovalTerms(Contract):
     """How a tool's calls are approved.
 
-    `mode`: with `ask` people may approve similar calls beforehand; with `always` each call is asked for.
-    `approvers` may decide: `requester`, `admins`, and Slack ids of people (`U...`, `W...`) and of user groups
-    (`S...`). So many of them as `quorum` says have to approve. `own`: who made the request may be among them.
+    `mode`: with `ask` people may approve similar calls beforehand; with `always` each call is asked for. `approvers`
+    may decide: `requester`, `admins`, and Slack ids of people (`U...`, `W...`) and of user groups (`S...`). At least
+    `quorum` of them have to approve. `own`: who made the request may be among them.
     """
 
     mode: Literal["ask", "always"] = "ask"
@@ -56,7 +56,7 @@ class ApprovalTerms(Contract):
 
 
 ASK = ApprovalTerms()
-"""The terms of a tool that writes and of which its crew says nothing: who made the request is asked."""
+"""The terms of a tool that writes, if its crew sets none: the requester is asked."""
 
 
 class Approval(Contract):

@@ -61,4 +61,4 @@ Note = Callable[[AuditEntry], Awaitable[None]]
 
 
 async def discard_entry(_: AuditEntry) -> None:
-    """Keep nothing: for those whom nobody gave a `Note`."""
+    """Drop the entry: the default where no `Note` is given."""

@@ -17,7 +17,7 @@ from handoff.state.job_state import Job, RequestState
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person who wants to do something: a Slack id, the ids of their user groups, and if they are an admin."""
+    """A person who wants to do something: a Slack id, the ids of their user groups, and whether they are an admin."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def list_requesters(job: Job) -> dict[str, str]:
 
 
 def may_forget(who_asked: Iterable[str], user: str, *, admin: bool) -> bool:
-    """Return True if a person may have a job forgotten: an admin, or who alone asked for things in it."""
+    """Return True if a person may have a job forgotten: an admin, or the only person who asked for things in it."""
     return admin or set(who_asked) == {user}
 
 

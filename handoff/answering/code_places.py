@@ -48,7 +48,7 @@ _PATH_FIELD, _LINE_FIELD = "{path}", "{line}"
 
 
 def line_link(finding: Finding, materials: Iterable[Material]) -> str:
-    """Return the address of the line that a finding is about; empty if no change here has it, or none is on the web."""
+    """Return the address of the line that a finding is about; empty if no change has it, or that is not on the web."""
     place = place_in(finding.where)
     if place is None:
         return ""

@@ -23,7 +23,7 @@ SHARED = 3
 """Words that two findings of lines next to each other must share to be of one thing."""
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 _PLAN = "plan"
-"""The place of what the supervisor alone needs to know."""
+"""The place of findings that only the supervisor needs to know."""
 _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f]*\d)?")
 
 
@@ -56,7 +56,7 @@ def is_graded(finding: Finding) -> bool:
 
 
 def place_of(finding: Finding) -> str:
-    """Return the place in what was looked at; empty if there is none."""
+    """Return the place of a finding in the material; empty if it has none."""
     where = " ".join(finding.where.split())
     return "" if where.casefold() == _PLAN else where
 
@@ -96,7 +96,8 @@ def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, st
 def _belongs_to(one: Finding, by: str, others: str, other: Finding) -> bool:
     """Return True if a finding goes with another: it is the same, or says of the same lines what somebody else found.
 
-    All that is said stays, so of two things in one line none is lost. What one finds twice in a line are two things.
+    All that is said stays, so of two things in one line none is lost. Two findings of one result in one line stay
+    apart.
     """
     if is_same(one, other):
         return True

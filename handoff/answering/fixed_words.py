@@ -304,7 +304,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 ENOUGH = 1
-"""Words that are not enough to tell a language, unless they are most of the request."""
+"""A language needs more words than this to be told, unless these are most of the request or all that tell any."""
 _LONG = 5
 """Letters of a word that counts as two, if it tells one language alone: `combien`, `welche`."""
 _SHORT = 3

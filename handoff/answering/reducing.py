@@ -147,7 +147,7 @@ def build_notes_from_reply(request: str, part: ReductionCall, reply: str) -> tup
 
 
 def truncate_notes(request: str, part: ReductionCall) -> tuple[tuple[Note, ...], tuple[str, ...]]:
-    """Return the same without a model: the beginning of each note, and what is left out."""
+    """Return the notes that replace a part without a model, the beginning of each note, and what they leave out."""
     share = max(1, part.limit // len(part.notes))
     heads = [f"## {note.source}\n{note.text[: _find_cut(note.text, share)]}" for note in part.notes]
     notes, left_out = build_notes_from_reply(request, part, "\n\n".join(heads))

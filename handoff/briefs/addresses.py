@@ -33,7 +33,7 @@ def known_addresses(job: Job, ask: RequestState) -> frozenset[str]:
 
 @once
 def _find_known_addresses(ask: RequestState) -> frozenset[str]:
-    """Return those of one request."""
+    """Return the addresses that people wrote in one request, and that tools gave for it."""
     results = [work.result for work in ask.work.values() if work.result is not None]
     remembered = (part.name for one in ask.materials if one.kind == "memory" for part in one.outline)
     known = set(line_links((one for result in results for one in result.findings), ask.materials))
@@ -79,7 +79,7 @@ def addresses_in(text: str) -> set[str]:
 
 
 def iterate_address_candidates(token: str) -> Iterator[str]:
-    """Yield what of a word may be an address that it begins with, the longest first."""
+    """Yield the beginnings of a word that may be an address, the longest first."""
     for part in _split_at_bracket(token):
         yield part
         for end in range(len(part) - 1, 0, -1):

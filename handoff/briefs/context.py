@@ -27,9 +27,9 @@ BRIEF = 0.5
 FAILED = "An earlier attempt failed"
 EARLIER = "Your earlier result"
 BEFORE = 3_000
-"""Weight of what was said before: more than that of any result or material (see `handoff.briefs.context`)."""
+"""The weight of what was said before: more than that of any result or material, see `RESULT`."""
 REQUEST_LINE = 160
-"""Characters of the request that a specialist is told its brief is a part of."""
+"""Characters of the line that tells a specialist of which request its brief is a part."""
 COLUMNS = 600
 """Characters of the names of a table's columns."""
 WANTING_CONTENT = 6_000

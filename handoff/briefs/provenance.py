@@ -80,7 +80,7 @@ def _collect_requester_words(ask: RequestState) -> tuple[str, tuple[QuestionAnsw
 def strip_quoted_text(request: Request) -> str:
     """Return the words of a request that its requester wrote: without quoted lines, and without the message quoted.
 
-    An address that stands in the quoted message is nobody else's, even if the line around it was changed.
+    An address of the quoted message is left out, even if the line around it was changed.
     """
     theirs = {" ".join(line.split()) for line in request.quoted.splitlines()}
     lines = [line for line in request.text.splitlines() if not line.lstrip().startswith(_QUOTE)]
@@ -121,7 +121,7 @@ def _answer_words(said: QuestionAnswer) -> str:
 
 
 def _is_wording(wording: str, texts: Iterable[str]) -> bool:
-    """Return True if that is the wording of one of some texts. Of the many of a thread few have its longest word."""
+    """Return True if one of the texts has that wording. Only texts with its longest word are compared: they are few."""
     longest = max(wording.split(), key=len, default="")
     return any(words_in_order(text) == wording for text in [one for one in texts if longest in one.casefold()])
 
@@ -131,10 +131,9 @@ def _is_wording(wording: str, texts: Iterable[str]) -> bool:
 
 _Sources = tuple[PrivateSource, ...]
 _PrivateNames = dict[str, _Sources]
-"""What is private in a view: names for people, each with the sources that it was made from."""
+"""What is private in a view: its names for people, each with its sources."""
 _Made = Mapping[tuple[bool, str], tuple[str, _Sources]]
-"""Of each answer (by its digest) and file (by its id; then the first is True) whom it was made for, and from which
-private sources."""
+"""Whom each answer (False and its digest) and file (True and its id) was made for, and from which private sources."""
 
 
 def _merge_view_sources(view: Mapping[str, _Sources]) -> _Sources:
@@ -142,10 +141,10 @@ def _merge_view_sources(view: Mapping[str, _Sources]) -> _Sources:
 
 
 def _trace_earlier_requests(job: Job, ask: RequestState) -> _Made:
-    """Tell of what was made for the requests before one.
+    """Return whom the answers and files of earlier requests were made for, and from which private sources.
 
-    The oldest first, as each may have been made from what was made before it: what is kept of one is right for as long
-    as these are the same.
+    It goes from the oldest on, as each may be made from those before it. Each step is cached, and right while these are
+    the same.
     """
     made: dict[tuple[bool, str], tuple[str, _Sources]] = {}
     last: FoldStep[_Made] | None = None
@@ -157,7 +156,7 @@ def _trace_earlier_requests(job: Job, ask: RequestState) -> _Made:
 
 
 def _trace_request(ask: RequestState, job: Job, place: int, made: _Made) -> _Made:
-    """Tell of what was made for a request: from all that is private that who planned it or worked on it saw."""
+    """Return whom a request's answer and files were made for, and all private sources that those who made them saw."""
     until_then = replace(job, asks=job.asks[: place + 1])
     seen = _merge_view_sources(_Views(until_then, made).view_of_planner(ask))
     sources = tuple(dict.fromkeys((*seen, *(one for work in ask.work.values() for one in _read(ask, work)))))
@@ -168,7 +167,7 @@ def _trace_request(ask: RequestState, job: Job, place: int, made: _Made) -> _Mad
 
 
 def _read(ask: RequestState, work: SubtaskState) -> _Sources:
-    """Return what tools gave a subtask that is private. Where only that they did is known, it is a source itself."""
+    """Return the private sources that tools gave a subtask; if these are not known, one that stands for them."""
     if work.read_private and not work.read_sources:
         return (source("attempts", f"{ask.id}/{work.subtask.id}", f"what {_quote_title(work)} read"),)
     return work.read_sources
@@ -178,7 +177,8 @@ def _read(ask: RequestState, work: SubtaskState) -> _Sources:
 class _Views:
     """What is private in the views of a request's roles and specialists. They build on each other, so they are kept.
 
-    All that is private comes from what the planner was shown, or from a tool's reply. `made` is what was made before.
+    All that is private comes from what the planner was shown, or from a tool's reply. `made` is what was made for
+    earlier requests.
     """
 
     job: Job
@@ -187,7 +187,7 @@ class _Views:
     works: dict[str, _PrivateNames] = field(default_factory=dict)
 
     def of(self, ask: RequestState, work: SubtaskState) -> _PrivateNames:
-        """Tell what is private in the view of whoever works on a subtask."""
+        """Return what is private in the view of whoever works on a subtask."""
         key = work.subtask.id
         if key not in self.works:
             view = _merge_sources(
@@ -205,7 +205,7 @@ class _Views:
         return self.works[key]
 
     def _find_private_sources(self, ask: RequestState, work: SubtaskState) -> _Sources:
-        """Return all that is private that those who worked on a subtask saw: its result was made from that."""
+        """Return all private sources that the specialists of a subtask saw: its result was made from them."""
         inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
         seen = (
             source for one in (work, *inside) for source in (*_read(ask, one), *_merge_view_sources(self.of(ask, one)))
@@ -216,11 +216,11 @@ class _Views:
         return ((_name_material(one), self._sources_of(ask, one)) for one in materials)
 
     def _trace_brief(self, ask: RequestState, work: SubtaskState) -> Iterator[tuple[str, _Sources]]:
-        """Tell what the writers of a brief had seen, unless it is what the requester wrote, whole and word for word.
+        """Yield what is private of what a brief's writers had seen, unless the requester wrote it whole, word for word.
 
         Known words are not enough: a long brief in a few of them could say anything, and which passage was chosen says
-        something as well. A step of a crew's pipeline is in the crew's words and the request's: nobody wrote it who had
-        seen more than what is around it.
+        something as well. A step of a crew's pipeline is in the words of the crew and of the request: its writers had
+        seen no more than what is around it.
         """
         brief, later = tuple(_list_brief_texts(work)), tuple(_yield_later_texts(ask, work))
         fixed = _is_fixed(ask, work)
@@ -241,7 +241,7 @@ class _Views:
         return all(_is_wording(one, list_requester_words(self.job, ask)) for one in said)
 
     def view_of_planner(self, ask: RequestState) -> _PrivateNames:
-        """Tell what is private of all that was shown to who planned the request, and to who revised its plan."""
+        """Return what is private of all that the planner was shown for the plan of a request and its revisions."""
         if self.planner is None:
             read = ((_name_result(one), _read(ask, one)) for one in ask.work.values() if one.read_private)
             found = (
@@ -265,7 +265,7 @@ class _Views:
         yield name, tuple(source("request", one.id, name) for one in others)
 
     def _sources_of(self, ask: RequestState, material: Material) -> _Sources:
-        """Return what is private of a material: nothing if the requester wrote it, or it was made for them of nothing.
+        """Return a material's private sources: none if the requester wrote it, or it was made for them without any.
 
         What was made for somebody else is a source itself, whatever it was made from.
         """
@@ -280,7 +280,7 @@ class _Views:
 
 
 def _merge_sources(found: Iterable[tuple[str, _Sources]]) -> _PrivateNames:
-    """Put together what goes by one name. What has no source is not private."""
+    """Merge the sources that go by one name. A name without sources is not private."""
     view: _PrivateNames = {}
     for name, sources in found:
         if sources:
@@ -303,7 +303,7 @@ def _list_brief_texts(work: SubtaskState) -> Iterator[str]:
 
 
 def _yield_later_texts(ask: RequestState, work: SubtaskState) -> Iterator[str]:
-    """Yield what others wrote of what a subtask is told besides: its faults, the questions that were answered."""
+    """Yield what a subtask is told beside its brief: faults of its result, answers, a made specialist's brief."""
     yield from work.wanting.faults if work.wanting is not None else ()
     for said in (*ask.answered, *work.answered):
         if said.question.approval is None:

@@ -24,7 +24,7 @@ MOST = 10
 QUOTED = 120
 """Characters of a quotation."""
 ECHOED = 40
-"""Characters from which on a text that repeats the task is no answer that happens to have the task's words."""
+"""Characters from which on a text that repeats the task is an echo, not an answer that happens to have its words."""
 
 
 Kind = Literal["fault", "doubt"]
@@ -34,8 +34,8 @@ Kind = Literal["fault", "doubt"]
 class ResultOrigins:
     """A result and its origins.
 
-    `intent` is all that the brief, people and earlier results say, `asked` are of these the request and the brief, and
-    `before` gives what was asked and answered before in the thread, which may be much; `evidence` are the replies of
+    `intent` is all that the brief, people and earlier results say, and `asked` are the request and the brief alone.
+    `before` returns what was asked and answered before in the thread, which may be much. `evidence` are the replies of
     its tools, and `sources` are what those read.
     """
 
@@ -192,4 +192,4 @@ CHECKS: tuple[Callable[[ResultOrigins], Iterable[Remark]], ...] = (
     _find_echo,
     _check_source,
 )
-"""The checks; `run_checks` adds that of its confidence."""
+"""All checks but that of the confidence, which `run_checks` adds."""

@@ -15,9 +15,9 @@ Quantity = tuple[float, str]
 WAYS = ("pairs", "products", "multiples")
 """How figures are worked out, the likeliest first; multiples are those by small counts, months or days."""
 CHANCE = 0.3
-"""The most values that may be expected to be the figure by chance, of all that were tried, if one is to count."""
+"""The most chance hits to expect among all values that were tried, for a hit to count."""
 MISQUOTED = 0.1
-"""The same for a figure that looks like a misquotation of one that is said."""
+"""What `CHANCE` is for a figure that looks like a misquotation of one that is said."""
 _NEAR = 2.0
 _SPREAD = 1.386
 """Figures of like size, from half of one to its double (`_NEAR`), lie evenly on a logarithmic scale."""
@@ -27,9 +27,10 @@ _FEW = 8
 """Figures of which three are combined: a whole less two parts."""
 _TENS = {1.0, 10.0, 100.0, 1000.0}
 _LEAST_PART = 0.03
-"""The least share of a whole that a part is taken off for."""
+"""The least share of a whole that a part must be, to be taken off."""
 _MULTIPLES = (2, 3, 4, 5, 6, 7, 8, 9, 12, 24, 30, 52, 60, 365)
-"""What people multiply and divide by without saying so: small counts, months, hours, days. Ten is a nought too many."""
+"""What people multiply and divide by without saying so: small counts, months, hours, days. Ten is left out: it may be a
+nought too many."""
 _ROUND = 0.025
 """The share of itself by which a round number, such as 3,000, may be off."""
 
@@ -75,9 +76,9 @@ def rounding(value: float, step: float) -> float:
 
 
 def follows_from_values(one: Numeral, families: Iterable[tuple[str, Sequence[float]]], chance: float) -> bool:
-    """Return True if a figure is among values worked out, which are sorted and of a kind, and that is no coincidence.
+    """Return True if a figure is among the values of the families, each sorted and of one kind, and hardly by chance.
 
-    Coincidences add up: the more values were tried before, the less does a later one count.
+    Chances add up: the more values were tried before, the less does a later one count.
     """
     expected = 0.0
     wanted = list(possible_values(one))

@@ -64,7 +64,7 @@ class Figure:
 def find_unsupported_figures(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
     """Return the figures of a text that no text of `known` says, and that do not follow from what they say.
 
-    `known` begins with what is nearest: of a long thread all is read only for a figure that nothing nearer says.
+    `known` begins with the nearest texts: the rest, such as a long thread, is read only for figures that these lack.
     """
     shown = blank_non_figures(text)
     given = left = figures_of(shown)
@@ -147,12 +147,12 @@ def _batch_texts(texts: Iterable[str]) -> Iterator[Sequence[str]]:
 
 
 def blank_non_figures(text: str) -> str:
-    """Return a text with all blanked out that only looks like a figure, every other character in its place."""
+    """Return a text with all that only looks like a figure blanked out, every other character in its place."""
     return blank_dates(blank_labels(blank_code(normalize_digits(blank_workings(text)))))
 
 
 def figures_of(shown: str, *, small: bool = False) -> list[Numeral]:
-    """Return the figures of a text of which all is blanked out that only looks like one."""
+    """Return the figures of a text that `blank_non_figures` returned."""
     return [one for one in numerals(shown) if small or is_figure(one)]
 
 
@@ -163,7 +163,7 @@ def list_figures(text: str) -> list[tuple[Numeral, str]]:
 
 
 def is_figure(one: Numeral) -> bool:
-    """Return True unless it is a small count, a year, nothing or all."""
+    """Return True unless a number is a small count, a year, 0 or 100 %."""
     if one.whole is not None and (one.whole <= SMALL or (one.whole in YEARS and not one.kind)):
         return False
     return bool(one.readings) and one.readings[0][0] != 0 and not (one.kind == "%" and one.readings[0][0] == 100.0)
@@ -190,10 +190,10 @@ def _follows_from_known(one: Numeral, ground: KnownFigures, shown: str, standing
 
 
 def find_misquoted_figure(figure: str, known: Iterable[str]) -> str:
-    """Return the figure, as some text of `known` writes it, that this one may be a misquotation of; empty if none is.
+    """Return the figure that this one may misquote, as a text of `known` writes it; empty if there is none.
 
-    That is the only one with the same digits and other noughts or units; else with two digits swapped; else with
-    another digit.
+    It is the only one with the same digits and other noughts or units; else with two digits swapped; else with another
+    digit.
     """
     found: dict[int, set[str]] = {}
     for text in known:

@@ -39,16 +39,16 @@ _LEAST_DIGITS, _FEW_DIGITS = 2, 3
 _LONGEST_LIST = 1_000
 _LONGEST_GROUP = 60
 _LABELLED = 20_000
-"""Characters of a text of which labels and identifiers are told from figures; of more, figures are many anyway."""
+"""The longest text whose labels and identifiers are told from figures, in characters; a longer one has many figures."""
 LENGTH = 160
 """The most characters of a line that is quoted."""
 _MOST_GROUPS = 40
 _WINDOWED = 24
-"""The longest list of which the sums of neighbouring rows are known too, such as those of a quarter."""
+"""The longest list whose sums of neighbouring rows are known too, such as those of a quarter."""
 
 
 class TextFigures:
-    """What one text says: its figures, at once, and how they stand in lines and lists, when that is asked for."""
+    """The figures of one text. How they stand in lines and lists is worked out only when asked for."""
 
     def __init__(self, text: str) -> None:
         self._text = flatten_to_lines(text)
@@ -180,7 +180,7 @@ def _yield_misquotations(digits: str) -> Iterator[tuple[int, str]]:
 
 
 class KnownFigures:
-    """All that is known, of whoever said it, for the figures of one text (`shown`)."""
+    """All known figures, whoever said them, against which the figures of one text (`shown`) are checked."""
 
     def __init__(self, shown: str) -> None:
         self.said: list[TextFigures] = []
@@ -196,7 +196,7 @@ class KnownFigures:
         return known
 
     def read(self, texts: Iterable[str]) -> None:
-        """Take in some texts. All of them come before anything is worked out from what they say."""
+        """Add the figures of some texts. Call it before anything is worked out from them."""
         new = [said(text) for text in texts]
         self.said += new
         for one in new:
@@ -214,7 +214,7 @@ class KnownFigures:
 
     @cached_property
     def everything(self) -> tuple[Quantity, ...]:
-        """All figures, if they are few."""
+        """All figures, each once; of many, the first ones."""
         return list_distinct_quantities(chain.from_iterable(one.numerals for one in self.said))
 
     @cached_property
@@ -289,7 +289,7 @@ class KnownFigures:
         return any(True for text in self.said for _ in text.near(self._text[one.start : one.end]))
 
     def opposes(self, one: Numeral) -> bool:
-        """Return True if a figure is said with the other sign alone."""
+        """Return True if a figure is said only with the other sign."""
         signs = {sign for value, _ in one.readings for sign in self._signs.get(value, set())}
         return bool(one.sign and signs) and not signs & {one.sign, ""}
 
@@ -313,7 +313,7 @@ class KnownFigures:
     def groups(self, near: Iterable[Quantity]) -> list[tuple[Quantity, ...]]:
         """Return figures that stand together in a line or a column, first those with most of the figures `near`.
 
-        Of many, only those that hold one of them: by chance a short figure follows from some line.
+        If there are many groups, only those that hold one of these: a short figure follows from some line by chance.
         """
         shared = Counter(chain.from_iterable(self._groups_by_figure.get(one, ()) for one in near))
         places = [place for place, _ in shared.most_common(_MOST_GROUPS)]

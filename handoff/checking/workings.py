@@ -140,7 +140,7 @@ def _evaluate_node(node: ast.expr, numbers: Mapping[str, float]) -> float | None
 
 
 def is_common(value: float) -> bool:
-    """Return True for a number that is nobody's: small counts, years, powers of ten, those of units and calendars."""
+    """Return True if a number needs no source: a small count, a year, a power of ten, one of units or calendars."""
     if value in _COMMON or value in {0.5, 1.5} or (value == int(value) and (value <= SMALL or int(value) in YEARS)):
         return True
     return f"{value:.12g}".replace(".", "").strip("0") == "1"

@@ -16,7 +16,7 @@ from handoff.conversation.message_kinds import is_question, words_of
 LONGEST = 500
 """Characters of one thing that is remembered."""
 NEAR = 0.5
-"""The share of the words of what is to be forgotten from which on something may be meant."""
+"""The least share of the words of a wish to forget that a memory must have to be one that may be meant."""
 MOST_NEAR = 5
 _QUOTE = ">"
 _PLEASE = r"(?:please|bitte|por favor|s'il te plaît|s'il vous plaît)?[\s,]*"
@@ -51,7 +51,7 @@ class Memory(Contract):
 
     @property
     def whose(self) -> str:
-        """The Slack id of whose words they are as they stand."""
+        """The Slack id of the person who last worded it."""
         return self.edited_by or self.user
 
 
@@ -86,7 +86,7 @@ def drop_quoted_lines(text: str) -> str:
 
 
 def match_memories(kept: Mapping[str, Memory], text: str) -> tuple[str, ...]:
-    """Return the names of what a text means: one, if it is plain which; several, the nearest first; or none."""
+    """Return the names of the memories that a text may mean: the plain one, else the nearest ones first, or none."""
     wanted = set(words_of(text))
     shares = {name: _share(wanted, set(words_of(one.text))) for name, one in kept.items()}
     whole = [name for name, share in shares.items() if share == 1.0]
@@ -98,7 +98,7 @@ def match_memories(kept: Mapping[str, Memory], text: str) -> tuple[str, ...]:
 
 
 def is_plain(kept: Mapping[str, Memory], found: Iterable[str], text: str) -> bool:
-    """Return True if it is plain which one thing a text means, of those that `match_memories` found."""
+    """Return True if `match_memories` found a single memory, and that has all words of the text."""
     names = tuple(found)
     return len(names) == 1 and _share(set(words_of(text)), set(words_of(kept[names[0]].text))) == 1.0
 

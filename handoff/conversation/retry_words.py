@@ -1,7 +1,7 @@
 """What people say to have something tried again: “retry from prices”, “continue”, “again with the same files”.
 
 Only words that say nothing else are a wish of this kind. “Again for Lisbon” and “the same for Q2” are requests of their
-own, for which the plan before them is shown to who plans (`names_the_last`).
+own: the planner is shown the plan of the request before them (`names_the_last`).
 """
 
 from __future__ import annotations

@@ -161,8 +161,8 @@ def _make_binder(documents: Sequence[ReadDocument]) -> CellBinder:
 def _list_known_texts(documents: Sequence[ReadDocument], said: Iterable[str]) -> list[str]:
     """Return the texts whose figures are known: what people and earlier results said, and what was read.
 
-    The reply to code that holds numbers of nobody is none of them: it says again what the model has typed. Nor is the
-    brief, which may quote what was wrong before, or a table that only tools have read.
+    A reply to code with numbers that nobody gave is left out: it says again what the model has typed. So are the brief,
+    which may quote what was wrong before, and tables that only tools have read.
     """
     people, tables = list(said), [one.text for one in documents if one.is_table]
     read: list[str] = []

@@ -32,7 +32,7 @@ _OF_NO_ROW = frozenset([
 """Labels that are words of any sentence."""
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _FEW_DIGITS = 3
-"""Digits from which on a figure of a table of material, of which no query was made, is taken to be that of a row."""
+"""The least digits of a figure that is bound to a row of a table of material for which no query was made."""
 _CURRENCIES = (
     ("EUR", re.compile(r"€|(?<![a-z])eur(?:os?)?(?![a-z])|ユーロ|欧元|يورو|евро", re.IGNORECASE)),
     (
@@ -60,7 +60,7 @@ _CURRENCIES = (
     ),
 )
 _BEFORE_THAT = re.compile(r"(?<![<>])<\s*(?:DATE|TIMESTAMP)?\s*'[^']*'", re.IGNORECASE)
-"""The end of a period in a query that is no part of it."""
+"""The end of a period in a query, exclusive."""
 _BESIDE = 18
 """Characters beside a figure in which the sign or word of its currency stands."""
 _NEXT = re.compile(r"[,;\u060c]|[€$£¥]?\d")
@@ -108,7 +108,7 @@ class CellBinder:
                 yield sentence, fault
 
     def filters_of(self, text: str) -> tuple[str, ...]:
-        """Return the conditions of the rows that figures of a text count, where none other can be their origin."""
+        """Return the conditions of the rows that figures of a text count, where nothing else can be their origin."""
         found: dict[str, None] = {}
         for one in figures_of(blank_non_figures(text)) if any(grid.filters for grid in self.grids) else ():
             grids = [grid for grid, _ in self.cells_of(one)]

@@ -19,7 +19,7 @@ MOST_ROWS, LONGEST = 200, 60_000
 _TAIL = re.compile(r"\((?:the first )?[\d,]+ (?:of (?:more than )?[\d,]+ )?rows?\b(?P<more>[^\n]*)\)(?:\n|$)")
 _NUMBER = re.compile(r"[-+]?\d[\d.,'\u00a0 ]*(?:[eE][-+]?\d+)?")
 _FEW_LABELS = 40
-"""Different words of a column of material that tells kinds of rows apart; of more, they are names or texts."""
+"""The most different words in a column of material that tells kinds of rows apart; more are names or texts."""
 
 
 class Cell(NamedTuple):
@@ -32,7 +32,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows of cells as text, with what they were asked by. `filters` are the conditions that all of them meet.
+    """Rows of cells as text, with the query that gave them. `filters` are the conditions that all of them meet.
 
     `is_reply`: a query gave it; else it is a table of material.
     """

@@ -19,9 +19,9 @@ from handoff.text.text_words import words
 GRAVE: Mapping[Severity, Phrase] = {"critical": "critical", "high": "high"}
 """Severities that no answer may leave out, the gravest first, each with its phrase for a count."""
 TOLD = 2
-"""Words of a part that an answer has if it tells it, of those that the part alone has."""
+"""The least of a part's own words, which no other part has, that an answer must have to tell that part."""
 BY_CHANCE = 20
-"""An answer may have one word by chance for so many words that a part alone has."""
+"""For each so many words that a part alone has, an answer may have one of them by chance."""
 
 
 def add_omissions(text: str, findings: Sequence[SharedFinding], parts: Mapping[str, str], request: str) -> str:
@@ -68,7 +68,7 @@ def first_lines(part: str) -> str:
 
 
 def add_refutations(answer: str, found: AnswerVerified | None, request: str) -> str:
-    """Return the answer with its refuted sentences, and with the contradictions of which it tells not both sides."""
+    """Return the answer with its refuted sentences, and the contradictions of which it does not tell both sides."""
     if found is None:
         return answer
     refuted = [f"- “{one.sentence}” ↔ {cite_evidence(one.evidence)}" for one in found.refuted]

@@ -21,7 +21,7 @@ from handoff.evidence.place_words import SENTENCE_END, find_named_places
 GAP = 2_000
 """Letters that an ellipsis may stand for."""
 LONGEST = 2_000
-"""Characters of a quotation in a text: what stands further apart are marks of other quotations."""
+"""The most characters of a quotation in a text: marks that stand further apart belong to other quotations."""
 _BREAK = re.compile(r"[\u00ad\u2010-]\s*\n\s*")
 """A word that is broken at the end of a line."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -101,7 +101,7 @@ class SearchableText:
 
 @dataclass(frozen=True, slots=True)
 class _PlainLines:
-    """A text without what is ignored. For each of its lines, the character that it ends before: there, and in plain."""
+    """A text without what is ignored. `ends` and `plain_ends` say where each line ends, in the text and in `plain`."""
 
     plain: str
     ends: tuple[int, ...]
@@ -187,7 +187,7 @@ _VERB, _WITH_PLACE = 1, 3
 
 
 def file_named_for(quotation: Quotation, names: Iterable[str]) -> str:
-    """Return the one of some files that a text says has the words that it quotes; empty if it says none, or several."""
+    """Return the file that a text names as the source of a quotation; empty if it names none, or several."""
     names = list(names)
     if bracket := _IN_BRACKETS.match(quotation.after):
         return _only_name(name for name in names if _find_name_places(bracket[1], name))
@@ -199,7 +199,7 @@ def file_named_for(quotation: Quotation, names: Iterable[str]) -> str:
 
 
 def speaker_fault(quotation: Quotation, text: str) -> str:
-    """Say whose words a quotation has, if a text has it in lines of others than the one that it is said to be of."""
+    """Say who said a quotation, if the text has it only in lines of others than the speaker that is named; else ""."""
     lines = [(found["name"], line) for line in text.splitlines() if (found := _SPEAKER.match(line))]
     names = dict.fromkeys(name for name, _ in lines)
     if len(names) <= 1 or not (given := _find_named_speaker(quotation, names)):
@@ -220,7 +220,7 @@ def _find_named_speaker(quotation: Quotation, names: Iterable[str]) -> str:
 
 
 def _find_name_places(text: str, name: str) -> list[int]:
-    """Return where a text has said a name that is no part of another one, such as a.md of data.md."""
+    """Return where each mention of a name in a text ends, without those inside other names, as a.md in data.md."""
     found = re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![A-Za-z0-9_-]|\.\w)", text, re.IGNORECASE)
     return [one.end() for one in found]
 

@@ -1,4 +1,4 @@
-"""Finds the numbers in code or SQL that nobody gave: a tool that brings them back says nothing."""
+"""Finds the numbers in code or SQL that nobody gave: a tool reply that repeats them is no evidence."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
 def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return the numbers of code or SQL that stand in no text of `known`, as they are written.
 
-    Of a query, only those of its columns that read no column of a table, and those that are added to one: others say
-    which rows are counted, or how.
-    Small counts, years, powers of ten and what units and calendars are made of belong to nobody. A number may be what a
-    text has in per cent (1.19 for 19 %), or one more than it (the end of a range).
+    Of a query, only numbers in columns that read no column of a table, and numbers that are added to such a column:
+    others say which rows are counted, or how. Small counts, years, powers of ten and what units and calendars are made
+    of belong to nobody. A number may be what a text has in per cent (1.19 for 19 %), or one more than it (the end of a
+    range).
     """
     texts = _constant_columns(code) if _QUERY.match(code) else [code]
     literals = (each for text in texts for each in _iterate_literals(_DATE.sub(" ", text)))

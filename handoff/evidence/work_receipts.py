@@ -14,7 +14,7 @@ from handoff.state.job_state import RequestState, SubtaskState
 _COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
 _CONDITION = re.compile(r"(?P<words>.*?)(?: \((?P<count>[\d,]+/[\d,]+)\))?", re.DOTALL)
 _SQL = re.compile(r"\b(?:and|or|not|in|is|like|ilike|between|case|null)\b|[(*]|::", re.IGNORECASE)
-"""What of a condition only those understand who read SQL."""
+"""Parts of a condition that only readers of SQL understand."""
 _PASSAGE = re.compile(r', section ".*"(?: \(https?://\S+\))?$')
 _QUERY = re.compile(r"(https?://[^?\s]+)\?\S{40,}")
 """An address with a query that takes more room than it tells."""
@@ -145,7 +145,7 @@ def _render_condition_without_sql(condition: str) -> str:
 
 
 def statements_of_no_source(ask: RequestState) -> tuple[str, ...]:
-    """Return what of the answer stands in nothing that was read, as it writes it: figures, quotations, sentences."""
+    """Return the figures, quotations and sentences of the answer, as written, that stand in nothing that was read."""
     answer = ask.run.answer or ""
     results = (work.result for work in ask.all_inside("") if work.result is not None)
     unbound = (one for result in results for one in result.unbound if one in answer)
@@ -154,7 +154,7 @@ def statements_of_no_source(ask: RequestState) -> tuple[str, ...]:
 
 
 def list_statements(ask: RequestState) -> tuple[str, ...]:
-    """Return them for people: a figure comes with the words of the answer around it, figures of one sentence as one."""
+    """Return `statements_of_no_source` for people: figures with the words around them, one entry per sentence."""
     together: dict[str, list[str]] = {}
     for one in statements_of_no_source(ask):
         is_figure = any(sign.isdigit() for sign in one) and len(one.split()) <= _FIGURE_WORDS

@@ -1,4 +1,4 @@
-"""What goes with a message or a file that was deleted where people gave it: our copies of it, and nothing else. Pure.
+"""Drops our copies of a message or a file that people deleted in Slack, and nothing else. Pure.
 
 The log keeps that there was a file, by its name. Its bytes, text and pictures go, unless another file that is still
 there has the same; of a thread's text the message's own lines go.
@@ -22,7 +22,7 @@ def delete_sources(job: Job, *sources: str) -> Job:
 
 
 def mark_deleted_materials(job: Job) -> Job:
-    """Return the job with its materials marked that are deleted by now, and their copies among those to be dropped."""
+    """Return the job with its deleted materials marked, and their copies among those to be dropped."""
     if not job.deleted:
         return job
     copies: list[DeletedCopy] = []

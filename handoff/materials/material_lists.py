@@ -24,7 +24,7 @@ BY = " (by "
 
 @dataclass(frozen=True, slots=True)
 class NeededMaterial:
-    """What a subtask needs, the most needed first. What lies `aside` it may read part by part, but is not given it."""
+    """What a subtask needs, the most needed first: what is `given`, and what lies `aside` to be read part by part."""
 
     given: tuple[Material, ...] = ()
     aside: tuple[Material, ...] = ()
@@ -39,9 +39,9 @@ class NeededMaterial:
 def material_of(job: Job, ask: RequestState) -> tuple[Material, ...]:
     """List all that a request can work on, the likeliest first. No two have the same name.
 
-    These are its own text if that is long, what was gathered for it (of what is remembered that alone: later requests
-    have what is remembered by then), the answers before it (`answer` is the last one,
-    `answer 2` the one before), what was gathered for the requests before it, and the files that were made for them.
+    These are its own text if that is long, what was gathered for it (memories from here alone: each request gathers
+    what is remembered by then), the answers before it (`answer` is the last one, `answer 2` the one before), what was
+    gathered for the requests before it, and the files that were made for them.
     """
     before = job.earlier(ask)[::-1]
     found = [
@@ -144,7 +144,7 @@ def needed_by(job: Job, ask: RequestState, work: SubtaskState) -> NeededMaterial
 
 
 def _choose_default_needs(job: Job, ask: RequestState) -> NeededMaterial:
-    """Return what a subtask is given that names nothing."""
+    """Return the material for a subtask that names no needs."""
     given: list[Material] = []
     aside: list[Material] = []
     for one in material_of(job, ask):
@@ -169,7 +169,7 @@ def list_unneeded_files(ask: RequestState) -> tuple[Material, ...]:
 def list_unneeded_materials(ask: RequestState) -> tuple[Material, ...]:
     """Return the files of others in the thread that no subtask names as a need, nor the request in its words.
 
-    What is wrong with them lacks nobody anything.
+    Faults and gaps of these are no gaps of the answer.
     """
     needs = {name for work in ask.work.values() for name in work.subtask.needs or ()}
     said = ask.text.casefold()

@@ -14,7 +14,7 @@ from handoff.text.context_budget import tokens
 MEMORY = "memory"
 """The name of the material."""
 SOURCE = "memory:"
-"""The start of the name that a thing that is remembered has as the source of a material."""
+"""The prefix of a memory's name where it is named as the source of a material."""
 ROOM = 800
 """Tokens of all that a request is told."""
 LONGEST_NAME = 40

@@ -89,9 +89,9 @@ def search(text: str, outline: Sequence[Section], wanted: str, most: int) -> lis
 def excerpt(text: str, outline: Sequence[Section], wanted: str, most: int, *, newest: bool = False) -> str:
     """Return what of a text fits into `most` characters: the best passages in their order, each with its place.
 
-    The beginning is always among them. Where no word of `wanted` is found, sections are given by their beginnings. Of a
-    conversation the `newest` is at the end: that is always among them, and so is how it begins. Where no word is found,
-    what is before the end comes next.
+    The beginning is always among them. Where no word of `wanted` is found, the beginnings of sections come next. For a
+    conversation, with `newest`, its end and its first message are always among them, and what stands before the end
+    comes next.
     """
     passages = score_passages(text, outline, wanted)
     starts = {one.start for one in outline}

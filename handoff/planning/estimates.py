@@ -23,7 +23,7 @@ RESULT_OUT = 450
 DEPENDENCY = 300
 """Tokens that each direct dependency adds to the brief."""
 SHARE_OF_TURNS = 4
-"""The divisor for turns: a specialist with tools takes about one in so many of its allowed turns, and one to end."""
+"""The divisor for turns: a specialist with tools takes about its allowed turns divided by it, and one to end."""
 TRUST = 0.5
 """The number of past attempts that weigh as much as the rule of thumb."""
 

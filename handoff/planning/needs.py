@@ -21,11 +21,11 @@ class SettledNeeds:
 
 
 def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mended: bool = False) -> SettledNeeds:
-    """Return the plan with needs that name material, each as it is called.
+    """Return the plan with each need as the exact name of a material.
 
     A need that is the id of a subtask becomes a dependency on it. If the plan is `mended` (the second try), a need that
-    does not exist is dropped with a reason. `own` are the names of what came with the request: of that, what nobody
-    needs is given to the subtask that it plainly concerns, or said.
+    does not exist is dropped with a reason. `own` are the names of the material that came with the request: if no
+    subtask needs one of them, it goes to the subtask that it plainly concerns, else a reason says so.
     """
     if not there:
         bare = (one if one.needs is None else one.model_copy(update={"needs": None}) for one in plan.subtasks)
@@ -92,7 +92,7 @@ def _file_stem(name: str) -> str:
 
 
 def _hand_out(done: SettledNeeds, own: Sequence[Material]) -> None:
-    """Give what nobody needs to the subtask that it plainly concerns, and name the rest among the reasons."""
+    """Give material that no subtask needs to the subtask that it plainly concerns; name the rest among the reasons."""
     subtasks = list(done.plan.subtasks)
     if any(one.needs is None for one in subtasks):
         return
@@ -110,7 +110,7 @@ def _hand_out(done: SettledNeeds, own: Sequence[Material]) -> None:
 
 
 def _find_concerned_subtasks(subtasks: Sequence[Subtask], material: Material) -> Iterator[int]:
-    """Yield the places of the subtasks whose briefs name it; else of the only one that waits for no other."""
+    """Yield the indices of the subtasks whose briefs name a file; else of the only one that waits for no other."""
     name = material.name.casefold()
     named = [place for place, one in enumerate(subtasks) if material.file and name in one.intent.casefold()]
     first = [place for place, one in enumerate(subtasks) if not one.after]

@@ -20,7 +20,7 @@ INLINE = 4_000
 _ALL_BRIEFS = 40_000
 """Characters that the request may take in all briefs together, where it is no material: a plan is kept in the log."""
 _SAMPLE = "“Why does the nightly export of orders.csv stop at row 1,024?”"
-"""A request in whose place the steps are checked when the crew is read."""
+"""A sample request with which the steps are checked when the crew is read."""
 
 FollowUps = Literal["pipeline", "planner"]
 
@@ -60,7 +60,7 @@ class Pipeline:
 
 
 def takes_request(pipeline: Pipeline | None, brief: PlanBrief) -> bool:
-    """Return True if what is to be planned goes into the pipeline. What was refused before makes no follow-up."""
+    """Return True if a request goes into the pipeline. Refused requests before it do not make it a follow-up."""
     follows = any(not one.refusal for one in brief.earlier)
     return pipeline is not None and (pipeline.follow_ups == "pipeline" or not follows)
 
@@ -79,7 +79,7 @@ def build_pipeline_plan(pipeline: Pipeline, brief: PlanBrief) -> Plan:
 
 
 def faults_of(pipeline: Pipeline, members: Sequence[str]) -> tuple[str, ...]:
-    """Return what the checks of plans find wrong with the steps; `members` are the names of those who can have one."""
+    """Return what the checks of plans find wrong with the steps; `members` are the names of who can be given one."""
     known: Mapping[str, Member] = {name: Member(name=name) for name in members}
     return plan_check.check(build_pipeline_plan(pipeline, PlanBrief(_SAMPLE)), known)
 

@@ -14,7 +14,7 @@ from handoff.state.job_state import Job, RequestState, SubtaskState
 BEGINNING = 1_500
 """Characters of a material's text that the planner is shown, where there is room."""
 OPENING, THREAD_END = 2_000, 6_000
-"""Characters of what was said in a thread before: of its end."""
+"""Characters of a long thread that the planner is shown: of its first message, and of its end."""
 MOST_BEGINNINGS = 12
 
 
@@ -25,9 +25,10 @@ class PlanBrief:
     `earlier` are the earlier requests of the thread, and `notes` came with a subtask, or are the requester's answers. A
     crew sees no more of the thread than its subtask's handoff tells. `materials` is all that subtasks may need (what is
     remembered is for each of them, and no need), and `own` are the names of those that came with what is to be planned.
-    `beginnings` of their texts, of a thread all of it, go by their names, the longest form first. The planner of a
-    request may answer it (`may_answer`), and ask the requester once (`may_ask`). If the request is the last one in
-    other words, it is shown the plan of that (`plan_before`). `handed_over` is why a first responder passed it on.
+    `beginnings` are the first characters of their texts, by name (of a thread all of it), the longest form first. The
+    planner of a request may answer it (`may_answer`), and ask the requester once (`may_ask`). If the request is the
+    last one in other words, it is shown the plan of that (`plan_before`). `handed_over` is why a first responder passed
+    it on.
     """
 
     text: str
@@ -89,14 +90,14 @@ def make_request_brief(job: Job, ask: RequestState, texts: Mapping[str, str] = M
 
 
 def _plan_before(ask: RequestState, earlier: Sequence[RequestState]) -> Plan | None:
-    """Return the plan of the request before one that says the same in other words; None for any other."""
+    """Return the plan of the last request, if this one is that in other words; else None."""
     if not earlier or not names_the_last(ask.text):
         return None
     return earlier[-1].run.plan
 
 
 def beginnings_of(job: Job, ask: RequestState) -> tuple[Material, ...]:
-    """Return the material whose beginnings the planner is shown: texts that people gave, and that it does not see."""
+    """Return the materials whose beginnings the planner is shown: people's texts, of tables only small pasted ones."""
     kinds = {"file", "thread", "memory"}
     found = [
         one

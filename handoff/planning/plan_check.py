@@ -62,7 +62,7 @@ _NOTHING = frozenset({"", "-", "none", "nothing", "n/a", "null"})
 def parse_plan(text: str) -> tuple[Plan | None, tuple[str, ...]]:
     """Read a model's plan from JSON, unchecked. Return it, or None and the faults that keep it from being a plan.
 
-    Whether a part is left out is no model's to say.
+    `only_for` is dropped: no model may say that a part is left out.
     """
     try:
         plan = Plan.model_validate_json(text)
@@ -234,9 +234,10 @@ _LITTLE = re.compile(
 
 
 def faults_of(plan: Plan) -> Iterator[str]:
-    """Yield one fault for each pair. The plan's dependencies must be valid and without a cycle.
+    """Yield a fault for each two subtasks that define the same thing side by side.
 
-    Under the strategy `select` nothing is a fault: rivals are supposed to decide the same.
+    The plan's dependencies must be valid and without a cycle. Under the strategy `select` nothing is a fault: rivals
+    are supposed to decide the same.
     """
     if plan.strategy == "select":
         return
@@ -257,7 +258,7 @@ def faults_of(plan: Plan) -> Iterator[str]:
 
 
 def _find_decisions(intent: str) -> dict[str, frozenset[str]]:
-    """Return what a brief asks to define, each with the words that say of what."""
+    """Return what a brief asks to define, such as a schema, each with the words that say what it is for."""
     return {
         " ".join(found["what"].lower().split()): frozenset(
             word.lower() for word in re.findall(_WORD, found["before"] + found["after"]) if not _LITTLE.fullmatch(word)

@@ -20,7 +20,7 @@ MAX_OPTIONS = 5
 MAX_ANSWER = 12_000
 _LONGEST = {"answer": MAX_ANSWER, "question": 2_000, "option": 200, "why": 300}
 _TOLD = {"subtasks": SEVERAL, "question": ASK, "text": ANSWER, "missing": NOBODY}
-"""The field that tells what a reply does that does not say so."""
+"""What a reply without a `who` decides, by a field that it has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def _add_mending_reasons(changes: Sequence[PlanChange], mended: Sequence[str]) -
 
 
 def _find_new_faults(run: PlanRun, old: Plan, plan: Plan) -> list[str]:
-    """Return the faults of the new plan that the old one did not have, as some of those may have been let pass.
+    """Return the new plan's faults without those of the old plan, some of which may have been let pass.
 
     Specialists that were made for the old plan are members by now, and a revision has no others made.
     """
@@ -267,7 +267,7 @@ class _Draft:
         )
 
     def _resolve_needs(self, one: _Addition, replaced: str) -> tuple[str, ...] | None:
-        """Return what an added subtask needs; of one that says nothing, what the subtask needed that it replaces."""
+        """Return the needs of an added subtask; if it names none, those of the subtask that it replaces."""
         if one.needs is not None and self.there:
             return needs.match_materials(one.needs, self.there)
         return self.ask.work[replaced].subtask.needs if replaced else None

@@ -38,7 +38,7 @@ def _cap_member(one: Member, highest: Tier) -> Member:
 
 
 def capped_plan(plan: Plan, highest: Tier) -> Plan:
-    """Return a plan whose subtasks ask for no tier above the highest; one made for it works on its own."""
+    """Return a plan whose subtasks ask for no tier above the highest; a made specialist works on its own tier then."""
     subtasks = tuple(
         one
         if one.tier is None or one.tier in tiers_to(highest)

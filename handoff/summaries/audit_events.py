@@ -54,7 +54,7 @@ def _find_request_deeds(before: Job | None, after: Job) -> Iterator[AuditedDeed]
 
 
 def _find_event_deeds(event: ev.Event, before: Job | None, after: Job) -> Iterator[AuditedDeed]:
-    """Tell what the event itself says, and what it came to nothing with."""
+    """Yield the deed that an event tells of by itself, or the attempt at one that came to nothing."""
     match event:
         case ev.QuestionAnswered() if _count(before, event.request) == _count(after, event.request):
             of = {"request": event.request, "user": event.user, "target": event.subtask}
@@ -110,9 +110,9 @@ def _deed_fields(job: Job, event: ev.OfRequest) -> dict[str, Any]:
 
 
 def _count_answers(ask: RequestState | None) -> Counter[tuple[str, str]]:
-    """Count the answers that were taken, by subtask (that of the planner's questions is called so) and who answered.
+    """Count the answers that were taken, by subtask (`planner` for the planner's questions) and who answered.
 
-    Those that a second try took over were given before.
+    Those that a second try took over do not count: they were given before.
     """
     if ask is None:
         return Counter()

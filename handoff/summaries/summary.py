@@ -28,7 +28,7 @@ NOT_BEGUN = "taking up the request"
 
 
 SET_ASIDE, TRIED_ALONE = "aside:", "trial:"
-"""What the keys of messages about a job's lost owners start with. To post one is no progress of the job."""
+"""The prefixes of the keys of messages about a job's lost owners. To post one is no progress of the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ def parts_words(ask: RequestState, work: SubtaskState) -> str:
 def notes(ask: RequestState) -> list[str]:
     """List what readers of an answer should know though it lacks nothing, each once, in the order of its subtasks.
 
-    What was assumed as nobody answered a question comes first, then how files were read.
+    What was assumed because nobody answered comes first, then how files were read.
     """
     results = [work.result for work in ask.work.values() if work.result is not None]
     anew = [one.why for one in ask.decisions if one.what == PLANNED_ANEW]

@@ -26,7 +26,7 @@ def subject_of(job: Job) -> RequestState | None:
 
 
 def _find_naming_request(ask: RequestState, job: Job, place: int, named: int | None) -> int | None:
-    """Return the place of the request that names the thread up to one, given that of the thread up to the one before.
+    """Return the index of the request that names the thread up to `ask`; `named` is the index up to the one before.
 
     A request that goes on with the subject mostly shares words with the one that named it, or with the last ones.
     """

@@ -1,4 +1,4 @@
-"""Says if a text names a change of code that could be fetched before anything is planned. Pure.
+"""Says whether a text names a change of code that could be fetched before anything is planned. Pure.
 
 It may say so too often: whoever fetches finds out what there is.
 """

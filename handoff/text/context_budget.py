@@ -15,11 +15,11 @@ from handoff.contracts import PackedSize
 FULL = 0.85
 """The share of a budget that may be filled before pieces are shortened: tokens are only estimated from characters."""
 TRIES = 5
-"""How often a part of a text is made shorter until it fits: how many tokens it has is known once it is there."""
+"""How often a part of a text is made shorter until it fits: its tokens are known only once it is written."""
 LEAST = 1_000
 """Characters of the shortest beginning that may stand for a long text."""
 _ASCII, _OTHER = 3, 2
-"""Characters a token of words and code, in ASCII and in other alphabets."""
+"""Characters per token of words and code, in ASCII and in other alphabets."""
 _DIGITS = b"0123456789"
 _ONE_BY_ONE = re.compile(
     r"[0-9\u0900-\u0dff\u0e00-\u0eff\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U00010000-\U0010ffff]+"
