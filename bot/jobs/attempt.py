@@ -51,8 +51,8 @@ class AttemptSurroundings:
     """The people and places around an attempt.
 
     `note` records what goes out. `approvers` are those of the channel, who come before those that the crew names; None:
-    there is nobody to ask. The `messenger` lets its tools reach people outside of the thread. `standing` says who
-    somebody is by now, in that place.
+    there is nobody to ask. The `messenger` lets its tools reach people outside of the thread. `standing` looks up a
+    person's present rights in the place of the job.
     """
 
     note: Note = discard_entry
@@ -197,8 +197,8 @@ def _find_subtask(effect: RunSubtask, runner: JobRunner) -> SubtaskState:
 def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist | None:
     """Return the specialist: a member of the crew, or one made for the subtask's plan. Raises NotLent.
 
-    The only one of a plan returns the answer itself, so it is told the form that the crew wants, and what the channel
-    asks for.
+    The only specialist of a plan returns the answer itself, so it is told the form that the crew wants, and what the
+    channel asks for.
     """
     ask = runner.find(effect.request)[1]
     plan = plan_around(ask, ask.work[effect.subtask])
@@ -255,7 +255,7 @@ class _Log:
         turns = [point for point in self.history if isinstance(point, ev.TurnTaken)]
         self._names = {call.id: call.name for call in (turns[-1].turn.calls if turns else ())}
         if turns:
-            self.corrected = turns[-1].corrected  # what was said since, the last call did not know
+            self.corrected = turns[-1].corrected  # the last call did not know what was said since
         self.before = _elapsed_seconds(work) if resumed else 0.0
         self._began = time.monotonic()
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
@@ -267,7 +267,7 @@ class _Log:
 
     @property
     def privacy(self) -> dict[str, Any]:
-        """What the event that ends the attempt says of what its tools gave: if it is private, and its sources."""
+        """The fields of the attempt's end event on what its tools gave: whether it is private, and its sources."""
         return {"private": bool(self._private), "private_sources": tuple(dict.fromkeys(self._private))}
 
     def took(self) -> float:
@@ -389,12 +389,12 @@ def _call_failed(
 
 
 def _handed_in(work: SubtaskState) -> Iterator[str]:
-    """Yield the lines behind the results of a subtask that were found wanting."""
+    """Yield the evidence lines of the subtask's results that were found wanting."""
     for one in (work.wanting, work.best):
         if one is not None and one.result.evidence:
             yield "\n".join(one.result.evidence)
 
 
 def _note_of(write: EarlierWrite) -> str:
-    """Return what a model is told that wants to repeat a write of an earlier attempt, certain or possible."""
+    """Return the words for a model that wants to repeat a write that an earlier attempt made, or may have made."""
     return briefing.read_note("written_already" if write.known else "maybe_written", words=write.came_of_it)

@@ -38,14 +38,14 @@ NO_CREW = Crew("", {})
 
 
 Opener = Callable[[JobRunner, Place, Request], Awaitable[tuple[str, str, bool]]]
-"""Opens the thread that a request is to open: its `ts`, or why there is none, and if that is as it should be."""
+"""Opens a request's thread. Returns its `ts`, or why there is none, and whether that is as it should be."""
 NO_OPENERS: Mapping[str, Opener] = MappingProxyType({})
 ApproversIn = Callable[[str, str], Awaitable[tuple[str, ...] | None]]
-"""Names those who approve in a channel of a team: none as the crew says, None if there is nobody to ask."""
+"""Returns who approves in a channel of a team: empty for those that the crew names, None if there is nobody to ask."""
 
 
 async def keep_crew_setting(_team: str, _channel: str) -> tuple[str, ...] | None:
-    """Leave it to the crew."""
+    """Name no approvers, which leaves the choice to the crew."""
     return ()
 
 
@@ -54,12 +54,12 @@ TermsIn = Callable[[str, str], Awaitable[ChannelTerms]]
 
 
 async def make_no_terms(_team: str, _channel: str) -> ChannelTerms:
-    """Ask for nothing."""
+    """Return terms that ask for nothing."""
     return NO_TERMS
 
 
 async def nobody_to_ask(_team: str, _channel: str) -> tuple[str, ...] | None:
-    """Say that nobody can approve anything."""
+    """Return None: there is nobody who can approve anything."""
     return None
 
 
@@ -78,7 +78,7 @@ class EffectServices:
     approvers_in: ApproversIn = keep_crew_setting
     """Gives the ids of those who approve in a channel of a team."""
     standing: StandingOf = nobody_stands
-    """Gives people as they are now, in a place."""
+    """Looks up a person's present rights in a place."""
     terms_in: TermsIn = make_no_terms
     openers: Mapping[str, Opener] = field(default_factory=lambda: NO_OPENERS)
     """Opens the threads of schedules' runs."""
@@ -114,7 +114,7 @@ async def gather_material(_: ef.GatherMaterial, inputs: HandlerInputs) -> ev.Eve
 
 
 async def drop_copies(effect: ef.DropCopies, inputs: HandlerInputs) -> ev.Event:
-    """Take what was deleted out of the store, and out of the tables that this machine has read."""
+    """Delete from the store, and from the tables cached on this machine, what people deleted."""
     store, key = inputs.services.store, inputs.runner.claim.key
     whole = {one.digest: b"" for one in effect.copies if not one.end}
     for digest in {one.digest for one in effect.copies if one.end} - whole.keys():
@@ -284,7 +284,7 @@ async def sort_message(effect: ef.SortMessage, inputs: HandlerInputs) -> ev.Even
 
 
 async def acknowledge(effect: ef.Acknowledge, inputs: HandlerInputs) -> ev.Event:
-    """Show what became of a message. What is a request is handed in as one first, as if it had been mentioned to us."""
+    """Show what became of a message. A request is handed in as one first, as if it had mentioned us."""
     runner, job = inputs.runner, inputs.job
     one = thread_messages.find_waiting_message(job, effect.receipt)
     if one is not None and one.outcome == "request":

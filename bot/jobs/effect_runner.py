@@ -111,7 +111,7 @@ def keep_brief(effect: ef.RefineBrief, bug: Bug) -> ev.Event:
 
 
 def message_unsorted(effect: ef.SortMessage, bug: Bug) -> ev.Event:
-    """Take a message for what it is if nobody can tell."""
+    """Give a message the purpose that it has if nobody can tell."""
     return ev.MessageSorted(at=bug.at, message=effect.message, aim=effect.otherwise, why=bug.reason)
 
 
@@ -189,7 +189,7 @@ HANDLERS: Mapping[type, Handler[Any]] = {
 
 
 def handler_of(effect: ef.Effect) -> Handler[Any]:
-    """The handling of an effect. Raises KeyError if it has no entry in the table and names no role."""
+    """Return the handler of an effect. Raises KeyError if it has no entry in the table and names no role."""
     if type(effect) not in HANDLERS and hasattr(effect, "role"):
         return Handler(handlers.ask_role, run_failed("writing the answer"))
     return HANDLERS[type(effect)]

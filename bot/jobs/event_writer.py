@@ -63,7 +63,7 @@ class EventWriter:
         self._closed = False
         self._last_at = 0.0
         self.on_progress: Callable[[], None] | None = None
-        """Called once, when the job has got on; with that goes the mark of its trial. See `bot.jobs.suspect_trial`."""
+        """Called once, when the job makes progress; the same commit ends its trial, see `bot.jobs.suspect_trial`."""
 
     @property
     def waiting(self) -> bool:
@@ -101,7 +101,7 @@ class EventWriter:
         self._last_at = ev.load(self._last_line).at if entries else 0.0
 
     async def _go_on(self) -> list[LogEntry]:
-        """Take up a job that was in hand lately: only what came since is read. Returns that, with the line before."""
+        """Take up a job that was in hand lately. Read and return only the entries since then, and the one before."""
         opened = self._opened.find(self._claim.key) if self._opened is not None else None
         if opened is None:
             return []
@@ -115,7 +115,7 @@ class EventWriter:
         return entries
 
     async def take_over(self) -> None:
-        """Log first that the last owner was lost, if it was: from here on it is fenced.
+        """If the last owner was lost, log that first: from here on that owner is fenced.
 
         If nobody has worked on the job for a while, log that this time counts against no deadline.
         """

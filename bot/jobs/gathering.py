@@ -68,7 +68,7 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
     `fetch` gives a file's bytes, or a sentence that says why it cannot be had.
     """
     slots = asyncio.Semaphore(AT_ONCE)
-    # Before they are fetched: who hears that one was deleted must know who has it.
+    # Before they are fetched: when one is deleted, the store must know which jobs have it.
     await store.blobs.came_from(key, [one.file_id for one in attachments])
 
     async def one(attachment: Attachment) -> Gathered:
@@ -90,7 +90,7 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
 
 
 def fit_into_event(found: Gathered) -> Gathered:
-    """Return what of it one event of the log can hold: without the longest outlines, then without the last files.
+    """Return as much of it as one event of the log can hold: without the longest outlines, then without the last files.
 
     A text without its outline is cited by its lines.
     """
@@ -179,7 +179,7 @@ async def _keep_picture(one: Picture, of: str, store: Store, key: JobKey) -> Art
 
 
 async def _read_file(name: str, media_type: str, data: bytes) -> FileReading:
-    """Read a file. Of tables only small workbooks: of others, whose text is at hand, the columns."""
+    """Read a file: of a table in text form only the columns, of a large workbook nothing."""
     if is_table(name, data):
         ending = Path(name).suffix.lower()
         if ending in _TEXT_TABLES or ending == ".json":
@@ -189,7 +189,7 @@ async def _read_file(name: str, media_type: str, data: bytes) -> FileReading:
         found = await _read(name, media_type, data)
         sheets = found.outline if found.outline and found.outline[0].name.startswith("sheet ") else ()
         outline = sheets or (await _read(name, media_type, data, columns=True)).outline
-        return FileReading(found.text[:LONGEST_TEXT], outline)  # what is wrong with it, tools for tables say
+        return FileReading(found.text[:LONGEST_TEXT], outline)  # the tools for tables say what is wrong with it
     return await _read(name, media_type, data)
 
 
@@ -231,7 +231,7 @@ def _decode_table_text(name: str, data: bytes) -> str:
 
 
 def _fit_outline(outline: Sequence[Section], size: int) -> tuple[Section, ...]:
-    """Return an outline that fits into the log, without what lies behind the text; of too long a one, nothing."""
+    """Return an outline that fits into the log, without sections past the end of the text; empty if it is too long."""
     there = [one for one in outline if one.start < size]
     if len(there) > MOST_SECTIONS:
         return ()

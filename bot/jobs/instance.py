@@ -49,15 +49,15 @@ def new_name() -> str:
 
 
 async def reach_every_team(_team: str) -> bool:
-    """Reach every team."""
+    """Return True: every team can be reached."""
     return True
 
 
 class Instance:
     """Runs up to `slots` jobs at once; each is owned for `lease` seconds unless renewed.
 
-    `elsewhere` says of a request if it has to be left to another instance, `reach` if a team can be told anything now:
-    else its jobs rest. `several` says if there are several teams, which share the slots.
+    `elsewhere` says whether a request has to be left to another instance, and `reach` whether a team can be told
+    anything now: else its jobs rest. `several` says whether there are several teams, which share the slots.
     """
 
     def __init__(  # noqa: PLR0913 - what an instance asks before it takes a job
@@ -194,7 +194,7 @@ class Instance:
         return True
 
     async def hand_over_others(self, key: JobKey) -> bool:
-        """Hand over all jobs but one, and claim none. Where no other instance has room, they wait for its trial to end.
+        """Hand over all jobs but one, and claim none. Those without room elsewhere wait for its trial to end.
 
         Returns False if another job is on trial here.
         """
@@ -226,7 +226,7 @@ class Instance:
             self._wake.set()
 
     async def _claim(self, hint: JobKey | None) -> Claim | None:
-        """Claim a job, with one try after the other at those whose turn it is."""
+        """Claim a job: each try passes over fewer people and teams, see `_plan_waiting_turns`."""
         for leave in self._plan_waiting_turns():
             claim = await self._store.jobs.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint, leave=leave)
             if claim is not None:
@@ -234,7 +234,7 @@ class Instance:
         return None
 
     def _plan_waiting_turns(self) -> list[frozenset[Holder]]:
-        """Say who is left to wait, try by try. Once half of the slots are taken, nobody has to wait for long.
+        """Return whose jobs are passed over, try by try. Once half of the slots are taken, nobody has to wait for long.
 
         Of several teams those come first that have no slot, then those with less than an even share; of people, those
         who have none. No person, and of several teams none, has more than `MOST_SLOTS`, if there are enough to share.
@@ -260,7 +260,7 @@ class Instance:
     async def _release_late(self) -> None:
         """Once the store is back, tell it which jobs we released meanwhile, so that nobody waits for their leases.
 
-        A job runner may have found it away although no look for work did.
+        A job runner may have found the store away even if no look for work did.
         """
         if self._away_since is not None:
             await self._store.jobs.next_due()

@@ -27,7 +27,7 @@ LONGEST_ID = 80
 
 
 def key_of(place: Place) -> JobKey:
-    """Return where the job of a thread is."""
+    """Return the key under which the store keeps the job of a thread."""
     return JobKey(place.team, place.job_id)
 
 
@@ -66,7 +66,7 @@ class JobRecords:
         return await self.store.jobs.head(key_of(place)) is not None
 
     async def actor(self, user: str) -> rights.Actor:
-        """Return a person as rights are asked for: with their user groups, and whether they are an admin."""
+        """Return a person with what rights depend on: their user groups, and whether they are an admin."""
         return rights.Actor(user, await self.groups_of(user), user in self.admins)
 
     async def record(self, key: JobKey, event: ev.Event, dedupe: tuple[str, ...] = ()) -> bool:

@@ -53,7 +53,7 @@ LEAVE = 0.5
 """Seconds after which a job is due again that only another instance can go on with."""
 
 Elsewhere = Callable[[RequestState], Awaitable[bool]]
-"""Says if a request has to be left to another instance."""
+"""Says whether a request has to be left to another instance."""
 
 
 def _told_all_edits(last_edits: asyncio.Task[bool]) -> bool:
@@ -62,7 +62,7 @@ def _told_all_edits(last_edits: asyncio.Task[bool]) -> bool:
 
 
 async def nowhere_else(_ask: RequestState) -> bool:
-    """Leave nothing to others."""
+    """Return False: no request is left to another instance."""
     return False
 
 
@@ -90,7 +90,7 @@ class Effects(Protocol):
 
 
 class PassedEffects:
-    """`Effects` that pass everything on to others. A subclass adds to some of it."""
+    """`Effects` that pass every call on to other `Effects`. A subclass adds to some of the calls."""
 
     def __init__(self, effects: Effects) -> None:
         self._effects = effects
@@ -126,7 +126,7 @@ class JobRunner:
         lease: Seconds that the job is ours unless renewed.
         since: When the claim was sent, on the clock of `bot.jobs.lease.boottime`; now unless given.
         bounds: When work counts as stuck.
-        elsewhere: Says if a request has to be left to another instance.
+        elsewhere: Says whether a request has to be left to another instance.
         opened: Long jobs that the instance had in hand lately.
         seclusion: Has the instance hold nothing but this job, see `bot.jobs.suspect_trial`.
     """
@@ -160,7 +160,7 @@ class JobRunner:
         self._writer = EventWriter(claim, store, self._wake.set, opened)
         self._running = EffectTasks(self._run_effect, self._wake.set, self._bounds)
         self._found: Job | None = None
-        """The job as we took it up: what happened to it before was told by its last owner."""
+        """The job as we took it up: its last owner told people what happened before."""
         self._announced: Job | None = None
         self._inbox_changed = True
         self._error: Exception | None = None
@@ -206,7 +206,7 @@ class JobRunner:
         return self._store.clock()
 
     async def ensure_held(self) -> None:
-        """Return if the job is ours; ask the store only if that is not certain. Raises Fenced or StoreError.
+        """Make sure that the job is ours; ask the store only if that is not certain. Raises Fenced or StoreError.
 
         Await it before starting anything that does not directly follow a commit.
         """

@@ -63,7 +63,7 @@ class Lease:
         return not self.lost and self._clock() < self._until
 
     async def ensure_held(self) -> None:
-        """Return if the job is ours; ask the store only if that is not certain. Raises Fenced or StoreError."""
+        """Make sure that the job is ours; ask the store only if that is not certain. Raises Fenced or StoreError."""
         if not self.alive() and (self.lost or not await self.renew()):
             raise Fenced
 
@@ -194,7 +194,7 @@ def log_failure(task: asyncio.Task[Any]) -> None:
 
 
 async def finish(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` to its end, and raise CancelledError only then if we are cancelled meanwhile.
+    """Run `work` to its end. If we are cancelled meanwhile, raise CancelledError only after it.
 
     A job whose teardown was cut short would wait until its lease runs out.
     """

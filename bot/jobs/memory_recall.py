@@ -35,7 +35,7 @@ async def gather_remembered(job: Job, ask: RequestState, thread: Thread, store: 
     above = f"({_read_heading().format(requester=names.get(user) or 'the requester')})"
     offset = await thread.offset_of(user)
     told = render_memories(kept, names, ask.text, above=above, offset=offset)
-    # Before its text is kept: who has a thing forgotten must know who has it.
+    # Before its text is kept: when a memory is forgotten, the store must know which jobs have it.
     await store.blobs.came_from(key, [section.message for section in told.outline])
     digest = await store.blobs.put(key, told.text.encode())
     of = {"size": len(told.text), "text": digest, "outline": told.outline}
@@ -48,7 +48,7 @@ async def memories_of(store: Store, team: str, place: str) -> dict[str, Memory]:
 
 
 def memory_in(row: str) -> Memory | None:
-    """Read one that is kept; None if this release cannot."""
+    """Read a stored memory; None if this release cannot."""
     try:
         return Memory.model_validate_json(row)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Long jobs as they were let go of, for a while: who takes one up again reads only what came since.
+"""Keeps long jobs that were let go of, for a while: whoever takes one up again reads only what came since.
 
 A thread with hundreds of requests has thousands of events, and each request would have all of them read anew: 200
 requests take a quarter of a second, the last of them alone a millisecond. What is kept here is an opened job and the
@@ -53,7 +53,7 @@ class ReleasedJobs:
             self.drop(next(iter(self._kept)))
 
     def drop(self, key: JobKey) -> None:
-        """Keep a job no longer."""
+        """Remove a job."""
         gone = self._kept.pop(key, None)
         self._events -= gone.job.seq if gone is not None else 0
 
@@ -64,7 +64,7 @@ class ReleasedJobs:
             self.drop(key)
 
     def find(self, key: JobKey) -> ReleasedJob | None:
-        """Return a job that is kept."""
+        """Return a job that is kept; None if it is not."""
         return self._kept.get(key)
 
 

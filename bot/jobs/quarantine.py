@@ -95,7 +95,7 @@ async def quarantine(
 
 
 async def _begin_log(claim: Claim, store: Store) -> None:
-    """Commit the request that the job begins with, where no owner came so far: a log that begins otherwise is none."""
+    """Commit the request that the job begins with, if no owner got that far: a log has to begin with it."""
     with contextlib.suppress(LogBroken):
         for first in (await store.jobs.inbox(claim.key))[:1]:
             await store.jobs.commit(

@@ -93,7 +93,7 @@ def _came_with(message: str, found: Gathered) -> Gathered:
 async def _store_thread_text(
     name: str, said: ThreadText, fault: str, store: Store, key: JobKey
 ) -> tuple[Material, ...]:
-    """Keep what was said. Where none of it could be read, the material is its fault alone."""
+    """Keep what was said in a thread. If none of it could be read, the material holds only the fault."""
     if not said.text:
         return (Material(name=name, kind="thread", fault=fault),) if fault else ()
     digest = await store.blobs.put(key, said.text.encode())
@@ -105,7 +105,7 @@ async def _store_thread_text(
 async def _gather_shared_files(
     shared: tuple[SharedFile, ...], own: tuple[Attachment, ...], thread: Thread, store: Store, key: JobKey
 ) -> Gathered:
-    """Fetch and read what others attached before; each file has its author, one that could not be had too."""
+    """Fetch and read what others attached before; each file has its author, even if it could not be had."""
     slots = asyncio.Semaphore(AT_ONCE)
     known = {file.file_id for file in own}
 

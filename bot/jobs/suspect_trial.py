@@ -39,7 +39,7 @@ class Seclusion(Protocol):
         """Hand over all other jobs and claim none, within seconds. False if another job is on trial here."""
 
     def claim_again(self, key: JobKey) -> None:
-        """Let the instance claim jobs again, if it was this job that it was left to."""
+        """Let the instance claim jobs again, if it held nothing but this job."""
 
 
 class NothingElse:
