@@ -153,7 +153,7 @@ DEFAULTS = ChannelValues(
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
-    """Where a value comes from; of the form who set it (a Slack id), and when (s since the epoch)."""
+    """Where a value comes from. For the form, also who set it (a Slack id), and when (seconds since the epoch)."""
 
     source: Source
     user: str = ""
@@ -188,7 +188,7 @@ class Access:
         return ChannelTerms(instructions=self.instructions, highest=self.highest_tier, quiet=quiet)
 
     def quiet_until(self, at: float) -> float:
-        """Return when the quiet hours end that a moment lies in; the moment itself if it lies in none."""
+        """Return the end of the quiet hours around a moment; outside of quiet hours, the moment itself."""
         return quiet_until(at, quiet_of(self.quiet_hours, self.zone, at))
 
     @property
@@ -219,9 +219,9 @@ def groups_in(named: Sequence[str]) -> frozenset[str]:
 def merge_sources(
     sources: Sequence[tuple[ChannelValues, Mapping[str, ValueOrigin] | Source]], *, crew: str = ""
 ) -> Access:
-    """Put the sources of a channel together, the one that counts most first. `crew` is the default one.
+    """Merge the sources of a channel's values, the one that counts most first. `crew` is the default crew.
 
-    With each comes where its values are from: of the form a mapping, for each value was set by somebody.
+    Each source comes with the origin of its values. For the form it is a mapping, by the name of the value.
     """
     values: dict[str, Any] = {}
     origins: dict[str, ValueOrigin] = {}

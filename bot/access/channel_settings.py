@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 class FormValues:
     """What the form set for a channel, and for each value who did and when.
 
-    `row` is the text that is kept, empty if there is none. `newer`: a newer release wrote it, so that nobody here can
-    say what holds: the channel is closed, and what stands there is not written over.
+    `row` is the text that is kept, empty if there is none. `newer`: a newer release wrote
+    the row, and this one cannot read it: the channel is closed, and the row is not overwritten.
     """
 
     values: ChannelValues = field(default_factory=ChannelValues)
@@ -35,7 +35,7 @@ class FormValues:
     newer: bool = False
 
     def stamp(self, name: str) -> str:
-        """Return a short text that is another once that value is another: a window carries it, and brings it back."""
+        """Return a short text that changes whenever the value does. A window carries it, and sends it back."""
         return stamp_of(self.values, name)
 
 
@@ -52,7 +52,7 @@ def dump_form_row(values: ChannelValues, origins: Mapping[str, ValueOrigin]) -> 
 
 
 def load_form_row(channel: str, row: str) -> FormValues:
-    """Read a channel's row. One that cannot be read closes the channel: it may hold who must not use the bot there."""
+    """Read a channel's row. One that cannot be read closes the channel: it may keep people out."""
     try:
         fields = json.loads(row)
         given, by = dict(fields["values"]), dict(fields["set"])
@@ -81,9 +81,9 @@ NOTHING_SET = FormValues()
 
 @dataclass(frozen=True, slots=True)
 class NotSet:
-    """Nothing was changed: `overtaken` are the values that others changed since, `form` is what holds of the form now.
+    """Nothing was changed. `overtaken` names the values that others changed since; `form` is what the form sets now.
 
-    None are overtaken where a newer release set what this one cannot read, or others change the channel all the time.
+    `overtaken` is empty if a newer release set what this one cannot read, or if others change the channel all the time.
     """
 
     form: FormValues
@@ -184,7 +184,7 @@ class ChannelSettings:
         """Keep what an admin set with the form for the values of these `names`; return the names of those that changed.
 
         `seen` are the stamps (`FormValues.stamp`) of the values as the admin saw them. If others changed one of them
-        since, to anything but what is set now, nothing is kept. A value that stays as it was stays with who set it.
+        since, to anything but what is set now, nothing is kept. An unchanged value keeps its author.
         Raises StoreError.
         """
         for _ in range(MOST_TRIES):

@@ -113,7 +113,7 @@ def _node_value(node: yaml.Node) -> Any:
 
 
 def _node_text(node: yaml.Node) -> str:
-    """Give the value of a node as it is written: `off` is a word here, and `20:30` no number. Empty if it is none."""
+    """Give a value as it is written: `off` is a word here, and `20:30` no number. Empty for a list or a mapping."""
     return str(node.value).strip() if isinstance(node, yaml.ScalarNode) else ""
 
 
@@ -126,7 +126,7 @@ _SWITCHES = {"on": True, "true": True, "yes": True, "off": False, "false": False
 
 
 def read_crew_values(channel: Mapping[str, tuple[str, CrewFault]]) -> tuple[ChannelValues, tuple[CrewFault, ...]]:
-    """Read the key `channel` of a crew's file, see `CrewFile.channel`; a fault for each value that cannot be had."""
+    """Read the key `channel` of a crew's file, see `CrewFile.channel`; each value that is not valid gives a fault."""
     values: dict[str, Any] = {}
     faults: list[CrewFault] = []
     for name, (text, place) in channel.items():
@@ -140,7 +140,7 @@ def read_crew_values(channel: Mapping[str, tuple[str, CrewFault]]) -> tuple[Chan
 
 
 def check_channel_values(crew: Crew, folder: Path) -> Crew:
-    """Return the crew of a folder. Raises CrewError if its file sets a value for channels that cannot be had."""
+    """Return the crew of a folder. Raises CrewError if its file sets a value for channels that is not valid."""
     if faults := read_crew_values(crew.channel)[1]:
         raise CrewError(folder, faults)
     return crew

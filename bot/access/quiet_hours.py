@@ -36,7 +36,7 @@ def read_quiet_hours(text: str) -> str:
 
 
 def quiet_of(text: str, zone: str, at: float) -> QuietTimes:
-    """Return what quiet hours that were read mean in a zone around a moment (s since the epoch)."""
+    """Return the quiet times in a zone around a moment (s since the epoch). `text` is what `read_quiet_hours` gave."""
     if text in {"", OFF}:
         return NO_QUIET
     found = _read(text)

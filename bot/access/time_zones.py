@@ -50,7 +50,7 @@ AMBIGUOUS = {
     "pst": ("America/Los_Angeles", "Asia/Manila"),
     "est": ("America/New_York", "Australia/Sydney"),
 }
-"""Abbreviations of several zones. One that `USUAL` has too means that zone to whoever is in none of these."""
+"""Abbreviations that several zones share. `USUAL` may have the one meant by people in none of them."""
 _FIXED = re.compile(r"(?:UTC|GMT)?\s*([+\-\u2212\u2013])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
 _MOST_AHEAD = timedelta(hours=14)
 _KINDS = re.compile(r"(?:\s+(?:local|standard|daylight|summer|winter))?\s+time$", re.IGNORECASE)
@@ -74,8 +74,8 @@ def read_zone(text: str) -> str:
 def find_zone_name(name: str, own: str = "") -> str:
     """Return the name of a zone, an IANA name or such as `UTC+02:00`; empty if nothing is called so.
 
-    Of an abbreviation that several zones have it is `own`, the zone of whoever says it, if that is one of them; empty
-    if it is not and none of them is what people mostly mean.
+    An abbreviation that several zones share means `own`, the speaker's zone, if that is one of them; else the zone that
+    people mostly mean, if there is one.
     """
     wanted = _normalize_name(name)
     bare = _KINDS.sub("", wanted)
@@ -132,7 +132,7 @@ def unknown_zone(name: str) -> str:
 
 
 def nearest_zone(name: str) -> str:
-    """Return the zone whose name is nearest to one that nothing is called by; empty if none is near."""
+    """Return the zone whose name is nearest to a name that no zone has; empty if none is near."""
     wanted = _normalize_name(name)
     known = {**_zones_by_name(), **USUAL}
     near = get_close_matches(wanted, known, 1, 0.75) or get_close_matches(wanted.rpartition("/")[2], known, 1, 0.75)

@@ -58,13 +58,13 @@ class Kit:
     sections: list[HomeSection] = field(default_factory=list)
     """The sections of everybody's home."""
     around: list[Callable[[Effects], Effects]] = field(default_factory=list)
-    """What sees the effects of jobs, and how jobs change."""
+    """Wrap the effects of jobs, and so see how jobs change."""
     beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
-    """What runs beside the bot as long as it does."""
+    """Tasks that run as long as the bot does."""
     pages: dict[str, ShowPage] = field(default_factory=dict)
     """Pages of our own for people's browsers, by their paths: shown in HTTP mode."""
     openers: dict[str, Opener] = field(default_factory=dict)
-    """Who opens threads, by the kind of what is to be opened."""
+    """What opens threads, by the kind of opening."""
 
     def __post_init__(self) -> None:
         """Make what stands on the other parts."""
@@ -88,5 +88,5 @@ class Kit:
         self.gate.deeds |= {f"/{one.name}": one.deed for one in subcommands}
 
     def note_deeds(self, deeds: Mapping[str, Deed]) -> None:
-        """Say what clicks on buttons would do, by their action_ids or how these begin; usually it is `asked`."""
+        """Tell the audit what clicks would do, by the action_id or its beginning; else it is `asked`."""
         self.gate.deeds |= deeds

@@ -147,7 +147,7 @@ class ApprovalDesk:
     async def decide(
         self, place: Place, spot: ApprovalRef, user: str, decision: ApprovalDecision, *, dedupe: tuple[str, ...]
     ) -> DecisionOutcome:
-        """Record a decision. The verdict says if it counts, as the log stands now."""
+        """Record a decision. Returns whether it counts, as the log stands now."""
         job = await self._read_job(place)
         refused = await self._find_refusal(job, spot, place, user)
         asked = _find_approval(job, spot)
@@ -196,7 +196,7 @@ class ApprovalDesk:
         return list_excluded_users(question.approval.terms, ask.request.user, users, actors)
 
     async def way_in(self, place: Place, spot: ApprovalRef, user: str) -> SignIn | DecisionRefused:
-        """Return how a person signs in to what an approval is about, if they may, and it waits for that."""
+        """Return the sign-in that an open approval waits for, if this person may sign in."""
         found = await self.look(place, spot, user, decides=True)
         if isinstance(found, DecisionRefused):
             return found
@@ -221,7 +221,7 @@ class ApprovalDesk:
         approval: Approval | None,
         decision: ApprovalDecision,
     ) -> dict[str, Any] | DecisionRefused:
-        """Check edited arguments as the tool does, and return them as it is run with them."""
+        """Check edited arguments as the tool does, and return those that the tool would run with."""
         if decision.choice != "edit" or approval is None:
             return {}
         tool = self._find_call_tool(job, spot, work, approval)
@@ -329,7 +329,7 @@ def _refuse_closed_approval(ask: RequestState, spot: ApprovalRef) -> DecisionRef
 
 
 def _judge_recorded_decision(job: Job | None, spot: ApprovalRef, event: ev.ApprovalDecided) -> DecisionOutcome:
-    """Say if a decision that was recorded counts: another may have come just before it."""
+    """Say whether a decision that was recorded counts: another may have come just before it."""
     ask = job.ask(spot.request) if job is not None else None
     if ask is None:
         return DecisionRefused("unknown")

@@ -87,7 +87,7 @@ class SettingsForm:
         return dict(await self._people.groups()) if access.groups else {}
 
     async def on_change(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Open the window of a section for an admin; whoever is none (any more) is told so."""
+        """Open the window of a section for an admin; refuse anybody else."""
         key = click.action.removeprefix(CHANGE)
         section = next((one for one in SECTIONS if one.key == key), None)
         if section is None:
@@ -126,7 +126,7 @@ class SettingsForm:
         )
 
     async def on_save(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Keep what an admin put into the window; whoever is none (any more) is told so."""
+        """Keep what an admin put into the window; refuse anybody else."""
         window = window_of(sent.metadata)
         if window is None:
             log.warning("a window of settings without its channel was left alone")

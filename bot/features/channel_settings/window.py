@@ -33,8 +33,8 @@ SETTINGS = "channel_settings"
 """The callback_id of the window."""
 AS_BEFORE = "as_before"
 ROUND = "."
-"""Between a block's name and the number of times that the window was drawn again: a block that keeps its id keeps what
-was put into it, whatever it is drawn with."""
+"""Stands between a block's name and the number of times that the window was drawn again: Slack leaves what was typed
+into a block, whatever it is drawn with, as long as its id stays the same."""
 FIRST_CHOICE = "A menu left at its first choice and an empty field set nothing here."
 MEANWHILE = (
     ":warning: *Somebody else saved while this was open.* Nothing of yours is lost: it stands below. Look it over, and "
@@ -151,7 +151,7 @@ def window_of(metadata: str) -> WindowOf | None:
 def merge_edits(
     given: ChannelValues, window: WindowOf, now: FormValues, names: Iterable[str]
 ) -> tuple[ChannelValues, tuple[str, ...]]:
-    """Put what somebody typed over what others set meanwhile: what they did not touch is taken from the others.
+    """Merge what somebody typed with what others set meanwhile: a value that they did not touch is the others'.
 
     Also returns the values that both changed.
     """
@@ -190,7 +190,7 @@ def _choice_block(name: str, drawn: WindowContent, shown: ChannelValues) -> Bloc
 
 
 def choices(name: str, shown: ChannelValues, drawn: WindowContent) -> list[tuple[str, str]]:
-    """List what a value may be set to, each with its words. A crew that was set stays to be chosen."""
+    """List what a value may be set to, each with its words. The crew that is set stays on the list."""
     if name == "crew":
         return [(one, one) for one in dict.fromkeys((*drawn.crews, *([shown.crew] if shown.crew else [])))]
     if name == "highest_tier":
@@ -295,8 +295,8 @@ def settings_text(
 ) -> Outgoing:
     """Say what holds in a channel and where each value comes from; of the crew only if there are several `crews`.
 
-    `handles` are those of the user groups that are named, by id. `form`: it is an admin who reads, and gets a button
-    for each section. `newer`: what holds cannot be read here.
+    `handles` are those of the user groups that are named, by id. `form`: the reader is an admin, who gets a
+    button for each section. `newer`: a newer release set values that this one cannot read.
     """
     title = f"What holds in {describe_channel(channel)}"
     blocks: list[Block] = [section(NEWER)] if newer else []

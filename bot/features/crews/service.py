@@ -29,9 +29,9 @@ class CrewDesk:
         store: For its clock.
         crews: All crews.
         channels: Says which crew is the usual one in a channel.
-        limits: What it costs to ask the planner is on the account of who asks.
-        model: The planner's.
-        terms: Those of the settings.
+        limits: Counts what a question to the planner costs, for the person who asks.
+        model: The planner's model.
+        terms: The settings' terms of model calls.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class CrewDesk:
         return self._crews.find(name) or (None if name else self._crews.usual)
 
     async def members(self, team: str, channel: str, name: str) -> CrewPage | None:
-        """Return a crew by its name, an empty one being that of the channel; None if there is none of that name."""
+        """Return a crew by its name, or with an empty name the channel's; None if there is no such crew."""
         crew = await self._find_crew(team, channel, name)
         return None if crew is None else CrewPage(crew.name, tuple(self._list_members(crew)), self._crews.names)
 

@@ -91,7 +91,7 @@ class ForgetWindow:
         router.on_window(FORGET, self.on_forget)
 
     async def on_forget(self, sent: ViewSubmission, client: AsyncWebClient) -> None:
-        """Have erased what the window named. Who may is asked again: much can happen while it is open."""
+        """Erase what the window named. Whether the person may is checked again: much can happen while it is open."""
         wish = read_carried(sent.metadata, AboutErasure)
         if wish is None:
             log.warning("a window without its wish was left alone")

@@ -60,7 +60,7 @@ class ErasureDesk:
         admins: Slack ids of people who may have anything forgotten.
         note: Keeps refusals.
         tables: The tables of files that this machine has read.
-        memories: What people had remembered: with all of a person's jobs that goes too.
+        memories: What people had remembered. It is erased with all of a person's jobs.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ErasureDesk:
     # -- what there is to forget, and who may --------------------------------------------------------
 
     async def find(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | None:
-        """Return what would be forgotten: one job, or all of a person's. None if they may not; the audit keeps that."""
+        """Return what would be erased: one job, or all of a person's. None if `user` may not; the audit records it."""
         admin = user in self._admins
         if person:
             if person != user and not admin:
@@ -104,14 +104,14 @@ class ErasureDesk:
         return Forgettable((found,))
 
     async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
-        """Tell what would be forgotten, of one job or of all that a person asked for, if they may have that done."""
+        """List the data that an erasure would delete, for one job or one person; or say why `user` may not."""
         found = await self.find(team, user, job=job.upper(), person=person)
         if found is None:
             return "not_yours"
         return found if found.jobs or not job else await self._explain_missing_job(JobKey(team, job.upper()))
 
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
-        """Have it forgotten. `mark` tells one wish from its repeat. False if there is nothing, or they may not."""
+        """Begin an erasure, once for each `mark`. False if there is nothing to erase, or `user` may not."""
         found = await self.forgettable(team, user, job=job, person=person)
         something = not isinstance(found, str) and (found.jobs or found.remembered or found.schedules)
         if isinstance(found, str) or not something:
@@ -138,7 +138,7 @@ class ErasureDesk:
         return Forgettable(own, shared, person, remembered, len(schedules))
 
     async def _inspect_job(self, head: Head) -> tuple[JobToForget, set[str]]:
-        """Return what is kept of a job, and who asked for something in it; "" for those whom nobody can tell."""
+        """Return what is kept of a job, and who asked for something in it: {""} if nobody can tell."""
         key = head.key
         found_job = await read_job(self._store.jobs, key)
         job = found_job if isinstance(found_job, Job) else None
@@ -170,7 +170,7 @@ class ErasureDesk:
     # -- the work ------------------------------------------------------------------------------------
 
     async def begin(self, team: str, user: str, found: Forgettable, mark: str) -> None:
-        """Have it forgotten: once this returns it will be. `mark` names what asked for it, so that twice is once."""
+        """Record an erasure, which is then sure to be carried out. A repeat with the same `mark` changes nothing."""
         jobs = [{**dataclasses.asdict(one), "title": ""} for one in found.jobs]
         work = {"by": user, "person": found.person, "shared": found.shared, "jobs": jobs, "done": {}, "tries": 0}
         work["begun"] = await self._store.now()
@@ -178,7 +178,7 @@ class ErasureDesk:
         self._wake.set()
 
     async def run(self) -> None:
-        """Do what is to be forgotten, this instance's and what others left, until cancelled."""
+        """Carry out erasures, also those that other instances left undone, until cancelled."""
         try:
             while True:
                 self._wake.clear()
@@ -242,7 +242,7 @@ class ErasureDesk:
             await self._keep_work(team, name, work)
 
     async def _erase(self, team: str, one: JobToForget, work: dict[str, Any]) -> None:
-        """Erase a job in the store, unless that was done: what is in its place then was begun since."""
+        """Erase a job in the store, once: a job that was begun in its place since is left alone."""
         key = JobKey(team, one.job)
         if (await self._store.jobs.forgotten(key) or 0.0) >= work["begun"]:
             return

@@ -54,7 +54,7 @@ class Forgettable:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was erased, for the receipt. `kept` says why something in Slack was not, each with how often."""
+    """What was erased, for the receipt. `kept` counts what was not erased in Slack, by the reason."""
 
     jobs: tuple[str, ...]
     shared: tuple[str, ...]

@@ -36,7 +36,7 @@ class ThumbClicks:
         router.on_event(Reaction, self.on_reaction)
 
     async def on_feedback(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """A thumb below an answer."""
+        """Record a thumb below an answer."""
         del client
         thumb = read_carried(click.value, Thumb)
         if thumb is None:
@@ -61,7 +61,7 @@ class ThumbClicks:
         return None
 
     async def on_reaction(self, found: Reaction, client: AsyncWebClient) -> None:
-        """An emoji on a message of ours, put there or taken away. All but thumbs mean nothing here."""
+        """Record a thumb that was put on a message of ours, or taken away."""
         self._background.start(self._record_thumb(found, client), "take in a thumb")
 
     async def _record_thumb(self, found: Reaction, client: AsyncWebClient) -> None:
@@ -86,7 +86,7 @@ NOTHING = "Write what was wrong first. You can also leave it out: the thumb is r
 
 
 def ask_why(request: str) -> Outgoing:
-    """Make the message that asks, for the request of that id."""
+    """Make the message that asks why, for the request of that id."""
     field: Block = {
         "type": "plain_text_input",
         "action_id": WHY_TEXT,

@@ -65,7 +65,7 @@ async def record_thumb(
 
 
 def _is_new_feedback(given: ev.FeedbackGiven, before: Sequence[ev.FeedbackGiven]) -> bool:
-    """Return True if that is news: neither what they said last, nor one change of mind too many."""
+    """Return True if feedback differs from the person's last, and they have not changed their mind too often."""
     last = before[-1] if before and not before[-1].withdrawn else None
     if given.reason:
         reasons = [one.reason for one in before if one.reason]

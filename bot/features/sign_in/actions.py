@@ -31,7 +31,8 @@ from specialists.tools.tool_sign_in import LANDS
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 2.0
-"""Seconds that a window waits for the server to take what was pasted: Slack waits for three. Later words are told."""
+"""Seconds that a window waits for the server to take what was pasted: Slack waits for three. What comes
+later is told to the person."""
 SENT = "I sent you the link in a direct message, with what to do."
 SLOW = "The server is slow. The thread goes on once it has accepted your sign-in."
 IN_ALREADY = "Somebody else has signed in there meanwhile, so the thread goes on."
@@ -140,7 +141,7 @@ _LONGEST = 3_000
 
 
 def link_message(server: str, host: str, link: str, begins: str, metadata: str) -> Outgoing:
-    """Give a person the link. `begins` is how the address begins on which they land; `metadata` is the window's."""
+    """Give a person the link. `begins` is the start of the address on which they land; `metadata` is the window's."""
     page = urlsplit(link).hostname or ""
     named = f"{clean(server, limit=80)} ({clean(host, limit=200)})"
     first = f"1. Open the sign-in page, which is at {clean(page, limit=200)}, and sign in there.\n"

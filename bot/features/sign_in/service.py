@@ -37,7 +37,7 @@ class SignInLink:
 
 @dataclass(frozen=True, slots=True)
 class SignInFault:
-    """Nothing came of it. `words` say why, and what to do."""
+    """A sign-in that failed. `words` say why, and what to do."""
 
     words: str
 
@@ -50,7 +50,7 @@ class SignedIn:
 
 
 class SignInDesk:
-    """Where people sign in: what people may is the approval desk's to say, which also records it.
+    """Where people sign in. The approval desk decides who may, and records it.
 
     Args:
         store: Where sign-ins lie.
@@ -83,7 +83,7 @@ class SignInDesk:
     async def finish(
         self, place: Place, spot: ApprovalRef, user: str, landed: str, *, dedupe: tuple[str, ...]
     ) -> SignInFault | DecisionOutcome:
-        """Take the address on which a person landed; only what came to a token is a decision."""
+        """Take the address on which a person landed. Only if it gave a token is a decision recorded."""
         way = await self._desk.way_in(place, spot, user)
         if isinstance(way, DecisionRefused):
             return way

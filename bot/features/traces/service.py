@@ -93,7 +93,7 @@ class TraceDesk:
     async def job_of_thread(self, place: Place) -> Job | None:
         """Return the job of a thread, for whoever can read the thread; None if it has expired.
 
-        Unlike the trace, the evidence that is shown of it is for all: it says what the answer in the thread stands on.
+        Unlike the trace, the evidence may be shown to all of them: it says what the answer in the thread stands on.
         """
         job = await read_job(self._records.store.jobs, key_of(place))
         return job if isinstance(job, Job) else None
