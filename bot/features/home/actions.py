@@ -45,7 +45,7 @@ class HomeAnswers:
         router.on_window(ANSWERED, self.on_answer)
 
     async def on_button(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Open the window. If the question is still open is looked at when it is sent."""
+        """Open the window. Whether the question is still open is checked when the window is sent."""
         choice = read_carried(click.value, AnswerChoice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
@@ -53,7 +53,7 @@ class HomeAnswers:
         return None if await open_window(client, click.trigger, window) else notices.NO_WINDOW
 
     async def on_answer(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Record the words as the answer; why they are none any more is said in the window."""
+        """Record the words as the answer. If they cannot be one any more, the window says why."""
         del client
         about = read_carried(sent.metadata, AboutQuestion)
         if about is None:
@@ -100,7 +100,7 @@ class HomeClicks:
 
 @dataclass(frozen=True, slots=True)
 class _OfJob:
-    """What a button of a job carries, beside more."""
+    """The part that all buttons of a job carry."""
 
     job: str
 

@@ -15,7 +15,7 @@ from specialists.several_crews import Crews
 
 
 def model_lines(models: Sequence[str], specialists: int, resting: Sequence[str]) -> list[str]:
-    """Name the models, and say who is left alone at the moment, by the words of the limits (`resting`)."""
+    """Name the models, and say which models and specialists rest now: `resting`, in the words of the limits."""
     named = ", ".join(f"`{clean(plain(one, 80))}`" for one in models) or "none"
     lines = [f"*Models:* {named}"]
     if not resting:
@@ -47,7 +47,7 @@ class StateParts:
         self._models = tuple(models)
 
     async def specialists(self, team: str, user: str, page: int) -> HomePart:
-        """Show the models, and which specialists and models are left alone at the moment. Raises StoreError."""
+        """Show the models, and which specialists and models rest now. Raises StoreError."""
         del team, user, page
         names = [name for crew in self._crews.by_name.values() for name in crew.everyone]
         lines = model_lines(self._models, len(names), await self._limits.breakers.status())

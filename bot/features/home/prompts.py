@@ -21,7 +21,7 @@ from bot.slack.views.home import suggested_prompts
 PAUSE = 2.0
 """Seconds between two sets of prompts for one person: who leafs through channels gets those of the last one."""
 MOST_KEPT = 2_000
-"""People of whom it is remembered which prompts they see."""
+"""People whose prompts are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class ShownPrompts:
 
 
 class PromptDesk:
-    """Suggests prompts, each time that other ones fit.
+    """Suggests prompts to people, and other ones once these fit better.
 
     Args:
         client: Calls Slack.
         calls: The shared budget of calls.
-        directory: Knows where the bot is: what it cannot read it does not offer to summarise.
+        directory: Knows which channels the bot is in: it offers to summarise those alone.
         background: For what is done after Slack was told "received".
     """
 
@@ -54,12 +54,12 @@ class PromptDesk:
         self._shown: OrderedDict[str, ShownPrompts] = OrderedDict()
 
     def suggest(self, opened: HomeOpened) -> None:
-        """Suggest prompts to who opened their direct message with the bot."""
+        """Suggest prompts to a person who opened their direct message with the bot."""
         self._shown.pop(opened.user, None)
         self._suggest(opened.user, opened.place.channel, opened.looks_at)
 
     async def on_view_changed(self, changed: ViewChanged, client: AsyncWebClient) -> None:
-        """Suggest other prompts to who opened something else, without waiting for that."""
+        """Suggest other prompts to a person who opened something else, without waiting for that."""
         del client
         self._suggest(changed.user, changed.place.channel, changed.looks_at)
 

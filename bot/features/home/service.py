@@ -1,8 +1,8 @@
 """Keeps open homes right: what changed in jobs that run here, whom that concerns, and whose home is open.
 
 Slack tells when a home is opened, never that it was closed: one counts as open for `OPEN_FOR` seconds after its person
-last did something in it. Whichever instance commits a change draws the homes that it concerns. The store tells it
-whose are open; it is asked only if something changed.
+last did something in it. Whichever instance commits a change draws the homes that it concerns. The store knows
+whose homes are open, and is asked only if something changed.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Publish = Callable[[str, Pages, str], Awaitable[str]]
 ROUND = 1.0
 """Seconds between two looks at what changed."""
 ADMIN_ROUND = 4.0
-"""Seconds between two looks at the homes of admins: how instances and breakers are, no job tells."""
+"""Seconds between two looks at the homes of admins: instances and breakers change without a job's change."""
 OPEN_FOR = 1800.0
 JUST_ENDED = 120.0
-"""Seconds within which a request that ended is taken to have ended just now: a job that is read anew ended before."""
+"""Seconds for which a request counts as just ended: a job that is read anew also has earlier ones."""
 AT_ONCE = 6
 """Homes that are drawn at once."""
 
@@ -86,14 +86,14 @@ class HomeDesk:
         self._again: set[str] = set()
         """Who was drawn in the last round: another instance may have drawn something older just after."""
         self._unsaid: dict[JobKey, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        """For whom jobs wait, now and before, that the store has not been told yet."""
+        """For each job that the store has not been told of yet: for whom it waits now, and did before."""
         self._ended: list[EndedRequest] = []
         self._counted: OrderedDict[str, float] = OrderedDict()
-        """When requests ended that are counted, or to be: of the last `JUST_ENDED` seconds."""
+        """When each request ended that is counted, or will be: those of the last `JUST_ENDED` seconds."""
         self._admins_at = 0.0
 
     def around(self, effects: Effects) -> Effects:
-        """Return the effects, with their changes of jobs seen here."""
+        """Wrap effects, so that this desk sees the changes of jobs."""
         return _SeenEffects(effects, self)
 
     def shows_with(self, publish: Publish) -> None:
@@ -107,7 +107,7 @@ class HomeDesk:
     async def note_opening(self, user: str, turned: Mapping[str, int] | None = None) -> Pages:
         """Note that somebody opened their home, or did something in it, and give its pages. Raises StoreError.
 
-        A home that is opened anew begins with its first pages; `turned` are those that were turned in it.
+        A home that is opened anew begins with its first pages; `turned` are the pages that were turned in it.
         """
         pages: dict[str, int] = {}
         if turned is not None:
@@ -129,7 +129,7 @@ class HomeDesk:
         self._note_ended(before, after)
 
     def _note_ended(self, before: Job, after: Job) -> None:
-        """Count what just ended, once. An owner that was lost may not have told the store of all that did."""
+        """Count each request that just ended, once. A lost owner may not have told the store of all of them."""
         just = self._store.clock() - JUST_ENDED
         while self._counted and next(iter(self._counted.values())) <= just:
             self._counted.popitem(last=False)
@@ -153,7 +153,7 @@ class HomeDesk:
         self._unsaid[key] = (tuple(now), tuple({*earlier, *before}))
 
     async def note_release(self, key: JobKey) -> None:
-        """Tell the store of a job that another instance may go on with. What it cannot be told now, it is later."""
+        """Tell the store for whom a released job waits; later if the store is away."""
         try:
             await self._tell_of(key)
             await self._tell_spent()

@@ -32,7 +32,7 @@ class HomeTab:
     Args:
         client: Calls Slack.
         homes: Knows whose home is open.
-        sections: What a home is made of. Features that come later add to it; `ORDER` says how they stand.
+        sections: What a home is made of. Features that come later add to it; `ORDER` gives their order.
         background: For what is drawn after Slack was told "received".
         prompts: Suggests what to ask in direct messages.
     """
@@ -53,7 +53,7 @@ class HomeTab:
         homes.shows_with(self.publish)
 
     async def on_home(self, opened: HomeOpened, client: AsyncWebClient) -> None:
-        """Show who opened the app's home their jobs, or suggest how to begin."""
+        """Show a person who opened the app's home their jobs. In a direct message, suggest prompts."""
         del client
         if opened.direct:
             self._prompts.suggest(opened)
@@ -88,7 +88,7 @@ class HomeTab:
         return digest
 
     async def view(self, user: str, pages: Pages) -> dict[str, Any]:
-        """Put a home together. A section that breaks is left out, and said to be."""
+        """Put a home together. In place of a section that breaks stands a line that says so."""
         admin = user in self._homes.admins
         shown = sorted(
             (one for one in self._sections if admin or not one.admins), key=lambda one: ORDER.index(one.name)

@@ -71,7 +71,7 @@ async def stop(
     *,
     spoken: bool = False,
 ) -> Outgoing | None:
-    """Stop the job of a thread. Returns what its person is told: who pressed a button sees most of it anyway."""
+    """Stop the job of a thread. Returns what the person is told; None: they see it in the thread."""
     place = stopped.place
     came = await controls.cancel(place.team, None, place, user=stopped.user)
     if came.verdict in {"nothing", "unknown"}:
@@ -83,7 +83,7 @@ async def stop(
 
 
 async def _tell_idle(client: AsyncWebClient, stopped: StopPressed) -> None:
-    """Slack shows the session as busy until it is told otherwise."""
+    """Tell Slack that the session is idle, which it shows as busy until then."""
     await client.agents_sessions_setStatus(
         channel_id=stopped.place.channel, thread_ts=stopped.place.thread_ts, status="active"
     )
@@ -143,7 +143,7 @@ async def _list_jobs(given: CommandContext, kind: Filter, *, everybody: bool = F
 
 
 async def list_budgets_left(given: CommandContext, job: Job) -> list[str]:
-    """Say what is spent and left of the budgets of the latest request of a job, to whom they concern."""
+    """Say what is spent and left of the budgets of a job's latest request: to its author and to admins alone."""
     asker = job.latest.request.user
     if given.user not in {asker, *given.find(JobRecords).admins}:
         return []

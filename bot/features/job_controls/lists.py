@@ -19,7 +19,7 @@ from handoff.summaries.summary import merge_answerers, open_questions
 Filter = Literal["", "open", "waiting", "over", "done", "failed", "stopped"]
 """Which jobs of a list: all, those not over, those that wait for people, those over, or those that ended so."""
 LOOKED_AT = 200
-"""Jobs of a person, the newest, in which those of one state are looked for."""
+"""The newest jobs of a person, in which those of one state are looked for."""
 
 
 class JobLists:

@@ -30,7 +30,7 @@ from handoff.summaries.summary import open_questions
 TITLE = "Waiting for you"
 NONE = "Nothing waits for you."
 TOO_LONG = 3000
-"""Events in the log of a job from which on it is not read for a list: its thread tells."""
+"""Events in a job's log from which on no list reads it: people find its questions in its thread."""
 KEPT = 64
 _REPLY = re.compile(r": (choose one, or )?reply in this thread( in your own words)?\.")
 """What a question says of replies: at home a button takes them."""
@@ -95,7 +95,7 @@ class OpenQuestionsSection:
         return not voted and may_decide(one, asked.requester, user, groups, admin=admin)
 
     async def _list_asked(self, head: Head) -> tuple[_Asked, ...]:
-        """Return what a job asks, as its log stands. None of it is shown while it cannot be read."""
+        """Return the open questions of a job, by its log; none while the log cannot be read."""
         known = self._drawn.get(head.key)
         if known is not None and known[0] == head.seq:
             self._drawn.move_to_end(head.key)
@@ -136,7 +136,7 @@ def _add_own_words_button(blocks: Sequence[Block], own: Block) -> list[Block]:
 
 
 def _reword_for_elsewhere(block: Block) -> Block:
-    """Have our own small print, which speaks of "this thread", be true where it is shown outside of it."""
+    """Reword our own small print that speaks of "this thread", for places outside of the thread."""
     if block["type"] != "context":
         return block
     elements = [

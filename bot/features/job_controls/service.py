@@ -23,7 +23,7 @@ NO_ADMIN = "not an admin"
 
 @dataclass(frozen=True, slots=True)
 class StopOutcome:
-    """What became of a Stop. `others` are the Slack ids of those whose requests of the job it does not end."""
+    """What became of a Stop. `others` are the Slack ids of people whose requests in the job go on."""
 
     verdict: CancelVerdict
     others: tuple[str, ...] = ()
@@ -97,5 +97,5 @@ class JobControlDesk:
         return "released"
 
     async def trouble(self) -> str:
-        """Return why no work is begun at the moment, in words for people; empty if it is."""
+        """Return the reason why no new work is begun now, in words for people; empty if there is none."""
         return await self._records.store.full()

@@ -1,4 +1,4 @@
-"""What people are told who stop a job."""
+"""What is said to people who stop a job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.slack.views.waiting import join_in_row
 
 
 def stop_words(stop: StopOutcome) -> str:
-    """Say what became of a Stop to who gave it."""
+    """Tell the person who stopped a job what became of that."""
     if stop.verdict == "cancelling" and stop.others:
         goes_on = f"What {_mention_people(stop.others, 'and')} asked for goes on: only they or an admin can stop it."
         return f"Stopping what you asked for. A report of what was done follows in the thread. {goes_on}"

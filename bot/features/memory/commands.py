@@ -56,7 +56,7 @@ def _match_wish(text: str, verb: str) -> str | None:
 
 
 async def remember_this(given: CommandContext) -> Reply:
-    """Remember what was said, and say so in the thread; about a person only they are told, outside their messages."""
+    """Remember what was said, and say so in the thread; in a channel, what is about a person is told to them alone."""
     said, book = given.said, given.find(MemoryDesk)
     wish = wish_in(said.text) if said is not None else None
     if said is None or wish is None:
@@ -131,14 +131,14 @@ async def _add(given: CommandContext, book: MemoryDesk, rest: str) -> Outgoing:
 
 
 def list_shown(user: str, kept: Collection[MemoryEntry], book: MemoryDesk) -> list[MemoryRow]:
-    """Give what is remembered as a person may see it: whether they may change it."""
+    """Give the rows that a person is shown of memories, each with whether they may change it."""
     return [MemoryRow(one.place, one.name, one.memory, book.may_change(one, user)) for one in kept]
 
 
 async def draw_memory_window(
     book: MemoryDesk, team: str, user: str, spot: MemoryPlace, told: str = ""
 ) -> dict[str, object]:
-    """Draw the window for a person. What is about them is read by who they are, whatever a window carries."""
+    """Draw the window for a person. What is about them is found by their id, whatever a window carries."""
     own = list_shown(user, await book.of(team, user), book)
     here = [] if spot.channel.startswith("D") else list_shown(user, await book.of(team, spot.channel), book)
     rows = own if spot.mine else here

@@ -20,7 +20,7 @@ from handoff.conversation.message_kinds import words_of
 from handoff.materials.memory_text import SOURCE
 
 MOST_MARKS = 200
-"""Commands that forgot something whose second delivery is known as such."""
+"""Commands to forget that are remembered, so that a second delivery is known as such."""
 HEARD_FOR = 2.0
 """Seconds for which the places with memories are not read again. What this instance changed itself holds at once."""
 NOT_THEIRS = "neither said it nor an admin"
@@ -36,7 +36,7 @@ ChangeOutcome = Literal["done", "not_yours", "gone", "changed", "empty", "too_lo
 class MemoryEntry:
     """A thing that is remembered: for which place (the id of a channel or a person), under which name.
 
-    `new` is False if it was remembered before; `again`, if the very same message was.
+    `new`: it was not remembered before. `again`: it was, from the very same message or command.
     """
 
     place: str
@@ -138,7 +138,7 @@ class MemoryDesk:
         return may_change(kept.memory, user, admin=user in self._admins)
 
     async def edit(self, team: str, place: str, name: str, text: str, *, user: str, was: str) -> ChangeOutcome:
-        """Change the words of one, that were `was` when the person saw them."""
+        """Change the words of a memory, if they are still `was`, which the person saw."""
         words = drop_quoted_lines(text)
         if not words or len(words) > LONGEST:
             return "too_long" if words else "empty"
@@ -159,9 +159,9 @@ class MemoryDesk:
     async def forget(
         self, team: str, place: str, name: str, *, user: str, mark: str = ""
     ) -> tuple[ChangeOutcome, Memory | None]:
-        """Forget one, for good, and give back what it was, to be told once. `mark` names the command, if any.
+        """Forget one memory for good, and return it, to be named once more. `mark` names the command, if any.
 
-        Of two who forget it at once, both have.
+        If two people forget it at once, both are told that it is done.
         """
         before = await self._find_changeable(team, place, name, user)
         if isinstance(before, str):
@@ -187,7 +187,7 @@ class MemoryDesk:
         return "done"
 
     async def _take_out(self, team: str, source: str) -> None:
-        """Have the jobs drop their copies that were told of something, as of a file that was deleted."""
+        """Have the jobs that were given a memory drop their copies, as of a file that was deleted."""
         for key in await self._store.blobs.jobs_that_read(team, source):
             event = ev.FileDeleted(at=self._store.clock(), file=source)
             await self._store.jobs.signal(key, ev.dump(event), dedupe=(f"file_deleted:{source}",))
@@ -213,7 +213,7 @@ class MemoryDesk:
     async def follow_edit(self, place: Place, message: str, text: str | None, *, user: str) -> Memory | None:
         """Take in that a message was edited, or (None) deleted: what was remembered of it goes with it.
 
-        Gives what is remembered of it now, or with empty words what is forgotten; None if nothing was remembered of it.
+        Returns the memory as it is now, with empty words if it is forgotten; None if the message had none.
         """
         name = f"{place.channel}/{message}"
         for where in (user, place.channel):

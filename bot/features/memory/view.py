@@ -93,7 +93,7 @@ def render_known_already(one: MemoryRow) -> Outgoing:
 
 
 def forgotten_message(memory: Memory, by: str) -> Outgoing:
-    """Say, in place of the message with the button or below what asked for it, that it is forgotten."""
+    """Say that a memory is forgotten: in place of the message with the button, or below the words that asked for it."""
     text = f"Forgotten by {mention(by)}: {clean(plain(memory.text, _EXCERPT))}"
     later = "From the next request on it is not used, and requests that had it keep no copy of its words."
     return Outgoing(text="Forgotten.", blocks=(section(text), context(later)))

@@ -120,9 +120,9 @@ class RequestClicks:
 
 
 def quoted_in(text: str, shortcut: MessageShortcut) -> str:
-    """Return what somebody else may have written of a request that was started from their message.
+    """Return the part of a request that somebody else may have written, as it was started from their message.
 
-    Of a long message the window has more than came back with it: then all of the text may be theirs.
+    If the window carries only the beginning of a long message, all of the text may be theirs.
     """
     if shortcut.author == shortcut.user:
         return ""

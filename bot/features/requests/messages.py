@@ -106,7 +106,7 @@ class MessageListener:
         return _CHANNEL.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
 
     async def with_people_names(self, text: str) -> str:
-        """Write people's names in place of their ids, for words that nobody is to be pinged by."""
+        """Write people's names in place of their ids, so that the words ping nobody."""
         ids = tuple(dict.fromkeys(_PERSON.findall(text)))[:MOST_NAMED]
         known = [(one, await self._people.name(one)) for one in ids] if self._people is not None else []
         names = {one: name for one, name in known if name}
@@ -177,7 +177,7 @@ class MessageListener:
                 self._background.start(told, "tell that a file was not taken")
 
     async def _turn_away(self, incoming: IncomingMessage) -> None:
-        """Another bot that mentions us is told why that does nothing, and then nothing more for a while."""
+        """Tell another bot that mentions us why that does nothing, once in a while."""
         if await self._requests.turns_away(incoming.place, incoming.user):
             request = Request(id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time())
             await self._requests.request(incoming.place, request, dedupe=incoming.dedupe, refusal=notices.PEOPLE_ONLY)
@@ -210,7 +210,7 @@ class MessageListener:
     async def _run_command(self, incoming: IncomingMessage, client: AsyncWebClient) -> bool:
         """Carry out a message that is a command: a slash command cannot be given inside a thread. False if it is none.
 
-        What is told of it comes from the message itself, not from its twin.
+        If a message comes twice, its `app_mention` is carried out, and its twin left alone.
         """
         for one, about in self._router.find_commands(incoming.text, files=bool(incoming.attachments)):
             if incoming.twin:  # its app_mention is on its way

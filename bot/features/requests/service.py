@@ -49,7 +49,7 @@ async def nothing_recalled(_place: Place, _user: str) -> bool:
 class AnswerOutcome:
     """What became of an answer, or of a message that may be one.
 
-    `whom`, if the person may answer none of the open questions: who may.
+    `whom` is set if the person may answer none of the open questions: it names those who may.
     """
 
     verdict: AnswerVerdict | ReplyVerdict
@@ -124,8 +124,8 @@ class RequestDesk:
         """Take a message in the thread if it answers an open question, or may be for its job; else ignore it.
 
         `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot.
-        What is ignored leaves no trace: the same dedupe ids may come again with `request`, as those of a mention do
-        that begins something new. What was taken is taken again when it comes twice.
+        What is ignored leaves no trace: its dedupe ids may come again with `request`, as when a mention begins
+        something new. What was taken counts as taken also when it is delivered again.
 
         A message that is no plain answer is left to the job: it knows what is under way.
         """
@@ -162,7 +162,7 @@ class RequestDesk:
         return AnswerOutcome("heard")
 
     def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
-        """Return whom the questions are for that a text plainly answers; none if it answers none, or is mere talk."""
+        """Return who was asked the questions that a text plainly answers; none if it answers none, or only thanks."""
         asked = [one for one in _open(head) if not one.approval]
         named = [one for one in asked if names_option(text, one.options)]
         fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]

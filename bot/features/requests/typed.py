@@ -103,7 +103,7 @@ class TypedRequests:
     async def open(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
         """Post the message that stands for the request, once, and hand the request in as the first of its thread.
 
-        Returns the message's `ts`, or why there is none; and that this is never as it should be.
+        Returns the message's `ts`, or why there is none; and False, as that is never as it should be.
         """
         store, key = self._records.store, runner.claim.key
         digest = request.opens.rpartition(":")[2]

@@ -49,7 +49,7 @@ class RetryClicks:
         return await self._begin_retry(click, RetryWish(mode, request=about.request))
 
     async def _begin_retry(self, click: Click, wish: RetryWish) -> Outgoing | None:
-        """Begin it, and return what who clicked is told; None: they see it in the thread."""
+        """Begin a second try. Returns what the clicker is told; None: they see it in the thread."""
         place, user = click.place, click.user
         budgets = self._services.find(BudgetDesk)
         over = await budgets.over_budget(place, user, click.dedupe[0])

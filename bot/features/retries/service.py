@@ -56,7 +56,7 @@ RetryRefusalReason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class RetryRecorded:
-    """A second try that is recorded: in which thread, and which steps it runs again, in words, of how many."""
+    """A second try that is recorded: its thread, and the steps that it runs again, in words, out of `parts`."""
 
     place: Place
     mode: AgainMode
@@ -66,7 +66,7 @@ class RetryRecorded:
 
 @dataclass(frozen=True, slots=True)
 class RetryRefused:
-    """Why nothing was recorded. `users` are whose it is, or who tries it already; `steps` are the nearest, in words."""
+    """Why nothing was recorded. `users` asked for it, or try it already; `steps` are the nearest ones, in words."""
 
     why: RetryRefusalReason
     users: tuple[str, ...] = ()
@@ -191,7 +191,7 @@ class RetryDesk:
         return RetryRefused("under_way", users=(tries[-1].request.user,) if tries else ())
 
     async def _find_lost_files(self, key: JobKey, job: Job, before: RequestState, again: RetryRef) -> tuple[str, ...]:
-        """Name the files that what is run again would need, and that the store has no more."""
+        """Name the files that a second try needs, and that are no longer in the store."""
         works = [before.work[name] for name in sorted(retry.run_again(before, again))]
         needed = [one for work in works for one in needed_by(job, before, work).all]
         needed += before.materials if before.run.plan is None else ()
@@ -208,7 +208,7 @@ class RetryDesk:
         return True
 
     async def text_of(self, team: str, job: str, user: str) -> RetryTask | RetryRefused:
-        """Return what the last request of a job that this person may have tried again was."""
+        """Return the words and files of the last request in a job that this person may have tried again."""
         key = JobKey(team, job)
         found = await self._read_job(key)
         if isinstance(found, RetryRefused):
@@ -261,7 +261,7 @@ def _find_request(job: Job, wish: RetryWish, actor: rights.Actor) -> RequestStat
 def _answers_question(job: Job, actor: rights.Actor, asked: RetryAsked, wish: RetryWish) -> bool:
     """Return True if words answer a question that is open in the thread, and that this person may answer.
 
-    “Go on” does: there is nothing else that it could be about.
+    “Go on” answers any: there is nothing else that it could be about.
     """
     questions = job.current.open_questions.values() if job.current is not None and asked.message else ()
     may = (one for one in questions if one.may_answer(actor.user, actor.groups))

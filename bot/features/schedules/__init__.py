@@ -56,7 +56,7 @@ class StandingWork:
         store: Where they are kept.
         messengers: The ways to Slack.
         channels: Who may use the bot where.
-        limits: Whose budgets runs are on; a model that reads times is asked on its person's account.
+        limits: Counts what runs cost, and the model that reads times, for the person whose schedule it is.
         terms: The settings of calls.
         note: Keeps entries of the audit.
         touch: Is told the owner of a schedule that changed.

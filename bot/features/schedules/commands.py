@@ -40,7 +40,7 @@ LONGEST = 2_500
 LOOK_SECONDS = 1.0
 """Seconds that a look for files may take: Slack waits for three in all."""
 _NOW = 1_800_000_000.0
-"""Any time: only if words can be read matters where this is used."""
+"""Stands for any time: where it is used, only whether words can be read matters."""
 _DEED = re.compile(
     r"(?:(pause|resume|remove|delete|run|edit)(?:\s+now)?(?:\s+schedule)?\s+`?(S[2-9A-Z]{6})`?)", re.IGNORECASE
 )
@@ -75,7 +75,7 @@ async def schedule(given: CommandContext) -> Outgoing:
 
 
 async def spoken_schedule(given: CommandContext) -> Reply:
-    """Show a schedule that was said after a mention back to who said it, alone, before Slack is told "received"."""
+    """Show a schedule that was said after a mention to its author alone, before Slack is told "received"."""
     talk = given.find(ScheduleTalk)
     if given.said is None:
         return "no_command"

@@ -29,7 +29,7 @@ METADATA_LIMIT = 2_900
 
 
 def metadata_of(one: Schedule, *, whole: bool = False) -> str:
-    """Write what a window carries: which schedule it is about, as seen when it was opened, or all that it says."""
+    """Write what a window carries: which schedule it is about, and its last edit; or (`whole`) all of it."""
     blank = one.model_copy(update={"rule": ScheduleRule(), "asks": ""})
     kept = {"id", "team", "channel", "owner", "zone", "rule", "asks", "edited_at"}
     kept |= {"until", "missed", "only_if_new", "reads"} if whole else set()
@@ -82,7 +82,7 @@ def confirm(one: Schedule, now: float, metadata: str) -> Block:
 
 
 def initial_when(one: Schedule) -> str:
-    """Write the rule in words, or as cron text where these words are none of the forms."""
+    """Write the rule in words; as cron text if these words would not be read as the same rule."""
     if not one.rule.cron and not one.rule.start:
         return ""
     if one.rule.once:

@@ -1,7 +1,7 @@
 """Begins the runs of schedules when they are due, each once whatever the number of instances.
 
 A run begins as a job whose id follows from the schedule and the time. That job is begun first, and then the schedule
-is moved on: whoever dies in between leaves it due, and whoever finds it so begins a job that is there already. From
+is moved on: an instance that dies in between leaves it due, and the next one begins the same job. From
 then on the run is work like any other: leased, taken over, retried.
 """
 
@@ -26,9 +26,9 @@ LONGEST_NAP = 30.0
 STORE_NAP = 1.0
 """Seconds to wait after the store could not be reached."""
 GRACE = 600.0
-"""Seconds by which a run may be late and was not missed: a restart takes some of them."""
+"""Seconds by which a run may be late without being missed: a restart takes some of them."""
 MOST_CAUGHT_UP = 10
-"""Missed runs that are made up for, where all of them are wanted: the latest."""
+"""The most missed runs that are made up for, if all of them are wanted: the latest ones."""
 BATCH = 200
 AT_ONCE = 20
 """Schedules that are looked at side by side: at nine on a Monday many are due."""
@@ -37,7 +37,7 @@ AT_ONCE = 20
 def runs_of(one: Schedule, due: float, times: tuple[float, ...], now: float) -> tuple[float, ...]:
     """Return the times that get a run: of `due` and the last `times` that have come since then. Pure.
 
-    One run for all is that of the first time: it stays the same however often this is asked.
+    A single run for all missed times is that of the first: it stays the same run, however late this is asked.
     """
     if one.missed == "all":
         return times[-MOST_CAUGHT_UP:]

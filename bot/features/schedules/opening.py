@@ -40,17 +40,17 @@ WORD = "schedule:word"
 """The outbox key of the word to the owner that a run did not begin."""
 FIRST_LOOK_BACK = 7 * 86_400.0
 MOST_LOOK_BACK = 31 * 86_400.0
-"""Seconds that a run reads back in a channel: the first one as far as its times are apart, a week if it has but one."""
+"""Seconds that a run reads back in a channel. The first run reads as far as the times are apart, or a week."""
 REMOVED = "The schedule was removed or paused before this run began."
 NOTHING_NEW = "Nothing new was said in {where} since the last run, and it is to run only if something changed."
 
 Begin = Callable[..., Awaitable[bool]]
-"""`Requests.request`: records a request at a place."""
+"""`RequestDesk.request`: records a request at a place."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
-    """The run that a request opens the thread of."""
+    """The run whose thread a request opens."""
 
     owner: str
     schedule: str
@@ -70,7 +70,7 @@ def parse_run_ref(opens: str) -> RunRef:
 
 
 class RunOpener:
-    """Opens threads for runs; one for an instance. `begin` is set once there is who records requests."""
+    """Opens threads for runs; one for an instance. `begin` records requests, and is set later."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class RunOpener:
         self.begin: Begin | None = None
 
     async def open(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
-        """Open the thread. Returns its `ts`, or why there is none, and if that is as it should be."""
+        """Open the thread. Returns its `ts`, or why there is none, and whether that is as it should be."""
         run = parse_run_ref(request.opens)
         one = await self._desk.read(place.team, run.owner, run.schedule)
         if (known := await self._find_run_outcome(one, runner.claim.key, place)) is not None:
@@ -170,7 +170,7 @@ class RunOpener:
         return one, 0 if state in {"completed", "cancelled"} else one.failures
 
     async def _halt(self, one: Schedule, place: Place) -> Halt | None:
-        """Find out what decides if a run may begin, and have that decided."""
+        """Find out all that decides whether a run may begin, and decide it."""
         direct = one.channel.startswith("D")
         return find_halt(
             ruling=await self._find_refusal(one, direct=direct),
@@ -198,7 +198,7 @@ class RunOpener:
         return f"{limit.named} is used up" if limit is not None else ""
 
     async def _find_unreadable_channel(self, one: Schedule) -> str:
-        """Say which channel that it reads its owner may not read, or may not be told of where it runs."""
+        """Say why the owner may not read one of the channels, or have its words told where the schedule runs."""
         for channel in one.reads:
             if words := await find_unreadable_reason(self._directory, channel, one.owner, one.channel):
                 return words

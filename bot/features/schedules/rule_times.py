@@ -24,7 +24,7 @@ FARTHEST = 90_000.0
 EVERY_HOUR = frozenset({"*", "*/1", "0-23", "0-23/1"})
 """Fields of hours that name each of them."""
 PATIENCE = 500
-"""Missed times that are counted one by one. Who missed more has those of the last two days looked at."""
+"""Missed times that are counted one by one. Beyond them, only those of the last two days are looked at."""
 LOOKED_AT = 50
 """Times of a rule that are compared to find out how often it comes up."""
 ORDINALS = {"1": "1st", "2": "2nd", "3": "3rd", "4": "4th", "5": "5th", "last": "last"}
@@ -110,7 +110,7 @@ def _iterate_cron_times(cron: str, tz: tzinfo, after: float) -> Iterator[float]:
 
 
 def _iterate_fire_times(trigger: Any, since: datetime) -> Iterator[datetime]:
-    """Give the local times that a trigger names, from one on, without a zone."""
+    """Give the local times of a trigger from `since` on, without a zone."""
     at = trigger.get_next_fire_time(None, since)
     while at is not None:
         yield at.replace(tzinfo=None)
@@ -128,7 +128,7 @@ def _offset_at(at: float, tz: tzinfo) -> timedelta:
 
 @lru_cache(maxsize=10_000)
 def _make_triggers(cron: str) -> tuple[tuple[Any, ...], bool]:
-    """Make the triggers of a normal rule (see `cron_text`), which name local times, and say if it names every hour.
+    """Make the triggers of a normal rule (see `cron_text`), which name local times, and tell if it names each hour.
 
     They are in UTC, which has no summer time: in any other zone APScheduler leaves days out. If both a day of the month
     and a weekday are given, either is enough: so it is in cron, but not in APScheduler.

@@ -36,8 +36,8 @@ class ScheduleRule(Contract):
 class LastRun(Contract):
     """What became of the latest run. `due` is the time it was meant for, `at` when it began (both in seconds).
 
-    `job` is the job of its thread, empty if none was opened; `trace` is the job that looked into whether to, and
-    says why not. `since` is from when on it read its channels. `outcome`, once it is known: how it ended, and `why`.
+    `job` is the job of its thread, empty if none was opened; `trace` is the job that was to open it, and says why
+    not. `since` is the time from which it read its channels. `outcome`, once known, is how it ended, and `why`.
     """
 
     due: float

@@ -39,7 +39,7 @@ Change = Callable[[Schedule], "Schedule | ScheduleRefusal"]
 
 
 def new_id(mark: str = "") -> str:
-    """Draw the id of a schedule, or have it follow from what asked for it, so that twice is once."""
+    """Draw a random id for a schedule, or derive it from `mark`, so that a repeat has the same id."""
     number = int.from_bytes(hashlib.sha256((mark or secrets.token_hex(16)).encode()).digest()[:8], "big")
     return "S" + "".join(ALPHABET[number // 30**place % 30] for place in range(6))
 
@@ -100,7 +100,7 @@ class ScheduleDesk:
     async def make(self, wanted: Schedule, *, mark: str = "") -> Schedule | ScheduleRefusal:
         """Keep a new schedule, whose `id` is drawn if it has none: `on`, or a `draft` that is dropped after a day.
 
-        `mark` tells one wish from its repeat: the second finds the schedule of the first.
+        `mark` names the command: its second delivery finds the schedule of the first.
         """
         now = self._store.clock()
         of = {"id": wanted.id or new_id(mark), "made_by": wanted.made_by or wanted.owner, "made_at": now}
@@ -129,8 +129,8 @@ class ScheduleDesk:
     ) -> Schedule | ScheduleRefusal:
         """Let a person change a schedule, and switch it on at its next time, or off if it is paused.
 
-        `why` is the deed in the audit's words. `seen` is when it was last edited as that person saw it: if that was
-        since, they look again first.
+        `why` is the deed in the audit's words. `seen` is the time of the last edit that the person knows: after a
+        later one they have to look again first.
         """
         admin = user in self._admins
 
@@ -164,7 +164,7 @@ class ScheduleDesk:
         return one
 
     async def run_now(self, one: Schedule, user: str) -> Schedule | ScheduleRefusal:
-        """Begin a run beside the times of a schedule, also of one that is paused."""
+        """Begin a run outside of a schedule's times, also if it is paused."""
         if not may_change(one, user, admin=user in self._admins):
             await self._record(one, user, "run now", refused=True)
             return NOT_YOURS

@@ -22,7 +22,7 @@ from handoff.contracts import Place
 from specialists.tools.messenger import Addressee
 
 ReadRule = Callable[[Place, str, str, str], Awaitable[dict[str, Any] | None]]
-"""Asks a model when words are meant: (where, who, the words, their zone)."""
+"""Asks a model which times words mean: (place, person, words, time zone)."""
 
 MOST_DAYS = 1_000
 """Days between two runs."""
@@ -61,13 +61,13 @@ class ScheduleTalk:
         return (await self._people.zone(user))[0]
 
     async def blank(self, team: str, channel: str, user: str) -> Schedule:
-        """Return a schedule that nothing is said of yet, for the form."""
+        """Return an empty schedule, for the form."""
         return new_schedule(None, team=team, channel=channel, user=user, text="", zone=await self.zone(user))
 
     async def keep_draft(
         self, wanted: Schedule, parsed: ParsedSchedule | None, mark: str
     ) -> Schedule | ScheduleRefusal:
-        """Keep a draft for its owner to save, without times if nothing was read; a sentence if it cannot be one."""
+        """Keep a draft for its owner to save, without times if nothing was read; a refusal if it cannot be kept."""
         one = await self._check(wanted, parsed) if parsed is not None else wanted
         if isinstance(one, ScheduleRefusal):
             return one
@@ -95,7 +95,7 @@ class ScheduleTalk:
         return find_fault(one, self.desk.clock(), admin=self.desk.is_admin(one.owner)) or one
 
     async def complete(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
-        """Fill in what was read, and which channels it reads; a sentence if its owner may not read one."""
+        """Fill in what was read, and which channels it reads; a refusal if its owner may not read one."""
         if _THIS_THREAD.search(parsed.asks):
             return NO_THREAD
         reads = await self.channels_in(parsed.asks, wanted)
@@ -147,7 +147,7 @@ class ScheduleTalk:
 
 
 def name_channels(text: str, channels: Mapping[str, str]) -> str:
-    """Write channels by name where they stand by id, as they do in what was said without a command."""
+    """Write channels by their names in place of their ids, which a spoken message has."""
     return _CHANNEL.sub(lambda match: f"#{channels.get(match[1] or match[2]) or match[1] or match[2]}", text)
 
 
@@ -160,7 +160,7 @@ def new_schedule(said: IncomingMessage | None, *, team: str, channel: str, user:
 
 
 def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule | ScheduleRefusal | None:
-    """Check what a model read as words are checked; a sentence if it cannot be, None if the model sees no schedule."""
+    """Check the rule that a model read, as strictly as one from words; None if the model sees no schedule."""
     names = ("asks", "cron", "at", "zone", "until", "cannot")
     field = {name: str(written.get(name) or "").strip() for name in names}
     if written.get("schedule") is not True:

@@ -48,7 +48,7 @@ MOST_UNREAD = 5
 
 
 def is_order(rest: str) -> bool:
-    """Return True if a text begins with an order and its object, if it goes on, such as "report the numbers"."""
+    """Return True if a text is an order, or begins with one and its object, such as "report the numbers"."""
     order = _ORDER.match(rest.lstrip(" \t,"))
     return order is not None and _OBJECT.match(order.string, order.end()) is not None
 
@@ -72,7 +72,7 @@ def find_unread_words(rest: str) -> str:
 def is_statement(rest: str, *, is_timed: bool, is_once: bool) -> bool:
     """Return True if the words behind a time tell something ("every day matters") and order nothing.
 
-    Behind a colon stands an order. One day ("on Friday") is more often told of than meant as a time to come.
+    Words after a colon are an order. After a single day ("on Friday") a statement is likelier than an order.
     """
     if re.match(r"\s*:", rest) or not rest.strip() or (is_timed and not is_once and is_order(rest)):
         return False
@@ -152,7 +152,7 @@ def match_zone(text: str, start: int, own: str) -> tuple[str | ScheduleRefusal, 
 
 
 def read_date(text: str, today: date) -> date | None:
-    """Read a date such as 2026-12-01 or 1 December, which is that to come; None if there is no such day."""
+    """Read a date such as 2026-12-01, or 1 December (the next one to come); None if there is no such day."""
     numbers = [int(number) for number in re.findall(r"\d+", text)]
     month = next((place for place, name in enumerate(MONTHS, 1) if name[:3].lower() in text.lower()), 0)
     try:
