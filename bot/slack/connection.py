@@ -42,7 +42,7 @@ _SECRET = re.compile(r"[0-9a-f]{32}")
 
 
 Client = AsyncWebClient
-"""The client of Slack's Web API, for who passes it on."""
+"""The client of Slack's Web API, for modules that only pass it on."""
 
 
 class NotConnected(Exception):
@@ -82,7 +82,7 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
 
 
 def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
-    """Make what knows if Slack still takes the token of a client, which was just proven to be that account's."""
+    """Make the proof that Slack still takes a client's token, which was just proven to be the account's."""
 
     async def prove() -> str | None:
         try:
@@ -149,7 +149,7 @@ def _describe_no_answer(error: Exception) -> str:
 
 
 def scope_fault(granted: frozenset[str], wanted: frozenset[str]) -> str:
-    """Name the scopes missing of those in the manifest, and what to do; empty if none is."""
+    """Name the scopes of the manifest that are missing, and what to do; empty if none is."""
     missing = ", ".join(sorted(wanted - granted))
     return f"missing {missing}: update the app from manifest.yml, then install it again" if missing else ""
 
@@ -215,17 +215,17 @@ def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str)
 
 
 def _make_quiet_logger(logger: logging.Logger) -> logging.Logger:
-    """Give a logger of Bolt's, without what is no news."""
+    """Make a logger for Bolt, without the lines that are no news."""
     logger.setLevel(logging.getLogger().level)
     logger.addFilter(_drop_no_news)
     return logger
 
 
 class Front(AsyncApp):
-    """The app of several workspaces: it hands each payload to the app of its own, and answers what is for nobody.
+    """The app of several workspaces: it hands each payload to its workspace's app, and answers those that have none.
 
-    `find` gives the app that a payload is for. Slack's questions about the address itself are for nobody, as is what
-    comes late for a workspace that the app has left.
+    `find` gives the app that a payload is for. There is none for Slack's questions about the address itself, nor for
+    what comes late for a workspace that the app has left.
     """
 
     def __init__(
@@ -253,12 +253,12 @@ class Front(AsyncApp):
 
 
 async def _authorize_nothing() -> AuthorizeResult:
-    """Authorize nothing: there is no installation, which Bolt takes for what it is."""
+    """Return nothing, which Bolt takes for a workspace without an installation."""
     return None  # type: ignore[return-value]
 
 
 async def _take_note() -> None:
-    """Acknowledge: whose installation that was is known already."""
+    """Acknowledge an event about an installation that is known to be gone."""
 
 
 @contextlib.asynccontextmanager
@@ -306,9 +306,9 @@ async def _is_listening() -> bool:
 
 
 def _drop_no_news(record: logging.LogRecord) -> bool:
-    """Bolt finds SLACK_BOT_TOKEN by itself, and warns that it goes by our client and our `authorize`.
+    """Drop lines that are no news, such as that Bolt uses our client and `authorize`, and not SLACK_BOT_TOKEN.
 
-    What comes late for a workspace that the app has left is no error.
+    A line on what comes late for a workspace that the app has left is no news either.
     """
     return not any(words in record.getMessage() for words in _NO_NEWS)
 

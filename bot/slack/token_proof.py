@@ -31,13 +31,13 @@ REFUSED_TOKEN: Mapping[str, str] = {
     "team_access_not_granted": "the app may not be used in this workspace: have an admin grant it",
     "org_login_required": "the workspace is being moved to another organisation: wait until that is done",
 }
-"""Slack's errors that say of every call that it does not take the token, with what to do. One that some methods give
-for what they are asked about, such as access_denied, is none."""
+"""Slack's errors that refuse the token whatever the call, with what to do. Errors that some methods give for their
+arguments, such as access_denied, are not among them."""
 
 PASSING = frozenset(
     {"fatal_error", "internal_error", "ratelimited", "request_timeout", "service_unavailable", "team_added_to_org", ""}
 )
-"""Errors of `auth.test` that say nothing of the token. It is asked about nothing else, so all others refuse it."""
+"""Errors of `auth.test` that say nothing of the token. All others refuse it: nothing else was asked about."""
 _LOOK_UP = "look it up at https://docs.slack.dev/reference/methods/auth.test"
 
 INSTALLATION_EVENTS = ("app_uninstalled", "tokens_revoked", "team_access_revoked")
@@ -76,7 +76,7 @@ class TokenProof(AsyncAuthorize):
         self._proven_at = time.monotonic()
         self._suspected = asyncio.Event()
         self.refused: Callable[[str, str], None] = _ignore_refusal
-        """Told, at each proof, of the error with which Slack refuses the token, and of that token."""
+        """Called at each proof with the error by which Slack refuses the token, and with the token."""
 
     @property
     def fault(self) -> str:
@@ -154,4 +154,4 @@ class TokenProof(AsyncAuthorize):
 
 
 def _ignore_refusal(_code: str, _token: str) -> None:
-    """Nobody is told."""
+    """Tell nobody."""

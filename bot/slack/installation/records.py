@@ -21,7 +21,7 @@ from bot.store.redis.redis_records import Installations
 log = logging.getLogger(__name__)
 
 Installed = Installation
-"""An installation as slack_sdk has it, for who passes it on."""
+"""An installation as slack_sdk has it, for modules that only pass it on."""
 
 
 class InstallationRecord(BaseModel):
@@ -77,8 +77,8 @@ class InstallationRecords(AsyncInstallationStore):
     async def all(self) -> dict[str, InstallationRecord]:
         """Read all records that can be read, by id. Those that did not change are not decrypted again.
 
-        In place of one that cannot be read stands what was read before it: while the keys are changed, an instance
-        goes on with what it knows until it is restarted.
+        A record that cannot be read is given as it was read before: while the keys are changed, an instance goes on
+        with what it knows until it is restarted.
         """
         rows = await self._kept.all()
         changed = {name: self._open_record(name, row) for name, row in rows.items() if self._rows.get(name) != row}
@@ -93,7 +93,7 @@ class InstallationRecords(AsyncInstallationStore):
         return (self._open_record(name, row) if row else None), row
 
     async def put(self, name: str, record: InstallationRecord, *, was: str) -> bool:
-        """Keep a record in place of the row that was read; False if that is another by now."""
+        """Keep a record in place of the row that was read; False if the row has changed since."""
         return await self._kept.put(name, self._cipher.encrypt(record.model_dump_json()), was=was)
 
     async def drop(self, name: str, *, was: str) -> bool:
@@ -107,7 +107,7 @@ class InstallationRecords(AsyncInstallationStore):
         return sum([await self.put(name, record, was=row) for name, record, row in records if record is not None])
 
     async def change(self, name: str, make: Callable[[InstallationRecord | None], InstallationRecord | None]) -> None:
-        """Put what `make` makes of the record as it is then; None leaves it. One that cannot be read counts as none."""
+        """Replace a record by what `make` makes of it; None leaves it. One that cannot be read is given as None."""
         while True:
             there, row = await self.read(name)
             record = make(there)
@@ -193,7 +193,7 @@ class InstallationRecords(AsyncInstallationStore):
     async def async_delete_installation(
         self, *, enterprise_id: str | None, team_id: str | None, user_id: str | None = None
     ) -> None:
-        """Do the same: nothing is kept of the person who installed it that has an end of its own."""
+        """Note that the app left, as `async_delete_bot` does: nothing is kept for each person who installed it."""
         del user_id
         await self.async_delete_bot(enterprise_id=enterprise_id, team_id=team_id)
 
@@ -205,7 +205,7 @@ def with_tokens(record: InstallationRecord, bot: Bot) -> InstallationRecord:
 
 
 class BadKey(Exception):
-    """A key is none, or none of them fits. The text says what to do, and holds no key."""
+    """A key has the wrong form, or no key fits. The text says what to do, and holds no key."""
 
 
 class TokenCipher:

@@ -3,8 +3,8 @@
 A refresh token works once. So the right to use it is taken in the record first, by compare-and-set; and what Slack
 answers is kept by a task that a stop of the instance waits for. An answer that is lost on its way, or with an instance
 that is killed, is asked for again at once: Slack voids a used refresh token only "after a short grace period". Where
-that is over, the old token is good until its time is over, and the log says where to install the app again. So it must
-be where two answers in a row are lost: of more than two tokens Slack voids the oldest, which is then the one in use.
+that is over, the old token is good until its time is over, and the log says where to install the app again. It has
+to be installed again, too, if two answers in a row are lost: Slack keeps two tokens, and voids the one still in use.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TokenRefresh:
         """Refresh tokens that Slack does not take."""
 
     def begin(self, name: str, record: InstallationRecord) -> None:
-        """Begin to refresh the token of a record, if it is time and nobody does."""
+        """Begin to refresh the token of a record, if it is time and nobody else is at it."""
         found = record.installation
         ends = found.bot_token_expires_at if found is not None else None
         if found is None or ends is None or found.bot_refresh_token in self._refused:

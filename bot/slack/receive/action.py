@@ -32,7 +32,7 @@ from handoff.contracts import Place
 ActionKind = Literal["mention", "message", "edit", "stop", "home", "click", "command", "shortcut", "view", "event"]
 """How somebody comes in. `mention`: also a direct message to the bot. `message`: without one. `event`: any other."""
 AuditedDeeds = Mapping[str, Deed]
-"""What would be done, by what begins the action_id of a button, or by a slash and the word of a command."""
+"""What would be done, by the beginning of a button's action_id, or by a slash and a command's word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Action:
     - mark: names what was done, so that what is delivered twice is told of once.
     - teams: the ids of workspaces that the payload says the person is of.
     - guest: True if the payload says that the person is a guest.
-    - deed: what would be done, for the audit; empty: nothing that is worth a line.
+    - deed: what would be done, for the audit; None if it is not worth a line.
     """
 
     way: ActionKind
@@ -79,9 +79,9 @@ def is_wide(body: Json) -> bool:
 
 
 def set_own_workspace(body: Mapping[str, Any], team: str) -> dict[str, Any]:
-    """Give the payload with our workspace as the one that everything is kept by.
+    """Return a payload that names our workspace, by which everything is kept.
 
-    In a channel that is shared with another workspace Slack may name that one, as whose the person is.
+    In a channel that is shared with another workspace, Slack may name that one instead, as the person's.
     """
     kept: dict[str, Any] = dict(body)
     if isinstance(body.get("team"), Mapping) or "user" in body:
@@ -93,7 +93,7 @@ def set_own_workspace(body: Mapping[str, Any], team: str) -> dict[str, Any]:
 
 
 def read_acting(body: Json, read: Read, deeds: AuditedDeeds) -> Action | None:
-    """Say who acts where by a payload that is `set_own_workspace`, and what was read in it; None if nobody does.
+    """Return who acts where in a payload that `set_own_workspace` gave (`read`: its content); None if nobody acts.
 
     `deeds` say what clicks and commands would do.
     """
@@ -129,7 +129,7 @@ def _read_event(body: Json, event: Json, read: Read) -> Action | None:
         case Ignored() if event.get("type") not in EVENTS:
             return _read_other_event(body, event)
         case _:
-            return None  # who takes back what they said needs no leave; what cannot be read goes no further
+            return None  # anybody may take back what they said; what cannot be read goes no further
 
 
 def _read_message(event: Json, said: IncomingMessage) -> Action:
@@ -151,7 +151,7 @@ def _read_message(event: Json, said: IncomingMessage) -> Action:
 
 
 def _read_other_event(body: Json, event: Json) -> Action | None:
-    """Read any other event that names somebody: what is listened to some day is not let through unseen."""
+    """Read any other event that names somebody, so that kinds of events added later pass the gate too."""
     user, channel = event.get("user"), event.get("channel")
     team = body.get("team_id")
     if not isinstance(user, str) or not user or not isinstance(team, str):

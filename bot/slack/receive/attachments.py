@@ -1,4 +1,4 @@
-"""Brings what people attached from Slack, with a size cap and a deadline. The token goes to Slack alone."""
+"""Downloads from Slack what people attached, with a size cap and a deadline. The token goes to Slack alone."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ async def _read(response: aiohttp.ClientResponse, attachment: Attachment, url: s
 def _is_sign_in(attachment: Attachment, url: str, page: bytes) -> bool:
     """Return True if a page is Slack's own for signing in, and not the file: canvases and HTML files are pages too.
 
-    It tells by where Slack sent us, and by what the file is. Of a file that is a page, its size and the page's title
-    and form decide.
+    Where Slack sent us and the kind of the file tell. If the file is a page itself, its size and the page's title and
+    form decide.
     """
     parts = urlsplit(url)
     if "redir=" in parts.query or parts.path.strip("/").partition("/")[0].casefold() in _SIGN_IN_PATHS:

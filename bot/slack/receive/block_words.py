@@ -1,7 +1,7 @@
 """Reads the blocks of a Slack message: their words, in Slack's markup, and their tables as CSV. Pure.
 
-Nothing is left out in silence: of a block of a kind that is not known the texts in it are read, and one without any
-is named.
+Nothing is left out in silence: a block of an unknown kind gives the texts in it, and is named if it
+has none.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Hands what Slack sends to Bolt, so that each payload gets an answer, also one that Bolt cannot read.
 
-Bolt reads some fields before anything of ours runs, and raises whatever an odd one makes it raise. Of what cannot be
-handled only the kind of payload and of fault is logged: the rest is people's words.
+Bolt reads some fields before anything of ours runs, and raises whatever an odd one makes it raise. Of a payload
+that cannot be handled, only its kind and that of the fault are logged: the rest is people's words.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ log = logging.getLogger(__name__)
 
 OK, CANNOT_BE_READ, COMES_AGAIN = 200, 400, 500
 _PAYLOAD_FAULTS = (PayloadTooLarge, AttributeError, TypeError, LookupError, ValueError, RecursionError)
-"""What a payload makes Bolt or us raise that is too large, or has another form than Slack's: at each delivery."""
+"""What Bolt or we raise, at each delivery, for a payload that is too large or has another form than Slack's."""
 
 
 async def dispatch(app: AsyncApp, made: Callable[[], AsyncBoltRequest]) -> BoltResponse:
-    """Have Bolt handle a request. 500 if it was not recorded, so that Slack sends it again; 400 if it cannot be."""
+    """Have Bolt handle a request. 500 if it was not recorded, so that Slack sends it again; 400 if it never can be."""
     try:
         return await app.async_dispatch(made())
     except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the answer says so

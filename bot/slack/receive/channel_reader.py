@@ -69,7 +69,7 @@ class ChannelReader:
         return bool(self._parse_messages(found, span))
 
     async def read(self, span: ChannelSpan, name: str, reader: str, above: str) -> ChannelRead:
-        """Read it for the person `reader`, in whose zone the times are.
+        """Read a channel for the person `reader`, with times in their zone.
 
         `name` is what people call it, such as the channel's name with its #. `above` says what the messages are.
         """

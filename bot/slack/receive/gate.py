@@ -83,13 +83,13 @@ class Gate:
         self.deeds: dict[str, Deed] = {}
         """The deeds that clicks and commands carry out, as `read_acting` takes them."""
         self.locate: Locate | None = None
-        """Asked of each click in a home: who may not act where a job is may not do so from their home either."""
+        """Finds the place of each click in a home, so that the rights there hold for the click too."""
         self._concerned: dict[ActionKind, list[KnowsJob]] = {}
 
     def concerns(self, knows: KnowsJob, *ways: ActionKind) -> None:
-        """Ask this of a thread whether words in it that were not said to the bot may concern it.
+        """Add a check whether words in a thread that were not said to the bot may concern it.
 
-        Where nobody says so, nobody is looked up for other people's talk.
+        If no check says so, the gate looks nobody up for such words.
         """
         for way in ways:
             self._concerned.setdefault(way, []).append(knows)
@@ -139,7 +139,7 @@ class Gate:
         return await self._refuse(who, why, client, typed)
 
     async def _may_concern_bot(self, who: Action) -> bool:
-        """Return True if something may come of words that were not said to the bot. If nobody knows, it may."""
+        """Return True if words that were not said to the bot may concern it, also if that cannot be looked up."""
         try:
             return not self._concerned or any([await knows(who.thread) for knows in self._concerned.get(who.way, ())])
         except StoreError:
@@ -211,7 +211,7 @@ class Gate:
     async def _answer_store_failure(
         self, who: Action, client: AsyncWebClient, error: StoreError, typed: str
     ) -> BoltResponse:
-        """The store cannot say what holds here. An event comes again; whoever clicked is told to try again."""
+        """Answer while the store is away: events are left to come again, and people are told to click again."""
         if who.way == "command":
             return _answer_command(note_with(notices.NOT_RECORDED, typed))
         if who.way in {"click", "shortcut", "view"}:

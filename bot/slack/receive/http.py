@@ -68,7 +68,7 @@ def web_app(
 
 
 def page_route(path: str, show: ShowPage) -> web.RouteDef:
-    """Return the route of a page of our own. A look at its head alone must not use the page up, so there is none."""
+    """Return the route of a page of our own. It takes no HEAD, which would use up a page that is shown once."""
 
     async def handle(request: web.Request) -> web.Response:
         page = await show(request.rel_url.raw_query_string)

@@ -18,8 +18,8 @@ def find_named_job(team: str, words: str) -> tuple[str, str]:
     """Read the job that the first of the words names, and give its id and the words behind it.
 
     It may be an id, Slack's link to a message (`https://x.slack.com/archives/C1/p1700000000000100?thread_ts=...`), or
-    `C1/1700000000.000100`. The id is empty if the word names no job; if there is such a job is not looked at. `team`
-    is the workspace: a link into another one names a job that is not there.
+    `C1/1700000000.000100`. The id is empty if the word names no job. Whether there is such a job is not
+    checked. `team` is the workspace: a link into another one names a job that is not there.
     """
     first, _, rest = words.strip().partition(" ")
     word = first.strip("`<>").partition("|")[0]

@@ -164,7 +164,7 @@ class _MessageReader:
 
 
 def replace_author(file: Attachment, author: str) -> Attachment:
-    """Return a file as somebody's."""
+    """Return a file with another author, unless that is empty."""
     return file.model_copy(update={"author": author}) if author else file
 
 

@@ -208,7 +208,7 @@ class ViewSubmission:
 
     @property
     def dedupe(self) -> tuple[str, ...]:
-        """What is handed in: the same window may be sent again with other values after a fault."""
+        """The ids of this submission: after a fault, the same window may be sent again with other values."""
         return (f"view:{self.id}:{self.hash}",)
 
     @property
@@ -242,7 +242,7 @@ class HomeOpened:
 
 @dataclass(frozen=True, slots=True)
 class ViewChanged:
-    """Somebody opened something else in Slack; None: nothing that can be read. The channel of `place` may be empty."""
+    """Somebody opened something else in Slack; `looks_at` is None if it is unreadable. `place` may have no channel."""
 
     place: Place
     user: str
@@ -512,7 +512,7 @@ def opened_in(metadata: str) -> str:
 def _open_view(body: Json, event: Json) -> OpenView | None:
     """Return the first of what somebody has open that can be read; None if that is nothing.
 
-    What is of another workspace, a list, a direct message or of another form is passed over.
+    Views of another workspace, lists, direct messages and unknown forms are passed over.
     """
     context, team = _read_mapping(event, "app_context") or _read_mapping(event, "context"), _read_team(body)
     rows = context.get("entities")

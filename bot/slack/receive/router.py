@@ -55,7 +55,7 @@ _TURNS = re.compile(rf"^{TURN}_(back|on)$")
 
 Listener = Callable[..., Awaitable[None]]
 ClickReply = str | Outgoing | None
-"""What who clicked is told, alone; None or "": what they see says enough."""
+"""What the clicker alone is told; None or "": what they see says enough."""
 OnClick = Callable[[Click, AsyncWebClient], Awaitable[ClickReply]]
 """Takes a click. What takes longer than Slack waits is begun in the background."""
 OnWindow = Callable[[ViewSubmission, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
@@ -69,7 +69,7 @@ OnEvent = Callable[[E, AsyncWebClient], Awaitable[None]]
 OnRequest = Callable[[CommandContext], Awaitable[Outgoing]]
 """Takes the words of a slash command as a request."""
 OnPage = Callable[[str, str, int], None]
-"""Shows somebody (their id) a page (from 1) of a list: the words behind the prefix that the list is registered by."""
+"""Shows a person (by id) a list, named by the words behind its registered prefix, at a page (from 1)."""
 CLOSED = {"response_action": "clear"}
 """Closes a window, and all that it lies on."""
 
@@ -117,7 +117,7 @@ class Router:
     # -- what features add -------------------------------------------------------------------------------
 
     def on_event(self, kind: type[E], listener: OnEvent[E]) -> None:
-        """Be given events of a kind, after those that asked before."""
+        """Give a listener the events of a kind, after the listeners that were added before."""
         self.events.setdefault(kind, []).append(listener)
 
     def on_click(self, action: str | re.Pattern[str], listener: OnClick, *, fault: str = notices.NOT_RECORDED) -> None:
@@ -133,7 +133,7 @@ class Router:
         self._shortcuts[callback] = listener
 
     def on_page(self, prefix: str, show: OnPage) -> None:
-        """Turn the pages of a list that is no command's answer, by the prefix of the word in its buttons."""
+        """Add a list that is no command's answer: `show` turns its pages, by the prefix of the word in its buttons."""
         self._pages[prefix] = show
 
     # -- spoken commands ---------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class Router:
         await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
 
     async def _handle_page_turn(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
-        """Show a page. Who may see what is asked again, as the command or the home does."""
+        """Show a page of a list. The command or the home decides anew what the person may see."""
         click = context[READ]
         wanted = read_turn(click.value) if isinstance(click, Click) else None
         if wanted is None:

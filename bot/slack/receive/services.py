@@ -9,7 +9,7 @@ S = TypeVar("S")
 
 
 class FeatureServices:
-    """What features do, beside what people click on: one object of each class."""
+    """The services that features offer each other: one object of each class."""
 
     def __init__(self) -> None:
         self._found: dict[type[Any], Any] = {}

@@ -18,8 +18,8 @@ from handoff.contracts import Place
 S = TypeVar("S")
 
 Takes = Literal["nothing", "words", "job"]
-"""What follows a subcommand. `job`: the name of a job, or a link to its thread, and then words. Where the first of its
-usages is empty it may do without."""
+"""What follows a subcommand. `job`: the name of a job, or a link to its thread, and then words. Both may be left
+out if the first of the usages is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class CommandContext:
     - subcommands, spoken: all commands that there are.
     - page: which page of a list is wanted, from 1.
     - said: the message, if it was spoken after a mention; None for a slash command or a click on a page.
-    - mark: tells this command from others, and not from its second delivery: what it changes happens once for each.
+    - mark: names this command, the same at its second delivery: what it changes happens once for each.
     """
 
     command: SlashCommand
@@ -72,7 +72,7 @@ class CommandContext:
         return self.services.find(kind)
 
     def about(self, job: str, rest: str) -> CommandContext:
-        """Give the same with the job that it names, and the words behind it."""
+        """Return the context with the job that the command names, and the words behind it."""
         return replace(self, job=job, rest=rest)
 
 

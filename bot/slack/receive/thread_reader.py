@@ -259,7 +259,10 @@ def _parse_ts(ts: str) -> tuple[int, int]:
 
 
 def _read_own_attachments(request: Request, own: list[Json]) -> tuple[Attachment, ...]:
-    """Return what came with a request's own message. What one forwards that a window was opened from is in its text."""
+    """Return what came with a request's own message, or with the one that its window was opened from.
+
+    The words that this one forwards are left out, as they are in its text.
+    """
     if not own:
         return ()
     content = read_message(own[0])

@@ -1,7 +1,7 @@
 """Slack's rate limits, kept by ourselves: one budget for each workspace and method, which all instances share.
 
-A call waits for its turn here, and whose turn it is the store says (`Counters.turns`), so that what people wait for
-goes before progress wherever it is sent from. Turns come several at a time where several wait, and one or two more
+A call waits here for its turn, which the store gives (`Counters.turns`): so what people wait for goes before progress,
+whatever instance sends it. Turns come several at a time where several wait, and one or two more
 while there are plenty: most calls then ask nobody. While the store is away each instance keeps to its share.
 """
 
@@ -103,7 +103,7 @@ class CallBudget:
         self._owed: dict[str, list[Callable[[], int]]] = {}
 
     def owes(self, method: str, count: Callable[[], int]) -> None:
-        """Have room left for calls that are sure to come of here, such as the last edit of each card: so many now."""
+        """Keep room for calls that are sure to follow, such as the last edit of each card: `count` tells how many."""
         self._owed.setdefault(method, []).append(count)
 
     async def take(self, method: str, channel: str = "", priority: Priority = "answer") -> None:
@@ -156,7 +156,7 @@ class CallBudget:
         return head is not None and head <= RANK[priority]
 
     async def hold(self, method: str, channel: str, seconds: float) -> None:
-        """Slack said "too many": nobody goes for so many seconds, on no instance; then one call, and others in time."""
+        """Hold calls, on every instance, after a "too many" of Slack's; after these seconds one goes, then others."""
         queue = self._find_queue(method, channel)
         if queue is None:
             return
@@ -234,7 +234,7 @@ class CallBudget:
 
 
 class OwnShare:
-    """Gives turns as `Counters.turns` does, of a part of each lane: so many instances are taken to share it."""
+    """Gives turns as `Counters.turns` does, out of this instance's part of each lane."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -242,7 +242,7 @@ class OwnShare:
         self._held: dict[str, float] = {}
 
     def turns(self, lane: CallLane, wish: LaneRequest, sharers: int = 1) -> TurnGrant:
-        """Give turns of a lane."""
+        """Give turns of a lane, of which each of the `sharers` is taken to have the same part."""
         part = _divide_lane(lane, sharers)
         given = self._given.setdefault(lane.name, deque(maxlen=lane.limit))
         count, wait = 0, max(0.0, self._held.get(lane.name, 0.0) - self._clock())
@@ -274,7 +274,7 @@ class OwnShare:
 
 
 def _divide_lane(lane: CallLane, sharers: int) -> CallLane:
-    """Return the part of a lane that one of some has; where they are more than its turns, it lasts longer."""
+    """Return one sharer's part of a lane. If they outnumber its turns, it is one turn in a longer time."""
     if lane.limit >= sharers:
         return replace(lane, limit=lane.limit // max(1, sharers))
     return replace(lane, limit=1, seconds=lane.seconds * sharers / lane.limit)

@@ -1,7 +1,7 @@
 """Finds our own earlier messages in a thread: by their key, or by the file that they show.
 
-A look that failed is no look. Where Slack does not let us see the thread, a
-message is in doubt, and neither there nor absent.
+A look that failed tells nothing: where Slack does not let us see the thread,
+a message stays in doubt, and is neither there nor absent.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Lookup:
     async def message(self, place: Place, key: str, *, waited: float = 0.0) -> str:
         """Find the id of the message that carries this key; empty after a patient look. Raises OutcomeUnknown.
 
-        `waited`: seconds since it could have been posted, for which nobody has to be patient any more.
+        `waited`: seconds since it could have been posted, by which the look is shorter.
         """
         return await self._find_first(place, lambda one: str(one["ts"]) if key_of(one) == key else "", waited)
 
@@ -126,7 +126,7 @@ class Lookup:
     async def each_look(self, place: Place, *, waited: float) -> AsyncIterator[list[dict[str, Any]]]:
         """Read the thread again and again, for as long as Slack's history may lag behind. Raises OutcomeUnknown.
 
-        `waited`: seconds for which nobody has to be patient any more. A look that fails is made up for.
+        `waited`: seconds by which the patience is shorter. A look that fails is made up for.
         """
         looks = _remaining_waits(self.looks, waited)
         for number, wait in enumerate(itertools.chain(looks, itertools.repeat(FURTHER_PAUSE, FURTHER_LOOKS)), 1):

@@ -33,7 +33,7 @@ FORGOTTEN = "Forgotten"
 
 @dataclass(slots=True)
 class DeletionReport:
-    """What was deleted in Slack, and why the rest was not, in words for people, each with how many it holds for."""
+    """What was deleted in Slack. `faults` counts what was not, by the reason in words for people."""
 
     messages: int = 0
     files: int = 0
@@ -129,7 +129,7 @@ class _TakingBack:
         await self._delete("chat.delete", lambda: self._client.chat_delete(channel=channel, ts=ts))
 
     async def _delete(self, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> None:
-        """Delete one thing. What is gone already, by an earlier try or by somebody's hand, counts for nothing."""
+        """Delete one thing. What is gone already, by an earlier try or by somebody's hand, is not counted."""
         try:
             await self._calls.make(method, send, again=True, priority="card")
         except SlackRefused as error:

@@ -62,7 +62,7 @@ class OtherPlaces:
         return await self._outbox.mark_sent(self._claim, key, ts)
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
-        """Find what a key was posted with; None if nothing was. Raises JobGone, StoreError and OutcomeUnknown."""
+        """Find the message of a key; None if there certainly is none. Raises JobGone, StoreError and OutcomeUnknown."""
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
             return SentMessage(intent.ts, adopted=True)
@@ -101,7 +101,7 @@ class OtherPlaces:
     async def _find(self, channel: str, key: str, began: float, waited: float) -> str:
         """Find the id of the message that carries this key; empty after a patient look. Raises OutcomeUnknown.
 
-        `waited`: seconds since it could have been posted, for which nobody has to be patient any more.
+        `waited`: seconds since it could have been posted, by which the look is shorter.
         """
         looks = self._outbox.lookup.looks if waited < sum(self._outbox.lookup.looks) else (0.0,)
         for wait in looks:

@@ -32,7 +32,7 @@ SENDS = 3
 """Tries to end a stream that nobody recorded."""
 PAUSES = (0.0, 0.0, 0.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0, 60.0)
 """Seconds before each try of a post whose outcome Slack does not tell: some minutes in all, as a bad spell of Slack's
-takes. Given up, a message never comes: a job would go on without its plan card, or end without its answer."""
+takes. A message that is given up never comes: a job would go on without its plan card, or end without its answer."""
 FRESH = 2.0
 """Seconds for which an intent speaks for our right to send: after a longer wait (for Slack's limits, or as a frozen
 process) the store is asked again."""
@@ -107,8 +107,8 @@ class Outbox:
     ) -> SentMessage:
         """Put a message into the thread, once. Raises JobGone if the job is no longer ours.
 
-        `needless`: it is left out if that comes while it waits for its turn. `simpler` gives what is sent if Slack does
-        not take it.
+        `needless`: the message is left out if this is set while it waits for its turn. `simpler` gives what is sent if
+        Slack does not take the message.
         """
         if place.job_id != claim.key.job:
             return SentMessage("", ELSEWHERE)
@@ -131,7 +131,7 @@ class Outbox:
     async def begin(self, claim: Claim, key: str, *, sender: str = "") -> Intent:
         """Record that a message is about to be sent. Raises JobGone.
 
-        It is `first` for the owner that recorded it; where an owner has several senders, for that `sender` of it.
+        The intent is `first` for the owner that recorded it; if an owner has several senders, for one `sender` alone.
         """
         operation = f"{claim.owner}:{claim.epoch}:{key}:{sender}"
         progress = not key.startswith((SET_ASIDE, TRIED_ALONE))
@@ -152,7 +152,7 @@ class Outbox:
         return SentMessage(ts)
 
     def holder(self, claim: Claim) -> Allowed:
-        """Asks the store, each time, whether this claim still has its job. For what is rare, or comes late."""
+        """Return a check that asks the store, each time, if this claim still has its job: for rare or late calls."""
 
         async def holds() -> bool:
             head = await self.store.jobs.head(claim.key)
@@ -161,7 +161,7 @@ class Outbox:
         return holds
 
     async def still_ours(self, claim: Claim, key: str, since: float) -> None:
-        """Tell the store that it is sent now, if it heard of it too long ago (`since`: seconds since the epoch).
+        """Tell the store that a message is sent now, if it last said long ago (`since`, s since the epoch) that we may.
 
         Whoever takes over looks for it as long as a message sent just then may take to be seen. Raises JobGone.
         """
@@ -284,7 +284,7 @@ class Outbox:
     async def clear_stream(self, claim: Claim, place: Place, key: str, *, allowed: Allowed, ts: str = "") -> None:
         """Take away what was streamed of the answer `key` and did not become it, whichever owner began it.
 
-        It is part of the end of a request, whatever that is, and may be repeated. Raises JobGone and StoreError.
+        Every end of a request does this, and it may be repeated. Raises JobGone and StoreError.
 
         Args:
             claim: The right to the job.
@@ -311,7 +311,7 @@ class Outbox:
             log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
 
     async def clear_streams(self, claim: Claim, place: Place, *, allowed: Allowed) -> None:
-        """Do so for every answer of a job that is not in the thread yet. Raises JobGone and StoreError."""
+        """Clear the streams of all answers of a job that are not in the thread yet. Raises JobGone and StoreError."""
         records = await self.store.outbox.messages(claim.key)
         for key in (name.removesuffix(STREAMED) for name in records if name.endswith(STREAMED)):
             if key not in records or not records[key].ts:
@@ -345,7 +345,7 @@ class Outbox:
             except NoReply:
                 lost = True
             except SlackRefused as error:
-                if error.code in NO_STREAM:  # unless it was the call before, whose answer was lost, that ended it
+                if error.code in NO_STREAM:  # unless the call before ended it, and its answer was lost
                     return lost and await self.find(place, record) == ts
                 raise
             else:

@@ -1,4 +1,4 @@
-"""The outbox of an instance: all that it tells people goes out by its calls, and so within what all instances may."""
+"""The outbox of an instance: all that it tells people goes out by its calls, within what all instances share."""
 
 from __future__ import annotations
 

@@ -80,9 +80,9 @@ LONGEST_RETRY_AFTER = 120.0
 TOKEN_PAUSE = 2.5
 """Seconds between tries of a call while Slack does not take the token."""
 TOKEN_PATIENCE = 300.0
-"""Seconds for which such a call is tried: bad spells of Slack's pass."""
+"""Seconds for which a call of a job is tried then: bad spells of Slack's pass."""
 SHORT_TOKEN_PATIENCE = 20.0
-"""Seconds for which all other calls are."""
+"""Seconds for which all other calls are tried then."""
 STUBBORN = 0.1
 """Seconds that a task which was cancelled gets to end."""
 
@@ -146,7 +146,7 @@ class WebCalls:
     ) -> dict[str, Any]:
         """Call, and give the answer. 429s are waited out: they do nothing, so they leave nothing unknown.
 
-        Only a stream gives up after some of them: it is an extra, and the answer goes out whole.
+        A stream alone gives up after some 429s: it is an extra, and the answer then goes out whole.
 
         Args:
             method: Slack's name of the method, for the budget.
@@ -223,7 +223,7 @@ class WebCalls:
             over.cancel()
 
     def _wait_after(self, error: SlackApiError, method: str, *, again: bool) -> tuple[bool, float]:
-        """Tell if it was a 429, and the seconds until the next try. Raises SlackRefused or NoReply if there is none."""
+        """Return whether it was a 429, and the seconds until the next try. Else raises SlackRefused or NoReply."""
         response = error.response
         if not isinstance(response, AsyncSlackResponse):  # something on the way answered, and not with JSON
             self.seen(method, "failed")
@@ -262,11 +262,11 @@ def calls_of(client: AsyncWebClient) -> WebCalls:
 
 
 def _tell_nobody() -> None:
-    """Nobody is told."""
+    """Tell nobody."""
 
 
 def _count_nothing(method: str, outcome: str) -> None:
-    """Nobody counts."""
+    """Count nothing."""
 
 
 # ---------------------------------------------------------------- calls that nobody waits for
@@ -279,7 +279,7 @@ class Background:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
-        """Do it beside everything else. `what` names it in the log should it fail, which its task never does."""
+        """Do some work beside everything else. If it fails, the log names it by `what`, and its task raises nothing."""
         task = asyncio.create_task(self._watch(work, what))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -66,7 +66,7 @@ INVITE = "Invite me there with `/invite`, or forward the message to me."
 
 
 async def find_unreadable_reason(directory: Directory, channel: str, user: str, goes: str) -> str:
-    """Say why what was said in a channel may not be read for a person and told in another; empty if it may."""
+    """Say why a channel's messages may not be read for a person and told in the channel `goes`; empty if they may."""
     if channel.startswith("D"):
         return "" if channel == goes else "what was said in direct messages stays there"
     found = await directory.find(channel, user)

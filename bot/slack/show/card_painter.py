@@ -1,7 +1,7 @@
 """Keeps one plan card true: changes gather into one edit, and an edit is sent only if the card looks different.
 
-An edit that waits for its turn shows what is true when its turn comes. While a job is under way its edits go last; how
-it ended, and that it waits for somebody, goes before, and takes the place of an edit that still waits.
+An edit that waits for its turn shows what is true when its turn comes. While a job is under way its edits go last. An
+edit that shows how it ended, or that it waits for somebody, goes earlier, and replaces an edit that still waits.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def is_lasting(ask: RequestState) -> bool:
 class CardPainter:
     """Draws the card of one job for as long as this instance works on it.
 
-    What counts as a change is what looks different: the card is drawn, and compared with the one that was sent last.
-    An owner that was frozen must not draw an old state over what the next one drew: whether an edit is `allowed` is
-    asked before each try of it, and once more after it. If it was frozen in between, or the edit was long on its way,
-    the card is drawn as the job is by then, which `read_job` gives: nobody else may draw it again. `needs_stop` says if
-    the card of a request needs a Stop button of its own.
+    A card counts as changed if it looks different: it is drawn, and compared with the one that was sent last.
+    An owner that was frozen must not draw an old state over what the next owner drew. So `allowed` is asked before
+    each try of an edit, and once more after it. If the owner was frozen in between, or the edit was long on its way,
+    the card is drawn as the job is by then (`read_job`): nobody else may draw it again. `needs_stop` tells whether the
+    card of a request needs a Stop button of its own.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ PLACES = {
     "group": "this group",
     "direct": "these direct messages",
 }
-"""How people on the spot read of the place that something was said in."""
+"""The place that something was said in, by its kind, in words for people who are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,11 @@ class JobMessenger:
         return await self.parts.directory.find(to, self.ask.request.user)
 
     async def crossing(self, goes: Addressee) -> Readers | None:
-        """Say who may allow what was said in the job to go there; None: it may go unasked.
+        """Return who may allow what was said in the job to go to a place; None: it may go unasked.
 
         A person's direct messages have one reader. Whoever approves a message to them has read it whole on its card,
-        and counts as a reader there; what was said in a place that the addressee reads anyway crosses nothing.
-        What goes to another organisation too is always for somebody who is there.
+        and counts as a reader there. What the addressee can read anyway needs no leave.
+        What goes to a channel shared with another organisation always needs the leave of a member.
         """
         here = await self.parts.people.audience(self.job.place)
         there = Audience(channel=goes.id, kind="direct" if goes.kind == "person" else "")

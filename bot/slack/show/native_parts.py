@@ -1,6 +1,6 @@
 """Charts and tables that stand in their answer as blocks that Slack draws.
 
-Where a workspace does not take them, charts come as pictures, as all did, and tables stay Markdown.
+Where a workspace does not take them, charts come as pictures, and tables stay Markdown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IN_ANSWER = "it stands in the answer"
 
 
 class NativeParts:
-    """The charts and tables of requests, and if this workspace takes them as blocks: that is found out once."""
+    """The charts and tables of requests. Whether this workspace takes them as blocks is found out once."""
 
     def __init__(self) -> None:
         self._taken = True

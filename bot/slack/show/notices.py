@@ -84,7 +84,7 @@ def describe_addressees(whom: Sequence[str]) -> str:
 
 
 def describe_own_request(whom: Sequence[str]) -> str:
-    """Say that what somebody wrote while others are asked something is a request of theirs, and no answer."""
+    """Tell a person that their words count as a request, as the open question is for others (`whom`)."""
     return (
         f"I took that as a request of your own. The open question is for {whom_words(whom)}: nobody else can answer it."
     )
@@ -96,7 +96,7 @@ def make_note(text: str) -> Outgoing:
 
 
 def note_with(text: str, typed: str) -> Outgoing:
-    """Make the same with all that a person typed after a command below it: Slack keeps none of that."""
+    """Make a note with what a person typed after a command below it: Slack keeps none of that."""
     return Outgoing(text=text, blocks=(section(text), *((rich_text(typed),) if typed else ())))
 
 
@@ -237,7 +237,7 @@ class OutageNotices:
         return (place.job_id, user) in self._talks
 
     def tell_not_recorded(self, client: AsyncWebClient, place: Place, user: str, ts: str, error: StoreError) -> None:
-        """Tell who said something (its id is `ts`) that it was not recorded."""
+        """Tell the author of a message (its id is `ts`) that it was not recorded."""
         if (place.channel, ts) in self._told:
             return
         _remember(self._told, (place.channel, ts))

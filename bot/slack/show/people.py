@@ -31,9 +31,9 @@ PATIENCE = 3.0
 KEPT = 3600.0
 """Seconds for which an answer of Slack's is kept, also a refusal."""
 FACTS_KEPT = 300.0
-"""Seconds for which it may decide what somebody may do."""
+"""Seconds for which Slack's answer may decide what somebody may do."""
 FACTS_PATIENCE = 1.5
-"""Seconds that a click or a message waits for that: Slack waits for three in all."""
+"""Seconds that a click or a message waits for such an answer: Slack waits for three in all."""
 NAMING = 1.0
 """Seconds that a message waits for the names of channels in it, before it is recorded."""
 GROUPS_KEPT = 5.0
@@ -100,7 +100,7 @@ class People:
     async def facts(self, user: str, *, kept: float = FACTS_KEPT) -> PersonFacts | None:
         """Say what Slack knows of a person, `kept` seconds old at most; None if it cannot be asked, or says too little.
 
-        None holds for this once: the next call asks again.
+        None is not kept: the next call asks again.
         """
         key = f"users.info {user}"
         answer = await self._ask_cached(
@@ -127,7 +127,7 @@ class People:
         return await self.groups_known(user, kept=GROUPS_KEPT) or ()
 
     async def groups_known(self, user: str, *, kept: float = FACTS_KEPT) -> tuple[str, ...] | None:
-        """Do the same, `kept` seconds old at most; None if Slack cannot be asked."""
+        """Return a person's groups as `groups_of` does, `kept` seconds old at most; None if Slack cannot be asked."""
         if not self._named:
             return ()
         found = await self._user_groups(kept)
@@ -158,7 +158,7 @@ class People:
         return tuple((str(group.get("id")), str(group.get("handle") or group.get("name") or "")) for group in each)
 
     async def setting(self, place: Place, user: str) -> RequestSetting:
-        """Say who asks and where; without what Slack does not tell in time."""
+        """Say who asks and where, as far as Slack tells it in time."""
         about = self._describe_person(user), self._describe_channel(place.channel), self.audience(place)
         person, channel, audience = await asyncio.gather(*about)
         return RequestSetting(**person, channel=channel, kind=audience.kind)
@@ -258,7 +258,7 @@ class People:
         return Audience(channel=place.channel, kind="private" if about.get("is_private", True) else "public")
 
     async def _look_up(self, method: str, key: str, send: Send, patience: float = PATIENCE) -> Answer:
-        """Ask for a name: a refusal is kept as an answer is, and no answer in time is done without."""
+        """Ask for a name. A refusal is kept as an answer is; without an answer in time, return nothing."""
         found = await self._ask_cached(method, key, send, kept=KEPT, patience=patience, priority="file")
         if found is None:
             log.info("%s: no answer in time; done without", method)
@@ -267,7 +267,7 @@ class People:
     async def _ask_cached(
         self, method: str, key: str, send: Send, *, kept: float, patience: float, priority: Priority
     ) -> Answer | None:
-        """Return an answer that is `kept` seconds old at most, or None if none comes in time. Many ask as one."""
+        """Return an answer that is `kept` seconds old at most; None if none comes in time. Callers share a call."""
         known = self._known.get(key)
         if known is not None and time.monotonic() - known.at < kept:
             return known.answer

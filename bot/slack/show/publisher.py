@@ -1,7 +1,7 @@
 """Publishes what specialists made: files in the thread, and canvases with their link. Each once, as the outbox says.
 
-What is recorded before anybody can see it: the id of an uploaded file, and
-that of a canvas. A new owner goes on with that id, and never takes another
+The ids of uploaded files and canvases are recorded before anybody can see
+these. A new owner goes on with that id, and never takes another
 file of the same name for it.
 """
 
@@ -59,7 +59,7 @@ class Publisher:
     async def _share_uploaded_file(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, waited: float
     ) -> str:
-        """Show the file that an earlier owner uploaded, unless it did. Nothing: it must be uploaded again."""
+        """Show the file that an earlier owner uploaded, unless it is shown. Returns "" if it must be uploaded again."""
         if await self._outbox.lookup.file(place, file_id, waited=waited):
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
             return file_id
@@ -73,7 +73,7 @@ class Publisher:
         return file_id
 
     async def _upload(self, artifact: Artifact, data: bytes) -> str:
-        """Slack's first two steps, which show nothing yet. Gives the file's id."""
+        """Do Slack's first two steps, which show nothing yet. Returns the file's id."""
         begun = await self._calls.make(
             "files.getUploadURLExternal",
             lambda: self._client.files_getUploadURLExternal(

@@ -81,7 +81,7 @@ async def set_status(
 
 
 def session_title(job: Job) -> str:
-    """Return the title of a session: what the request that its job is about says now; deleted words no more."""
+    """Return the title of a session: the words of the request that its job is about, as they are now."""
     named = subject_of(job)
     return plain("A withdrawn request" if named is None else named.request.text, 200)
 
@@ -115,8 +115,8 @@ async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: 
 class ThreadSessions:
     """The sessions of the jobs in hand. The calls of one job go out in order, and only the latest status counts.
 
-    A status that stays goes before one that says "at work", and takes its place where that still waits. Where nothing
-    says "at work", the end of it has no haste.
+    A status that stays goes before one that says "at work", and replaces it if it still waits. If the session does not
+    say "at work", a status that stays is not urgent.
     """
 
     def __init__(self, client: AsyncWebClient, calls: WebCalls, changed: Callable[[JobKey], None]) -> None:

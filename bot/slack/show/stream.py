@@ -2,8 +2,8 @@
 
 Streaming is an extra: whatever goes wrong with it, the answer is then posted
 whole. A stream bears no key until it ends, as Slack takes none at its start: so
-it is recorded before it starts, and what did not become the answer is taken
-away at the end of the request, by `Outbox.clear_stream`.
+it is recorded before it starts, and a stream that did not become the answer is
+taken away at the end of the request, by `Outbox.clear_stream`.
 """
 
 from __future__ import annotations

@@ -60,13 +60,13 @@ MOST_NAMES = 40
 
 DAY = 86_400.0
 LAST_EDITS = 10.0
-"""Seconds that a job which is let go of waits for what its thread is still to be told."""
+"""Seconds that a job waits for the last edits of its thread before it is let go of."""
 
 
 class Thread:
     """Shows jobs in their threads. One serves all the jobs of an instance. `messengers` reach other places.
 
-    `allowed` is asked before every call that shows something, each try of it: what is not, is left out.
+    `allowed` is asked before each try of a call that shows something: what is not allowed is left out.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Thread:
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
         self._late_since: dict[JobKey, float] = {}
-        """When the last edits of a job did not arrive in time for the first time."""
+        """When the last edits of a job were late for the first time."""
         budget = outbox.calls.budget
         budget.owes("chat.update", lambda: len(self._painters))  # the last look of each card
         budget.owes("agents.sessions.setStatus", self._sessions.at_work)
@@ -106,7 +106,7 @@ class Thread:
     async def fetch(self, attachment: Attachment) -> tuple[Attachment, bytes] | str:
         """Fetch a file's bytes from Slack, or say in a sentence why it cannot be had and what to do.
 
-        Of what came in the message itself it gives the content, with the names of people.
+        A table or a message that came with the request is given in plain words, with the names of people.
         """
         ids = dict.fromkeys(PERSON_MENTION.findall(f"{attachment.author} {attachment.text}"))
         names = {user: name for user in list(ids)[:MOST_NAMES] if (name := await self._people.name(user))}
@@ -156,9 +156,9 @@ class Thread:
     async def look_around(
         self, job: Job, ask: RequestState, named: Sequence[str] = (), contact: str = ""
     ) -> SettingKnown:
-        """Ask Slack who made the request and where, and who else may be asked: of them the crew has `named` some.
+        """Ask Slack who made the request and where, and about others who may be asked, with those `named` by the crew.
 
-        Also what people call the crew's `contact`.
+        Also asks what people call the crew's `contact`.
         """
         setting = await self._people.setting(job.place, ask.request.user)
         others = [one for one in (*list_askable(job, ask), *named) if one != ask.request.user]
@@ -173,7 +173,7 @@ class Thread:
     async def post(self, claim: Claim, job: Job, ask: RequestState, key: str, *, allowed: Allowed) -> SentMessage:
         """Put the message of that key into the thread, once. Raises JobGone if the job is no longer ours.
 
-        With the end of a request goes what was streamed of its answer and did not become it, however it ended.
+        With any end of a request, what was streamed of its answer and did not become it is taken away.
         """
         if ask.request.opens:
             return SentMessage("", "there is no thread")
@@ -329,7 +329,7 @@ class Thread:
         """Bring the card up to date, close answered questions, tell Slack the session's status.
 
         After a takeover nobody knows what the last owner still told the thread: all of it is told again. Nor does
-        an instance that goes on in the middle of the work know if the questions answered by then were closed.
+        an instance that goes on in the middle of the work know whether questions answered by then were closed.
         """
         goes_on = key not in self._met
         self._met.add(key)
@@ -433,7 +433,7 @@ class Thread:
             )
 
     def _edit_in_background(self, key: JobKey, work: Coroutine[Any, Any, object], what: str) -> None:
-        """Tell the thread something in passing; a job that rests is let go of once it was told."""
+        """Tell the thread something in passing. `job_released` waits for it if the job is idle."""
         edits = self._edits.setdefault(key, set())
         task = self._background.start(_unless_gone(work, what), what)
         edits.add(task)
@@ -461,7 +461,7 @@ class Thread:
         """Let go of a job: stop drawing, and drop unfinished streams.
 
         `idle`: it waits for people or for a time to come, so the thread must say so first. Returns False if Slack did
-        not answer in time, until it has not for as long as such calls are tried.
+        not answer in time, but no longer than such calls are tried.
         """
         self._met.discard(key)
         self._sessions.forget(key)
@@ -492,7 +492,7 @@ def _has_no_thread(job: Job, ask: RequestState) -> bool:
 
 
 def _describe_period(span: ChannelSpan, ask: RequestState) -> str:
-    """Say of when the messages are that are read of a channel; of a thread all are."""
+    """Say from which time on the messages of a channel are read; empty for a thread, which is read whole."""
     if span.thread_ts:
         return ""
     days = round((span.until - span.since) / DAY)

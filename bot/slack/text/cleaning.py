@@ -47,7 +47,7 @@ def channel_of(name: str) -> str:
 
 
 def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
-    """Foreign text for a mrkdwn field. With `limit`, cut so that the outcome has at most so many characters.
+    """Clean foreign text for a mrkdwn field. With `limit`, cut it so that the outcome has at most so many characters.
 
     Addresses that are `known`, word for word, are links.
     """
@@ -55,7 +55,7 @@ def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -
 
 
 def clean_markdown(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
-    """Foreign Markdown for a `markdown` block or a stream. `known` and `limit` as in `clean`."""
+    """Clean foreign Markdown for a `markdown` block or a stream. `known` and `limit` as in `clean`."""
     return _clean_to_fit(text, "markdown", known, limit)
 
 

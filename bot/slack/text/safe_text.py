@@ -16,7 +16,7 @@ BROADCAST = re.compile(r"@(?:channel|here|everyone)(?![^\W_])", re.IGNORECASE)
 
 
 def plain(text: str, limit: int = 150) -> str:
-    """One line for places that show text as it is: titles, buttons, rows. At most `limit` characters."""
+    """Make a text one line, for places that show it as it is: titles, buttons, rows. At most `limit` characters."""
     flat = " ".join(visible(text).split()).replace("<", "\u2039").replace(">", "\u203a")
     flat = BROADCAST.sub(lambda found: "\uff20" + found.group()[1:], flat)
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
@@ -84,7 +84,7 @@ LONGEST = 2000
 """Characters of the longest address that is a link."""
 SCHEME = re.compile(r"(?:(?<=[\"'_~])|^)https?://", re.IGNORECASE)
 TOKEN = re.compile(rf"(?:(?![<>`|\[\]\"])[!-~]){{1,{LONGEST}}}")
-"""What an address in a sentence ends within."""
+"""The run of characters within which an address in a sentence ends."""
 _ANGLED = re.compile(rf"<((?:h|ht|htt|https?|https?:[!-;=?-~]{{0,{LONGEST}}}))(>|\Z)", re.IGNORECASE)
 _SPECIAL = re.compile(r"[*~]|(?<![^\W_])_")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -128,7 +128,7 @@ def _strip_address(address: str) -> str:
 
 
 def read_angled_address(text: str, at: int) -> tuple[str, int, bool] | None:
-    """Read an address between angle brackets that begins at `at`: it, where it ends, and if it is whole; or None."""
+    """Read the address in angle brackets at `at`. Returns it, its end, and whether it is whole; None without one."""
     found = _ANGLED.match(text, at)
     return None if found is None else (found[1], found.end(), bool(found[2]))
 

@@ -106,7 +106,7 @@ class StreamCleaner:
         self._after_code = True
 
     def _keep_off(self) -> None:
-        """Let what stands before neither escape nor lengthen the mark that follows."""
+        """Keep the character before from escaping or lengthening the mark that follows."""
         if self._last in {"`", "\\"} or (self._target == "mrkdwn" and _is_wordlike(self._last)):
             self._out.append(" ")
 

@@ -35,7 +35,7 @@ MAX_SOURCES = 8
 MARKDOWN_LIMIT = 11_900
 """A little below the 12,000 characters that Slack takes in the markdown blocks of one message."""
 _PREVIEW = 600
-"""Characters of it for notifications and screen readers."""
+"""Characters of an answer for notifications and screen readers."""
 _QUERIES_SHOWN, _PIECES_SHOWN, _QUERY_PIECE = 20, 3, 700
 """Queries in a window, pieces of one of them, and characters in a piece: a section takes 3,000, escaped."""
 _LINES_SHOWN, _LINE = 20, 600
@@ -66,7 +66,7 @@ def answer(job: Job, ask: RequestState, model_label: str) -> list[Outgoing]:
 
 
 def markdown_parts(text: str, known: Collection[str] = ()) -> list[str]:
-    """Cleaned Markdown, cut so that each part fits a message. The addresses that are `known` are links."""
+    """Clean Markdown, and cut it so that each part fits a message. The addresses that are `known` are links."""
     limit = LIMIT
     while True:
         parts = [clean_markdown(part, known=known) for part in split_answer(text, limit)]
@@ -268,7 +268,7 @@ def detail_lines(job: Job, ask: RequestState) -> list[str]:
 
 
 def usage_words(usage: Usage) -> list[str]:
-    """Tokens and cost in words; nothing where no model was called."""
+    """Say tokens and cost in words; nothing where no model was called."""
     tokens = usage.tokens_in + usage.tokens_out
     words = []
     if tokens:

@@ -106,7 +106,7 @@ def _describe_new_sources(asked: Approval) -> str:
 
 
 def _draw_call(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
-    """Draw what is asked about. Returns True beside it if not all of it is shown. `brief`: it is decided by now."""
+    """Draw what is asked about. Returns True beside it if not all of it is shown. `brief`: it is decided."""
     if asked.parts:
         return _draw_calls(asked, brief=brief)
     lines = [] if asked.kind == "cost" else [f"*Tool:* `{clean(asked.tool, limit=100).replace('`', chr(39))}`"]

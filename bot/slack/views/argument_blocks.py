@@ -49,7 +49,7 @@ def read_back(text: str) -> Any:
 
 
 def _reads_as_json(text: str) -> bool:
-    """Return True if a text could be read as a value that is none, and has to be in quotes."""
+    """Return True if a text could be read as another kind of value, and has to be in quotes."""
     if not text:
         return True
     try:
@@ -176,7 +176,7 @@ def _text_element(text: str, *, bold: bool = False) -> Block:
 def fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Block]:
     """Make one input for each argument, by the tool's JSON schema. One that is too long for a field is left out.
 
-    A field spells out what nobody would see as the card does, and is read back like that.
+    As on the card, characters that nobody would see are spelt out in a field; they are read back from that.
     """
     known = schema.get("properties") or {}
     required = set(schema.get("required") or ())
@@ -270,7 +270,7 @@ def _initial_text(value: Any) -> str:
 
 
 def _input_kind(about: Mapping[str, Any], value: Any) -> str:
-    """Say how a value is put in: as a string, integer, number, boolean, as lines of a list, or as JSON."""
+    """Say how a value is typed in: as a string, integer, number, boolean, as lines of a list, or as JSON."""
     if _takes_lines(about) and (value is None or _is_lines(value)):
         return "lines"
     kinds = [about.get("type"), *(one.get("type") for one in about.get("anyOf") or () if isinstance(one, dict))]

@@ -50,7 +50,7 @@ def changes_line(ask: RequestState) -> str:
 
 
 def _list_needless(ask: RequestState) -> list[SubtaskState]:
-    """List what a request that is over left out, as it had nothing to do. Its row would stay an open circle."""
+    """List the subtasks that an ended request left out as needless: their rows would stay open circles."""
     works = summary.rows(ask) if _is_over(ask) else ()
     return [work for work in works if work.dropped and not work.failures]
 
@@ -261,7 +261,7 @@ def _iterate_details(ask: RequestState, work: SubtaskState, now: float) -> Itera
 
 
 def describe_worker(ask: RequestState, work: SubtaskState) -> str:
-    """Name the specialist, and say if it was made for this job."""
+    """Name the specialist, and say so if it was made for this job."""
     made = find_made_specialist(plan_around(ask, work), work.specialist)
     return f"{work.specialist} (made for this job)" if made else work.specialist
 

@@ -39,6 +39,6 @@ def _clean_contact(words: str) -> str:
 
 
 def _other_contact(ask: RequestState) -> str:
-    """Return whom the crew names; nobody if that is who asked."""
+    """Return the contact that the crew names; empty if that is the requester."""
     contact = ask.setting.contact if ask.setting is not None else ""
     return "" if contact == ask.request.user else contact

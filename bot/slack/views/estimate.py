@@ -10,7 +10,7 @@ from handoff.state.job_state import SubtaskState
 
 
 def estimate_words(estimates: Iterable[Estimate]) -> str:
-    """Tokens and cost of all of them, as about so much; empty for none. No cost where one of them has no price."""
+    """Say about how many tokens and what cost they add up to; empty for none. No cost if one has no price."""
     known = list(estimates)
     if not known:
         return ""
@@ -21,7 +21,7 @@ def estimate_words(estimates: Iterable[Estimate]) -> str:
 
 
 def work_words(work: SubtaskState) -> str:
-    """Before and while it runs: what it is likely to take. Once it ended: what it took, beside that."""
+    """Say what a subtask is likely to take; once it ended, what it took, beside that."""
     expected = estimate_words([work.estimate] if work.estimate else [])
     taken = ", ".join(usage_words(work.usage)) if work.ended is not None else ""
     if not taken:
@@ -30,6 +30,6 @@ def work_words(work: SubtaskState) -> str:
 
 
 def _round_tokens(tokens: int) -> int:
-    """To what an estimate can claim to know: hundreds, or thousands for many."""
+    """Round to what an estimate can claim to know: hundreds, or thousands for many."""
     step = 100 if tokens < 10_000 else 1_000
     return max(step, round(tokens / step) * step)

@@ -23,7 +23,7 @@ REQUEST_ACTION = "text"
 REQUEST_LIMIT = 2900
 
 HOME_PAGE = "home:"
-"""What the word of a button begins with that turns a page of the home; the section's name follows."""
+"""The beginning of the word in a button that turns a page of the home; the section's name follows."""
 MOST_BLOCKS = 100
 """Blocks that Slack takes in a home."""
 WELCOME = (
@@ -50,8 +50,8 @@ def help_text(
 ) -> str:
     """Say in mrkdwn how to use the bot: its commands by their `usages`, and the `words` it knows in a thread.
 
-    `crews`, where there are several, each with what it says of itself; the first is the usual one. `examples` are
-    requests that can be made right here.
+    `crews` are the bot's, if it has several, each with what it says of itself; the first is the usual one. `examples`
+    are requests that can be made right here.
     """
     known = ", ".join(f"`{word}`" for word in words)
     return (

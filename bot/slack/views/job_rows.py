@@ -38,7 +38,7 @@ class JobLine:
     """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words.
 
     `quarantined`, if it is set aside, is the step that it was at. `waits_for` are the ids of the people and user groups
-    that may answer what it asks; none: anybody in its thread. None: it asks nothing. `in_part`: its answer has gaps.
+    that may answer what it asks; empty: anybody in its thread. None: it asks nothing. `in_part`: its answer has gaps.
     `user` asked last, `link` leads to the thread (may be empty), `step` says what it is at. `rows` are those of its
     card, which has `more_rows` besides.
     """

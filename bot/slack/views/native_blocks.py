@@ -29,7 +29,7 @@ _HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t]*#*")
 
 
 def split_native_table(block: Block) -> list[Block]:
-    """Return the blocks of a `markdown` block whose first long table is a block of its own, where that fits."""
+    """Split a `markdown` block, so that its first long table that fits is a block of its own."""
     lines = str(block.get("text", "")).split("\n")
     for first, last in _find_tables(lines):
         drawn = _data_table(lines, first, last)

@@ -17,7 +17,7 @@ CONTEXT_LIMIT = 2000
 BUTTON_TEXT_LIMIT = 75
 BUTTON_VALUE_LIMIT = 2000
 STEP = 30.0
-"""Seconds by which the time of what still goes on is told."""
+"""The steps, in seconds, in which the time of something under way is told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def _explain_answering(asked: Question, who: str) -> str:
 
 
 def mention_answerers(whom: Sequence[str]) -> str:
-    """Call who may answer, at the head of a message."""
+    """Mention who may answer, at the head of a message."""
     return whom_words(whom) if whom else f"{ANYBODY[0].upper()}{ANYBODY[1:]}:"
 
 
@@ -109,7 +109,7 @@ def reminder(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing
 
 
 def _first_addressees(asked: Question) -> set[str]:
-    """Return who was asked before there was a reminder to anybody else."""
+    """Return who was asked first, before a reminder went to others."""
     return set(asked.reminders[0].to if asked.reminders else asked.whom)
 
 
@@ -122,12 +122,12 @@ def _describe_default(asked: Question) -> str:
 
 
 def asker(ask: RequestState, subtask: str) -> str:
-    """Name who asks: the title of a subtask; an empty id: the planner, or who begins a second try, before that."""
+    """Name who asks: the title of a subtask. For an empty id it is the planner or, in a second try, the try's name."""
     return title_of(ask, ask.work[subtask]) if subtask else PLANNING if ask.before is None else name_try(ask)
 
 
 def _render_doubt(job: Job, ask: RequestState, subtask: str, doubt: UnknownWrite) -> Outgoing:
-    """Ask if something was carried out: what it is, why nobody knows, and what each answer does."""
+    """Ask whether something was carried out: what it is, why nobody knows, and what each answer does."""
     who, title = mention_answerers(ask.open_questions[subtask].whom), clean(asker(ask, subtask), limit=150)
     what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))
     blocks = [

@@ -20,7 +20,7 @@ _ORDINALS = ("First", "Second", "Third", "Fourth", "Fifth")
 
 
 def try_again(job: Job, ask: RequestState) -> list[Block]:
-    """Make the buttons below an end that is none, or lacks something; none where there is nothing to run again."""
+    """Make the buttons below an end without an answer, or with gaps; none if there is nothing to run again."""
     if ask.refusal or ask.withdrawn:
         return []
     value = carry(AboutRequest(job.id, ask.id))
@@ -59,7 +59,7 @@ def try_line(ask: RequestState) -> list[Block]:
 
 
 def spent_before(ask: RequestState) -> str:
-    """Say what the tries before it cost, which is on top of its own cost; empty if that is not known, or nothing."""
+    """Say what the earlier tries of a request cost, on top of its own cost; empty if that is not known, or nothing."""
     costs = [one.usage.cost for one in ask.tries if one.usage.cost]
     if not costs:
         return ""

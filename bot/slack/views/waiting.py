@@ -1,4 +1,4 @@
-"""Whom something waits for, in the words that people read: it says who may answer, and nobody else. Pure."""
+"""Names the people that something waits for, in words for people: those who may answer, and nobody else. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ANYBODY = "anyone in this thread"
 
 
 def whom_words(whom: Sequence[str], *, reader: str = "", anybody: str = ANYBODY) -> str:
-    """Name who may answer, in mrkdwn; `reader`, if they are among them, is told "you" first. Nobody: `anybody`."""
+    """Name who may answer, in mrkdwn: `reader`, if among them, first, as "you". Without anybody, return `anybody`."""
     if not whom:
         return anybody
     others = [_name_answerer(one) for one in whom if one != reader]
@@ -37,7 +37,7 @@ def element(one: str) -> Block:
 
 
 def join_in_row(words: Sequence[str], last: str) -> str:
-    """Put words in a row, with the word `last` before the last of them."""
+    """Join words as a list, with `last` before the final one: "a, b or c"."""
     *first, end = words or [""]
     return f"{', '.join(first)} {last} {end}" if first else end
 
