@@ -42,17 +42,16 @@ class Crew:
     Specialists of a crew inside another have its `path` before their names, `legal/writer`, and so on inside of it.
     The outermost crew has none.
 
-    `rules` say which requests go to whom without a planner, `equals` which specialists do the same work, and
-    `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
-    `roles` the tiers of its supervisor's roles that its file names, and `asking` what it says on questions to people:
-    fields of `handoff.contracts.AskingTerms`. `default` is who gets a request for which no plan
-    could be made; empty: the member that comes first. `first` is who gets a request before any planner does, and may
-    hand it over to one; empty: the planner is asked at once. `pipeline` is its fixed plan, None if the planner plans.
-    `contact` is whom people are sent to when nothing works: its own or that of the crew around it.
-    `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
-    file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
-    private may go without asking anybody. `toolkits` are those that lie in its folder, and for the outermost crew also
-    those that it was loaded with. `warnings` are what people should know of its files though it can be used.
+    `rules` say which requests go to whom without a planner, and `equals` which specialists do the same work. `terms`
+    are the fields of `handoff.contracts.Terms` that its file sets, `asking` those of `handoff.contracts.AskingTerms`,
+    and `roles` the tiers that it sets for roles of its supervisor. `default` gets a request for which no plan could
+    be made; empty: the first member does. `first` is the first responder, which gets a request before the planner and
+    may hand it over; empty: the planner is asked at once. `pipeline` is its fixed plan, None if the planner plans.
+    `contact` is whom people are sent to when nothing works: its own or that of the crew around it. `make` says which
+    ad-hoc specialists a plan may have (None: none), and `lent` are the tools that these may use. `approvals` is what
+    its file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts that may be
+    sent something private without asking anybody. `toolkits` are those in its folder; the outermost crew also has
+    those that it was loaded with. `warnings` say what is odd in its files though the crew can be used.
     """
 
     name: str
@@ -86,7 +85,7 @@ class Crew:
 
     @property
     def levels(self) -> int:
-        """How many crews lie in each other, this one counted."""
+        """How many levels of crews are nested here, this crew included."""
         return 1 + max((crew.levels for crew in self.crews.values()), default=0)
 
     def within(self, name: str) -> Crew | None:
@@ -97,7 +96,7 @@ class Crew:
 
     @property
     def house_rules(self) -> str:
-        """The text of `AGENTS.md` and `CLAUDE.md` in its folder, bounded; without any, of the crew around it."""
+        """The text of `AGENTS.md` and `CLAUDE.md` in its folder, cut if long; else that of the crew around it."""
         return self.words.house_rules
 
     @property
@@ -123,18 +122,18 @@ class Crew:
 
     @property
     def every_warning(self) -> tuple[CrewFault, ...]:
-        """What people should know of the files of this crew and of all inside it."""
+        """The warnings about the files of this crew and of all crews inside it."""
         return (*self.warnings, *(each for crew in self.crews.values() for each in crew.every_warning))
 
     @property
     def beside(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
-        """What the toolkits of this crew and of the crews inside it do beside the bot while it runs."""
+        """The background work that the toolkits of this crew and of the crews inside it do while the bot runs."""
         own = (kit.beside for kit in self.toolkits if kit.beside is not None)
         return (*own, *(work for crew in self.crews.values() for work in crew.beside))
 
     @property
     def finders(self) -> tuple[Toolkit, ...]:
-        """The toolkits that fetch what a request names, and of which somebody in this crew holds a tool."""
+        """The toolkits that can fetch what a request names, if a specialist of this crew has one of their tools."""
         held = {tool.name for one in self.everyone.values() for tool in one.tools}
         there = (*self.toolkits, *(each for crew in self.crews.values() for each in crew.finders))
         return tuple(one for one in there if one.finds is not None and held & {tool.name for tool in one.tools})

@@ -52,7 +52,7 @@ class ModelMessage(Contract):
 class ModelCall:
     """A call of a model. `deadline` is the seconds it may take in all, retries included.
 
-    A call that streams is alive: what ends it before its deadline is silence (a setting of the providers), not a sum.
+    A call that streams may last until its deadline: only a silence (a setting of the providers) ends it earlier.
     `tool_choice`: `required` asks for a call of one of `tools`; a provider that cannot force one treats it as `auto`.
 
     `answer_schema` asks for a reply that is one JSON object of that schema
@@ -87,7 +87,7 @@ class ModelError(Exception):
 
     `usage` is what was spent all the same. `pause` is how many seconds the provider asked to be left alone, if it
     did, `tries` how often the provider was asked in vain. `partial` is what the attempt had by then, if the call
-    was part of one. `share`, of a call that was `too_long`, is about which share of it fits. The text is fit for
+    was part of one. `share` is roughly the part of a `too_long` call that would fit. The text is fit for
     people: what failed and what to do.
     """
 

@@ -119,7 +119,7 @@ def _add_approval_terms(crew: Crew, around: ApprovalRules, faults: list[CrewFaul
 
 
 def _add_contact(crew: Crew, around: str) -> Crew:
-    """Return the crew with whom people are sent to, in the prompts too that have a place for it."""
+    """Return the crew with its contact set, also in the prompts that have a place for it."""
     contact = crew.contact or around
     people = crew.specialists.items()
     return replace(
@@ -133,9 +133,10 @@ def _add_contact(crew: Crew, around: str) -> Crew:
 def _read_crew(
     folder: Path, around: Surroundings, faults: list[CrewFault], members: Sequence[Path] = ()
 ) -> tuple[Crew, MarkdownPage]:
-    """Read a crew as far as it can be read, and what it says of itself, whose faults are not added yet.
+    """Read a crew as far as it can be read, and the page on which it describes itself.
 
-    What is wrong is added to `faults`. `members` lie elsewhere, and are crews inside it all the same.
+    What is wrong is added to `faults`, except for the faults of that page. `members` are the folders of crews inside
+    it that lie elsewhere.
     """
     names, before = around.names, len(faults)
     path = SLASH.join(names)
@@ -174,7 +175,7 @@ def _read_crew(
 
 
 def _find_first_faults(own: CrewFile, found: Iterable[Specialist]) -> Iterable[CrewFault]:
-    """Say what is wrong with a crew's first responder: it is one specialist, and its tools only read."""
+    """Say what is wrong with a crew's first responder: it must be one specialist whose tools only read."""
     first = next((one for one in found if one.name == own.first), None)
     if not own.first or own.first_at is None:
         return
@@ -190,7 +191,7 @@ def _find_first_faults(own: CrewFile, found: Iterable[Specialist]) -> Iterable[C
 def _build_crew(
     folder: Path, path: str, found: list[Specialist], inside: list[Crew], own: CrewFile, tools: Mapping[str, Tool]
 ) -> Crew:
-    """Build the crew of what was read, all names as they are outside of it."""
+    """Build the crew from what was read, with all names as they are outside of it."""
     own = _rename_specialists(own, path)
     named = [
         replace(
@@ -249,12 +250,12 @@ def _check_about(own: CrewFile, names: tuple[str, ...]) -> MarkdownPage:
 
 
 def _name_outside(path: str, name: str) -> str:
-    """Name a member as the crews around its crew do; `path` is its crew's own, empty for the outermost."""
+    """Return a member's name outside of its crew; `path` is that crew's, empty for the outermost."""
     return f"{path}{SLASH}{name}" if path and name else name
 
 
 def _rename_specialists(own: CrewFile, path: str) -> CrewFile:
-    """Put the names that specialists have outside of their crew into what the crew's file says."""
+    """Return the crew's file with the names that its specialists have outside of the crew."""
     if not path:
         return own
     rules = tuple(_rule_renamed(rule, path) for rule in own.rules)

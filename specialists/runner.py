@@ -64,8 +64,8 @@ async def run(
         specialist: Who works.
         handoff: What it gets. `constraints.timeout` bounds the whole attempt.
         model: What it thinks with.
-        workbench: The files of the handoff and, on resuming, those that the attempt made already; and what people
-            said and whether the brief holds more, which says where calls may go (see `turns.egress`).
+        workbench: The files of the handoff and, on resuming, those that the attempt made already. Its provenance
+            decides where calls may go (see `turns.egress`).
         log: Where each turn and each tool's reply is kept before anything follows from it.
         done_when: The subtask's acceptance criterion, for the model to read.
         elapsed: Seconds that the attempt took before this call.
@@ -110,7 +110,7 @@ async def run(
 
 
 def files_for_tools(handoff: Handoff) -> list[str]:
-    """Return the names of the files that tools for tables may open: none of which it is known that it is a text."""
+    """Return the names of the files that tools for tables may open: all but those that are known to be texts."""
     texts = {one.name for one in (*handoff.given_whole, *handoff.readable) if not one.is_table}
     return [artifact.name for artifact in handoff.artifacts if artifact.name not in texts]
 
@@ -210,9 +210,9 @@ class _Attempt:
         return turn
 
     async def _wait_or_end(self, error: Withheld) -> str:
-        """Wait if that is all it takes, or name the limit that was reached, so that no finished turn is thrown away.
+        """Wait until the call can be made, or return the limit that was reached, so that the attempt can be concluded.
 
-        Raises the error if there is no turn yet, or if neither helps.
+        Raises the error if no turn was taken yet, or if neither is possible.
         """
         if not self.conversation.turns:
             raise error
@@ -226,12 +226,12 @@ class _Attempt:
 
     def _select_tools(self) -> tuple[ToolSpec, ...]:
         """Return the tools of the next call: the two that end the work if it is the last one."""
-        if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
+        if self.limit:  # Some providers refuse a call without tools once the conversation has tool calls.
             return self.specialist.ways_to_end
         specs = self.specialist.specs_for(files_for_tools(self.handoff))
         if self._due_tools:
             return tuple(spec for spec in specs if spec.name in self._due_tools)
-        if self.conversation.idle:  # the next step is no result like the one that was sent back for want of work
+        if self.conversation.idle:  # a result without work was just sent back: another one is not offered yet
             return tuple(spec for spec in specs if spec.name != finish_tools.RETURN)
         more = self.conversation.room.tool
         if more is None or more.name in self.specialist.toolbox:
@@ -267,7 +267,7 @@ class _Attempt:
 
     @property
     def _due_tools(self) -> list[str]:
-        """The tools that read what a file holds, if one of them is all that the next step can be."""
+        """The tools that read what a file holds, if the next step has to be a call of one of them; else none."""
         work = self.conversation.work_done
         return work.readers if work.only_described and (self.conversation.idle or work.astray) else []
 
@@ -299,7 +299,7 @@ class _Attempt:
         return await self.tools.run()
 
     async def _tell_meanwhile(self, calls: list[ToolCall]) -> bool:
-        """Tell the model, instead of taking its result, what the requester has said meanwhile. False if nothing."""
+        """Answer a result with what the requester has said meanwhile, and return True; False if there is nothing."""
         if self.limit or not (said := self.log.news()):
             return False
         text = briefing.read_note("not_taken_yet", words=" ".join(said))
@@ -321,7 +321,7 @@ class _Attempt:
         return outcome, fault
 
     async def _end_in_words(self, outcome: Result | Escalation | None) -> AttemptEnd | None:
-        """Take words that were not handed in, bound to what was read, unless the requester said something meanwhile."""
+        """End with a result in plain words, bound to what was read; None if the requester said something meanwhile."""
         if not isinstance(outcome, Result):
             return outcome
         outcome = (await self._bind_result(outcome)).result
@@ -340,7 +340,7 @@ class _Attempt:
         return bool(said)
 
     async def _check_result_work(self, result: Result) -> tuple[Result, str]:
-        """Return a result bound to what was read, and why it is sent back: no work behind it, or words of nobody."""
+        """Bind a result to what was read, and say why it goes back: no work behind it, or words that no source has."""
         grids = [one.grid for one in self.conversation.replies if one.grid is not None and one.grid.rows]
         inserted = insert_rows(result.content, grids)
         if inserted.text != result.content:
@@ -387,7 +387,7 @@ class _Attempt:
 
 
 def add_readers(specialist: Specialist, readable: Sequence[Material]) -> Specialist:
-    """Return a specialist that can read and search the material besides; not tables, if it has tools for them."""
+    """Return the specialist with tools that read and search the material; not tables, if it has tools for those."""
     from specialists.turns.material_reading import readers_of  # noqa: PLC0415 - only where there is more
 
     readers = readers_of(readable, tables=not specialist.reads)

@@ -1,7 +1,7 @@
 """Reads the addresses of services that operators name, such as `redis://user:password@host:6379/0`.
 
-One parser for all of them, since a library's own words about an address that it cannot read quote parts of it, and
-with a password that has a `#`, `/` or `?` in it, these are parts of the password. Nothing here quotes anything.
+One parser serves all of them, because a library that cannot read an address quotes parts of it in its error. If the
+password has a `#`, `/` or `?` in it, these are parts of the password. Nothing here quotes anything.
 """
 
 from __future__ import annotations

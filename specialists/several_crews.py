@@ -17,7 +17,7 @@ def missing_settings(crew: Crew, env: Mapping[str, str]) -> list[str]:
 
 
 def explain_no_member(crew: Crew, taken: Container[str], env: Mapping[str, str]) -> str:
-    """Say why the usual crew of a bot, with these names `taken`, cannot have another as a member; empty if it can."""
+    """Say why a crew cannot be a member of the bot's usual crew; empty if it can. `taken` are the members' names."""
     if missing := missing_settings(crew, env):
         return f"without {', '.join(missing)}"
     if not crew.about.description:
@@ -33,7 +33,7 @@ def explain_no_member(crew: Crew, taken: Container[str], env: Mapping[str, str])
 class Crews:
     """Crews by name, in the order of the settings; there is one at least.
 
-    A crew alone has no name outside: nothing that is kept names it, so that its folder may be called otherwise.
+    A single crew is stored nowhere by its name, so that its folder may be renamed.
     """
 
     by_name: Mapping[str, Crew]
@@ -54,7 +54,7 @@ class Crews:
 
     @property
     def usual(self) -> Crew:
-        """The crew of whatever names none."""
+        """The crew of all that names none."""
         return next(iter(self.by_name.values()))
 
     @property

@@ -59,20 +59,20 @@ class Specialist:
         max_turns: How many model turns it may take before its last call.
         prompt: The body of its file.
         path: Its file.
-        cannot: What that line says it cannot do, a few words each.
+        cannot: What it cannot do, as that line says, a few words each.
         adhoc: True if it exists for one plan alone.
         examples: Requests that it alone does, each with the kind of work in a few words.
         asks: Whom its questions are for, see `handoff.contracts.AskingTerms`; empty: as its crew says.
         approvals: The terms on which the calls of its tools are approved, by tool; None: without asking anybody. A tool
             that writes and is not named is asked for on `usual` terms.
-        usual: The terms of all else that it does and that needs approval.
+        usual: The terms of everything else that needs approval.
         allow_out: The tools and the hosts to which something private may go without asking anybody.
         rules: What its own file says on approvals.
         form: The form of the answer that its crew asks for, if what it returns is the answer.
         channel_words: What the channel asks for, if what it returns is the answer.
         skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
         wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
-        hands_over: Of a first responder: the specialists, a line each, whose planner it may hand the request over to.
+        hands_over: The planner's specialists, a line each, for a first responder that may hand a request over; else "".
         read_as: How a file of other makers, such as an agent of Claude Code, was understood; empty: it is one of ours.
     """
 
@@ -131,7 +131,7 @@ class Specialist:
         return (*ways, finish_tools.handing_over(self.hands_over)) if self.hands_over else ways
 
     def specs_for(self, files: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """Return the tools that its model is offered for these files: none that reads kinds of files that are missing.
+        """Return the tools that its model is offered for these files, without those that read other kinds of files.
 
         Small models call what they are offered, and make up the file.
         """

@@ -1,7 +1,7 @@
 """Reads what a crew or one of its specialists says on approvals: `approve`, `approvers`, `quorum` and `self`.
 
 The keys stand in a specialist's front matter or in the crew's file. A specialist's come before its crew's, and these
-before those of the crew around it; whoever says nothing of a key takes it from there.
+before those of the crew around it. A key that is missing in one is taken from the next.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class ApprovalRules:
 
     @property
     def says_who(self) -> bool:
-        """True if it says anything of who decides."""
+        """True if the file says who decides."""
         return (self.approvers, self.quorum, self.own) != (None, None, None)
 
     @property
     def usual(self) -> ApprovalTerms:
-        """The terms of what no tool is named for."""
+        """The terms for tools that `approve` does not name."""
         return ApprovalTerms(
             approvers=ASK.approvers if self.approvers is None else self.approvers,
             quorum=self.quorum or ASK.quorum,

@@ -1,8 +1,8 @@
 """Reads agents of Claude Code as specialists: their keys, models and tools in our words, before anything is checked.
 
 A file is taken for one of theirs if its `model` is haiku, sonnet, opus, fable or inherit, if one of its tools begins
-with a capital letter, or if it has no `tools`, and no tier of ours as its `model`. What has no equal here is a warning,
-and left out: who brings such a file wants its work done as far as that goes, and not to rewrite it first.
+with a capital letter, or if it has no `tools`, and no tier of ours as its `model`. What has no equal here is left out
+with a warning, so that such a file works as far as it can before anybody rewrites it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _is_bare(values: Mapping[str, Any]) -> bool:
 
 
 def _make_name(given: str, stem: str) -> str:
-    """Return a name of ours for theirs: if that is too long, the one of the file, else what can be made of it."""
+    """Return the agent's name in our form; that of its file if the name cannot be used."""
     names = [_NOT_IN_NAMES.sub("-", one.strip().lower()).strip("-") for one in (given, stem)]
     return next((one for one in names if NAME.fullmatch(one)), names[0])
 
@@ -113,7 +113,7 @@ def _choose_tier(page: MarkdownPage, values: Mapping[str, Any]) -> tuple[str, Ti
 
 
 def _map_tools(page: MarkdownPage, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, str]:
-    """Return their names of the tools that it gets, each with ours; what is left out is a warning each."""
+    """Return the tools that the agent gets, ours by their names for them. A warning names those that are not here."""
     if "tools" not in values:
         page.warn("it names no tools, which means all of them in Claude Code and none here; name those it needs")
     refused = {name.partition("(")[0] for name in _read_names(values, "disallowedTools")}
@@ -137,7 +137,7 @@ def _map_tools(page: MarkdownPage, values: Mapping[str, Any], tools: Mapping[str
 def _read_known_names(
     page: MarkdownPage, values: Mapping[str, Any], key: str, word: str, there: Collection[str]
 ) -> list[str]:
-    """Return what it names under a key, as far as it is there; the rest is a warning."""
+    """Return the names under a key that are known here; a warning names the others."""
     named = _read_names(values, key)
     if lost := [name for name in named if name not in there]:
         page.warn(f"there is no {word} {', '.join(lost)} here; the agent works without", key=key)

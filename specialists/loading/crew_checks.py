@@ -1,7 +1,7 @@
 """Checks of what the files of a crew say, each fault named by file and line.
 
-Of each specialist, what it can and cannot do; of all of them, names used twice, tools that write in two hands,
-fallbacks to nowhere or in a circle.
+For each specialist: what it can and cannot do. For all together: names used twice, writing tools that two specialists
+have, and fallbacks to nobody or in a circle.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _check_fallback(name: str, page: MarkdownPage, fallbacks: Mapping[str, objec
 
 
 def find_addressee_fault(words: Sequence[str], *, anyone: bool = True) -> str:
-    """Say what is wrong with whom questions are for; empty if it can be used. `anyone`: they may be for anybody."""
+    """Say what is wrong with the addressees of questions; empty if nothing is. `anyone`: they may be for anybody."""
     known = (REQUESTER, ANYONE) if anyone else (REQUESTER,)
     odd = [word for word in words if word not in known and not is_person(word) and not is_group(word)]
     if odd or not words:

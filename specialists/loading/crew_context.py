@@ -19,7 +19,7 @@ DEPTH_LIMIT = 3
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a crew is read with: what is there for it, and where it lies.
+    """What is there for a crew when its files are read: tools, settings, skills and house rules.
 
     `names` are those of the folders that lead to it from the outermost crew's.
     """
@@ -31,7 +31,7 @@ class Surroundings:
     house_rules: str = ""
 
     def inside(self, folder: Path) -> Surroundings:
-        """Return those of a crew inside this one."""
+        """Return the surroundings of a crew inside this one."""
         return replace(self, names=(*self.names, folder.name))
 
 
@@ -70,7 +70,7 @@ BYTES = 200_000
 
 
 def read_house_rules(folder: Path) -> tuple[str, tuple[CrewFault, ...]]:
-    """Read them, each once and under its name; what is cut or cannot be read is a warning. Empty: there are none.
+    """Read a folder's house rules, each file under its name; "" if there are none. Warnings say what is cut or broken.
 
     A file that says the same as the one before it, or only points to it (`@AGENTS.md`), is left out.
     """

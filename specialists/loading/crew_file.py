@@ -183,7 +183,7 @@ def _read_contact(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -
 
 
 def _read_needs(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read the settings without which another crew does not have this one as a member."""
+    """Read the settings that must be there for another crew to have this one as a member."""
     del named
     given = nodes.read_plain_value(node)
     file.needs = tuple(str(one) for one in (given if isinstance(given, list) else [given]))
@@ -220,7 +220,7 @@ def _read_number(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) ->
 
 
 def _read_context(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read the tokens of material that a call of a tier is given, for crews whose work is long."""
+    """Read how many tokens of material a call of each tier is given, for crews whose work is long."""
     del named
     tiers = nodes.mapping(file, node, _TIERS, key)
     file.terms[key] = {tier: nodes.number(file, one, tier, _CONTEXT) for tier, (_, one) in tiers.items()}

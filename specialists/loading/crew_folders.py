@@ -1,4 +1,4 @@
-"""What lies where in a crew's folder: its specialists, the crews inside it, and what is neither."""
+"""Finds the specialists and inner crews in a crew's folder, and what lies there in the wrong place."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ LONGEST = 3
 
 @dataclass(frozen=True, slots=True)
 class CrewLayer:
-    """One crew of several that lie over each other. `without` are the names left out of those below, by their lines."""
+    """One crew of several that lie over each other. `without` are names that it leaves out below, with lines."""
 
     folder: Path
     root: yaml.Node | None = None
@@ -54,7 +54,7 @@ class CrewLayers:
         return [one.root for one in self.layers[:-1] if one.root is not None]
 
     def over(self, list_of: Callable[[Path], Iterable[Path]]) -> list[Path]:
-        """List files or folders by `list_of` each layer's folder: the upper one of those with the same name."""
+        """List what `list_of` finds in the folders of all layers; of files or folders with one name, the upper one."""
         found: list[Path] = []
         for layer in self.layers:
             own = list(list_of(layer.folder))
@@ -105,7 +105,7 @@ class CrewLayers:
         ]
 
     def tell_origin(self, faults: Iterable[CrewFault]) -> list[CrewFault]:
-        """Say of faults in files of layers below how those come into the crew."""
+        """Add to each fault in a file of a lower layer how that layer came into the crew."""
         top = self.layers[-1]
         below = [one.folder for one in self.layers[:-1]]
         from_there = f"; it comes from a crew that {top.path}:{top.line} extends: override it there"

@@ -104,7 +104,7 @@ def _read_step(
 
 
 def _read_finding_filter(noting: FaultCollector, node: yaml.Node, after: tuple[str, ...]) -> OnlyFor | None:
-    """Read which findings of the steps before it the step is there for."""
+    """Read which findings of the steps before it make the step run."""
     keys = {key: one for key, (_, one) in nodes.mapping(noting, node, _FINDING_KEYS, "only_for").items()}
     if not after:
         noting.fault(node, "only_for is about the findings of steps before this one; name them with after")

@@ -77,7 +77,7 @@ def blame_broken_toolkits(faults: Iterable[CrewFault], toolkits: Iterable[CrewFa
 def drop_clashes(
     found: list[Toolkit], tools: Mapping[str, Tool], folder: Path, faults: list[CrewFault]
 ) -> tuple[Toolkit, ...]:
-    """Return the toolkits with their origin on each tool, without the tools whose names are taken: each a fault."""
+    """Return the toolkits with the origin set on each tool. A tool whose name is taken is left out and a fault."""
     own: dict[str, Tool] = {}
     kept = []
     for toolkit in found:

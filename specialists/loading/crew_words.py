@@ -189,7 +189,7 @@ def _read_plan(noting: FaultCollector, node: yaml.Node) -> dict[str, Any]:
 
 
 def _is_example_accepted(noting: FaultCollector, node: yaml.Node, example: Example, members: tuple[str, ...]) -> bool:
-    """Note why the planner's own checks would refuse the reply, or mend it, and return if they would take it."""
+    """Return whether the planner's own checks take the reply as it is; if not, note why."""
     known = {name: Member(name=name) for name in members}
     brief = PlanBrief(example.request, may_answer=True, may_ask=True)
     reply = read_reply(json.dumps(example.reply), brief, known)

@@ -26,10 +26,10 @@ class NotInstalled(Exception):
 
 
 def read(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]:
-    """Load them: ours first, whose names are taken then, and the others in the order of their names.
+    """Load the toolkits: first ours, whose tool names others may not use, then the others in the order of their names.
 
     A package that cannot be used costs its tools and nothing else. The origin of ours is empty, or the setting that
-    brings them. What a toolkit needs from outside it looks at in `prove`, for `leadhand check`, and not here.
+    brings them. Whether a toolkit reaches what it needs outside is not tried here, but by its `prove`.
 
     Args:
         settings: What toolkits are set up with.
