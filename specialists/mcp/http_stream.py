@@ -1,4 +1,4 @@
-"""The HTTP client for MCP servers at an address: it follows nobody elsewhere, and bounds what comes back."""
+"""The HTTP client for MCP servers at an address: it follows no redirect, and bounds what comes back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def http_client(
 
     Args:
         url: The server's address.
-        headers: Of each request.
+        headers: The headers of each request.
         refused: Is told the status of each answer that is an error: the SDK keeps it to itself.
         flooded: Is told what was too much, of one answer or of all together.
         auth: Puts the token of a sign-in into each request.
@@ -35,7 +35,7 @@ def http_client(
     meter = FloodMeter()
 
     class Bounded(httpx2.AsyncHTTPTransport):
-        """Counts what each answer brings, as it comes over the wire, and refuses what is packed."""
+        """Counts the bytes of each answer as they come over the wire, and refuses compressed answers."""
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             """Pass the request on."""
@@ -50,7 +50,7 @@ def http_client(
             return response
 
     class Counted(httpx2.AsyncByteStream):
-        """An answer that ends with an error where it is too much: one message, or a stream of `events`."""
+        """An answer that ends with an error once it is too large. It is one message, or a stream of `events`."""
 
         def __init__(self, stream: Any, *, events: bool) -> None:
             self._stream, self._events = stream, events

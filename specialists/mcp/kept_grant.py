@@ -27,7 +27,7 @@ class GrantRefused(SignInFailed):
 
 
 class TokenPlace(BaseModel):
-    """Where tokens are given, for which resource, and as whom we ask: our id and secret there, and how these go out."""
+    """The token endpoint, the resource that tokens are for, and our client id and secret, with how these are sent."""
 
     model_config = _SHAPE
 
@@ -110,7 +110,7 @@ class KeptGrant:
     """The tokens of one server, in the place that all instances share.
 
     Args:
-        name: Under which they are kept.
+        name: The name under which they are kept.
         server: The server's address.
         clock: Gives seconds since the epoch.
     """
@@ -132,10 +132,10 @@ class KeptGrant:
         await kept.keep(self._name, grant.model_dump_json())
 
     async def token(self, kept: KeptSignIns, refused: str = "") -> str:
-        """Give an access token that is not over, renewed if need be; empty if somebody has to sign in.
+        """Give a valid access token, renewed if need be; empty if somebody has to sign in.
 
-        `refused` is one that the server did not take: another is given, or what is kept is dropped.
-        Raises SignInFailed if it cannot be found out now.
+        `refused` is a token that the server did not take: another one is given, or the kept ones are dropped.
+        Raises SignInFailed if no token can be had at the moment.
         """
         async with self._renewing:
             grant = await self.read(kept)

@@ -60,7 +60,7 @@ async def discover(server: str) -> Authority:
 
 
 def _make_probe_request(server: str) -> httpx2.Request:
-    """Make the request that a server refuses and says of where to sign in."""
+    """Make a request that a server refuses with a hint of where to sign in."""
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
     accepts = {"Accept": "application/json, text/event-stream"}
@@ -103,7 +103,7 @@ async def _fetch_server_metadata(urls: list[str], issuer: str, server: str) -> O
 
 
 def check(metadata: OAuthMetadata, server: str) -> None:
-    """Raise SignInFailed for metadata that names an address which is not used, or that has no proof of who asks."""
+    """Raise SignInFailed for metadata that names an address which may not be used, or that does not offer PKCE."""
     for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint):
         if url is not None and (fault := fault_of(str(url), server)):
             raise SignInFailed(f"The server names an address that cannot be used: {_shorten_text(str(url))} {fault}.")

@@ -1,7 +1,7 @@
 """The requests of a sign-in. A server names the addresses for them, so they are hostile until proven otherwise.
 
-What lies at the server's own origin is the operator's word and is asked as the server is. Everything else is asked by
-https alone, at addresses that are public: a server must not have us knock on doors inside.
+The server's own origin is trusted, as the operator named it. All else is asked by https alone, at public addresses: a
+server must not make us call machines of the inner network.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def fault_of(url: str, server: str) -> str:
 async def ask(request: httpx2.Request, server: str) -> httpx2.Response:
     """Make one request of a sign-in to `server` (its address). Redirects are not followed.
 
-    Raises SignInFailed: the address may not be asked, nobody answers there, or it is too much.
+    Raises SignInFailed: the address may not be asked, nobody answers there, or the answer is too large.
     """
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
@@ -119,7 +119,7 @@ def _describe_unreachable(url: str, error: Exception) -> str:
 
 
 def _make_response(status: int, headers: Mapping[str, str], body: bytes, request: httpx2.Request) -> httpx2.Response:
-    """Make the answer, read to its end; of its headers only what a sign-in goes by."""
+    """Make the response from a body that was read to its end, with only the headers that a sign-in needs."""
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
     kept = {_ASKS: headers[_ASKS]} if _ASKS in headers else {}

@@ -12,5 +12,5 @@ _MODULES = (
 
 
 async def load_sdk() -> None:
-    """Load all that talking to a server takes, unless it is there."""
+    """Load all modules that talking to a server takes, unless they are loaded."""
     await load(*_MODULES)

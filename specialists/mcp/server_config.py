@@ -187,7 +187,7 @@ def _read_own_keys(said: Any) -> tuple[frozenset[str], bool]:
 def _signing_in(
     said: dict[str, Any], url: str, headers: Mapping[str, str], env: Mapping[str, str]
 ) -> tuple[bool, tuple[str, str]]:
-    """Read if people sign in, and as which client of the authorization server."""
+    """Read whether people sign in, and as which client of the authorization server."""
     auth = said.get("auth")
     client = (
         _fill_variables(_read_text(said, key), env) if key in said else "" for key in ("clientId", "clientSecret")

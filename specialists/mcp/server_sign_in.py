@@ -48,7 +48,7 @@ _LONGEST_SHOWN = 50
 class Pending(BaseModel):
     """A sign-in under way: whose it is, until when (seconds since the epoch), and what proves that we began it.
 
-    `lands` is where the browser ends, `about` what whoever began it wants to know then.
+    `lands` is where the browser ends. `about` is a note of whoever began the sign-in, given back at its end.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -91,7 +91,7 @@ class ServerSignIn:
         return self._config.reaches
 
     async def is_in(self, kept: KeptSignIns) -> bool:
-        """Say if there are tokens. From now on its connection takes them from there: a bot has one place for them."""
+        """Return whether there are tokens. From now on the connection takes them from `kept`."""
         self.kept = kept
         return await self._grant.read(kept) is not None
 
@@ -188,7 +188,7 @@ class ServerSignIn:
     # ------------------------------------------------------------ at work
 
     def auth(self, again: Callable[[], None]) -> httpx2.Auth:
-        """Make what puts the token into each request to the server, and drops one that the server does not take.
+        """Make the `httpx2.Auth` that puts the token into each request, and drops one that the server does not take.
 
         `again` is told that a refused request is sent once more.
         """
@@ -197,7 +197,7 @@ class ServerSignIn:
         sign_in = self
 
         class Bearer(httpx2.Auth):
-            """Asks once more with a new token where the server refuses one: it has done nothing then."""
+            """Sends a request once more, with a new token, if the server refused its token and so did nothing."""
 
             async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
                 """Send the request."""
@@ -259,7 +259,7 @@ def _name_of(state: str) -> str:
 
 
 async def pending_of(kept: KeptSignIns, query: str) -> Pending | None:
-    """Return the sign-in under way that the query of an address belongs to; None if it is none, or was used."""
+    """Return the sign-in under way that the query of an address belongs to; None if there is none any more."""
     try:
         states = parse_qs(query, max_num_fields=20).get("state", [])
         return Pending.model_validate_json(await kept.read(_name_of(states[0])) or "null") if states else None

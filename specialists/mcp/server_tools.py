@@ -1,7 +1,7 @@
 """The tools of a crew's MCP servers, made of `.mcp.json` and `mcp.lock` alone: nothing is connected to load a crew.
 
-A tool writes unless the operator says that it only reads. At the first call its server is connected, and what that
-says of the tool is compared with what was accepted: a tool that changed is refused.
+A tool writes unless the operator says that it only reads. At the first call its server is connected, and its words on
+the tool are compared with what was accepted: a tool that changed is refused.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ async def _prove_server(
 
 
 async def _signs_in(config: ServerConfig) -> tuple[str, ...]:
-    """Find out if people could sign in to a server: what it says of its tools is for those who have."""
+    """Find out if people could sign in to a server, which shows its tools only to those who have."""
     try:
         await discover(config.url)
     except SignInFailed as error:

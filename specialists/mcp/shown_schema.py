@@ -42,7 +42,7 @@ class _Builder:
     left: int = MOST_PARTS
 
     def part(self, schema: Any, depth: int) -> dict[str, Any]:
-        """Build a part; empty for what is none, what is too deep and what is too much."""
+        """Build a part; empty if it is no schema, lies too deep, or is one too many."""
         schema = self._follow_references(schema)
         self.left -= 1
         if not isinstance(schema, Mapping) or self.left < 0 or depth > DEEPEST:
@@ -112,7 +112,7 @@ def _clean_text(value: Any) -> str | None:
 
 
 def _clean_value(value: Any) -> Any:
-    """Return a plain value; None for what is none, and for a text that is long or hides something."""
+    """Return a value if it is plain; None if it is not, or is a text that is long or hides something."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST_TEXT and visible(value) == value else None
     return value if isinstance(value, bool | int | float) else None

@@ -85,7 +85,7 @@ def parse_told_tool(told: Mapping[str, Any]) -> LockedTool:
 
 
 def broken(name: str, why: str) -> LockedTool:
-    """Make a tool of whose description nothing but its name can be used."""
+    """Make a tool whose description cannot be used, so that it has only a name and the reason."""
     return parse_told_tool({"name": name, BROKEN: why})
 
 
@@ -104,7 +104,7 @@ class ToolLock:
         return ToolLock({**self.servers, server: tuple(tools)})
 
     def only(self, keep: Sequence[str]) -> ToolLock:
-        """Return the lock without the servers that are not named."""
+        """Return the lock with only the named servers."""
         return ToolLock({name: tools for name, tools in self.servers.items() if name in keep})
 
 
@@ -144,7 +144,7 @@ def write(path: Path, lock: ToolLock) -> None:
     """Write a lock whole, or not at all: in order of the names, a key a line.
 
     Raises:
-        LockFault: It would not come back as it is.
+        LockFault: Read again, it would not be the same.
         OSError: It cannot be written.
     """
     servers = {

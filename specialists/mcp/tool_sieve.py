@@ -48,7 +48,7 @@ class ToolSieve:
             self.sift(page)
 
     def sift(self, page: dict[str, Any]) -> dict[str, Any]:
-        """Take out of a page what is no tool, and return it."""
+        """Return a page without the entries that are no tools."""
         entries, page["tools"] = page["tools"], []
         for key in _OPTIONAL_PAGE_KEYS:
             if key in page and self._page_fault(page):

@@ -21,8 +21,8 @@ _TOO_MUCH = "its arguments are nested too deep, or are too many"
 def name_fault(arguments: type[BaseModel], given: Mapping[str, Any]) -> str:
     """Return why a call must not be made for the names in it, in words for its model; empty if there is no reason.
 
-    An argument that the schema does not list is one, and inside it a name where the schema lists names; also where it
-    says nothing of other names (`additionalProperties`). So is, anywhere, a name with characters that nobody sees.
+    Refused are arguments that the schema does not list, and names inside an argument that it does not list where it
+    lists any. Only `additionalProperties` allows others. A name with characters that nobody sees is refused anywhere.
     """
     schema = _schema_of(arguments)
     try:

@@ -25,14 +25,14 @@ class Endings:
         return self.conversation.complete(result, gap=gap)
 
     def hand_in(self, result: Result, limit: str) -> Result | Escalation:
-        """End with a result that was handed in, in doubt if no work is behind it; a failure of a tool is none."""
+        """End with a result that was handed in, in doubt if no work is behind it; give up if it only tells failures."""
         if self.conversation.work_done.is_failure(result.content):
             return self.give_up("confidence_too_low", result.content)
         doubt = self.conversation.work_done.doubt(result.content)
         return self.complete(finish_tools.doubt_result(result, doubt) if doubt else result, limit)
 
     def end_cut_off(self, turn: Turn, limit: str) -> Result | Escalation | None:
-        """End with a turn that was cut off; None if it is asked for once more. Words said whole before it stand."""
+        """End with a turn that was cut off, or the whole words said before it; None if the model is asked once more."""
         if self.conversation.words:
             return self._complete_outcome(self._end_with_words(self.conversation.words), limit)
         if self.conversation.cuts == 1 and not limit:
@@ -42,7 +42,7 @@ class Endings:
         return found if isinstance(found, Escalation) else self.conversation.complete(found, gap=gap)
 
     def with_text(self, turn: Turn, limit: str) -> Result | Escalation | None:
-        """End with a turn that makes no call; None if its words are sent back, as they are once."""
+        """End with a turn that makes no call; None for the first such turn, whose words are sent back."""
         if self.conversation.silent == 1 and not limit:
             return None
         text = turn.text.strip()

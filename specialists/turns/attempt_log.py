@@ -31,16 +31,16 @@ class AttemptLog(Protocol):
         """Return what the requester said since this was last asked: the model is told at once. Mostly nothing."""
 
     def list_known_texts(self) -> Iterable[str]:
-        """Return what people and earlier results said to whoever works, the nearest first: its figures are known."""
+        """Return what people and earlier results told the specialist, nearest first: figures in it count as known."""
 
     async def turn(self, turn: Turn) -> None:
-        """Keep a model turn: it is kept when `keep_intent` or `tool` of a call that it asks for is back."""
+        """Keep a model turn. It is surely kept once `keep_intent` or `tool` has returned for one of its calls."""
 
     async def find_rulings(self, approval: Approval) -> EarlierRulings:
         """Say what earlier rulings say of a call: one may hold for it as well."""
 
     def intent(self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None) -> ToolStarted:
-        """Word the intent of a call that writes. Nothing is kept yet: that is for `keep_intent`."""
+        """Make the intent of a call that writes. It is not kept yet: `keep_intent` does that."""
 
     async def keep_intent(self, intent: ToolStarted) -> None:
         """Keep the intent of a call that writes. Awaited before the call; once it is back, the call may be made."""

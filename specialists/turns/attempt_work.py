@@ -1,4 +1,4 @@
-"""What an attempt's tools gave, and what that says of a result that is handed in: it may be a refusal, and no result.
+"""What an attempt's tools gave, and whether work is behind a result that is handed in: it may be a refusal.
 
 No words are looked for, as a refusal has others in each language. A result without work shows in what was done: nothing
 that a tool gave is in it, and the last calls failed, or a file that is attached was never read. A result without the
@@ -99,7 +99,7 @@ class WorkDone:
         return texts[-1][:_LAST] if texts else ""
 
     def find_objection(self, content: str) -> str:
-        """Tell the specialist why this is no result, or may be none; nothing if nothing stands against it."""
+        """Tell the specialist why this is no result, or may be none; empty if there is no objection."""
         if text := self.no_work(content):
             return text
         readers = " or ".join(self.readers)
@@ -109,7 +109,7 @@ class WorkDone:
         return briefing.read_note("no_work_unasked", named=named, tools=readers) if named else ""
 
     def no_work(self, content: str) -> str:
-        """Tell the specialist why no work is behind this, so that more of it is due; nothing if there is some."""
+        """Tell the specialist why no work is behind this result; empty if there is some."""
         tools = ", ".join(self._toolbox)
         if text := self._note_last_failure("no_work", content, tools=tools):
             return text
@@ -120,7 +120,7 @@ class WorkDone:
         return ""
 
     def doubt(self, content: str) -> str:
-        """Tell why this may be no result; nothing if nothing stands against it."""
+        """Return why this may be no result, for people; empty if there is no doubt."""
         if text := self._note_last_failure("doubt", content):
             return text
         if self._ignores_file(content):
@@ -129,7 +129,7 @@ class WorkDone:
         return briefing.read_note("doubt_unasked", named=named) if named else ""
 
     def is_failure(self, content: str) -> bool:
-        """Return True if a content says nothing but what failed calls said."""
+        """Return True if a content only repeats the words of a failed call."""
         told = _words_of(content) - {"error", "errors"}
         return len(told) >= _SAYS and any(told <= _words_of(text) for _, text in self._failed)
 
@@ -140,11 +140,11 @@ class WorkDone:
         return [tool.name for tool in found if tool.only_queries] or [tool.name for tool in found]
 
     def _ignores_file(self, content: str) -> bool:
-        """Return True if a result about a described file has nothing of what was read of it."""
+        """Return True if a result about a described file says nothing of what was read in that file."""
         return bool(self._named and self._read) and self._is_foreign(content, self._read)
 
     def _list_unasked_names(self) -> str:
-        """Name what the task names of the described files though no other call asked for it or brought it."""
+        """List the names from described files that the task mentions and that no other call asked for or brought."""
         if not self._read:
             return ""
         task, known = words(self._task), _words_of(*self._asked, *self._read)
@@ -158,7 +158,7 @@ class WorkDone:
         return briefing.read_note(f"{note}_failed", tool=name, fault=" ".join(text.split())[:_FAULT], **values)
 
     def _is_foreign(self, content: str, given: Iterable[str]) -> bool:
-        """Return True if a text says nothing that the tools gave, beyond the brief and what the failures say."""
+        """Return True if a text shares nothing with what the tools gave but words of the brief and of failures."""
         known = _words_of(self._brief, *(text for _, text in self._failed))
         shared = (_words_of(content) & _words_of(*given)) - known
         return len(shared) <= _BY_CHANCE and not any(sign.isdigit() for word in shared for sign in word)

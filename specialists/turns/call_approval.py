@@ -1,4 +1,4 @@
-"""What people decide before a call is made: an approval, or a sign-in; and what became of what they were asked.
+"""Asks people before a call is made, for an approval or a sign-in, and applies how they ruled.
 
 A call that needs approval ends the attempt's turn: the attempt rests until people have decided, and goes on from its
 checkpoints. A ruling counts for one call with exactly the arguments that people saw, and is used up with it.
@@ -31,7 +31,7 @@ MOST_TOGETHER, MOST_SHOWN = 8, 6_000
 """Calls that people decide on together, and the characters of all their arguments: a card that can be read."""
 
 MOST_ARGUMENTS, MOST_CHARACTERS = 40, 120_000
-"""Arguments and characters, spelt out, of a call that people are asked about: a window can show no more."""
+"""Most arguments, and most characters spelt out, of a call that people are asked about: a window shows no more."""
 
 Terms = Callable[[str], ApprovalTerms | None]
 """Gives the terms on which a tool's calls are approved; None: its calls need no approval."""
@@ -58,13 +58,14 @@ class Approvals:
     _refused: Counter[str] = field(default_factory=Counter)
 
     def note_ending(self, ruling: Ruling) -> None:
-        """Take in how an approval ended, from the history."""
+        """Note from the history how an approval ended."""
         self._rulings[ruling.call] = ruling
 
     def as_ruled(self, call: ToolCall, *, prepared: bool = False) -> ToolCall:
         """Return the call with the arguments that people approved in place of the model's, if they edited it.
 
-        `prepared`: also if they approved it as its tool had prepared it: the model's might mean something else by now.
+        `prepared`: also if they approved it unedited, as its tool had prepared it then: prepared anew from the model's
+        arguments, it might mean something else by now.
         """
         ruling = self._rulings.get(call.id)
         if ruling is None or not (ruling.outcome == "edited" or (prepared and ruling.approved)):
@@ -72,7 +73,7 @@ class Approvals:
         return call.model_copy(update={"arguments": dict(ruling.arguments)})
 
     def refusal(self, call: ToolCall) -> ToolOutcome | None:
-        """Say that a call was denied, or that nobody decided on it; None if it is not so."""
+        """Say that a call was denied, or that nobody decided on it; None if neither is so."""
         ruling = self._rulings.get(call.id)
         if ruling is not None and not ruling.approved:
             return _report_refusal(ruling)
@@ -85,8 +86,8 @@ class Approvals:
     ) -> Approval | ToolOutcome | Ruling | None:
         """Return what people have to approve before this call is made, or the ruling that lets it be made now.
 
-        None: its crew asks nobody. A call that people did not approve before has its outcome at once. `in_view` is
-        where all came from that was private when the model made the call.
+        None: no approval is needed. A call that was denied before, or that nobody can approve, has its outcome at once.
+        `in_view` are the sources of all that was private when the model made the call.
         """
         terms = self.terms(ready.tool.name) if ready.tool.access == "write" else None
         if ready.readers is not None:
@@ -133,7 +134,7 @@ class Approvals:
         return await self.before(asked)
 
     def tell_edited(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
-        """Return the outcome of a call, and say with what it was made if people edited the arguments."""
+        """Return the outcome of a call; if people edited its arguments, its text says which were used."""
         ruling = self._rulings.get(call.id)
         if ruling is None or ruling.outcome != "edited":
             return outcome
@@ -151,7 +152,7 @@ class Approvals:
 
 
 def digest_of_sign_in(way: SignIn) -> str:
-    """Return what tells a sign-in from those to other servers."""
+    """Return the digest of a sign-in: another one for each server."""
     return digest_of("sign_in", {"server": way.server, "host": way.host})
 
 
@@ -184,9 +185,9 @@ def _report_refusal(ruling: Ruling) -> ToolOutcome:
 
 
 def terms_for(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | None:
-    """Return the terms as only those decide by them who may read both places; None if that leaves nobody.
+    """Return the terms with only those approvers who may read both places; None if nobody is left.
 
-    Members of a user group decide where they are named themselves: who is in it is known at the click alone.
+    Members of a user group count only if they are named themselves: who is in a group is not known before the click.
     """
     named = (
         readers.admins if one == ADMINS else {readers.requester if one == REQUESTER else one} for one in terms.approvers
@@ -221,7 +222,7 @@ def describe_target(ready: Ready) -> str:
 
 
 def _explain_approval(ready: Ready, leaving: Leaving | None, *, writes: bool) -> str:
-    """Say why people are asked. Of a call that writes they would be anyway: what its tool tells of it comes first."""
+    """Say why people are asked. A call that writes is approved in any case, so its tool's reason comes first."""
     if leaving is None or not writes:
         return leaving.why if leaving else ready.why
     return f"{ready.why} {leaving.why[:1].upper()}{leaving.why[1:]}.".strip()
@@ -247,14 +248,14 @@ def _make_approval(
 
 @dataclass(slots=True)
 class SignedOut:
-    """The calls for which somebody has to sign in first. `can_ask` says if there are people for it."""
+    """The calls for which somebody has to sign in first. `can_ask` says whether there are people to ask."""
 
     workbench: Workbench
     can_ask: bool
     _calls: set[str] = field(default_factory=set)
 
     async def see(self, call: ToolCall, tool: Tool | None) -> None:
-        """See if a call is one of them, right before it is looked at. Raises WorkbenchLost."""
+        """Note whether a call needs a sign-in, right before the call is judged. Raises WorkbenchLost."""
         self._calls.discard(call.id)
         if tool is None or tool.signs_in is None:
             return

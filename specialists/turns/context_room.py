@@ -23,7 +23,7 @@ GOAL = 0.7
 """The share of the room that is filled once replies gave way: they give way many at a time, since providers cache what
 stays the same."""
 SURE = 0.9
-"""The part of what a model says that it takes that is filled: the reply has to fit, too."""
+"""The share of the size that a model is said to take that may be filled: its reply has to fit, too."""
 WORTH = 400
 """Characters of the shortest reply for which a reference makes room."""
 PART = 6_000
@@ -117,9 +117,9 @@ class ContextRoom:
                 self._leave_out(kept)
 
     def shrink(self, share: float) -> bool:
-        """Keep within a share of what the next call would send, as its model takes no more. False if nothing gives way.
+        """Shrink the next call to a share of its size, as its model takes no more. False if nothing can be left out.
 
-        Whoever takes the attempt up again learns this anew.
+        This is not kept: whoever takes the attempt up again finds it out anew.
         """
         before = self.tokens
         self._limit = int(min(before, self._limit) * share * SURE)

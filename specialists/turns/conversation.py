@@ -47,7 +47,7 @@ class Conversation:
         turns: How many turns were taken.
         cuts: How many of them were cut off: too long, or repeating themselves.
         silent: How many turns in a row made no call, up to the last.
-        words: What was said in them and not cut off: the first of it if a tool gave something before, else the most.
+        words: The best text of those turns, none that was cut off: the first if a tool gave anything, else the longest.
         finishes: How many calls to hand back were wrong and got an answer.
         work_done: What the tools gave.
         idle: Whether the last result was sent back, as no work was behind it, and no tool was called since.
@@ -55,7 +55,7 @@ class Conversation:
         failed_writes: Why the last call of a writing tool failed, by the tool's name.
         done_before: The replies in place of writes that must not be made again: such a call did not fail.
         replies: What tools replied, as documents that a result can be bound to.
-        loop: The turn that did nothing but repeat calls made twice before; 0: none did.
+        loop: The number of the turn that only repeated calls made twice before; 0: none did.
         usage: The sum of all turns.
         last: The last turn, or None.
     """
@@ -126,7 +126,7 @@ class Conversation:
         self._note_what_is_wrong(turn)
 
     def _note_what_is_wrong(self, turn: Turn) -> None:
-        """Keep the turn's words as part of the work, and say what is wrong with a turn without a call."""
+        """Keep the turn's words, and tell the model what is wrong with a turn that makes no call."""
         text = turn.text.strip()
         unread = bool(text) and self.holds_call(text)
         if text and turn.stop != "refused" and not unread:
@@ -312,7 +312,7 @@ class Conversation:
 
 
 def key_of(call: ToolCall) -> str:
-    """Return what calls of one tool with the same arguments share, and no others."""
+    """Return a key for a call: equal for calls of one tool with the same arguments, and for no others."""
     return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"
 
 

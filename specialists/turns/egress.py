@@ -34,7 +34,7 @@ from specialists.turns.known_urls import KnownUrls, comparable_host, encode_host
 from specialists.turns.requester_words import BITS, WordBudget, free_words
 
 MOST_A_SITE, MOST_SITES = 10, 30
-"""Requests to one site, and to all, for which an attempt may choose among known URLs after it has read something."""
+"""Requests to one site, and to all, for which an attempt may choose among known URLs after reading something."""
 MOST_SHOWN = 1_400
 """Characters of a request that a person is asked about: what cannot be shown whole is not asked."""
 
@@ -144,7 +144,7 @@ class EgressGuard:
                 self._all_known_urls.add(url)
 
     def is_private(self, tool: str) -> bool:
-        """Say if what a tool replies is private: of the specialist's own, all but what is declared public."""
+        """Return whether what a tool replies is private: it is for each tool of the specialist that is not public."""
         one = self._toolbox.get(tool)
         return one is not None and not (one.public or one.finds_urls)
 

@@ -143,7 +143,7 @@ def faults_of(error: ValidationError) -> str:
 
 
 def read(call: ToolCall) -> Result | Escalation:
-    """Read what a call of one of the two hands back, usage and files still missing.
+    """Read the result or escalation that a call hands back, still without usage and files.
 
     Raises:
         ValidationError: Some argument is missing or wrong.
@@ -218,14 +218,14 @@ def make_text_result(text: str) -> Result:
 
 
 def doubt_result(result: Result, *doubts: str) -> Result:
-    """Doubt a result: words that were never handed in, or a result without work behind it."""
+    """Mark a result as doubted, and say why: it was never handed in, or no work is behind it."""
     return result.model_copy(update={"confidence": min(result.confidence, DOUBTED), "doubts": doubts})
 
 
 def first_sentences(text: str) -> str:
-    """Take as many whole sentences from the start as fit a summary: no headings, tables, code. Never empty for a text.
+    """Take whole sentences from the start, without headings, tables and code, as far as they fit a summary.
 
-    They are the summary of a result that has no other.
+    They are the summary of a result that has no other. Where not even one fits, its beginning is taken.
     """
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(_NO_SENTENCE)]
     flat = " ".join(" ".join(lines).split()) or " ".join(text.split())

@@ -68,7 +68,7 @@ class KnownUrls:
 
 
 def urls_in(text: str) -> set[str]:
-    """Find the URLs in a text. One in brackets is given with and without what follows its first closing one."""
+    """Find the URLs in a text. One with a closing bracket is given twice: whole, and cut off before the bracket."""
     found = set()
     for match in _URL.findall(text):
         url = match.rstrip(_AFTER)

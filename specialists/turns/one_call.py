@@ -69,8 +69,8 @@ def check(
         call: What the model wants.
         tools: The specialist's own tools by name.
         times: How often the model has asked for exactly this by now, this time included.
-        ruled: The call as people ruled, made in place of the model's. Its names are those of their card, where a tool
-            may have filled in some that no model may give.
+        ruled: The call as people approved it, made in place of the model's. Its arguments may have names that no model
+            may give: the tool filled them in before people saw the call.
     """
     tool = tools.get(call.name)
     if tool is None:
@@ -121,7 +121,7 @@ async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: 
         ready: The call, checked.
         workbench: Passed to the tool.
         until: When it is cut off, on the running loop's clock.
-        longest: Seconds after which it is cut off before that: the model may do without it.
+        longest: Seconds after which it is cut off even if `until` is later.
 
     Returns:
         The tool's outcome, its text cut to `OUTPUT_LIMIT`; every expected failure is one too.

@@ -1,8 +1,8 @@
 """Words that a requester wrote, from which a query may be made without asking, and the bits that choosing them carries.
 
-A query that holds nothing but the requester's words still says which of them were chosen. So each has a price in bits,
-by a code in which no two series of free requests are the same: what an attempt can say by all of them together is what
-it may spend, its share of what a person's request may.
+A query that holds nothing but the requester's words still says which of them were chosen. So each such query has a
+price in bits: as many as a code needs that tells apart all series of such queries. An attempt has a budget of bits, its
+share of the budget of a person's request. So that budget bounds what it can say by its choices.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PART = re.compile(r"\w+")
 _WORD = re.compile(r"\w+(?:[-.,:/'\u2019&+]\w+)*[+#%]*")
 """A word with what belongs to it: 3.11, C++, don't, state-of-the-art."""
 BITS = 256.0
-"""Bits that all that a person's request leads to may say by what was chosen of what is free, and in which order."""
+"""The budget of a person's request: bits that all its attempts together may carry by choosing free words and URLs."""
 KIND = 2.0
 """The bits that say what comes next: a page, a phrase, single words, or nothing more."""
 
@@ -36,7 +36,7 @@ class WordBudget:
         self._left = bits - KIND  # to say that nothing more comes
 
     def spend(self, bits: float) -> bool:
-        """Spend the bits of a choice; False, and nothing is spent, if they are more than are left."""
+        """Spend the bits of a choice. If too few are left, spend nothing and return False."""
         cost = KIND + bits
         if cost > self._left:
             return False

@@ -61,7 +61,7 @@ def is_call(text: str, specs: Sequence[ToolSpec]) -> bool:
 
 
 def holds_call(text: str, names: Collection[str]) -> bool:
-    """Return True if a text holds a tool call that is none, since it cannot be read, or since its tool writes."""
+    """Return True if a text seems to hold a tool call. It is none: it cannot be read, or its tool writes."""
     if _TAG.search(text):
         return True
     named = "|".join(re.escape(name) for name in names)
@@ -69,7 +69,7 @@ def holds_call(text: str, names: Collection[str]) -> bool:
 
 
 def _fitting_call(text: str, specs: Sequence[ToolSpec], without: Collection[str] = ()) -> ToolCall | None:
-    """Read a call that fits its schema; else one whose fault the model can be told as with any other call."""
+    """Read a call that fits its schema; else one that does not, so that the model is told what is wrong with it."""
     known = {spec.name: spec for spec in specs}
     found = find_written_call(text, [spec for spec in specs if spec.name not in without])
     if found is None and (named := set(_NAME.findall(text)).difference(without)):

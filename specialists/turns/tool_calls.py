@@ -185,14 +185,14 @@ class ToolCalls:
         return replace(await perform(ready, self.workbench, until=self.until), target=describe_target(ready))
 
     async def _refuse_call(self, call: ToolCall, found: ToolOutcome | EgressVerdict) -> ToolOutcome:
-        """Say why a call is not made, and record it if it would have sent something out."""
+        """Say why a call is not made, and record the refusal if the call would have sent something out."""
         if isinstance(found, ToolOutcome):
             return found
         await self.log.record_sending(call.name, found.to, refused=found.refused)
         return ToolOutcome(briefing.read_note(found.refused, tool=call.name), failed=True)
 
     async def _check_call(self, call: ToolCall, times: int) -> Ready | ToolOutcome | EgressVerdict | Approval:
-        """See whether a call may be made: not a wrong one, nor one that the guard refuses or people have to approve."""
+        """Return a call if it may be made, else why not: it is wrong, refused, or waits for people's approval."""
         if (refusal := self.approvals.refusal(call)) is not None:
             return refusal
         return await self._judge_call(check(call, self.offered, times=times, ruled=self._apply_ruling(call)))
@@ -225,7 +225,7 @@ class ToolCalls:
         return outcome
 
     async def _check_write(self, call: ToolCall, times: int) -> Ready | ToolOutcome | EgressVerdict | Approval:
-        """See whether a call that writes may be made, as it would be made. Nobody is asked in vain."""
+        """Check a call that writes, as it would be made. Nobody is asked about one that could not be made anyway."""
         ready = self.approvals.refusal(call) or check(call, self.offered, times=times, ruled=self._apply_ruling(call))
         ready = await prepare_call(ready, self.workbench)
         await self.signed_out.see(call, self.offered.get(call.name))

@@ -42,14 +42,14 @@ class _NoOutcome:
 
 
 def intent_of(ready: Ready, log: AttemptLog) -> ToolStarted:
-    """Word the intent of a call that is about to be made for the first time, with the ruling that lets it be made."""
+    """Make the intent of a call that is about to be made for the first time, with the ruling that allows it."""
     key = str(uuid.uuid4()) if ready.tool.key != "none" else ""
     what = ready.tool.words(ready.arguments)
     return log.intent(ready.call, what=what, key=key, digest=digest_call(ready), ruling=ready.ruling)
 
 
 def digest_call(ready: Ready) -> str:
-    """Digest a call: calls of one tool with the same arguments share it, and no others."""
+    """Return the digest of a call: equal for calls of one tool with the same arguments, and for no others."""
     return hashlib.sha256(f"{ready.tool.name} {ready.arguments.model_dump_json()}".encode()).hexdigest()[:32]
 
 
