@@ -165,7 +165,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 def read_plainly(page: MarkdownPage, keys: Collection[str]) -> dict[str, object]:
-    """Read the known keys of a page's front matter, each a text or a list of texts; other lines go on with the last."""
+    """Read the known keys of a page's front matter, each a text or a list of texts. Other lines add to the last key."""
     found: dict[str, list[str]] = {}
     last = ""
     for line in page.front.splitlines():
@@ -192,7 +192,7 @@ def _strip_quotes(text: str) -> str:
 def shorten_description(text: str, most: int) -> str:
     """Return the first sentences of a description, without its examples, within so many characters.
 
-    Where that is less than half of them, the next sentence is cut.
+    Where that would use less than half of the characters, the next sentence is cut instead.
     """
     line = " ".join(_CASES.sub("", text).replace("\\n", " ").split()) or " ".join(text.split())
     if len(line) <= most:

@@ -40,7 +40,7 @@ _CAPITALS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """An encoding, and what else the bytes may be: `other` is "" if nothing else comes near.
+    """An encoding, and the `other` one that the bytes may be in; "" if none comes near.
 
     `word` and `other_word` show the difference: the first word that the two encodings read differently.
     """
@@ -205,7 +205,7 @@ def _make_model(language: str) -> _Model:
 
 
 def _rate_unlisted(letter: str, rest: float) -> float:
-    """Say how likely what is not among a language's letters is: punctuation, other letters, signs, controls."""
+    """Rate what is not among a language's letters: punctuation, other letters, signs, controls."""
     if letter == "\ufffd" or "\x80" <= letter <= "\x9f" or "\ue000" <= letter <= "\uf8ff":
         return _LOST
     if letter in _PUNCTUATION or "\u3000" <= letter <= "\u3011" or "\uff01" <= letter <= "\uff1f":

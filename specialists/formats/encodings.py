@@ -75,7 +75,7 @@ class Decoded:
     Attributes:
         text: The text.
         encoding: What people call its encoding.
-        note: That the encoding was guessed, where that is next to certain; else "".
+        note: Says that the encoding was guessed, where the guess is next to certain; else "".
         doubt: What may be wrong with the letters, such as a guess that something speaks against; else "".
     """
 
@@ -122,7 +122,7 @@ def _decode_bytes(data: bytes, charset: str) -> Decoded:
 
 
 def _decode_by_guess(data: bytes) -> Decoded:
-    """Decode what is neither marked nor UTF-8, unless it is that but for a few broken letters."""
+    """Decode what is neither marked nor clean UTF-8: as UTF-8 if only a few letters are broken, else by a guess."""
     text = data.decode(errors="replace")
     broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
     if broken <= _BROKEN_PART * beyond and beyond - broken > 1:

@@ -117,7 +117,7 @@ def kind_of(data: bytes, name: str, media_type: str) -> str:
 
 
 def _is_pdf(data: bytes) -> bool:
-    """Tell a PDF: some have a few bytes before their mark, which may as well stand in a text about PDFs."""
+    """Return whether this is a PDF. Some have bytes before their mark; and a text about PDFs may hold the mark."""
     return data.lstrip()[:5] == b"%PDF-" or (b"%PDF-" in data[:1024] and b"startxref" in data[-2048:])
 
 
@@ -191,14 +191,14 @@ def _kind_of_markup(head: bytes) -> str:
 
 
 def _kind_in_a_table(data: bytes, head: bytes) -> str:
-    """Tell what a file is that is called a table, and holds one in another form than its name says."""
+    """Return the kind of a file that is named as a table and holds it in another form; "" for none of these."""
     if _WEB_ARCHIVE.match(head) and b"multipart/related" in head.lower():
         return "mail"
     return "json" if _is_json(data, head) else ""
 
 
 def _utf8_head(data: bytes) -> bytes:
-    """Give how a text begins, without its mark; of one in UTF-16 in UTF-8."""
+    """Return the beginning of a text without its mark, as UTF-8 even if it is UTF-16."""
     head = data[:_HEAD]
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if head.startswith(mark):
@@ -207,7 +207,7 @@ def _utf8_head(data: bytes) -> bytes:
 
 
 def _is_json(data: bytes, head: bytes) -> bool:
-    """Tell JSON that is called a table: it begins like it, and ends like it."""
+    """Return whether a file named as a table is JSON: it begins and ends like it."""
     ends = {b"[": b"]", b"{": b"}"}
     return head[:1] in ends and data.rstrip()[-1:] == ends[head[:1]] and b'"' in head
 

@@ -54,7 +54,7 @@ def is_table_text(text: str) -> bool:
 
 
 def _is_prose(rows: list[list[str]], separator: str) -> bool:
-    """Tell lines of text, and of a log, with as many commas each: a blank follows each comma, as in a sentence."""
+    """Return whether lines with as many commas each are prose or a log: a blank follows each comma, as in sentences."""
     if (
         separator == ","
         and sum(_OF_LOG.search(row[0]) is not None and row[1][:3].isdigit() for row in rows) > len(rows) / 2

@@ -74,14 +74,14 @@ async def guarded_client(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Give a client of httpx for one request to a public address. It follows no redirect.
 
-    Without a proxy it connects to the very addresses that were checked. A proxy looks the name up again itself, so what
-    was checked holds of our look-up alone: a name that is not public here is not asked for, and neither is one that
-    cannot be looked up here, unless the operator says that the proxy keeps to public addresses.
+    Without a proxy it connects to the very addresses that were checked. A proxy looks the name up again itself, so the
+    check holds for our look-up alone. A name that is not public here is refused, and so is one that is unknown here,
+    unless the operator says that the proxy keeps to public addresses.
 
     Args:
         url: The address of the request.
         policy: Which addresses are public.
-        seconds: For the look-up.
+        seconds: How long the look-up may take.
         resolver: Stands in for `socket.getaddrinfo`. Its answers are checked all the same.
 
     Raises:

@@ -65,7 +65,7 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
 
 
 def unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes | None:
-    """Unpack a member in pieces, since its size is only what it says. None if there is more than `most`."""
+    """Unpack a member in pieces, since the size that it names may be wrong. None if there is more than `most`."""
     pieces, size = [], 0
     with archive.open(member) as file:
         while piece := file.read(_PIECE):

@@ -16,8 +16,7 @@ _MOST = 600
 def read_diff(data: bytes, name: str, contents: Contents) -> None:
     """Read a unified diff, of git, svn or diff. What is none is read as plain text.
 
-    In a hunk, each line of the new file has its number before it: who reads a diff is bad at counting, and what is
-    found is told by its line.
+    In a hunk, each line of the new file has its number before it: findings name lines, and models count badly.
     """
     del name
     text = text_of(data, contents)

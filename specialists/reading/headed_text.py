@@ -40,7 +40,7 @@ def headings(lines: list[str]) -> list[tuple[int, str]]:
 
 
 def _can_be_heading(lines: list[str], index: int, length: int) -> bool:
-    """A heading with a line below it stands alone, and the line is about as long. A table or a list is none."""
+    """Return whether a line may be a heading with a rule below: it stands alone, and is no table row or list item."""
     title = lines[index].strip()
     alone = index == 0 or not lines[index - 1].strip() or lines[index - 1][:3] == lines[index + 1][:3]
     row = "|" in title or title.startswith(("-", "*", "+")) or not any(map(str.isalnum, title))

@@ -165,7 +165,7 @@ def _list_raw_headers(message: Message, name: str) -> list[str]:
 
 
 def _decode_header(value: str) -> str:
-    """Decode the encoded words of a header, and take out what is not there to be read."""
+    """Decode the encoded words of a header, and take out characters that nobody sees."""
     raw = value[:_LONGEST_HEADER].encode("utf-8", errors="surrogateescape")
     text = decode_name(raw, "cp1252")
     with contextlib.suppress(HeaderParseError, LookupError, ValueError):  # else as it was written

@@ -20,7 +20,7 @@ _LONGEST = 20_000
 
 
 def fields_of(page: Any, form: Any) -> list[str]:
-    """List the fields of the page as `[field] name: value`. None if the document has no form."""
+    """List the fields of the page as `[field] name: value`; empty if the document has no form."""
     from pypdfium2 import raw  # noqa: PLC0415
 
     if form is None:

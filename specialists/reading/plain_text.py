@@ -102,7 +102,7 @@ def places_outlined(text: str, places: list[tuple[int, str]], contents: Contents
 
 
 def step_for(lines: int) -> int:
-    """Say after how many lines an outline names the next one, so that it stays short."""
+    """Return how many lines apart the lines of an outline are, so that it stays short."""
     power = 1
     while True:
         for step in _STEPS:

@@ -24,8 +24,8 @@ class FileReading:
     `outline` is in the order of the text, each section with the place of its first character. Of a section such as
     `page 3: Risks`, `slide 4: Revenue` or `line 120: def total`, what stands before the colon is what it is cited by.
     `pictures` are the picture itself (by the file's own name), or pages and slides that are nothing else
-    (`scan.pdf page 3`); the text says in their place that they are pictures, and `gaps` do not name them: whether
-    somebody can see them is for who shows them to know. `inside` are the files in it, one level deep, not read yet.
+    (`scan.pdf page 3`); the text says in their place that they are pictures. `gaps` do not name them, as a model may be
+    able to see them. `inside` are the files in it, one level deep, not read yet.
     `notes` say how it was read, where nothing is missing: an encoding that was guessed, an outline that is shortened.
     """
 

@@ -1,4 +1,4 @@
-"""Reads tables as text: the sheets with their columns, and the beginning of each. To count is the table tools' work."""
+"""Reads tables as text: the sheets with their columns, and the beginning of each. Table tools do the counting."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _read_levels(listed: ET.Element) -> dict[int, tuple[str, str, int]]:
 
 
 def _read_restarts(instance: ET.Element) -> dict[int, int]:
-    """Read with which number an instance begins anew, at each depth that it says."""
+    """Read the number with which an instance begins anew, for each depth that names one."""
     found = {}
     for part in instance:
         depth = value_of(part, "ilvl")

@@ -1,6 +1,6 @@
 """Reads a Word document: paragraphs with the numbers people see, tables, notes, comments, headers and footers.
 
-What was inserted under tracking counts, what was deleted does not. Text that is hidden is left out, and said.
+Tracked insertions are part of the text, tracked deletions are not. Hidden text is left out, and a gap says so.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ _NO = ("0", "false", "off")
 
 
 class Runs:
-    """Reads paragraphs, and counts what is no text in them."""
+    """Reads paragraphs, and counts what is left out of them."""
 
     def __init__(self, links: Mapping[str, str]) -> None:
         """Know the addresses of links by their ids."""
@@ -218,7 +218,7 @@ class Runs:
         return "".join(pieces).strip(), boxes
 
     def gaps(self) -> list[str]:
-        """Say what is no part of the text."""
+        """List what was left out of the text."""
         said = []
         if self._deleted:
             said.append(f"tracked deletions are left out, in {self._deleted:,} places, as if they were accepted")
@@ -245,7 +245,7 @@ class Runs:
                     pieces.append("" if address in "".join(pieces) else f" ({address.removeprefix('mailto:')})")
 
     def _sign(self, part: ET.Element, kind: str) -> str:
-        """Give what an element itself stands for; most stand for nothing but what is in them."""
+        """Return the text or sign that an element itself stands for; "" for most, which only hold others."""
         if kind == "t":
             return part.text or ""
         if word := _REFERENCES.get(kind):

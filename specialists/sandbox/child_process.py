@@ -68,13 +68,13 @@ class ChildInputs:
 
     Attributes:
         files: What it is to read, by the name under which it finds it (see `confine.input_path`): bytes, a file, or a
-            folder of files. What is gone by then is not there.
+            folder of files. A file that is gone by then is left out.
         reads: Other places that it may read.
         writes: Other places that it may read and write.
         program: A program that it may start.
         environment: Variables beside the few that every child gets.
-        network: True if it may use the network, as one that asks a server has to. The kernel's walls are in its way, so
-            that such a child has none: it must not be one that reads what people attach.
+        network: True if it may use the network. The kernel's walls would forbid that, so such a child has none: it must
+            not read what people attach.
     """
 
     files: Mapping[str, Path | bytes] = field(default_factory=dict)
@@ -106,7 +106,7 @@ _required: list[bool] = [False]
 
 
 def require_walls(*, required: bool) -> None:
-    """Set whether children of this process that may not use the network run only where all of the walls stand."""
+    """Set whether children without network need all of the walls: they then run only where all of them stand."""
     _required[0] = required
 
 
@@ -135,7 +135,7 @@ async def run_child(
         deadline: wall-clock seconds for all of it, waiting for a place included.
         largest_reply: bytes of stdout that are accepted.
         given: what it may read, write and start.
-        trial: it runs where walls are missing that are required, as one that finds out which those are.
+        trial: it runs even where required walls are missing, so as to find out which those are.
     """
     hide_once()
     began = False

@@ -20,7 +20,7 @@ MEGABYTE = 1024 * 1024
 INPUT = "in"
 """The folder of what a child was given, beside the one that it works in."""
 UNWALLED = 77
-"""The exit code of a process that has not all of the walls which it has to have."""
+"""The exit code of a process that lacks a wall which it has to have."""
 standing: set[Wall] = set()
 """The walls that stand round this process."""
 _WAYS_OUT = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.")

@@ -1,7 +1,7 @@
 """The folder in which this process works on files, and the sweep of those that killed processes left behind.
 
-All temporary folders of a process lie in one, which it holds a lock on for as long as it lives: whoever gets that lock
-knows that it is dead. A name or a process id would not tell, as ids come again and containers have their own.
+All temporary folders of a process lie in one, which the process keeps locked for as long as it lives: whoever gets the
+lock knows that the process is dead. An id would not tell, as ids come again and containers have their own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The process that tries to get out, for `wall_proof`: it calls the C library, whom no rule of Python's holds back.
+"""The process that tries to get out, for `wall_proof`: it calls the C library, which no rule of Python's holds back.
 
 In: `{"parent", "port", "socket", "file"}`: a process id, a port on loopback, the path of a Unix socket, and a file that
 it was not given. Out: `{"standing", "landlock", "reached"}`, see `wall_proof.WallReport`.
@@ -59,7 +59,7 @@ def _can_read(path: str) -> bool:
 
 
 def _can_signal(libc: ctypes.CDLL, process: int) -> bool:
-    """Return True if a process may be named to which the kernel sends a signal when something comes from a pipe."""
+    """Return True if the kernel can be told to send another process a signal, as it does when a pipe has data."""
     kept_in = "landlock" in standing and landlock_version() >= SCOPES_SINCE
     end, _ = os.pipe()
     return not kept_in and libc.fcntl(end, _SET_OWNER, process) == 0

@@ -33,15 +33,15 @@ async def run_in_thread(work: Callable[[], _T], seconds: float) -> _T:
 async def load(*modules: str) -> None:
     """Import modules in a thread, unless they are there: a large library takes seconds, and the loop goes on meanwhile.
 
-    Whoever imports from them afterwards, on the loop, finds them loaded, and whole: `sys.modules` has also those that a
-    thread has not done with.
+    Whoever imports from them afterwards, on the loop, finds them loaded whole. That a module is in `sys.modules` would
+    not be enough: a thread may still be loading it.
     """
     if not _loaded.issuperset(modules):
         await run_in_thread(lambda: _import(modules), LOADING)
 
 
 def _import(modules: Iterable[str]) -> None:
-    """Import modules while no other thread does: two that begin at two ends of a library see halves of it."""
+    """Import modules while no other thread does: two that import parts of one library at once see it half loaded."""
     with _one_at_a_time:
         for name in modules:
             importlib.import_module(name)

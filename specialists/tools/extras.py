@@ -24,7 +24,7 @@ def missing_packages(extra: str, *modules: str) -> str:
 
 
 def describe_missing(extra: str, *modules: str) -> str:
-    """Word what the model, and through it people, are told if any of the modules is not there; else nothing."""
+    """Word what models, and through them people, are told if one of the modules is missing; empty if none is."""
     absent = [module for module in modules if find_spec(module) is None]
     if not absent:
         return ""

@@ -48,9 +48,9 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Where a message is (its Slack id), or with an empty id the `fault` for which it certainly never went out.
+    """The Slack `id` of a message that went out; empty if it certainly never did, then `fault` says why.
 
-    `address` is that of the message, if it has one.
+    `address` is the link to the message, if it has one.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Messenger(Protocol):
         """Resolve a channel or a person, by name or id; a text says why there is none, fit for a model."""
 
     async def crossing(self, goes: Addressee) -> Readers | None:
-        """Say who may allow what was said in the job to go there; None: it may go unasked, see `audience`."""
+        """Say who may allow what was said in the job to go there; None if nobody has to allow it."""
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> Delivered:
         """Post Markdown once, in the job's name. A `draft` goes to the requester alone, for them to send.

@@ -44,7 +44,7 @@ def tool_of(function: Callable[..., Any], **more: Any) -> Tool:
 
     Args:
         function: The function, with what it says of itself: see `toolkit.writes`.
-        more: Further fields of `Tool`, such as `target`, for what no line above a function says.
+        more: Further fields of `Tool` that no decorator of the function sets, such as `target`.
 
     Raises:
         NoTool: The function has no docstring, a parameter without a type, or the like.

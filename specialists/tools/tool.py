@@ -55,8 +55,8 @@ class NotKept(KeyError):
 class Workbench(Protocol):
     """A tool's place of work: the files of its handoff, and room for new ones.
 
-    Both methods raise WorkbenchLost while the place that keeps the files is away, and `path` NotKept for a file that is
-    there no more. A tool lets them pass.
+    `path` and `keep` raise WorkbenchLost while the place that keeps the files is away. `path` raises NotKept for a file
+    that is there no more. A tool lets them pass.
     """
 
     @property
@@ -186,11 +186,11 @@ class Tool:
         finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
         cites: True if the addresses in its replies may be links in answers, as documents of the house gave them. That
             makes them neither public nor known to tools that ask for a `url`.
-        endings: The endings of attached files that it reads, such as `.csv`. It is offered where there is such a file,
-            which nobody need then read as text, and a result for which none was read is sent back once.
-        previews: Of a tool that only describes a file: says what a reply of it names, such as columns and values of
-            them. A result of no more than a description is sent back once, as it is seldom what was asked for; so is
-            one to a task that names something of it which no other call asked for or brought.
+        endings: The endings of attached files that it reads, such as `.csv`. It is offered only where there is such a
+            file, which need not be read as text then. A result for which none was read is sent back once.
+        previews: For a tool that only describes a file: lists what a reply of it names, such as columns and their
+            values. A result that stands on descriptions alone is sent back once. So is a result if the task mentions
+            one of those names and no other call asked for it or brought it.
         origin: Where it comes from, for people: that of its toolkit; empty: it is one of Leadhand's own.
         description: What models are told of it, where that is not the docstring of `run`.
         parameters: The JSON Schema object of its arguments as models see it, where that is not the one of `arguments`:
@@ -342,7 +342,7 @@ class FolderWorkbench:
 
     @classmethod
     def in_memory(cls, files: Iterable[tuple[str, str, bytes]], folder: Path) -> FolderWorkbench:
-        """Make one whose store is this process: of files by name, media type and bytes."""
+        """Make a workbench that keeps its files in memory. `files` are name, media type and bytes of each."""
         kept: dict[str, bytes] = {}
 
         async def fetch(digest: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Signing in to a server: what a tool has that does it, and where the bot keeps what came of it. Ports, no more."""
+"""The ports for signing in to a server: how a tool signs people in, and where the bot keeps their tokens."""
 
 from __future__ import annotations
 

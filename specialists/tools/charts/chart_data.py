@@ -160,7 +160,7 @@ def _apply_limits(data: ChartData) -> ChartData:
 
 
 def _find_flat_series(data: ChartData) -> list[str]:
-    """Find the series that a far larger one beside them leaves flat."""
+    """Find the series that look flat beside a far larger one."""
     heights = [max((abs(value) for value in each.values if value is not None), default=0.0) for each in data.series]
     flat = [each.name for each, height in zip(data.series, heights, strict=True) if 0 < height < _UNSEEN * max(heights)]
     return [f"too small to be seen on this scale: {', '.join(flat)}"] if flat else []

@@ -1,8 +1,8 @@
 """Keeps a bare copy of each repository in the data folder, and renews it when somebody asks and it is old.
 
 Reading a repository in place runs what its configuration says: filters, hooks, diff programs. A copy has none of its
-configuration. What even copying would follow is refused before: objects of other repositories, configuration of
-elsewhere, and lazy fetching, which can start programs.
+configuration. A repository that would lead even the copying elsewhere is refused: to objects of other repositories,
+configuration of other places, or lazy fetching, which can start programs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class BareCopies:
         self._tokens = tokens
         self._under_way: dict[str, asyncio.Task[Path]] = {}
         self.stale: dict[str, str] = {}
-        """Why the copies that could not be renewed could not, by the names of their repositories."""
+        """Why copies could not be renewed, by the names of their repositories."""
 
     async def of(self, repository: Repository) -> Path:
         """Give the copy of a repository, not older than `FRESH_SECONDS`, or what there is if it cannot be renewed.
@@ -183,7 +183,7 @@ def _check(reply: GitReply, repository: Repository) -> None:
 
 
 def _refuse(repository: Repository) -> None:
-    """Raise RepositoryAway for what need not be tried, or must not be."""
+    """Raise RepositoryAway for a repository that cannot, or must not, be copied."""
     if repository.ssh is not None and (why := repository.ssh.find_obstacle(repository.name)):
         raise RepositoryAway(f"{repository.name}: {why}")
     if repository.is_local:

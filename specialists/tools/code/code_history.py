@@ -75,7 +75,7 @@ async def code_diff(arguments: CodeDiffArguments, reader: RepositoryReader) -> T
 
 
 async def diff_of(reader: RepositoryReader, repository: Repository, revisions: str, path: str = "") -> tuple[str, str]:
-    """Return what a diff is of, in words, and its text. Raises RepositoryCallRefused if a revision is none."""
+    """Return a title for a diff, and its text. Raises RepositoryCallRefused for a revision that does not exist."""
     below = ("--", path) if path else ()
     first, dots, second = revisions.strip().partition("..")
     if not dots:

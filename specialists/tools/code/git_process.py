@@ -80,7 +80,7 @@ async def git(
     """Run git with `arguments`, in an empty folder of its own. Ends it on cancellation too.
 
     Args:
-        arguments: What follows our flags. Whoever calls has seen to it that no name in it begins with a dash.
+        arguments: What follows our flags. The caller sees to it that no name in it begins with a dash.
         seconds: How long it may take.
         most: Bytes of output that are read.
         file_mb: Megabytes of the largest file that it may write; 0: none is limited.
@@ -134,5 +134,5 @@ async def _read_beginning(stream: asyncio.StreamReader, most: int, *, stop: bool
 
 
 def copy_arguments(copy: Path, *arguments: str) -> tuple[str, ...]:
-    """Say what runs git on a copy of our own."""
+    """Return the arguments that run git on a copy of ours."""
     return (f"--git-dir={copy}", *arguments)

@@ -87,7 +87,7 @@ class SshRemote:
         return f"the key {key} has a passphrase, and nobody can type it; give one without." if locked else ""
 
     def reason(self, name: str, said: str) -> str:
-        """Say in a line what is wrong and what to do, by what ssh or the other side said."""
+        """Say in a line what is wrong and what to do, from what ssh or the server said."""
         where = f"{self.host}{f' (port {self.port})' if self.port else ''}"
         scan = f"ssh-keyscan{f' -p {self.port}' if self.port else ''} {self.host}"
         told = {

@@ -1,4 +1,4 @@
-"""A session of a database: what its user may do beyond reading tables, and how it is made to read alone."""
+"""A session of a database: what its user may do beyond reading tables, and how it is made read-only."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ NOT_SET_UP = (
     "orders=postgresql://reader:password@host/orders."
 )
 SECONDS = 15
-"""That a statement may take in the server, and the wall clock here, which counts connecting as well."""
+"""Seconds that a statement may take in the server. `DEADLINE` is wall-clock time here and includes connecting."""
 DEADLINE = 25.0
 ROWS, TEXT, TABLES = 100, 12_000, 60
 _CHILD = "specialists.tools.databases.database_child"
@@ -122,7 +122,7 @@ class _DatabaseCalls:
         return (*self._faults, *(answer for answer in answers if isinstance(answer, str)))
 
     async def report_refused(self) -> None:
-        """Log, once at the start, which of the databases are not asked as their user may do too much."""
+        """Log, once at the start, which databases are not asked because their user may do too much."""
         if self._find_missing_package():
             return
         answers = await asyncio.gather(
@@ -150,7 +150,7 @@ class _DatabaseCalls:
         return ToolOutcome(f"{said}; there are: {', '.join(self._databases)}.", failed=True)
 
     async def _ask_child(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
-        """Have the child ask; gives what it told, or a line on why not."""
+        """Have the child ask the database. Returns its answer, or a line on why there is none."""
         answer = await self._find_answer_or_fault(database, question)
         return answer if isinstance(answer, str) else unwrap_answer(database, answer)
 
@@ -178,7 +178,7 @@ class _DatabaseCalls:
 
 
 def unwrap_answer(database: Database, answer: dict[str, Any]) -> dict[str, Any] | str:
-    """Return what the child answered, or in a line why the database did not."""
+    """Return what the child answered, or a line on why the database gave no answer."""
     if "away" in answer:
         return _AWAY.format(name=database.name, reason=database.without_password(answer["away"]))
     if "refused" in answer:

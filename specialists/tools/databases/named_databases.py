@@ -71,7 +71,7 @@ def read(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str,
 
 
 def _read_entry(number: int, name: str, address: str) -> Database | str:
-    """Return a database, or why the entry is none. What stands before no address may be a part of a password."""
+    """Return a database, or why the entry is none. That does not quote the entry, which may be part of a password."""
     scheme, _, rest = address.partition("://")
     kind = _KINDS.get(scheme.lower().partition("+")[0])
     if kind is None or not rest:

@@ -99,7 +99,7 @@ def _write(tree: exp.Expr, kind: Kind) -> str:
 
 
 def _spell_out_names(tree: exp.Expr, kind: Kind) -> exp.Expr:
-    """Spell out what names without quotes mean, as all names are written in quotes."""
+    """Change unquoted names to what they mean to the server, since all names are written in quotes later."""
     for node in list(tree.walk()):
         if isinstance(node, exp.Identifier) and not node.quoted and kind == "postgresql":
             node.set("this", node.name.lower())
@@ -205,7 +205,7 @@ def _check_node(node: exp.Expr, kind: Kind) -> None:
 
 
 def _check_words(node: exp.Expr) -> None:
-    """Hold what a node holds as bare text against the form that it has to have: it is written as it stands."""
+    """Raise NotReadOnly unless the bare texts in a node have their form, since they are written as they stand."""
     if isinstance(node, exp.Identifier) or (isinstance(node, exp.Literal) and node.is_string):
         return
     for name, value in _iterate_bare_strings(node):

@@ -1,7 +1,7 @@
 """The process that makes a Word document.
 
-In: `{"title", "markdown", "names"}`: `names` are those of the files that may be embedded, by the name under which it
-was given each. Out: a line of JSON, then the .docx. `{"wanted": [...]}` names the pictures that the text embeds and
+In: `{"title", "markdown", "names"}`: `names` has the name of each file that may be embedded, by the name under which it
+was given. Out: a line of JSON, then the .docx. `{"wanted": [...]}` names the pictures that the text embeds and
 that are not among them; `{"unusable"}` one that is no picture that Word can show.
 """
 

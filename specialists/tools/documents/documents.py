@@ -80,7 +80,7 @@ async def _publish_canvas(arguments: PublishArguments, workbench: Workbench) -> 
 
 
 def _drop_title(text: str, title: str) -> str:
-    """Take out a first heading that repeats the title, which stands above the text anyway."""
+    """Drop a first heading that repeats the title, which stands above the text anyway."""
     first, _, rest = text.partition("\n")
     return rest.lstrip() if rest.strip() and first.lstrip("#").strip() == title.strip() and first[:1] == "#" else text
 

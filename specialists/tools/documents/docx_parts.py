@@ -102,7 +102,7 @@ def light_lines(table: Any) -> None:
 
 
 def share_out(table: Any, written: list[list[str]], width: Length) -> Length | None:
-    """Give each column of a table width by what is written in it, as equal ones would break words and numbers.
+    """Set the width of each column of a table by its content, since equal widths would break words and numbers.
 
     Returns:
         The size that the text must have for its longest words to fit; None if the usual one does.
@@ -125,7 +125,7 @@ def share_out(table: Any, written: list[list[str]], width: Length) -> Length | N
 
 
 def repeat_as_header(row: Any) -> None:
-    """Have a table's row come again at the top of each page."""
+    """Repeat a table's row at the top of each page."""
     element(row).get_or_add_trPr().append(OxmlElement("w:tblHeader"))
 
 

@@ -1,7 +1,7 @@
 """The process that reads documents of the knowledge, several at a time.
 
-In: `{"files": [{"file", "name", "link"}]}`, where `file` is what it was given, and `link` what it was given of its
-address, if anything. Out: for each a line of JSON, `{"title", "link", "text", "outline", "fault"}`.
+In: `{"files": [{"file", "name", "link"}]}`, where `file` is what it was given, and `link` the file with its address, or
+"". Out: for each a line of JSON, `{"title", "link", "text", "outline", "fault"}`.
 """
 
 from __future__ import annotations

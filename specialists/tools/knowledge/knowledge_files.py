@@ -32,7 +32,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeFile:
-    """A document: its place, its path in the folder as people cite it, and what changes when it does."""
+    """A document: its place, its path in the folder as people cite it, and a `state` that changes with the file."""
 
     place: Path
     path: str

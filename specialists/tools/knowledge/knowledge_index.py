@@ -246,7 +246,7 @@ class KnowledgeIndex:
 
 
 def _choose_rare_words(database: sqlite3.Connection, words: list[str]) -> list[str]:
-    """Choose the words that the fewest passages hold: a common one says little, and ranking its passages takes long."""
+    """Choose the words that are in the fewest passages: a common word says little, and ranking for it takes long."""
     holding = {
         one: database.execute(_HOLDING, (match_expression([one], every=True), _RANKED)).fetchone()[0] for one in words
     }

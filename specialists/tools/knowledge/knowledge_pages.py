@@ -1,7 +1,7 @@
 """Pages of the web as knowledge: fetched once a day into a folder, as documents with their addresses beside them.
 
-They are fetched as a model's are: public addresses alone, within limits. A page that cannot be fetched today is
-searched as it was yesterday.
+They are fetched as pages for a model are: from public addresses alone, within limits. A page that cannot be fetched
+today is searched as it was yesterday.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet,
 
 
 def _write(sheet: Sheet, scratch: Path) -> int:
-    """Write the rows as plain CSV and let go of them; gives a bound for the longest line, in bytes."""
+    """Write the rows as plain CSV and free them. Returns a bound for the longest line, in bytes."""
     with scratch.open("w", newline="", encoding="utf-8", errors="replace") as file:
         if sheet.plain:
             file.write("\n".join(map(BETWEEN.join, sheet.rows)) + "\n")

@@ -102,7 +102,7 @@ def plain_digits_sql(x: str) -> str:
 
 
 def dress_of(sample: Sequence[str]) -> NumberDress:
-    """Find the signs that must come off before these values can be numbers. Several units are none: they differ."""
+    """Find the signs that must come off before these values can be numbers. Units are kept if they differ."""
     sample = [plain_digits(value) for value in sample]
     worn = units_of(sample)
     symbol = worn[0] if len(worn) == 1 else ""

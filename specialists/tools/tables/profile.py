@@ -48,8 +48,8 @@ def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
 def find_named_values(text: str) -> tuple[str, ...]:
     """Return what a profile names that a question may mean: its columns, and the values that it lists with counts.
 
-    A column with another value in each row is left out: who asks for its name asks for rows, by whatever query. So is a
-    value that is a unit, such as month: it says in what something is counted, in a task about any table.
+    A column with another value in each row is left out: it identifies rows, and any query may answer for it. So is a
+    value that is a unit, such as month: tasks use such words for any table.
     """
     lines = filter(None, (COLUMN.fullmatch(line) for line in text.splitlines()))
     told = (line for line in lines if _KEY not in line["about"])

@@ -76,7 +76,7 @@ def _parse_query(connection: DuckDBPyConnection, sql: str) -> Any:
 
 @contextmanager
 def _cut_short(connection: DuckDBPyConnection) -> Iterator[None]:
-    """Interrupt what is asked of DuckDB meanwhile once it is no longer quick."""
+    """Interrupt the queries made inside this context once they are no longer quick."""
     stop = threading.Timer(_QUICK, connection.interrupt)
     stop.start()
     try:

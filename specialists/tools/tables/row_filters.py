@@ -84,19 +84,19 @@ def _condition_text(node: Any, sql: bytes) -> str:
 
 
 def _is_nothing(node: Any) -> bool:
-    """Return True for NULL and 0, which a sum or count is none the more for."""
+    """Return True for NULL and 0, which add nothing to a sum or count."""
     if not isinstance(node, dict) or not isinstance(literal := node.get("literal"), dict):
         return node is None
     return literal.get("kind") == "NULL_LITERAL" or re.fullmatch(r"0+(\.0*)?", str(literal.get("text"))) is not None
 
 
 def _is_placed(node: Any) -> bool:
-    """Return True if DuckDB says where a part stands; it gives a length of 0 to what it put in itself."""
+    """Return True if DuckDB says where a part stands in the query. What DuckDB itself put in has a length of 0."""
     return bool(node.get("query_location_length"))
 
 
 def _iterate_spans(node: Any) -> Iterator[tuple[int, int]]:
-    """Yield where each part of a condition stands: what stands behind a column, as IS NULL does, is told without it."""
+    """Yield the start and end of each part of a condition in the query, as far as DuckDB says where it stands."""
     if isinstance(node, dict):
         start, length = node.get("query_location"), node.get("query_location_length")
         if isinstance(start, int) and isinstance(length, int) and length:

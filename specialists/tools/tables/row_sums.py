@@ -42,7 +42,7 @@ def numbers_of(at: int, sample: Sequence[str], kind: str) -> NumberColumn:
 
 
 class Sums:
-    """Sums over spans of rows, without those left out. Rows are left out from the first to the last."""
+    """Sums over spans of rows, without the rows left out. These have to be named in ascending order."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
@@ -52,7 +52,7 @@ class Sums:
         self._samples: dict[int, list[float] | None] = {}
 
     def leave_out(self, index: int) -> None:
-        """Leave out a row of all sums from here on."""
+        """Leave a row out of all further sums."""
         self._left_out.append(index)
         for running in self._running.values():
             del running[index + 1 :]

@@ -229,7 +229,7 @@ def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
 
 
 def _even_out(sheet: Sheet) -> tuple[list[int], list[int]]:
-    """Give each row as many cells as there are names; gives the rows that had fewer, and those that lose some."""
+    """Give each row as many cells as there are names. Returns the rows that had fewer, and those that lose some."""
     width = len(sheet.names)
     short, long = [], []
     for index, row in enumerate(sheet.rows):
@@ -260,7 +260,7 @@ def _say_uneven(sheet: Sheet, short: list[int], long: list[int]) -> None:
 
 
 def _set_apart(sheet: Sheet, lines: list[int]) -> set[int]:
-    """Take out the totals and the notes below the table, and say so; gives their places."""
+    """Take out the totals and the notes below the table, and say so. Returns their indexes."""
     if not sheet.rows:
         sheet.faults.append("header only: there are no rows")
         return set()

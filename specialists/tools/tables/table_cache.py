@@ -124,7 +124,7 @@ def key_of(digest: str, name: str) -> str:
 
 @functools.cache
 def _reader_version() -> str:
-    """Tell our readers from those of other releases: any change to one may change what it reads."""
+    """Return a version of our readers: another one after any change to their code."""
     digest = hashlib.sha256()
     for path in sorted(file for folder in _READERS for file in folder.glob("*.py")):
         digest.update(path.read_bytes())

@@ -138,7 +138,7 @@ class _Totals:
     # ------------------------------------------------------------ which rows to look at
 
     def _list_candidates(self) -> list[int]:
-        """List the rows that a look is worth: with a word for a total, without what others have, or the last."""
+        """List the rows that may be totals: with a word for a total, without what others have, or the last."""
         rows = self._rows
         found = {
             index
@@ -211,21 +211,21 @@ class _Totals:
         return count
 
     def _like_another(self, index: int, totals: Iterable[int]) -> bool:
-        """Say if a total that was found lacks the very same cells."""
+        """Say if one of the totals found lacks the very same cells as a row."""
         mine = _blank_columns(self._rows[index])
         return bool(mine) and any(_blank_columns(self._rows[at]) == mine for at in totals)
 
     def _is_uniquely_empty(self, at: int, mine: frozenset[int], totals: Container[int]) -> bool:
-        """Say if a cell is empty in no other row but totals, and rows that lack the same cells, fewer or more."""
+        """Say if a cell is filled in all other rows but totals, and rows that lack more or fewer of the same cells."""
         return at not in self._never and not any(
             at in blanks and not (blanks <= mine or mine <= blanks) and any(other not in totals for other in others)
             for blanks, others in self._patterns.items()
         )
 
     def _adds_up(self, index: int, start: int, filled: Sequence[NumberColumn]) -> int | None:
-        """Count the digits by which a row's numbers are the sums of the rows from `start` on; None: they are not.
+        """Count the digits that prove a row to be the sum of the rows from `start` on; None: it is not their sum.
 
-        A number that is none may be a rate or a mean: it lies between the lowest and highest of its column.
+        A number that is no sum may be a rate or a mean: it has to lie between the lowest and highest of its column.
         """
         digits, agree, others = 0, 0, []
         for column in filled:
@@ -314,7 +314,7 @@ def _sample_cells(rows: Sequence[Row], at: int) -> list[str]:
 
 
 def _count_free_digits(value: float, decimals: int) -> int:
-    """Count the digits that a sum could have had otherwise: zeros at its end may be there in all of its parts."""
+    """Count the digits of a sum that could have been others, without zeros at its end, which all parts may have."""
     return len(f"{abs(value):.{decimals}f}".replace(".", "").strip("0"))
 
 

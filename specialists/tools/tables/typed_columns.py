@@ -84,7 +84,7 @@ def typed_columns(
     Args:
         connection: Where `raw_rows` is.
         samples: For each column of it the name that people know, and some of its cells.
-        semicolons: Semicolons stand between cells, as if the comma had another use.
+        semicolons: Semicolons stand between cells: a comma may then mark decimals.
     """
     commas = column_types.writes_decimal_commas([sample for _, sample in samples.values()])
     columns = [_make_column(name, column, sample, commas=commas) for column, (name, sample) in samples.items()]
@@ -124,7 +124,7 @@ def _try_next(connection: DuckDBPyConnection, waiting: Sequence[TypedColumn]) ->
 
 
 def _settle_orders(columns: Sequence[TypedColumn]) -> None:
-    """Read dates whose day and month cannot be told apart as another column of the table shows that it writes them."""
+    """Read dates whose day and month cannot be told apart in the order that other columns of the table show."""
     shown = {
         kind.name in _DAY_FIRST for column in columns if (kind := column.chosen) is not None and kind.name in _ORDERED
     }

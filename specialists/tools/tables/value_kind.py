@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """`pattern` is for Python and DuckDB alike; `sql` converts `{x}`, the trimmed text, or gives NULL.
+    """One way to write values. `pattern` is for Python and DuckDB; `sql` converts `{x}`, a trimmed text, or gives NULL.
 
     `words` names the values in the plural, `fact` is what people should know of the reading.
     """
@@ -19,7 +19,7 @@ class ValueKind:
     fact: str = ""
 
     def fits(self, x: str) -> str:
-        """Write the condition that the SQL value `x` is written so."""
+        """Write the SQL condition that `x` is written in this way."""
         pattern = self.pattern.replace("'", "''")
         return f"regexp_full_match({x}, '{pattern}')"
 

@@ -19,7 +19,7 @@ SECONDS = 20.0
 LARGEST = 8 * 1024 * 1024
 PAGE, MOST_PAGES = 100, 3
 SURE = 14 * 86_400.0
-"""Seconds: an issue of ours is younger. Where all that were looked through are, nobody can tell."""
+"""Seconds: an issue that we look for is younger. If all that were looked through are younger, nobody can tell."""
 
 
 class NotOpened(Exception):

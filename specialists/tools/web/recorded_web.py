@@ -101,7 +101,7 @@ def read(folder: Path) -> RecordedWeb:
 
 
 def tools(folder: Path) -> tuple[Tool, ...]:
-    """Make `web_search` and `fetch_page` over the pages of a folder. What is wrong with it they say when called."""
+    """Make `web_search` and `fetch_page` over the pages of a folder. When called, they say what is wrong with it."""
     recorded = read(folder)
     return (
         Tool("web_search", "read", web.SearchArguments, _make_searcher(recorded), finds_urls=True),

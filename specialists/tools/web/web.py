@@ -1,4 +1,4 @@
-"""The researcher's tools: search the web, read a page. What does either is imported when it is first done."""
+"""The researcher's tools: search the web, read a page. The libraries for each are imported when it is first used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE_LENGTH = 10_000
 """Characters of a page that one call gives."""
 
 READING_TIME = 12.0
-"""Seconds that getting the text out of a page may take, waiting for a place included."""
+"""Seconds that extracting the text of a page may take, waiting for a place included."""
 _LIMITS = ChildLimits(memory_mb=1000, cpu_seconds=8)
 _LARGEST_TEXT = 8 * 1024 * 1024
 _TANGLED = "The page is too tangled to get its text out."
@@ -97,7 +97,7 @@ def missing_packages() -> str:
 
 
 async def read_page(page: Download, start: int) -> ToolOutcome:
-    """Give the text of a page from a character on. A process gets it that ends at its limits in any case."""
+    """Give the text of a page from a character on. A child process extracts it, within limits."""
     reply = await run_child(
         "specialists.tools.web.page_child",
         {"url": page.url, "media_type": page.media_type, "charset": page.charset},
