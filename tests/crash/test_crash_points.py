@@ -1,9 +1,9 @@
 """A real process is killed at a named point of each scenario; a second one brings the job to the same end.
 
-`after` a passage the world differs from before it, and `before` the next one it is as it was then, so that here
-the points after whatever changes something are run, and of the others a part, drawn by a seed. So it is with those
-that every job comes to: they are run in the plainest one, and in each of the others a part of them.
-`python -m tests.crash` runs every point.
+`after` a passage the world differs from before it, and `before` the next one it is as it was then. So half of the
+points after something changed are run here, and of the others a small part, drawn by a seed. Points that every job
+comes to are run in the plainest one, and a small part of them in each of the others. `python -m tests.crash` runs
+every point.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ from tests.nursery.nursery import nursery
 
 on_one_loop = pytest.mark.asyncio(loop_scope="module")
 SEED = 1
+SHARE_CHANGES = 0.5
+"""How much of the points is run that change something."""
 SHARE = 0.02
-"""How much of the points is run that change nothing."""
+"""The same of those that change nothing."""
 SHARE_NEW = 0.1
 """The same of those that a scenario is there for."""
 SHARE_AGAIN = 0.03
@@ -60,10 +62,10 @@ def drawn(name: str, undisturbed: Undisturbed, plain: Undisturbed) -> list[str]:
     def share(point: str) -> float:
         changes = point.startswith(tuple(f"after {change}" for change in CHANGES))
         if new:
-            return (1.0 if changes else SHARE_NEW) if any(word in point for word in new) else 0.0
+            return (SHARE_CHANGES if changes else SHARE_NEW) if any(word in point for word in new) else 0.0
         if not changes:
             return SHARE
-        return SHARE_AGAIN if name != PLAIN and point in plain.points else 1.0
+        return SHARE_AGAIN if name != PLAIN and point in plain.points else SHARE_CHANGES
 
     return [point for point in undisturbed.points if dice.random() < share(point)]
 
