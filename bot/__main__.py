@@ -127,8 +127,8 @@ def _import_command(options: argparse.Namespace, settings: Settings) -> Run:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="leadhand", description=DESCRIPTION)
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
+    parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_CommandParser)
     text = "start a Slack on your own machine with the bot in it, without account or key"
     _add_try(commands.add_parser("try", help=text, description=text, epilog=ENDS))
     text = "create the app on real Slack, prove the tokens, write a settings file, and check everything"
@@ -143,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
         ("run", "run the bot on real Slack, with settings from the environment or a file"),
         ("check", "prove crews, settings, Slack, Redis and models before anything runs"),
     ):
-        command = commands.add_parser(name, help=text, description=text, formatter_class=_Raw)
+        command = commands.add_parser(name, help=text, description=text, formatter_class=_RawHelpFormatter)
         if name == "check":
             command.add_argument(
                 "--crew", metavar="NAME", help="check one crew and nothing else: its name, or a folder"
@@ -166,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-class _Version(argparse.Action):
+class _VersionAction(argparse.Action):
     """Prints the version of the installation; pyproject.toml is the one place that says it."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
@@ -177,7 +177,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-class _Command(argparse.ArgumentParser):
+class _CommandParser(argparse.ArgumentParser):
     """A command's own parser. Settings are imported for its help alone, if it lists them."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -189,12 +189,12 @@ class _Command(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Return the help; the settings stand below it if the command's formatter keeps lines."""
-        if self.formatter_class is _Raw:
+        if self.formatter_class is _RawHelpFormatter:
             self.epilog = _render_environment()
         return super().format_help()
 
 
-class _Raw(argparse.RawDescriptionHelpFormatter):
+class _RawHelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Keeps the lines of the list of settings."""
 
 
@@ -315,12 +315,14 @@ def _add_eval(command: argparse.ArgumentParser) -> None:
         default=[],
         help="play only cases with one of these tags, separated by commas",
     )
-    command.add_argument("--limit", metavar="N", type=_count, help="play N cases of each set, drawn by chance")
+    command.add_argument("--limit", metavar="N", type=_parse_count, help="play N cases of each set, drawn by chance")
     command.add_argument(
         "--seed", metavar="N", type=int, help="with --limit: another number draws other cases; default: 0"
     )
     command.add_argument("--crew", metavar="DIR", type=Path, help="use this crew in place of LEADHAND_CREW's")
-    command.add_argument("--parallel", metavar="N", type=_count, default=4, help="play N cases at once; default: 4")
+    command.add_argument(
+        "--parallel", metavar="N", type=_parse_count, default=4, help="play N cases at once; default: 4"
+    )
     command.add_argument("--no-naive", action="store_true", help="do not play the plain prompts")
     command.add_argument("--json", metavar="FILE", type=Path, help="write the run to a file")
     command.add_argument("--resume", metavar="FILE", type=Path, help="go on with the run in a file, and write it there")
@@ -347,7 +349,7 @@ def _split_names(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     if text.isascii() and text.isdigit() and 0 < int(text) < 1_000_000:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
@@ -422,7 +424,7 @@ def _add_trace(command: argparse.ArgumentParser) -> None:
 
 
 def _add_mcp(command: argparse.ArgumentParser) -> None:
-    deeds = command.add_subparsers(dest="deed", metavar="list | accept", required=True, parser_class=_Command)
+    deeds = command.add_subparsers(dest="deed", metavar="list | accept", required=True, parser_class=_CommandParser)
     for name, text in (
         ("list", "list the servers of .mcp.json and the accepted tools"),
         ("accept", "show what a server offers or what changed, and let specialists use it"),

@@ -4,7 +4,7 @@
                                                                                |
                                                          supervisor and specialists -> Limits -> model
 
-`running` wires a bot along these arrows.
+`open_app` wires a bot along these arrows.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 from bot.access import channels_file
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
-from bot.logs import about
+from bot.logs import log_context
 from bot.models.chosen_model import ChosenModel
-from bot.models.named_models import names_at, take_on
+from bot.models.named_models import list_provider_names, register_named_models
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, repeat_every
-from bot.operation.sweep import sweep
+from bot.operation.sweep import remove_leftovers
 from bot.operation.wall_watch import report_walls
 from bot.settings import Settings, SettingsError
 from bot.store.redis.redis_store import Store
@@ -139,7 +139,7 @@ def open_crews(settings: Settings) -> Crews:
     if faults:
         raise SettingsError("\n\n".join(faults))
     try:
-        return Crews.of(found[-1:] + found[:-1])
+        return Crews.from_crews(found[-1:] + found[:-1])
     except ValueError as error:
         raise SettingsError(f"LEADHAND_CREW: {error}.") from None
 
@@ -149,7 +149,7 @@ def open_channels(settings: Settings, crews: Sequence[str] = ()) -> Mapping[str,
 
     Raises SettingsError naming every fault, by file and line.
     """
-    file = channels_file.read(crew_folder(settings), crews)
+    file = channels_file.read_channels_file(crew_folder(settings), crews)
     if file.faults:
         raise SettingsError("\n".join(str(fault) for fault in file.faults))
     return file.channels
@@ -172,7 +172,7 @@ class App:
 
 
 @contextlib.asynccontextmanager
-async def running(
+async def open_app(
     settings: Settings,
     store: Store,
     model: ChosenModel,
@@ -199,11 +199,13 @@ async def running(
     crews = await _prepare_crews(model, crew or open_crews(settings))
     channels = open_channel_settings(settings, store, model, crews)
     name = new_name()
-    models = names_at(model, *crews.by_name.values())
-    several, rules = settings.installs, settings.rules
-    limits = CallLimits(store.counters, model, rules, store.clock, models, channels.rules_in, several_teams=several)
+    models = list_provider_names(model, *crews.by_name.values())
+    several, rules = settings.is_installable, settings.rules
+    limits = CallLimits(
+        store.counters, model, rules, store.clock, models, channels.add_channel_budget, several_teams=several
+    )
     if instruments is not None:
-        limits.on_wait, limits.on_withheld = instruments.metrics.note_wait, instruments.metrics.withheld
+        limits.on_wait, limits.on_withheld = instruments.metrics.note_wait, instruments.metrics.count_withheld_call
     board = InstanceBoard(store.board, name, crews.by_name)
 
     def nudge(key: JobKey) -> None:
@@ -225,9 +227,9 @@ async def running(
     )
 
     async def let_go(team: str) -> None:
-        await instance.let_go(team)
+        await instance.release_team(team)
 
-    bots = await (_bots_of_installations(shared, let_go) if settings.installs else open_bot_of_token(shared))
+    bots = await (_bots_of_installations(shared, let_go) if settings.is_installable else open_bot_of_token(shared))
     bounds = StuckAfter(effect=max(StuckAfter().effect, STUCK * settings.terms.call_seconds))
     instance = Instance(
         store,
@@ -238,12 +240,14 @@ async def running(
         name=name,
         elsewhere=functools.partial(is_elsewhere, crews, board),
         hold=lambda: bots.token_fault,
-        reach=bots.reach,
-        several=lambda: bots.several,
+        reach=bots.is_team_reachable,
+        several=lambda: bots.has_several_teams,
     )
-    with about(instance=instance.name):
+    with log_context(instance=instance.name):
         work = asyncio.create_task(instance.run())
-    begins = dict.fromkeys(begin for one in crews.by_name.values() for begin in one.beside)  # crews share toolkits
+    begins = dict.fromkeys(
+        begin for one in crews.by_name.values() for begin in one.background_work
+    )  # crews share toolkits
     watch = (report_walls(instruments.metrics),) if instruments is not None else ()
     own = (*watch, model.warm(), board.run())
     bots.begin()
@@ -255,7 +259,7 @@ async def running(
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        await bots.end_beside()
+        await bots.end_background_tasks()
         await _end_app(app, bots, shared)
 
 
@@ -263,7 +267,7 @@ def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, 
     """Return the settings of channels. Raises SettingsError where `channels.yml` cannot be read."""
     return ChannelSettings(
         store,
-        settings.in_channel,
+        settings.find_channel_values,
         open_channels(settings, crews.names),
         crews=crews.described,
         of_crews=channels_file.list_crew_values(crews.by_name),
@@ -277,10 +281,10 @@ async def _bots_of_installations(shared: SharedParts, let_go: Callable[[str], Aw
         raise SettingsError(f"SLACK_CLIENT_ID is set: {fault}")
     from bot.teams import InstalledTeams  # noqa: PLC0415 - only where workspaces install the app
 
-    bots = InstalledTeams.of(shared, let_go)
-    await shared.store.share()
+    bots = InstalledTeams.from_settings(shared, let_go)
+    await shared.store.allow_any_team()
     await bots.open_all()
-    await sweep()
+    await remove_leftovers()
     return bots
 
 
@@ -289,8 +293,8 @@ async def _prepare_crews(model: ChosenModel, crew: Crew | Crews) -> Crews:
 
     Raises SettingsError if one of these models cannot be had.
     """
-    crews = Crews.of([crew]) if isinstance(crew, Crew) else crew
-    if faults := await take_on(model, *crews.by_name.values()):
+    crews = Crews.from_crews([crew]) if isinstance(crew, Crew) else crew
+    if faults := await register_named_models(model, *crews.by_name.values()):
         raise SettingsError("\n".join(map(str, faults)))
     for warning in (each for one in crews.by_name.values() for each in one.every_warning):
         log.warning("%s", warning)
@@ -298,7 +302,7 @@ async def _prepare_crews(model: ChosenModel, crew: Crew | Crews) -> Crews:
 
 
 async def _end_app(app: App, bots: TeamBot | InstalledTeams, shared: SharedParts) -> None:
-    from bot.jobs.instance import cancel  # noqa: PLC0415 - see `running`
+    from bot.jobs.instance import cancel  # noqa: PLC0415 - see `open_app`
 
     try:
         await app.instance.stop()

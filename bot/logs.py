@@ -1,7 +1,7 @@
 """The logs for operators: one line a record, with the ids of the work it came from, without contents or tokens.
 
 The ids come from a context variable, which tasks inherit: code that starts a
-piece of work names its ids with `about`, and the code that it calls passes
+piece of work names its ids with `log_context`, and the code that it calls passes
 nothing on.
 """
 
@@ -47,7 +47,7 @@ _audit = logging.getLogger("bot.audit")
 """A logger of its own, so that its lines can be sent elsewhere: to a SIEM, say."""
 
 
-def log_deed(entry: AuditEntry) -> None:
+def log_audit_entry(entry: AuditEntry) -> None:
     """Write an entry of the audit as one line. It holds ids and fixed words alone."""
     fields = entry.model_dump(exclude_defaults=True)
     words = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
@@ -55,7 +55,7 @@ def log_deed(entry: AuditEntry) -> None:
 
 
 @contextlib.contextmanager
-def about(
+def log_context(
     *, instance: str = "", job: str = "", request: str = "", subtask: str = "", attempt: int = 0, effect: str = ""
 ) -> Iterator[None]:
     """Add these ids to every record made inside the `with` block, and by tasks that are started there."""
@@ -74,7 +74,7 @@ def about(
         _ids.reset(token)
 
 
-def ids() -> Ids:
+def current_ids() -> Ids:
     """Return the ids of the work under way here."""
     return _ids.get()
 
@@ -131,10 +131,10 @@ class _MaskedFormatter(logging.Formatter):
         """Replace every secret and token in the text."""
         return hide(text, self._secrets)
 
-    def error(self, record: logging.LogRecord) -> str:
+    def render_error(self, record: logging.LogRecord) -> str:
         """Return the traceback and name of a record's exception; empty if it has none."""
         error = record.exc_info[1] if record.exc_info else None
-        return self.hide(_trace(error)) if error is not None else ""
+        return self.hide(_render_traceback(error)) if error is not None else ""
 
 
 class TextLines(_MaskedFormatter):
@@ -142,8 +142,8 @@ class TextLines(_MaskedFormatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, and below it the traceback of an exception."""
-        error = self.error(record)
-        head = f"{_format_time(record)} {record.levelname} {record.name}{_short_ids(ids())}"
+        error = self.render_error(record)
+        head = f"{_format_time(record)} {record.levelname} {record.name}{_short_ids(current_ids())}"
         line = f"{head}: {self.hide(record.getMessage())}"
         return f"{line}\n{error}" if error else line
 
@@ -161,10 +161,10 @@ class JsonLines(_MaskedFormatter):
         }
         if event := getattr(record, "event", ""):
             line["event"] = str(event)
-        line |= ids()
+        line |= current_ids()
         if deed := getattr(record, "deed", None):
             line["audit"] = {name: self.hide(value) if isinstance(value, str) else value for name, value in deed}
-        if error := self.error(record):
+        if error := self.render_error(record):
             line["error"] = error
         return json.dumps(line, ensure_ascii=False)
 
@@ -179,10 +179,10 @@ def describe(error: BaseException) -> str:
     return f"{name}: {error}" if known and str(error) else name
 
 
-def _trace(error: BaseException) -> str:
+def _render_traceback(error: BaseException) -> str:
     """Return the traceback of an exception, innermost call last, after that of its cause."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    before = f"{_trace(cause)}\nwhich led to\n" if cause is not None else ""
+    before = f"{_render_traceback(cause)}\nwhich led to\n" if cause is not None else ""
     return f"{before}{''.join(traceback.format_tb(error.__traceback__))}{describe(error)}"
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from bot.access.access_values import ChannelValues
 from bot.limits.rules import MICROS, SCOPES, BadLimit, LimitRules, Scope, SpendingBudget, read_budget, read_rates
-from bot.store.values import AS_EVER, DAY, Retention
+from bot.store.values import DAY, DEFAULT_RETENTION, Retention
 from handoff.contracts import AskingTerms, ContextLimits, Terms, Tier
 from handoff.conversation.working_time import read_span
 from handoff.effects import ROLES
@@ -113,11 +113,11 @@ class Settings:
     """Ids of the channels in which the bot may be used; empty: all."""
     access: ChannelValues = field(default_factory=ChannelValues)
     """Who may use the bot, in all channels alike."""
-    retention: Retention = AS_EVER
+    retention: Retention = DEFAULT_RETENTION
     walls_required: bool = False
     """True if what reads files and pages may run only behind all of the kernel's walls."""
 
-    def in_channel(self, channel: str) -> ChannelValues:
+    def find_channel_values(self, channel: str) -> ChannelValues:
         """Return what the environment sets for a channel (its Slack id); what it does not set is left open."""
         heard = None if self.follow_ups == ON and not self.env.get("LEADHAND_FOLLOW_UPS") else self.follow_ups
         values = {
@@ -134,11 +134,11 @@ class Settings:
         return frozenset({*secret_values(self.env), *secrets_in(self.redis_url), *tokens} - {""})
 
     @property
-    def installs(self) -> bool:
+    def is_installable(self) -> bool:
         """True if workspaces install the app by OAuth; else the bot runs in the workspace of its token."""
         return bool(self.client_id) and not self.bot_token
 
-    def admins_in(self, team: str, organisation: str = "") -> frozenset[str]:
+    def list_admins(self, team: str, organisation: str = "") -> frozenset[str]:
         """Return the Slack ids of a workspace's admins: those named for it, for its organisation, or for no place."""
         named = (one.rpartition(":") for one in self.admins)
         return frozenset(user for place, _, user in named if place in {team, organisation, ""})
@@ -151,7 +151,7 @@ class Settings:
     @property
     def has_pages(self) -> bool:
         """True if browsers can be shown a page of the bot's own."""
-        return bool(self.public_url) and not self.socket_mode and not self.installs
+        return bool(self.public_url) and not self.socket_mode and not self.is_installable
 
 
 NAMES: Mapping[str, str] = {
@@ -405,13 +405,13 @@ def _read_asking(env: Mapping[str, str]) -> AskingTerms:
     """Read when people are reminded of questions, and when those are closed."""
     usual = TERMS.asking
     spans = {
-        "remind_after": _read_span(env, "LEADHAND_REMIND_AFTER", usual.remind_after),
-        "expire_after": _read_span(env, "LEADHAND_EXPIRE_AFTER", usual.expire_after),
+        "remind_after": _read_duration(env, "LEADHAND_REMIND_AFTER", usual.remind_after),
+        "expire_after": _read_duration(env, "LEADHAND_EXPIRE_AFTER", usual.expire_after),
     }
     return usual.model_copy(update={**spans, **_working_hours(env.get("LEADHAND_WORKING_HOURS", ""))})
 
 
-def _read_span(env: Mapping[str, str], name: str, usual: float) -> float:
+def _read_duration(env: Mapping[str, str], name: str, usual: float) -> float:
     text = env.get(name, "").strip()
     seconds = read_span(text) if text else usual
     if seconds is None:
@@ -474,12 +474,12 @@ def _read_retention(text: str) -> Retention:
                 f"to {MOST_DAYS:,}, with commas: `jobs 30, materials 7`."
             )
         days[found["what"]] = float(found["days"]) * DAY
-    jobs, materials = days.get("jobs", AS_EVER.jobs), days.get("materials")
+    jobs, materials = days.get("jobs", DEFAULT_RETENTION.jobs), days.get("materials")
     if materials is not None and materials > jobs:
         raise SettingsError(
             f"LEADHAND_KEEP is {text!r}; materials go with their job, {jobs / DAY:g} days after its end."
         )
-    waiting, audit = days.get("questions", AS_EVER.waiting), days.get("audit", AS_EVER.audit)
+    waiting, audit = days.get("questions", DEFAULT_RETENTION.waiting), days.get("audit", DEFAULT_RETENTION.audit)
     return Retention(jobs, waiting, materials, audit)
 
 
@@ -547,7 +547,9 @@ def _read_rules(env: Mapping[str, str]) -> LimitRules:
     breakers = env.get("LEADHAND_BREAKERS", "").strip().lower() or "on"
     if breakers not in {"on", "off"}:
         raise SettingsError(f"LEADHAND_BREAKERS is {breakers!r}; it takes on or off.")
-    budgets = {scope: _read_limit(env, f"LEADHAND_BUDGET_{scope.upper()}", _budget_of(scope)) for scope in SCOPES}
+    budgets = {
+        scope: _read_limit(env, f"LEADHAND_BUDGET_{scope.upper()}", _make_budget_reader(scope)) for scope in SCOPES
+    }
     return LimitRules(
         breakers=breakers == "on",
         rates=_read_limit(env, "LEADHAND_RATES", read_rates),
@@ -556,7 +558,7 @@ def _read_rules(env: Mapping[str, str]) -> LimitRules:
     )
 
 
-def _budget_of(scope: Scope) -> Callable[[str], SpendingBudget | None]:
+def _make_budget_reader(scope: Scope) -> Callable[[str], SpendingBudget | None]:
     return lambda text: None if text.strip().lower() == "off" else read_budget(text or BUDGETS.get(scope, ""))
 
 

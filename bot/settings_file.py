@@ -114,7 +114,7 @@ def _render_line(name: str, value: str) -> str:
     return f"{name}={value}" if _PLAIN.fullmatch(value) else f'{name}="{value}"'
 
 
-def readable_by_others(env: Mapping[str, str]) -> str:
+def describe_exposure(env: Mapping[str, str]) -> str:
     """Say that a file of settings can be read by other users of the machine; empty if it cannot, or is not there."""
     path = Path(env.get(FILE, "").strip() or USUAL).expanduser()
     try:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from bot.access.channel_settings import ChannelSettings
 from bot.features.catalogue import register_all
 from bot.features.kit import Kit
-from bot.jobs.effect_handlers import nobody_to_ask
+from bot.jobs.effect_handlers import find_no_approvers
 from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.job_records import JobRecords
 from bot.jobs.job_runner import Effects
 from bot.limits.call_limits import CallLimits
 from bot.models.chosen_model import REHEARSAL, ChosenModel
 from bot.operation.audit_log import AuditLog
-from bot.operation.sweep import sweep
+from bot.operation.sweep import remove_leftovers
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import BotAccount, Client, NotConnected, make_bolt, proven_client, token_proof
 from bot.slack.receive.gate import Gate
@@ -78,10 +78,10 @@ class TeamBot:
         outbox = shared_outbox(
             client, store, account, who=shared.name, unlimited=settings.slack_unlimited, looks=shared.looks
         )
-        outbox.calls.token_refused = self.proof.suspect
-        admins = settings.admins_in(account.home.team, account.home.enterprise)
+        outbox.calls.token_refused = self.proof.prove_soon
+        admins = settings.list_admins(account.home.team, account.home.enterprise)
         people = People(client, outbox.calls, account.home, admins)
-        people.name_groups([*groups, *crews.asked])
+        people.add_named_groups([*groups, *crews.addressees])
         messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), account.url)
         by_rules = model.provider == REHEARSAL
         self.thread = Thread(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
@@ -89,7 +89,7 @@ class TeamBot:
         note, channels, limits = AuditLog(store).note, shared.channels, shared.limits
         self._kit = kit = Kit(
             app=self.bolt,
-            gate=Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note),
+            gate=Gate(people, channels, first=limits.claim_hourly_mark, clock=store.clock, note=note),
             records=JobRecords(store, shared.nudge, admins=admins, note=note, groups_of=people.groups_of),
             channels=channels,
             messengers=messengers,
@@ -111,15 +111,15 @@ class TeamBot:
             settings.terms,
             shared.board,
             note=note,
-            approvers_in=channels.approvers_in if shared.can_ask else nobody_to_ask,
-            standing=Admission(people, channels).standing,
-            terms_in=channels.terms_in,
+            approvers_in=channels.read_approvers if shared.can_ask else find_no_approvers,
+            standing=Admission(people, channels).find_actor,
+            terms_in=channels.read_terms,
             openers=kit.openers,
         )
         for wrap in kit.around:
             effects = wrap(effects)
         if (instruments := shared.instruments) is not None:
-            effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
+            effects, outbox.calls.seen = instruments.wrap_effects(effects), instruments.metrics.slack_called
         self.effects = effects
         self._beside: list[asyncio.Task[None]] = []
 
@@ -129,11 +129,11 @@ class TeamBot:
         return self.proof.fault
 
     @property
-    def several(self) -> bool:
+    def has_several_teams(self) -> bool:
         """False: there is this workspace alone."""
         return False
 
-    async def reach(self, _team: str) -> bool:
+    async def is_team_reachable(self, _team: str) -> bool:
         """Return True: all jobs of the store are of this workspace."""
         return True
 
@@ -143,7 +143,7 @@ class TeamBot:
             asyncio.create_task(one) for one in (self.proof.run(), *(begin() for begin in self._kit.beside))
         ]
 
-    async def end_beside(self) -> None:
+    async def end_background_tasks(self) -> None:
         """End what runs beside the jobs."""
         for task in self._beside:
             task.cancel()
@@ -151,7 +151,7 @@ class TeamBot:
 
     async def close(self, seconds: float) -> None:
         """Wait at most `seconds` for what is under way, and close the client. Its jobs must have been released."""
-        await self.end_beside()
+        await self.end_background_tasks()
         await asyncio.gather(self._kit.background.drain(seconds), self.thread.close(seconds))
 
 
@@ -168,7 +168,7 @@ async def open_bot_of_token(shared: SharedParts) -> TeamBot:
     try:
         await _check_home(store, account.home.team)
         named = await shared.channels.groups(account.home.team)  # this also reads the form, for times without the store
-        await sweep()
+        await remove_leftovers()
         return TeamBot(shared, client, account, named)
     except BaseException:
         await close_client(client)
@@ -177,7 +177,7 @@ async def open_bot_of_token(shared: SharedParts) -> TeamBot:
 
 async def _check_home(store: Store, team: str) -> None:
     """Raise SettingsError if another workspace's jobs are in the store: each bot would take the other's."""
-    owner = await store.home(team)
+    owner = await store.find_home_team(team)
     if owner == ANY_TEAM:
         raise SettingsError(
             "The store holds the jobs of several workspaces, and SLACK_BOT_TOKEN is of one. Set SLACK_CLIENT_ID in its "

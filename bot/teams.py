@@ -16,11 +16,11 @@ from aiohttp import web
 from bot.access.person_facts import HomeWorkspace
 from bot.jobs.job_runner import Effects, JobRunner
 from bot.settings import SettingsError
-from bot.slack.connection import Bolt, BotAccount, Front
+from bot.slack.connection import Bolt, BotAccount, MultiTeamApp
 from bot.slack.installation.install_pages import OAuthStates, install_flow, install_routes
 from bot.slack.installation.records import BadKey, InstallationRecord, InstallationRecords, Installed, TokenCipher
 from bot.slack.installation.token_refresh import TokenRefresh
-from bot.slack.receive.payload_reader import Addressed
+from bot.slack.receive.payload_reader import PayloadAddressee
 from bot.slack.scopes import OPTIONAL_SCOPES, collect_needed_scopes
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.values import Claim, StoreError
@@ -36,7 +36,7 @@ LOOK = 5.0
 """Seconds between two looks at the installations."""
 CLOSING = 1.5
 """Seconds for work under way to end, once the app has left its workspace: Slack takes nothing more."""
-GONE = frozenset({"account_inactive", "token_revoked"})
+REMOVED_APP_ERRORS = frozenset({"account_inactive", "token_revoked"})
 """Slack's errors for the token of an app that has left a workspace. Other errors may pass."""
 LISTS = "list:"
 """How a setting of tickets begins that needs the optional scopes."""
@@ -70,7 +70,7 @@ class InstalledTeams:
         self._client = make_client("", settings.slack_api_url)
         credentials = settings.client_id, settings.client_secret
         self._refresh = TokenRefresh(records, self._client, credentials)
-        self.bolt: Bolt = Front(self._client, self._find, signing_secret=settings.signing_secret)
+        self.bolt: Bolt = MultiTeamApp(self._client, self._find, signing_secret=settings.signing_secret)
         self.effects: Effects = _TeamEffects(self._bots)
         tickets = settings.env.get("LEADHAND_TICKETS", "").startswith(LISTS)
         flow = install_flow(
@@ -81,10 +81,10 @@ class InstalledTeams:
             scopes=collect_needed_scopes() | (OPTIONAL_SCOPES if tickets else frozenset()),
             listed=settings.teams,
         )
-        self.pages: Sequence[web.RouteDef] = install_routes(flow, self.look)
+        self.pages: Sequence[web.RouteDef] = install_routes(flow, self.sync_bots)
 
     @classmethod
-    def of(cls, shared: SharedParts, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
+    def from_settings(cls, shared: SharedParts, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
         """Make the bots by the settings. Raises SettingsError for an invalid key."""
         settings, store = shared.settings, shared.store
         try:
@@ -100,7 +100,7 @@ class InstalledTeams:
         return ""
 
     @property
-    def several(self) -> bool:
+    def has_several_teams(self) -> bool:
         """True if more than one workspace shares what an instance has."""
         return len(self._bots) > 1
 
@@ -112,9 +112,9 @@ class InstalledTeams:
         """Encrypt all installations with the first key, then open their bots. Raises StoreError."""
         if anew := await self._records.encrypt_anew():
             log.info("%d installations were encrypted with the first key", anew)
-        await self.look()
+        await self.sync_bots()
 
-    async def reach(self, team: str) -> bool:
+    async def is_team_reachable(self, team: str) -> bool:
         """Return True if jobs of a workspace can go on: it is installed, and Slack takes its token."""
         if team in self._leaving:
             return False
@@ -124,12 +124,12 @@ class InstalledTeams:
             return False
         return bot is not None and not bot.proof.fault
 
-    async def end_beside(self) -> None:
+    async def end_background_tasks(self) -> None:
         """End what runs beside the jobs."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(bot.end_beside() for bot in self._bots.values()))
+        await asyncio.gather(*(bot.end_background_tasks() for bot in self._bots.values()))
 
     async def close(self, seconds: float) -> None:
         """Close all bots, once their jobs were let go of."""
@@ -139,7 +139,7 @@ class InstalledTeams:
 
     # The bot that a payload is for ----------------------------------------------------------------------
 
-    async def _find(self, payload: Addressed) -> Bolt | None:
+    async def _find(self, payload: PayloadAddressee) -> Bolt | None:
         """Return the app that a payload is for; None if there is none. Raises StoreError or BadKey."""
         team = self._team_of(payload)
         bot = self._bots.get(team) if team not in self._leaving else None
@@ -149,7 +149,7 @@ class InstalledTeams:
                 bot = await self._open_through_organisation(team, payload.organisation)
         return bot.bolt if bot is not None else None
 
-    def _team_of(self, payload: Addressed) -> str:
+    def _team_of(self, payload: PayloadAddressee) -> str:
         """Return the workspace whose bot wrote the message that was clicked, else the workspace that a payload names.
 
         The workspaces of an organisation share one bot user: among them, the named one counts.
@@ -167,7 +167,7 @@ class InstalledTeams:
             raise BadKey(f"the installation of {team} cannot be read")
         if record is None or record.left:
             return None
-        await self.look()
+        await self.sync_bots()
         return self._bots.get(team)
 
     async def _open_through_organisation(self, team: str, organisation: str) -> TeamBot | None:
@@ -176,7 +176,7 @@ class InstalledTeams:
         if record is None or record.installation is None:
             return None
         await self._records.link(team, organisation)
-        await self.look()
+        await self.sync_bots()
         return self._bots.get(team)
 
     # What is installed ----------------------------------------------------------------------------------
@@ -185,13 +185,13 @@ class InstalledTeams:
         while True:
             await asyncio.sleep(LOOK)
             try:
-                await self.look()
+                await self.sync_bots()
             except StoreError as error:
                 log.info("the installations are looked at when the store is back: %s", error)
             except Exception:
                 log.exception("the installations could not be looked at")
 
-    async def look(self) -> None:
+    async def sync_bots(self) -> None:
         """Bring the bots in line with what is installed. Raises StoreError."""
         async with self._looking:
             records = await self._records.all()
@@ -199,12 +199,12 @@ class InstalledTeams:
             for team in [team for team in self._bots if team not in there]:
                 await self._close(team)
             for team, (name, found) in there.items():
-                await self._bring_in_line(team, name, found)
+                await self._sync_team(team, name, found)
             for name, record in records.items():
                 self._refresh.begin(name, record)
             await self._erase(records)
 
-    async def _bring_in_line(self, team: str, name: str, found: Installed) -> None:
+    async def _sync_team(self, team: str, name: str, found: Installed) -> None:
         bot = self._bots.get(team)
         if bot is not None and bot.account.user != found.bot_user_id:
             await self._close(team)
@@ -214,7 +214,7 @@ class InstalledTeams:
             await self._open(team, found)
         elif bot.client.token != found.bot_token:
             bot.client.token = found.bot_token
-            bot.proof.suspect()
+            bot.proof.prove_soon()
 
     async def _open(self, team: str, found: Installed) -> None:
         wide, shared = found.is_enterprise_install, self._shared
@@ -251,7 +251,7 @@ class InstalledTeams:
 
     def _leave_if_gone(self, team: str, code: str, token: str) -> None:
         """Note that the app has left a workspace, if the `code` with which Slack refuses its token means that."""
-        if code in GONE and team in self._names:
+        if code in REMOVED_APP_ERRORS and team in self._names:
             self._start(self._leave_team(team, self._names[team], token))
 
     async def _leave_team(self, team: str, name: str, token: str) -> None:
@@ -259,8 +259,8 @@ class InstalledTeams:
             record, _ = await self._records.read(name)
             # While a token is refreshed Slack may void the one before, whose successor is not kept yet.
             if record is not None and record.refreshing <= self._records.clock():
-                await self._records.leave(name, token)
-            await self.look()
+                await self._records.mark_left(name, token)
+            await self.sync_bots()
         except StoreError as error:
             log.warning("that the app has left %s is noted at the next proof of its token: %s", team, error)
 

@@ -55,7 +55,7 @@ class ApprovalTerms(Contract):
         return self.model_copy(update={"approvers": approvers, "quorum": quorum})
 
 
-ASK = ApprovalTerms()
+DEFAULT_APPROVAL_TERMS = ApprovalTerms()
 """The terms of a tool that writes, if its crew sets none: the requester is asked."""
 
 
@@ -86,7 +86,7 @@ class Approval(Contract):
     why: str = ""
     in_view: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
-    terms: ApprovalTerms = ASK
+    terms: ApprovalTerms = DEFAULT_APPROVAL_TERMS
     parts: tuple[Approval, ...] = ()
     then: tuple[Approval, ...] = ()
 

@@ -157,7 +157,7 @@ class Material(Contract):
         return self.is_table and self.is_inline and 0 < self.size <= SMALL_TABLE
 
     @property
-    def of_channel(self) -> bool:
+    def is_channel_talk(self) -> bool:
         """True for what was said at the top of a channel, which is called by the channel's name."""
         return self.kind == "thread" and self.name.startswith("#")
 
@@ -300,7 +300,7 @@ class Escalation(Contract):
     partial_result: Result | None = None
 
 
-class OnlyFor(Contract):
+class FindingCondition(Contract):
     """The findings that a subtask is there for: at least as severe as `severity`, and less sure than `below`."""
 
     severity: Severity = "info"
@@ -337,7 +337,7 @@ class Subtask(Contract):
     """The tier to work on; None: the tier that the specialist's own file names."""
     critical: bool = False
     """True if the answer is of no use without it: a person is asked before it is given up."""
-    only_for: OnlyFor | None = None
+    only_for: FindingCondition | None = None
     """It is left out unless what it builds on has such a finding; None: never. Only pipelines say so, no model does."""
 
 
@@ -397,7 +397,7 @@ class ContextLimits(Contract):
     balanced: int = Field(default=32_000, ge=1_000)
     deep: int = Field(default=64_000, ge=1_000)
 
-    def of(self, tier: Tier | None) -> int:
+    def get_tokens(self, tier: Tier | None) -> int:
         """Return the tokens of a tier; of `balanced` if the tier is None."""
         return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
 
@@ -508,9 +508,9 @@ class Terms(Contract):
         usual: Tier = "fast" if role in QUICK_ROLES else "deep" if role in BEST_ROLES else "balanced"
         return self.roles.get(role, usual)
 
-    def room_of(self, role: str) -> int:
+    def get_context_tokens(self, role: str) -> int:
         """Return the most tokens of material that a call of that role is given."""
-        return self.context.of(self.tier_of(role))
+        return self.context.get_tokens(self.tier_of(role))
 
 
 class Member(Contract):

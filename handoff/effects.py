@@ -246,7 +246,7 @@ def answer_key(request: str) -> str:
     return f"{request}:answer"
 
 
-def answered_by(key: str) -> str:
+def find_answered_request(key: str) -> str:
     """Return the request whose visible end, or a part of it, carries that key; empty if none does."""
     request, _, rest = key.partition(":")
     return request if rest.partition(":")[0] == "answer" else ""

@@ -74,13 +74,13 @@ class Fact(Contract):
     v: int = SCHEMA
 
 
-class OfRequest(Fact):
+class RequestEvent(Fact):
     """An event of one request, named by its id."""
 
     request: str
 
 
-class OfAttempt(OfRequest):
+class AttemptEvent(RequestEvent):
     """An event of one attempt (counted from 1) at one subtask of a request."""
 
     subtask: str
@@ -179,7 +179,7 @@ class CopiesDropped(Fact):
     fault: str = ""
 
 
-class MaterialGathered(OfRequest):
+class MaterialGathered(RequestEvent):
     """What there is to work on was read: files and their texts are in the store, and outlines are here.
 
     `faults` name what could not be fetched or read, or only in part, each in words for people.
@@ -192,14 +192,14 @@ class MaterialGathered(OfRequest):
     """Slack ids of those who wrote in the thread before."""
 
 
-class SettingKnown(OfRequest):
+class SettingKnown(RequestEvent):
     """Slack was asked who made the request and where. It happens once, before the request is planned."""
 
     type: Literal["SettingKnown"] = "SettingKnown"
     setting: RequestSetting
 
 
-class PlannerAsked(OfRequest):
+class PlannerAsked(RequestEvent):
     """The planner asks one question before it plans. `options` are likely answers.
 
     `whom` and `assumption` are as in `Escalation`.
@@ -219,7 +219,7 @@ class PlannerAsked(OfRequest):
     usage: Usage = Usage()
 
 
-class PlanProposed(OfRequest):
+class PlanProposed(RequestEvent):
     """There is a plan that passed every check: the planner's, that of a routing rule, or the crew's pipeline."""
 
     type: Literal["PlanProposed"] = "PlanProposed"
@@ -252,7 +252,7 @@ class PlanProposed(OfRequest):
     usage: Usage = Usage()
 
 
-class PlanRejected(OfRequest):
+class PlanRejected(RequestEvent):
     """The planner's answer did not pass the checks. `faults` are the exact faults that the planner is told."""
 
     type: Literal["PlanRejected"] = "PlanRejected"
@@ -263,7 +263,7 @@ class PlanRejected(OfRequest):
     usage: Usage = Usage()
 
 
-class PlanRevised(OfRequest):
+class PlanRevised(RequestEvent):
     """The planner looked at its plan again, because `subtask` found or met something that may make the plan wrong.
 
     If the requester corrected the request, `subtask` is the name of that trigger.
@@ -283,7 +283,7 @@ class PlanRevised(OfRequest):
     usage: Usage = Usage()
 
 
-class AttemptStarted(OfAttempt):
+class AttemptStarted(AttemptEvent):
     """A specialist took up a subtask, or a crew did. `model` is the one that it names in place of its tier's."""
 
     type: Literal["AttemptStarted"] = "AttemptStarted"
@@ -293,7 +293,7 @@ class AttemptStarted(OfAttempt):
     model: str = ""
 
 
-class TurnTaken(OfAttempt):
+class TurnTaken(AttemptEvent):
     """A model turn ended: a checkpoint. `corrected` counts the corrections of the request that its call knew."""
 
     type: Literal["TurnTaken"] = "TurnTaken"
@@ -301,7 +301,7 @@ class TurnTaken(OfAttempt):
     corrected: int = 0
 
 
-class ToolReturned(OfAttempt):
+class ToolReturned(AttemptEvent):
     """A tool call of the last turn ended: a checkpoint.
 
     `private` is False if its tool gives nothing private. `target` is where the call went to, if its tool says so.
@@ -317,7 +317,7 @@ class ToolReturned(OfAttempt):
     target: str = ""
 
 
-class ToolStarted(OfAttempt):
+class ToolStarted(AttemptEvent):
     """A writing tool is about to run. The event is kept before the call, as its intent.
 
     `call` is the id of the call in the turn. `key` makes it safe to repeat the call (empty: it is not safe). `what`
@@ -335,7 +335,7 @@ class ToolStarted(OfAttempt):
     """The people who approved it, or similar calls before; none if the crew lets it be made without asking."""
 
 
-class ToolInDoubt(OfAttempt):
+class ToolInDoubt(AttemptEvent):
     """Nobody knows whether a call of a writing tool was carried out: people are asked. `reason` says why nobody knows.
 
     `usage` is what the attempt has spent so far: it counts only if people end the subtask here.
@@ -349,14 +349,14 @@ class ToolInDoubt(OfAttempt):
     usage: Usage = Usage()
 
 
-class ApprovalAsked(OfAttempt):
+class ApprovalAsked(AttemptEvent):
     """An attempt came to a call that people have to approve first: it rests until they have decided."""
 
     type: Literal["ApprovalAsked"] = "ApprovalAsked"
     approval: Approval
 
 
-class ResultReturned(OfAttempt):
+class ResultReturned(AttemptEvent):
     """A specialist or a crew handed back a result. The subtask is done if the free checks found nothing.
 
     With `faults` it is sent back once; `doubts` are for the trace. Each quotes what it is about. `took` is the
@@ -376,7 +376,7 @@ class ResultReturned(OfAttempt):
     """The sources of what was private."""
 
 
-class BriefRefined(OfAttempt):
+class BriefRefined(AttemptEvent):
     """The refiner was asked to rewrite the brief of a failed attempt.
 
     `intent` is the new brief; empty: there is none.
@@ -389,14 +389,14 @@ class BriefRefined(OfAttempt):
     usage: Usage = Usage()
 
 
-class DeadlineReached(OfRequest):
+class DeadlineReached(RequestEvent):
     """The time is up: for a subtask or, if `subtask` is empty, for the whole request."""
 
     type: Literal["DeadlineReached"] = "DeadlineReached"
     subtask: str = ""
 
 
-class AttemptFailed(OfAttempt):
+class AttemptFailed(AttemptEvent):
     """An attempt ended without a result.
 
     `transient`: the same call may work later, after at least `pause` seconds. `failed_calls` counts the model calls
@@ -416,7 +416,7 @@ class AttemptFailed(OfAttempt):
     private_sources: tuple[PrivateSource, ...] = ()
 
 
-class Escalated(OfAttempt):
+class Escalated(AttemptEvent):
     """A specialist said "I can't", and why."""
 
     type: Literal["Escalated"] = "Escalated"
@@ -427,7 +427,7 @@ class Escalated(OfAttempt):
     private_sources: tuple[PrivateSource, ...] = ()
 
 
-class QuestionAnswered(OfRequest):
+class QuestionAnswered(RequestEvent):
     """A person answered the open question of a subtask, by a click or a reply; empty `subtask`: the planner's question.
 
     `number` is the number of that question, so that a late second click does not answer a newer question; 0: the open
@@ -445,7 +445,7 @@ class QuestionAnswered(OfRequest):
     """True if the person was an admin at that time, here and below."""
 
 
-class QuestionReminded(OfRequest):
+class QuestionReminded(RequestEvent):
     """Nobody has answered a question for a while: people are reminded of it, by a message in the thread.
 
     `to` are ids of people and user groups. Those who were not asked before may answer from now on.
@@ -457,7 +457,7 @@ class QuestionReminded(OfRequest):
     to: tuple[str, ...]
 
 
-class QuestionExpired(OfRequest):
+class QuestionExpired(RequestEvent):
     """Nobody answered a question in time: what was to be assumed then is taken for the answer."""
 
     type: Literal["QuestionExpired"] = "QuestionExpired"
@@ -465,7 +465,7 @@ class QuestionExpired(OfRequest):
     number: int
 
 
-class ApprovalDecided(OfRequest):
+class ApprovalDecided(RequestEvent):
     """A person decided on an open approval of a subtask, by a click. If it needs several people, each is an event.
 
     `number` and `digest` are those of what the person saw: it counts for exactly that. `groups` are the person's user
@@ -535,7 +535,7 @@ class Released(Fact):
     user: str
 
 
-class MaterialReduced(OfRequest):
+class MaterialReduced(RequestEvent):
     """One part of a round of condensing is done: `notes` replace the material of that part.
 
     Rounds and parts are counted from 1. `left_out` names what the notes lack. `within`, here and below, is the subtask
@@ -552,7 +552,7 @@ class MaterialReduced(OfRequest):
     usage: Usage = Usage()
 
 
-class AnswerVerified(OfRequest):
+class AnswerVerified(RequestEvent):
     """The verifier read the answer, sentence by sentence, beside the evidence.
 
     `refuted` are sentences that something read contradicts, and `unfound` those that nothing read bears out.
@@ -573,7 +573,7 @@ class AnswerVerified(OfRequest):
     usage: Usage = Usage()
 
 
-class AnswerWritten(OfRequest):
+class AnswerWritten(RequestEvent):
     """The text of the answer is fixed; what remains is to post it. A `draft` is read by the verifier first.
 
     Without a plan it is the planner's own answer: there was nothing to plan. `chosen` is the subtask whose result was
@@ -596,7 +596,7 @@ class AnswerWritten(OfRequest):
     usage: Usage = Usage()
 
 
-class RequestFailed(OfRequest):
+class RequestFailed(RequestEvent):
     """The request cannot be answered: the step, the reason and what people can do next."""
 
     type: Literal["RequestFailed"] = "RequestFailed"
@@ -606,7 +606,7 @@ class RequestFailed(OfRequest):
     usage: Usage = Usage()
 
 
-class Posted(OfRequest):
+class Posted(RequestEvent):
     """A message of the request is in the thread. `key` names the message for good; `ts` is its Slack id.
 
     If it can never be posted (the bot was removed), `ts` is empty and `fault` says why.
@@ -618,7 +618,7 @@ class Posted(OfRequest):
     fault: str = ""
 
 
-class ThreadOpened(OfRequest):
+class ThreadOpened(RequestEvent):
     """The thread of a schedule's run was opened, and its request recorded there: `ts` is the thread's first message.
 
     An empty `ts`: no thread was opened; `why` is the reason in words for people, and `quiet` says that it is no fault.
@@ -630,7 +630,7 @@ class ThreadOpened(OfRequest):
     quiet: bool = False
 
 
-class FeedbackGiven(OfRequest):
+class FeedbackGiven(RequestEvent):
     """A person said whether an answer helped.
 
     `reason` is why it did not, in their words; it follows the thumb. `withdrawn`: they took their thumb back.

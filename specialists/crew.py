@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class About:
+class CrewDescription:
     """A crew's description of itself for the crew around it: see `Specialist`."""
 
     description: str = ""
@@ -71,7 +71,7 @@ class Crew:
     lent: Mapping[str, Tool] = field(default_factory=dict)
     path: str = ""
     crews: Mapping[str, Crew] = field(default_factory=dict)
-    about: About = About()
+    about: CrewDescription = CrewDescription()
     allow_out: frozenset[str] = frozenset()
     approvals: ApprovalRules = NOTHING_SAID
     toolkits: tuple[Toolkit, ...] = ()
@@ -88,11 +88,11 @@ class Crew:
         """How many levels of crews are nested here, this crew included."""
         return 1 + max((crew.levels for crew in self.crews.values()), default=0)
 
-    def within(self, name: str) -> Crew | None:
+    def find_crew(self, name: str) -> Crew | None:
         """Find the crew with that path, at whatever level; None if there is none."""
         if name == self.path:
             return self
-        return next((found for crew in self.crews.values() if (found := crew.within(name))), None)
+        return next((found for crew in self.crews.values() if (found := crew.find_crew(name))), None)
 
     @property
     def house_rules(self) -> str:
@@ -100,24 +100,24 @@ class Crew:
         return self.words.house_rules
 
     @property
-    def asked(self) -> frozenset[str]:
+    def addressees(self) -> frozenset[str]:
         """The Slack ids of those whom this crew and the crews inside it name for questions and approvals."""
-        own = {*self.asking.get("whom", ()), *self.asking.get("then", ()), *self.approvals.usual.approvers}
+        own = {*self.asking.get("whom", ()), *self.asking.get("then", ()), *self.approvals.usual_terms.approvers}
         terms = (each for one in self.specialists.values() for each in (one.usual, *one.approvals.values()))
         theirs = (one for each in self.specialists.values() for one in each.asks)
         approvers = (who for each in terms if each is not None for who in each.approvers)
-        inside = (crew.asked for crew in self.crews.values())
+        inside = (crew.addressees for crew in self.crews.values())
         return frozenset(own).union(theirs, approvers, *inside) - {REQUESTER, ANYONE, ADMINS}
 
-    def without_first(self) -> Crew:
+    def without_first_responder(self) -> Crew:
         """Return the crew without its first responder: the planner gets each request."""
         others = {name: one for name, one in self.specialists.items() if name != self.first}
         return replace(self, first="", specialists=others) if others or self.crews else self
 
     @property
-    def everyone(self) -> dict[str, Specialist]:
+    def all_specialists(self) -> dict[str, Specialist]:
         """The specialists of this crew and of all inside it."""
-        inside = {name: one for crew in self.crews.values() for name, one in crew.everyone.items()}
+        inside = {name: one for crew in self.crews.values() for name, one in crew.all_specialists.items()}
         return {**self.specialists, **inside}
 
     @property
@@ -126,15 +126,15 @@ class Crew:
         return (*self.warnings, *(each for crew in self.crews.values() for each in crew.every_warning))
 
     @property
-    def beside(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+    def background_work(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
         """The background work that the toolkits of this crew and of the crews inside it do while the bot runs."""
         own = (kit.beside for kit in self.toolkits if kit.beside is not None)
-        return (*own, *(work for crew in self.crews.values() for work in crew.beside))
+        return (*own, *(work for crew in self.crews.values() for work in crew.background_work))
 
     @property
     def finders(self) -> tuple[Toolkit, ...]:
         """The toolkits that can fetch what a request names, if a specialist of this crew has one of their tools."""
-        held = {tool.name for one in self.everyone.values() for tool in one.tools}
+        held = {tool.name for one in self.all_specialists.values() for tool in one.tools}
         there = (*self.toolkits, *(each for crew in self.crews.values() for each in crew.finders))
         return tuple(one for one in there if one.finds is not None and held & {tool.name for tool in one.tools})
 
@@ -184,7 +184,7 @@ def adhoc_specialist(crew: Crew, made: MadeSpecialist) -> Specialist:
         path=Path(),
         adhoc=True,
         allow_out=crew.allow_out,
-        usual=crew.approvals.usual,
+        usual=crew.approvals.usual_terms,
     )
 
 

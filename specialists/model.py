@@ -112,7 +112,7 @@ class ModelError(Exception):
         self.partial: Result | None = None
 
 
-class Withheld(ModelError):
+class CallWithheld(ModelError):
     """A call that was not made: a breaker is open, or a rate, all slots or a budget are used up.
 
     If it is `transient`, `pause` is how many seconds it takes to be free. `advice` says what people can do, and

@@ -10,13 +10,13 @@ from handoff.contracts import RESERVED, SLASH
 from handoff.planning.adhoc import NAME
 from handoff.planning.routing import RoutingRule
 from specialists import specialist
-from specialists.crew import About, Crew
+from specialists.crew import Crew, CrewDescription
 from specialists.files.frontmatter import CrewFault, MarkdownPage
 from specialists.loading import crew_checks, crew_file, crew_folders, crew_toolkits, crew_words, specialist_keys
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_context import Surroundings
 from specialists.loading.crew_file import CrewFile
-from specialists.loading.crew_layers import layers_of
+from specialists.loading.crew_layers import find_layers
 from specialists.specialist import Specialist
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
@@ -59,11 +59,14 @@ def member_names(folder: Path) -> frozenset[str]:
     """Return the names of the specialists of a crew and of the crews inside it, as far as its files can be read."""
     if not folder.is_dir():
         return frozenset()
-    layers = layers_of(folder, CREWS, [])
+    layers = find_layers(folder, CREWS, [])
     return frozenset(
         path.stem
         for layer in layers.layers
-        for path in (*crew_folders.list_inner_crews(layer.folder), *crew_folders.pages(layer.folder, []))
+        for path in (
+            *crew_folders.list_inner_crews(layer.folder),
+            *crew_folders.list_specialist_files(layer.folder, []),
+        )
     )
 
 
@@ -104,10 +107,10 @@ def load_crew(
 
 def _add_approval_terms(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) -> Crew:
     """Return the crew with the terms on which calls are approved, each from the nearest file that says something."""
-    rules = crew.approvals.inside(around)
+    rules = crew.approvals.fill_from(around)
     for one in (crew.approvals, *(one.rules for one in crew.specialists.values())):
-        faults.extend(one.inside(rules).faults if one.says_who else ())
-    usual = rules.usual
+        faults.extend(one.fill_from(rules).faults if one.says_who else ())
+    usual = rules.usual_terms
     who = {"approvers": usual.approvers, "quorum": usual.quorum, "own_approval": usual.own} if rules.says_who else {}
     return replace(
         crew,
@@ -140,20 +143,20 @@ def _read_crew(
     """
     names, before = around.names, len(faults)
     path = SLASH.join(names)
-    layers = layers_of(folder, CREWS, faults)
+    layers = find_layers(folder, CREWS, faults)
     settings, own_from = around.settings, len(faults)
     toolkits = layers.toolkits(lambda one, there: crew_toolkits.read(one, there, settings, faults, path), around.tools)
     of_toolkits = faults[own_from:]
     around, warnings = layers.surroundings(around, toolkits)
     tools = around.tools
-    folders = [*layers.over(crew_folders.list_inner_crews), *members]
+    folders = [*layers.merge_lists(crew_folders.list_inner_crews), *members]
     if len(names) == LEVELS - 1:
         text = f"crews are nested more than {LEVELS} deep; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
-        read = [_read_crew(inner, around.inside(inner), faults) for inner in folders]
-    pages = layers.pages(around, faults)
+        read = [_read_crew(inner, around.for_inner_crew(inner), faults) for inner in folders]
+    pages = layers.read_pages(around, faults)
     if not pages and not folders and len(faults) == before:
         faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
     readable = [page for page in pages if not page.faults]
@@ -166,7 +169,7 @@ def _read_crew(
     warnings += [warning for page in pages for warning in page.warnings]
     own = crew_file.read(folder, [*(page.name for page in pages), *about], tools, layers.roots)
     faults.extend(own.faults)
-    faults.extend(layers.strangers())
+    faults.extend(layers.find_unknown_names())
     faults[before:] = layers.tell_origin(faults[before:])
     faults.extend(_find_first_faults(own, found))
     crew = _build_crew(folder, path, found, [crew for crew, _ in read], own, tools)
@@ -219,13 +222,13 @@ def _build_crew(
         contact=own.contact,
         make=own.make,
         allow_out=own.allow_out,
-        words=own.words.outside(path),
+        words=own.words.with_outer_names(path),
         requests=own.requests,
         channel=own.channel,
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
         crews={crew.path: crew for crew in inside},
-        about=About(
-            *crew_checks.read(own.about, specialist.read_description(own.about)),
+        about=CrewDescription(
+            *crew_checks.read_abilities(own.about, specialist.read_description(own.about)),
             _name_outside(path.rpartition(SLASH)[0], str(own.about.values.get("fallback") or "")),
         ),
     )

@@ -14,7 +14,7 @@ from handoff.contracts import Escalation, Handoff, Material, Result, ToolCall, T
 from handoff.evidence.binding import Binding, ReadDocument, bind_result
 from handoff.evidence.grids import insert_rows
 from handoff.state.state_values import UnknownWrite
-from specialists.model import Model, ModelCall, ModelError, ModelMessage, Withheld
+from specialists.model import CallWithheld, Model, ModelCall, ModelError, ModelMessage
 from specialists.specialist import Specialist
 from specialists.tools.tool import ToolOutcome, ToolSpec, Workbench
 from specialists.turns import briefing, finish_tools
@@ -92,7 +92,7 @@ async def run(
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
     pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
     opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
-    files = files_for_tools(handoff)
+    files = list_table_files(handoff)
     handed = bool(handoff.context or handoff.given)
     ways = [spec.name for spec in specialist.ways_to_end]
     conversation = Conversation(opening, files, egress, room, specialist.toolbox, handoff.intent, ways, handed=handed)
@@ -109,7 +109,7 @@ async def run(
     return await _Attempt(specialist, handoff, model, log, conversation, tools, endings, limits, sources).run()
 
 
-def files_for_tools(handoff: Handoff) -> list[str]:
+def list_table_files(handoff: Handoff) -> list[str]:
     """Return the names of the files that tools for tables may open: all but those that are known to be texts."""
     texts = {one.name for one in (*handoff.given_whole, *handoff.readable) if not one.is_table}
     return [artifact.name for artifact in handoff.artifacts if artifact.name not in texts]
@@ -148,7 +148,7 @@ class _Attempt:
             return await self.tools.settle_writes() or await self._take_turns()
         except ModelError as error:
             error.usage = self.conversation.usage + error.usage
-            error.partial = self.conversation.partial(gap=str(error))
+            error.partial = self.conversation.make_partial_result(gap=str(error))
             raise
         except ToolBroke as error:
             error.usage = self.conversation.usage
@@ -169,9 +169,9 @@ class _Attempt:
         except TimeoutError:
             if not clock.expired():
                 raise
-            return self._out_of_time()
+            return self._end_on_timeout()
 
-    def _out_of_time(self) -> Escalation | UnknownWrite:
+    def _end_on_timeout(self) -> Escalation | UnknownWrite:
         """End an attempt that the deadline cut short."""
         what = f"time for this task ({self.handoff.constraints.timeout:g} s) ran out before it was done"
         if self.tools.intents:
@@ -179,7 +179,9 @@ class _Attempt:
 
             return write_calls.make_unknown_write(self.tools.intents[0], f"the {what}")
         text = f"The {what}."
-        return Escalation(reason="timeout", message=text, partial_result=self.conversation.partial(gap=text))
+        return Escalation(
+            reason="timeout", message=text, partial_result=self.conversation.make_partial_result(gap=text)
+        )
 
     async def _take_turn(self) -> Turn:
         """Make the next model call, keep its turn and add it to the conversation."""
@@ -193,10 +195,10 @@ class _Attempt:
                 again = "\n\n" + briefing.read_note("limit_given", given=given) if given else ""
                 self.conversation.add_note("limit", limit=self.limit, given=again)
                 noted = True
-            self.conversation.room.make()
+            self.conversation.room.make_room()
             try:
                 turn = await self._call_model()
-            except Withheld as error:
+            except CallWithheld as error:
                 withheld = await self._wait_or_end(error)
             except ModelError as error:
                 if error.kind != "too_long" or shrunk or not self.conversation.room.shrink(error.share):
@@ -205,11 +207,11 @@ class _Attempt:
         writing = [name for name, tool in self.specialist.toolbox.items() if tool.access == "write"]
         turn = parse_turn_call(turn, self.specialist.specs, writing, self.conversation.turns + 1)
         turn = redirect_queries(turn, self.specialist.toolbox)
-        await self.log.turn(turn)
+        await self.log.keep_turn(turn)
         self.conversation.add_turn(turn)
         return turn
 
-    async def _wait_or_end(self, error: Withheld) -> str:
+    async def _wait_or_end(self, error: CallWithheld) -> str:
         """Wait until the call can be made, or return the limit that was reached, so that the attempt can be concluded.
 
         Raises the error if no turn was taken yet, or if neither is possible.
@@ -228,7 +230,7 @@ class _Attempt:
         """Return the tools of the next call: the two that end the work if it is the last one."""
         if self.limit:  # Some providers refuse a call without tools once the conversation has tool calls.
             return self.specialist.ways_to_end
-        specs = self.specialist.specs_for(files_for_tools(self.handoff))
+        specs = self.specialist.specs_for(list_table_files(self.handoff))
         if self._due_tools:
             return tuple(spec for spec in specs if spec.name in self._due_tools)
         if self.conversation.idle:  # a result without work was just sent back: another one is not offered yet
@@ -269,7 +271,7 @@ class _Attempt:
     def _due_tools(self) -> list[str]:
         """The tools that read what a file holds, if the next step has to be a call of one of them; else none."""
         work = self.conversation.work_done
-        return work.readers if work.only_described and (self.conversation.idle or work.astray) else []
+        return work.readers if work.only_described and (self.conversation.idle or work.failed_beside_files) else []
 
     def _name_reached_limit(self) -> str:
         """Name the limit that is reached, if one is."""
@@ -291,16 +293,16 @@ class _Attempt:
         if turn.stop == "max_tokens":
             return await self._end_in_words(self.endings.end_cut_off(turn, self.limit))
         if turn.stop == "end" or not turn.calls:
-            return await self._end_in_words(self.endings.with_text(turn, self.limit))
+            return await self._end_in_words(self.endings.end_with_text(turn, self.limit))
         if all(call.name in finish_tools.NAMES for call in turn.calls):
             return await self._finish()
         if self.limit:
-            return await self._end_in_words(self.endings.without_finish(turn, self.limit))
+            return await self._end_in_words(self.endings.end_without_finish(turn, self.limit))
         return await self.tools.run()
 
-    async def _tell_meanwhile(self, calls: list[ToolCall]) -> bool:
+    async def _answer_with_news(self, calls: list[ToolCall]) -> bool:
         """Answer a result with what the requester has said meanwhile, and return True; False if there is nothing."""
-        if self.limit or not (said := self.log.news()):
+        if self.limit or not (said := self.log.take_new_words()):
             return False
         text = briefing.read_note("not_taken_yet", words=" ".join(said))
         for call in calls:
@@ -328,12 +330,12 @@ class _Attempt:
         return outcome if self.limit or not self._tell_corrections() else None
 
     async def _bind_result(self, result: Result) -> Binding:
-        documents = await self.sources.documents()
+        documents = await self.sources.load_documents()
         return await asyncio.to_thread(bind_result, result, documents, tuple(self.log.list_known_texts()))
 
     def _tell_corrections(self) -> bool:
         """Tell the model what the requester has said since it was last told. False if nothing."""
-        said = self.log.news()
+        said = self.log.take_new_words()
         for words in said:
             self.conversation.add_note("said_meanwhile", words=words)
             self.conversation.replies.append(ReadDocument("the requester", words, is_material=False))
@@ -371,7 +373,7 @@ class _Attempt:
         text = ""
         if isinstance(outcome, Result):
             outcome, text = await self._check_result_work(outcome)
-        if await self._tell_meanwhile(calls):  # last, as people may say something while the result is looked at
+        if await self._answer_with_news(calls):  # last, as people may say something while the result is looked at
             return None
         if fault and not text:
             text = f"{calls[0].name} was not accepted. Correct its arguments: {fault}"
@@ -388,8 +390,8 @@ class _Attempt:
 
 def add_readers(specialist: Specialist, readable: Sequence[Material]) -> Specialist:
     """Return the specialist with tools that read and search the material; not tables, if it has tools for those."""
-    from specialists.turns.material_reading import readers_of  # noqa: PLC0415 - only where there is more
+    from specialists.turns.material_reading import make_reading_tools  # noqa: PLC0415 - only where there is more
 
-    readers = readers_of(readable, tables=not specialist.reads)
+    readers = make_reading_tools(readable, tables=not specialist.readable_endings)
     more = tuple(tool for tool in readers if tool.name not in specialist.toolbox)
     return replace(specialist, tools=(*specialist.tools, *more)) if more else specialist

@@ -45,7 +45,7 @@ class ServiceUrl:
         return self.hosts[0][0]
 
     @property
-    def shown(self) -> str:
+    def redacted_address(self) -> str:
         """The address without login, options and fragment, as people may see it."""
         places = (f"[{host}]" if ":" in host else host for host, _ in self.hosts)
         ports = (f":{port}" if port else "" for _, port in self.hosts)
@@ -98,7 +98,7 @@ def web_fault(text: str) -> str:
 
 def redact_url(address: str) -> str:
     """Give a web address without login, options and fragment, as people may see it. Raises BadUrl."""
-    return read_url(address, ("https", "http")).shown
+    return read_url(address, ("https", "http")).redacted_address
 
 
 def secrets_in(text: str) -> frozenset[str]:

@@ -39,7 +39,7 @@ class Crews:
     by_name: Mapping[str, Crew]
 
     @classmethod
-    def of(cls, crews: Iterable[Crew]) -> Crews:
+    def from_crews(cls, crews: Iterable[Crew]) -> Crews:
         """Put crews together. Raises ValueError if two have one name, or if there is none."""
         by_name: dict[str, Crew] = {}
         for crew in crews:
@@ -72,17 +72,17 @@ class Crews:
         return self.by_name.get(name) if name else self.usual
 
     @property
-    def asked(self) -> frozenset[str]:
+    def addressees(self) -> frozenset[str]:
         """The Slack ids of those whom the crews name for questions and approvals, in files of theirs."""
-        return frozenset(one for crew in self.by_name.values() for one in crew.asked)
+        return frozenset(one for crew in self.by_name.values() for one in crew.addressees)
 
     @property
     def every_name(self) -> frozenset[str]:
         """The names of all specialists, of the crews inside, and of all tools."""
         found: set[str] = set()
         for crew in self.by_name.values():
-            found |= {part for path in (*crew.everyone, *crew.crews) for part in path.split("/")}
-            found |= {tool.name for one in crew.everyone.values() for tool in one.tools} | set(crew.lent)
+            found |= {part for path in (*crew.all_specialists, *crew.crews) for part in path.split("/")}
+            found |= {tool.name for one in crew.all_specialists.values() for tool in one.tools} | set(crew.lent)
         return frozenset(found)
 
     async def close(self) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
-from handoff.approval_values import ASK, ApprovalTerms
+from handoff.approval_values import DEFAULT_APPROVAL_TERMS, ApprovalTerms
 from handoff.contracts import RESERVED, Tier
 from handoff.planning.adhoc import NAME
 from handoff.text.context_budget import tokens
@@ -89,7 +89,7 @@ class Specialist:
     examples: tuple[tuple[str, str], ...] = ()
     asks: tuple[str, ...] = ()
     approvals: Mapping[str, ApprovalTerms | None] = field(default_factory=dict)
-    usual: ApprovalTerms = ASK
+    usual: ApprovalTerms = DEFAULT_APPROVAL_TERMS
     allow_out: frozenset[str] = frozenset()
     rules: ApprovalRules = NOTHING_SAID
     wish: ModelWish = NO_WISH
@@ -114,7 +114,7 @@ class Specialist:
         return {tool.name: tool for tool in self.tools}
 
     @cached_property
-    def reads(self) -> frozenset[str]:
+    def readable_endings(self) -> frozenset[str]:
         """The endings of the files that its tools read, such as `.csv`."""
         return frozenset(ending for tool in self.tools for ending in tool.endings)
 
@@ -128,7 +128,7 @@ class Specialist:
         """The tools that end its work. Built once."""
         queries = any(tool.query for tool in self.tools)
         ways = (finish_tools.RETURNING_ROWS, *finish_tools.SPECS[1:]) if queries else finish_tools.SPECS
-        return (*ways, finish_tools.handing_over(self.hands_over)) if self.hands_over else ways
+        return (*ways, finish_tools.make_hand_over_spec(self.hands_over)) if self.hands_over else ways
 
     def specs_for(self, files: Iterable[str]) -> tuple[ToolSpec, ...]:
         """Return the tools that its model is offered for these files, without those that read other kinds of files.
@@ -165,7 +165,7 @@ def read(page: MarkdownPage, tools: Mapping[str, Tool], skills: Mapping[str, Ski
     fallback = page.values.get("fallback")
     if fallback is not None and not isinstance(fallback, str):
         page.fault(f"fallback must be the name of another specialist: this is {form_of(fallback)}", key="fallback")
-    description, cannot = crew_checks.read(page, read_description(page))
+    description, cannot = crew_checks.read_abilities(page, read_description(page))
     own_tools = _read_tools(page, tools)
     named = skill_folders.find_named_skills(page, skills)
     readers = (skill_folders.reader_of(named),) if named else ()
@@ -190,9 +190,9 @@ def read(page: MarkdownPage, tools: Mapping[str, Tool], skills: Mapping[str, Ski
 
 def add_approval_terms(one: Specialist, around: ApprovalRules) -> Specialist:
     """Return the specialist with the terms of its approvals: its own, and where it says nothing its crew's."""
-    rules = one.rules.inside(around)
+    rules = one.rules.fill_from(around)
     terms = {tool.name: rules.terms_of(tool.name) for tool in one.tools if tool.access == "write"}
-    return replace(one, approvals=terms, usual=rules.usual)
+    return replace(one, approvals=terms, usual=rules.usual_terms)
 
 
 def set_approvers(one: Specialist, approvers: tuple[str, ...]) -> Specialist:

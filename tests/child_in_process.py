@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from specialists.sandbox.child_process import ChildInputs, ChildReply
-from specialists.sandbox.confine import INPUT, limit_processor_from_now, write_no_more_files
+from specialists.sandbox.confine import INPUT, forbid_file_writes, limit_processor_from_now
 
 _NOTHING = ChildInputs()
 
@@ -60,8 +60,8 @@ def _run(module: str, request: Mapping[str, Any], given: ChildInputs) -> bytes:
         patch.setattr(sys, "stdin", io.StringIO(json.dumps(request)))
         patch.setattr(sys, "setrecursionlimit", _nothing)
         patch.setattr(gc, "disable", _nothing)
-        patch.setattr(code, "own_stdout", lambda: reply)
-        for limit in (write_no_more_files, limit_processor_from_now):
+        patch.setattr(code, "claim_stdout", lambda: reply)
+        for limit in (forbid_file_writes, limit_processor_from_now):
             patch.setattr(code, limit.__name__, _nothing, raising=False)  # not each child uses both
         code.main()
     return reply.getvalue()

@@ -58,7 +58,7 @@ async def picture(browser: Browser, url: str, name: str) -> Path:
         draft = MessageDraft(demo.demo.ask, demo.files)
         async with (
             scene_on(url, drafts=[draft]) as scene,
-            scene.bot(demo.cast(RehearsalModel(pace=0.2)), crew=open_crew(demo.settings)),
+            scene.bot(demo.prepare_model(RehearsalModel(pace=0.2)), crew=open_crew(demo.settings)),
         ):
             size = {"width": 1280, "height": 900}
             page = await browser.new_page(viewport=size, device_scale_factor=1.5, reduced_motion="reduce")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-from bot.access.quiet_hours import OFF, quiet_of, read_quiet_hours
+from bot.access.quiet_hours import OFF, read_quiet_hours, resolve_quiet_times
 from bot.access.time_zones import read_zone
 from bot.limits.rules import BadLimit, SpendingBudget, read_budget
 from handoff.contracts import ChannelTerms, Tier
@@ -184,12 +184,12 @@ class Access:
 
     def terms(self, at: float) -> ChannelTerms:
         """Return what the work on a request that begins now (`at`, s since the epoch) is to heed."""
-        quiet = quiet_of(self.quiet_hours, self.zone, at)
+        quiet = resolve_quiet_times(self.quiet_hours, self.zone, at)
         return ChannelTerms(instructions=self.instructions, highest=self.highest_tier, quiet=quiet)
 
-    def quiet_until(self, at: float) -> float:
+    def find_quiet_end(self, at: float) -> float:
         """Return the end of the quiet hours around a moment; outside of quiet hours, the moment itself."""
-        return quiet_until(at, quiet_of(self.quiet_hours, self.zone, at))
+        return quiet_until(at, resolve_quiet_times(self.quiet_hours, self.zone, at))
 
     @property
     def spending(self) -> SpendingBudget | None:
@@ -202,7 +202,7 @@ class Access:
         return groups_in((*self.users, *self.approvers))
 
 
-def kind_of(named: str) -> Literal["person", "group", "channel", "words"]:
+def classify_contact(named: str) -> Literal["person", "group", "channel", "words"]:
     """Say what a crew's contact is. An id has a digit: “CEO” is a word."""
     if not any(one.isdigit() for one in named):
         return "words"

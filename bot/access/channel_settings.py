@@ -36,10 +36,10 @@ class FormValues:
 
     def stamp(self, name: str) -> str:
         """Return a short text that changes whenever the value does. A window carries it, and sends it back."""
-        return stamp_of(self.values, name)
+        return make_stamp(self.values, name)
 
 
-def stamp_of(values: ChannelValues, name: str) -> str:
+def make_stamp(values: ChannelValues, name: str) -> str:
     """Return the stamp of a value, see `FormValues.stamp`."""
     value = values.model_dump(mode="json", include={name})[name]
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:8]
@@ -72,7 +72,7 @@ def load_form_row(channel: str, row: str) -> FormValues:
     return FormValues(values, origins, row)
 
 
-HEARD_FOR = 1.5
+CACHE_SECONDS = 1.5
 """Seconds for which what the form set is not read again. What this instance set itself holds at once."""
 MOST_TRIES = 5
 """Times that a change is tried again because somebody changed other values of the channel at that moment."""
@@ -80,7 +80,7 @@ NOTHING_SET = FormValues()
 
 
 @dataclass(frozen=True, slots=True)
-class NotSet:
+class FormNotSaved:
     """Nothing was changed. `overtaken` names the values that others changed since; `form` is what the form sets now.
 
     `overtaken` is empty if a newer release set what this one cannot read, or if others change the channel all the time.
@@ -120,7 +120,7 @@ class ChannelSettings:
         self.models = models
         self._forms: dict[str, tuple[float, dict[str, FormValues]]] = {}
 
-    async def of(self, team: str, channel: str) -> Access:
+    async def read_access(self, team: str, channel: str) -> Access:
         """Say what holds in a channel. While the store is away, what was last read of it holds.
 
         Raises StoreError if nothing was read before.
@@ -128,28 +128,28 @@ class ChannelSettings:
         form = (await self._read(team)).get(channel, NOTHING_SET)
         return self._build_access(channel, form)
 
-    async def approvers_in(self, team: str, channel: str) -> tuple[str, ...]:
+    async def read_approvers(self, team: str, channel: str) -> tuple[str, ...]:
         """Name the people and user groups who may approve in a channel; nobody: as the crew says. Raises StoreError."""
-        return (await self.of(team, channel)).approvers
+        return (await self.read_access(team, channel)).approvers
 
-    async def terms_in(self, team: str, channel: str) -> ChannelTerms:
+    async def read_terms(self, team: str, channel: str) -> ChannelTerms:
         """Return what the work on a request that begins now is to heed. Raises StoreError."""
-        return (await self.of(team, channel)).terms(self._store.clock())
+        return (await self.read_access(team, channel)).terms(self._store.clock())
 
-    async def quiet_until(self, team: str, channel: str) -> float:
+    async def find_quiet_end(self, team: str, channel: str) -> float:
         """Return when the quiet hours of a channel end (s since the epoch); now if it is in none. Raises StoreError."""
-        return (await self.of(team, channel)).quiet_until(self._store.clock())
+        return (await self.read_access(team, channel)).find_quiet_end(self._store.clock())
 
-    async def rules_in(self, rules: LimitRules, team: str, channel: str) -> LimitRules:
+    async def add_channel_budget(self, rules: LimitRules, team: str, channel: str) -> LimitRules:
         """Return the limits on calls with the budget of the channel, where it has one of its own. Raises StoreError."""
-        access = await self.of(team, channel)
+        access = await self.read_access(team, channel)
         if access.origin("budget").source in {"default", "environment"}:
             return rules
         others: dict[Scope, SpendingBudget] = {scope: one for scope, one in rules.budgets.items() if scope != "channel"}
         own = access.spending
         return dataclasses.replace(rules, budgets={**others, "channel": own} if own is not None else others)
 
-    def without_form(self, channel: str) -> Access:
+    def build_access_without_form(self, channel: str) -> Access:
         """Say what would hold in a channel if the form had set nothing."""
         return self._build_access(channel, NOTHING_SET)
 
@@ -171,7 +171,7 @@ class ChannelSettings:
         self._forms.pop(team, None)
         return (await self._read(team)).get(channel, NOTHING_SET)
 
-    async def set(
+    async def save_form(
         self,
         team: str,
         channel: str,
@@ -180,7 +180,7 @@ class ChannelSettings:
         user: str,
         names: tuple[str, ...] = NAMES,
         seen: Mapping[str, str] = MappingProxyType({}),
-    ) -> tuple[str, ...] | NotSet:
+    ) -> tuple[str, ...] | FormNotSaved:
         """Keep what an admin set with the form for the values of these `names`; return the names of those that changed.
 
         `seen` are the stamps (`FormValues.stamp`) of the values as the admin saw them. If others changed one of them
@@ -192,7 +192,7 @@ class ChannelSettings:
             changed = tuple(one for one in names if getattr(values, one) != getattr(before.values, one))
             overtaken = tuple(one for one in changed if before.stamp(one) != seen.get(one, before.stamp(one)))
             if overtaken or before.newer:
-                return NotSet(before, () if before.newer else overtaken)
+                return FormNotSaved(before, () if before.newer else overtaken)
             if not changed:
                 return ()
             now = ValueOrigin("form", user, self._store.clock())
@@ -203,7 +203,7 @@ class ChannelSettings:
             if await self._store.settings.put(team, channel, row, instead_of=before.row):
                 self._forms.pop(team, None)
                 return changed
-        return NotSet(before)
+        return FormNotSaved(before)
 
     async def groups(self, team: str) -> frozenset[str]:
         """Collect the user groups that are named for any channel, so that their members can be asked for."""
@@ -216,7 +216,7 @@ class ChannelSettings:
         if known is not None and time.monotonic() < until:
             return known
         try:
-            rows = await self._store.settings.of(team)
+            rows = await self._store.settings.read_team(team)
         except StoreError:
             if known is None:
                 raise
@@ -229,5 +229,5 @@ class ChannelSettings:
             for channel, row in rows.items()
             if CHANNEL.fullmatch(channel)  # other rows are what the bot itself remembers
         }
-        self._forms[team] = (time.monotonic() + HEARD_FOR, read)
+        self._forms[team] = (time.monotonic() + CACHE_SECONDS, read)
         return read

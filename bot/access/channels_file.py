@@ -41,7 +41,7 @@ class ChannelsFile:
         self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
 
 
-def read(folder: Path, crews: Sequence[str] = ()) -> ChannelsFile:
+def read_channels_file(folder: Path, crews: Sequence[str] = ()) -> ChannelsFile:
     """Read the file in a crew's folder; a missing one says nothing. Never raises: see `ChannelsFile.faults`.
 
     `crews` are the names that a channel may choose from; without any, it may name none.

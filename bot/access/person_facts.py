@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 PersonStanding = Literal["ours", "guest", "stranger", "bot", "gone"]
 """`stranger`: of another workspace (Slack Connect). `gone`: the account was deactivated."""
-NOBODY = frozenset({"user_not_found", "user_not_visible"})
+INVISIBLE_ERRORS = frozenset({"user_not_found", "user_not_visible"})
 """Slack's errors for people whom our workspace does not show: strangers."""
 _BOTS = ("is_bot", "is_workflow_bot", "is_connector_bot")
 
@@ -33,12 +33,12 @@ class PersonFacts:
     team: str = ""
 
 
-def facts_of(answer: Mapping[str, Any], home: HomeWorkspace) -> PersonFacts | None:
+def parse_person_facts(answer: Mapping[str, Any], home: HomeWorkspace) -> PersonFacts | None:
     """Read an answer of `users.info`, or the error that it gave; None if it leaves open who that is.
 
     Every field is optional in Slack's own types: one that is missing is never taken for False.
     """
-    if answer.get("error") in NOBODY:
+    if answer.get("error") in INVISIBLE_ERRORS:
         return PersonFacts("stranger")
     about = answer.get("user")
     if not isinstance(about, Mapping):

@@ -35,7 +35,7 @@ def read_quiet_hours(text: str) -> str:
     return ", ".join(filter(None, (hours, WEEKENDS if found.weekends else ""))) or OFF
 
 
-def quiet_of(text: str, zone: str, at: float) -> QuietTimes:
+def resolve_quiet_times(text: str, zone: str, at: float) -> QuietTimes:
     """Return the quiet times in a zone around a moment (s since the epoch). `text` is what `read_quiet_hours` gave."""
     if text in {"", OFF}:
         return NO_QUIET

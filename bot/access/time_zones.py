@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-USUAL = {
+ZONE_ALIASES = {
     "utc": "UTC", "gmt": "UTC", "z": "UTC", "zulu": "UTC", "greenwich mean": "UTC", "coordinated universal": "UTC",
     "et": "America/New_York", "est": "America/New_York", "edt": "America/New_York", "eastern": "America/New_York",
     "ct": "America/Chicago", "cst": "America/Chicago", "cdt": "America/Chicago", "central": "America/Chicago",
@@ -50,7 +50,7 @@ AMBIGUOUS = {
     "pst": ("America/Los_Angeles", "Asia/Manila"),
     "est": ("America/New_York", "Australia/Sydney"),
 }
-"""Abbreviations that several zones share. `USUAL` may have the one meant by people in none of them."""
+"""Abbreviations that several zones share. `ZONE_ALIASES` may have the one meant by people in none of them."""
 _FIXED = re.compile(r"(?:UTC|GMT)?\s*([+\-\u2212\u2013])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
 _MOST_AHEAD = timedelta(hours=14)
 _KINDS = re.compile(r"(?:\s+(?:local|standard|daylight|summer|winter))?\s+time$", re.IGNORECASE)
@@ -81,22 +81,22 @@ def find_zone_name(name: str, own: str = "") -> str:
     bare = _KINDS.sub("", wanted)
     if (
         "/" in bare
-        and len(same := {USUAL.get(one.strip(), "") for one in bare.split("/")}) == 1
+        and len(same := {ZONE_ALIASES.get(one.strip(), "") for one in bare.split("/")}) == 1
         and (zone := same.pop())
     ):
         return zone  # EST/EDT
     if own in AMBIGUOUS.get(bare, ()):
         return own
     return (
-        USUAL.get(wanted)
+        ZONE_ALIASES.get(wanted)
         or _zones_by_name().get(wanted)
-        or USUAL.get(bare)
+        or ZONE_ALIASES.get(bare)
         or _zones_by_name().get(bare)
         or _find_fixed_zone(wanted)
     )
 
 
-def zone_of(name: str) -> tzinfo | None:
+def find_zone(name: str) -> tzinfo | None:
     """Return a zone by its name, as `find_zone_name` gives it; None if there is none of that name."""
     if (found := _FIXED.fullmatch(name)) is not None and (ahead := _parse_offset(found)) is not None:
         return timezone(ahead)
@@ -134,14 +134,14 @@ def unknown_zone(name: str) -> str:
 def nearest_zone(name: str) -> str:
     """Return the zone whose name is nearest to a name that no zone has; empty if none is near."""
     wanted = _normalize_name(name)
-    known = {**_zones_by_name(), **USUAL}
+    known = {**_zones_by_name(), **ZONE_ALIASES}
     near = get_close_matches(wanted, known, 1, 0.75) or get_close_matches(wanted.rpartition("/")[2], known, 1, 0.75)
     return known[near[0]] if near else ""
 
 
 def offset_at(zone: str, at: float) -> int:
     """Return by how many seconds a zone is ahead of UTC at a moment; 0 for one that this machine does not know."""
-    there = datetime.fromtimestamp(at, zone_of(zone) or UTC)
+    there = datetime.fromtimestamp(at, find_zone(zone) or UTC)
     ahead = there.utcoffset()
     return int(ahead.total_seconds()) if ahead is not None else 0
 

@@ -9,9 +9,9 @@ from typing import get_args
 
 from bot.command_line.check import open_store
 from bot.command_line.console import say
-from bot.command_line.job_list import tells_teams
+from bot.command_line.job_list import shows_several_teams
 from bot.command_line.slack_names import open_names
-from bot.command_line.try_store import stores_of
+from bot.command_line.try_store import list_store_settings
 from bot.operation.audit_log import AuditQuery, entries, line_of
 from bot.settings import Settings, SettingsError
 from handoff.access.audit_entry import AuditEntry, Deed
@@ -38,9 +38,9 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError(f"--deed {options.deed}: it is one of {', '.join(get_args(Deed))}.")
     count = 0
     async with open_names(settings, ids=options.ids or options.json) as put_names:
-        for place in stores_of(settings) if wanted.job else [settings]:
+        for place in list_store_settings(settings) if wanted.job else [settings]:
             async with open_store(place) as store:
-                several = await tells_teams(store, options.team)
+                several = await shows_several_teams(store, options.team)
                 async for entry in entries(store, wanted):
                     if not count and not options.json:
                         say(_render_row(HEADS, "workspace" if several else ""))

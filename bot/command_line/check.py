@@ -15,15 +15,15 @@ import yaml
 from bot.app import manifest_path, open_channels, open_crews
 from bot.command_line import tool_list
 from bot.command_line.console import say
-from bot.command_line.model_proof import prove
+from bot.command_line.model_proof import prove_tiers
 from bot.features.sign_in.page import PATH
 from bot.logs import hide
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
-from bot.models.named_models import names_at, take_on
+from bot.models.named_models import list_provider_names, register_named_models
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import NAMES, Address, Settings, SettingsError, require_installing
-from bot.settings_file import readable_by_others
+from bot.settings_file import describe_exposure
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from bot.slack.scopes import OPTIONAL_SCOPES
 from bot.slack.send.web_calls import close_client, make_client
@@ -75,11 +75,11 @@ class CheckResult:
 async def check(options: argparse.Namespace, settings: Settings) -> int:
     """Check everything, or the crew of `--crew` alone, and print a line each. Returns 0 if nothing is to be fixed."""
     if options.crew is None:
-        return await report(settings)
-    return await report(replace(settings, crew=options.crew, more_crews=()), crew_alone=True)
+        return await print_report(settings)
+    return await print_report(replace(settings, crew=options.crew, more_crews=()), crew_alone=True)
 
 
-async def report(settings: Settings, *, crew_alone: bool = False) -> int:
+async def print_report(settings: Settings, *, crew_alone: bool = False) -> int:
     """Print each verdict and the sum of them. Returns 0 if nothing is to be fixed, 1 otherwise."""
     shown: list[CheckResult] = []
     async with contextlib.aclosing(crew_verdicts(settings, [], []) if crew_alone else verdicts(settings)) as found:
@@ -138,10 +138,10 @@ async def verdicts(settings: Settings) -> AsyncGenerator[CheckResult]:
         yield CheckResult("channels", fault=str(error), of_crew=True)
     given = [name for name in NAMES if settings.env.get(name)]
     note = f"{len(given)} set: {', '.join(given)}" if given else "none is set"
-    yield CheckResult("settings", note, risk=readable_by_others(settings.env))
+    yield CheckResult("settings", note, risk=describe_exposure(settings.env))
     yield _check_extras()
     yield CheckResult("kept", describe_retention(settings.retention))
-    for proved in (_check_children, _check_bot, _way_in, _check_redis):
+    for proved in (_check_children, _check_bot, _check_connection, _check_redis):
         async for verdict in proved(settings):
             yield verdict
     async for verdict in _check_models(settings, tuple(loaded)):
@@ -173,7 +173,7 @@ async def _check_crew(
             "crew", f"{crew.name}{word}: {_describe_members(crew, crews, env)}", risk=suggest_inner_crews(crew)
         )
         own = _leave_out_crews(crew, crews.names)
-        for name, one in own.everyone.items():
+        for name, one in own.all_specialists.items():
             if one.read_as:
                 told = f"{one.read_as}; the planner is told: {one.description}"
                 yield CheckResult(f"{name}, an agent of Claude Code", told)
@@ -185,7 +185,7 @@ async def _check_crew(
         yield CheckResult("tools", note, below=tuple(lines))
         for risk in tool_list.unused_tools(own):
             yield CheckResult("tools", risk=risk)
-        async with contextlib.aclosing(tool_list.proofs(own, seen)) as proofs:
+        async with contextlib.aclosing(tool_list.prove_toolkits(own, seen)) as proofs:
             async for origin, faults in proofs:
                 if not faults:
                     yield CheckResult(f"tools of {origin}", "would work now")
@@ -198,7 +198,7 @@ async def _check_crew(
 def _describe_members(crew: Crew, crews: Crews, env: Mapping[str, str]) -> str:
     """List who is in a crew, and of the usual one which others are its members, or why they are not."""
     own = _leave_out_crews(crew, crews.names)
-    lines = [", ".join(own.everyone)]
+    lines = [", ".join(own.all_specialists)]
     if crew is crews.usual and crews.names:
         members = [path for path in crew.crews if path in crews.names]
         others = [one for one in crews.by_name.values() if one is not crew and one.name not in members]
@@ -215,7 +215,7 @@ def _leave_out_crews(crew: Crew, names: Container[str]) -> Crew:
 
 def _tickets_go_nowhere(crew: Crew, env: Mapping[str, str]) -> bool:
     """Return True if a specialist may open tickets, and they would go to a contact whom no message reaches."""
-    held = {tool.name for one in crew.everyone.values() for tool in one.tools}
+    held = {tool.name for one in crew.all_specialists.values() for tool in one.tools}
     desk = desk_of(env)
     return "open_ticket" in held and not desk.fault and desk.path == CONTACT and not is_reachable(crew.contact)
 
@@ -232,7 +232,7 @@ async def _check_collector(settings: Settings) -> AsyncIterator[CheckResult]:
         return
     if sender is None:
         return
-    if fault := await sender.proof():
+    if fault := await sender.find_fault():
         yield CheckResult(
             what, fault=f"{sender.endpoint} {fault}; is it an OTLP/HTTP collector, and are its headers set?"
         )
@@ -300,7 +300,7 @@ def _oauth_fault(settings: Settings) -> str:
     return ""
 
 
-async def _way_in(settings: Settings) -> AsyncIterator[CheckResult]:
+async def _check_connection(settings: Settings) -> AsyncIterator[CheckResult]:
     if settings.app_token:
         client = make_client("", settings.slack_api_url)
         try:
@@ -338,7 +338,7 @@ async def _check_redis(settings: Settings) -> AsyncIterator[CheckResult]:
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
         async with open_store(settings) as store:
-            about, faults = await store.about(), await store.check()
+            about, faults = await store.describe(), await store.check()
             memory = await store.memory()
     except StoreError as error:
         yield CheckResult("Redis", fault=str(error))
@@ -348,7 +348,7 @@ async def _check_redis(settings: Settings) -> AsyncIterator[CheckResult]:
     risks = [fault.removeprefix(WARNING) for fault in faults if fault.startswith(WARNING)]
     parts = f"{store.partitions} partitions"
     yield CheckResult("Redis", f"{about}, {parts} ({where})", "; ".join(hard), "; ".join(risks))
-    yield CheckResult("Redis memory", _share(*memory), risk="; ".join(full))
+    yield CheckResult("Redis memory", _describe_memory(*memory), risk="; ".join(full))
 
 
 def describe_retention(kept: Retention) -> str:
@@ -364,7 +364,7 @@ def _format_days(seconds: float) -> str:
     return f"{seconds / DAY:g} days"
 
 
-def _share(used: int, limit: int) -> str:
+def _describe_memory(used: int, limit: int) -> str:
     """How much memory is used, in words."""
     if not limit:
         return f"{used / MIB:,.1f} MiB used; no `maxmemory` is set, so the machine's memory is the limit"
@@ -399,7 +399,7 @@ async def _store_url(settings: Settings) -> AsyncIterator[str]:
 
 
 async def _check_models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIterator[CheckResult]:
-    specialists = tuple(name for crew in crews for name in crew.everyone) or ("anyone",)
+    specialists = tuple(name for crew in crews for name in crew.all_specialists) or ("anyone",)
     try:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:
@@ -408,12 +408,12 @@ async def _check_models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIte
     try:
         found = isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL")
         yield CheckResult("model", model.label, risk=NO_MODEL if found else "")
-        for tier, proof in (await prove(model, specialists, settings.terms.context)).items():
+        for tier, proof in (await prove_tiers(model, specialists, settings.terms.context)).items():
             name = model.tiers[tier]
             fault = f"{name}: {proof.fault}" if proof.fault else ""
             yield CheckResult(f"model, tier {tier}", f"{name}: {proof.note}" if proof.note else name, fault, proof.risk)
-        if wished := names_at(model, *crews):
-            faults = "\n".join(map(str, await take_on(model, *crews)))
+        if wished := list_provider_names(model, *crews):
+            faults = "\n".join(map(str, await register_named_models(model, *crews)))
             yield CheckResult("models that specialists name", ", ".join(wished), faults)
         await model.warm()
         for crew in crews:

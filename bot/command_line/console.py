@@ -19,18 +19,18 @@ def say(text: str, *, end: str = "\n") -> None:
     try:
         print(text, end=end, flush=True)  # noqa: T201 - the one place where commands print
     except OSError as error:
-        _drop_the_rest()
+        _discard_output()
         raise OutputLost(f"the output cannot be written ({error.strerror}).") from None
 
 
-def _drop_the_rest() -> None:
+def _discard_output() -> None:
     """Drop what is still in the buffer: Python would write it at its end, and fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
-def is_manned() -> bool:
+def is_interactive() -> bool:
     """Whether somebody may be there to type."""
     return sys.stdin is not None and sys.stdin.isatty()
 

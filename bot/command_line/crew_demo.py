@@ -27,7 +27,7 @@ from specialists.files.frontmatter import CrewFault, did_you_mean
 from specialists.loading import demo_file
 from specialists.loading.demo_file import HERE, Demo, DemoStep
 from specialists.registry import CREWS, available_crews
-from specialists.sandbox.scratch import scratch
+from specialists.sandbox.scratch import scratch_folder
 from specialists.tools.code.named_repositories import VARIABLE as REPOSITORIES
 from specialists.tools.knowledge.knowledge_toolkit import SETTING as KNOWLEDGE
 from specialists.tools.web import recorded_web
@@ -35,7 +35,7 @@ from specialists.turns.finish_tools import ESCALATE, HAND_OVER, RETURN
 
 OFFERED = {"review": "Watch a review", "support": "Watch a support case"}
 """The demos that the first page offers, with the labels of their buttons."""
-THEIRS = frozenset({REPOSITORIES, KNOWLEDGE})
+DEMO_SETTINGS = frozenset({REPOSITORIES, KNOWLEDGE})
 """The settings that the offered demos set."""
 MOST_BYTES = 100 * 1024 * 1024
 """Bytes that a demo's folder may have."""
@@ -53,10 +53,10 @@ class StagedDemo:
     settings: Settings
     files: tuple[Path, ...]
 
-    def cast(self, model: ChosenModel) -> ChosenModel:
+    def prepare_model(self, model: ChosenModel) -> ChosenModel:
         """Return the model that plays it: the rehearsal is told the demo's replies."""
         if isinstance(model, RehearsalModel) and self.demo.replies is not None:
-            return model.following(DemoScript(self.demo.ask, self.demo.replies))
+            return model.with_scripts(DemoScript(self.demo.ask, self.demo.replies))
         return model
 
     def introduce(self, crew: str, model: ChosenModel) -> None:
@@ -79,7 +79,7 @@ async def stage_demo(settings: Settings) -> AsyncIterator[StagedDemo]:
     where something is wrong with it, by file and line.
     """
     demo = _read(settings)
-    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as made:
+    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as made:
         folder = Path(made) / demo_file.FOLDER
         await asyncio.to_thread(_copy_demo, demo.folder, folder)
         for name, bundle in demo.prepare.items():
@@ -112,7 +112,7 @@ class StagedDemos:
 
 
 @contextlib.asynccontextmanager
-async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIterator[StagedDemos]:
+async def stage_demos(names: Iterable[str], settings: Settings) -> AsyncIterator[StagedDemos]:
     """Make the demos of several crews ready, and clear them away at the end. Raises SettingsError."""
     demos: dict[str, StagedDemo] = {}
     async with contextlib.AsyncExitStack() as stack:
@@ -131,8 +131,8 @@ async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIter
 
 def stage_offered_demos(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedDemos]:
     """Make the demos of the first page ready; none if their crews are missing, or their settings are set already."""
-    possible = set(OFFERED) <= set(settings.more_crews) and settings.env.keys().isdisjoint(THEIRS)
-    return staged_together(OFFERED if possible else (), settings)
+    possible = set(OFFERED) <= set(settings.more_crews) and settings.env.keys().isdisjoint(DEMO_SETTINGS)
+    return stage_demos(OFFERED if possible else (), settings)
 
 
 def list_demos() -> int:
@@ -145,7 +145,7 @@ def list_demos() -> int:
     return 0
 
 
-def refuse_unfit(options: argparse.Namespace) -> None:
+def check_options(options: argparse.Namespace) -> None:
     """Raise SettingsError for options that do not go together."""
     if options.page and not options.demo:
         raise SettingsError("--page goes with --demo; without it, `leadhand try` opens its page anyway.")
@@ -216,21 +216,21 @@ async def _unpack(bundle: Path, folder: Path, settings: Settings) -> None:
         raise SettingsError(f"{bundle.name} cannot be unpacked: {line}")
 
 
-ALWAYS = frozenset({"read_material", "search_material", RETURN, ESCALATE, HAND_OVER})
+BUILT_IN_TOOLS = frozenset({"read_material", "search_material", RETURN, ESCALATE, HAND_OVER})
 """Tools that no file lists: a specialist has them where there is material, and to end its work."""
 
 
 def find_step_faults(demo: Demo, crew: Crew) -> list[CrewFault]:
     """Name the specialists and the tools in a demo's steps that the crew does not have, each at its line."""
     found: list[CrewFault] = []
-    everyone = crew.everyone
+    everyone = crew.all_specialists
     for name, steps in demo.replies.steps.items() if demo.replies else ():
         one = everyone.get(name)
         if one is None:
             text = f"there is no specialist {name}{did_you_mean(name, everyone)}; there are {', '.join(everyone)}"
             found += [CrewFault(demo.path, step.line, text) for step in steps[:1]]
             continue
-        mine = {*one.toolbox, *ALWAYS}
+        mine = {*one.toolbox, *BUILT_IN_TOOLS}
         found += [
             CrewFault(demo.path, step.line, f"{name} has no tool {tool}{did_you_mean(tool, mine)}")
             for step in steps

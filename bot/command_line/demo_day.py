@@ -58,11 +58,11 @@ class PlayedScene:
 
 
 @contextlib.asynccontextmanager
-async def staged_day(day: Day, settings: Settings) -> AsyncIterator[StagedDemos]:
+async def stage_day(day: Day, settings: Settings) -> AsyncIterator[StagedDemos]:
     """Make the demos of the day's crews ready, and clear them away at the end. Raises SettingsError."""
     settings = dataclasses.replace(settings, terms=settings.terms.model_copy(update=LONG))
     held = tuple(scene.say for scene in day.scenes if scene.held)
-    async with crew_demo.staged_together([scene.demo for scene in day.scenes if scene.demo], settings) as all_of_them:
+    async with crew_demo.stage_demos([scene.demo for scene in day.scenes if scene.demo], settings) as all_of_them:
         settings = dataclasses.replace(all_of_them.settings, crew=day.crews[0], more_crews=day.crews[1:])
         scripts = [dataclasses.replace(one, is_held=one.ask in held) for one in all_of_them.scripts]
         scripts += [DemoScript(ask, replies=None, is_held=True) for ask in held]  # those that are no demo's
@@ -87,16 +87,16 @@ class DayPlayer:
     async def play(self, day: Day) -> None:
         """Play all scenes in order."""
         for scene in day.scenes:
-            await self._move_to(scene.ago)
+            await self._advance_clocks(scene.ago)
             await self._play(scene)
-        await self._move_to(0.0)
+        await self._advance_clocks(0.0)
 
-    async def _move_to(self, behind: float) -> None:
+    async def _advance_clocks(self, behind: float) -> None:
         """Move both clocks on to so many seconds before now; they never go back."""
         if behind >= self._behind:
             return
         with contextlib.suppress(TimeoutError):
-            await _wait_until(lambda: _is_truthy(not self._app.instance.owned), SETTLING)
+            await _wait_until(lambda: _is_truthy(not self._app.instance.owned_jobs), SETTLING)
         self._store.set_clock_ahead(-behind)
         self._workspace.clock.advance(self._behind - behind)
         self._behind = behind
@@ -114,7 +114,7 @@ class DayPlayer:
         self.played.append(played)
         played.came_to = await self._wait(place, scene.ends)
         for step in scene.then:
-            await self._move_to(max(0.0, self._behind - step.later))
+            await self._advance_clocks(max(0.0, self._behind - step.later))
             try:
                 await self._play_step(played, step)
             except (LookupError, ActionFailed) as error:
@@ -185,16 +185,16 @@ class DayPlayer:
         """Wait until the thread's job reaches the state `ends`, or another end. Returns the state that it reached."""
 
         async def there() -> bool:
-            now = came_to(await self._read_head(place))
+            now = read_scene_end(await self._read_head(place))
             return now == ends or now in {"answered", "in part", "failed", "cancelled"}
 
         if ends:
             with contextlib.suppress(TimeoutError):
                 await _wait_until(there, PATIENCE)
-        return came_to(await self._read_head(place))
+        return read_scene_end(await self._read_head(place))
 
 
-def came_to(head: Head | None) -> SceneEnd:
+def read_scene_end(head: Head | None) -> SceneEnd:
     """Return the state of a job, in the words of scenes, by its head."""
     if head is None:
         return ""

@@ -15,7 +15,7 @@ from typing import Any
 from bot.app import App
 from bot.command_line.console import say
 from bot.command_line.one_job import ANSWERED, CHANNEL, FAILED, read_job
-from bot.command_line.tool_list import proofs
+from bot.command_line.tool_list import prove_toolkits
 from bot.models.rehearsal.moves import RETURN
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_brief import read_sections
@@ -50,9 +50,9 @@ def read_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
         names = [name.strip() for name in stage.split(",") if name.strip()]
         ids = []
         for name in names:
-            if name not in crew.everyone:
-                known = ", ".join(crew.everyone)
-                hint = did_you_mean(name, crew.everyone)
+            if name not in crew.all_specialists:
+                known = ", ".join(crew.all_specialists)
+                hint = did_you_mean(name, crew.all_specialists)
                 raise SettingsError(f"--plan: there is no specialist {name}{hint}. The crew {crew.name} has: {known}.")
             ids.append(f"part_{len(parts) + 1}")
             parts.append({"id": ids[-1], "specialist": name, "title": name, "after": list(before)})
@@ -62,14 +62,14 @@ def read_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
     return parts
 
 
-def plan_for(options: argparse.Namespace, crew: Crew) -> DryModel:
+def make_dry_model(options: argparse.Namespace, crew: Crew) -> DryModel:
     """Return the model of a dry run: it plans as `--plan` says, or for the one specialist of a crew that has one only.
 
     Raises SettingsError for a name that the crew does not have.
     """
     if options.plan:
         return DryModel(read_plan(options.plan, crew), NAMED)
-    names = list(crew.everyone)
+    names = list(crew.all_specialists)
     return DryModel(read_plan(names[0], crew), ONLY_ONE) if len(names) == 1 else DryModel()
 
 
@@ -131,7 +131,7 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
     if not model.sent:
         answer = ask.run.answer or NO_PLAN
         say(_list_candidates(crew) if answer == NO_PLAN else answer)
-    async with contextlib.aclosing(proofs(crew, set())) as found:
+    async with contextlib.aclosing(prove_toolkits(crew, set())) as found:
         async for origin, faults in found:
             for fault in faults:
                 say(f"not reachable: {origin}: {fault}")
@@ -141,7 +141,7 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
 async def _wait_for_end(app: App, key: JobKey) -> RequestState:
     while True:
         job = await read_job(app, key)
-        if job is not None and job.latest.over:
+        if job is not None and job.latest.is_over:
             return job.latest
         await asyncio.sleep(_LOOK)
 
@@ -155,7 +155,7 @@ def _list_candidates(crew: Crew) -> str:
     width = max(map(len, crew.specialists), default=0)
     lines = [f"  {name:<{width}}  {one.description}" for name, one in crew.specialists.items()]
     inside = f"and the crews inside it: {', '.join(crew.crews)}" if crew.crews else ""
-    plan = " > ".join(list(crew.everyone)[:2])
+    plan = " > ".join(list(crew.all_specialists)[:2])
     return "\n".join(
         [
             f"{NO_PLAN} It can choose from:",
@@ -170,7 +170,7 @@ def _print_call(call: ModelCall, crew: Crew) -> None:
     """Print what a specialist was sent: its tools, its prompt, and its first message with brief and material."""
     name = _name_recipient(call)
     offered = [tool.name for tool in call.tools if tool.name not in NAMES]
-    one = crew.everyone.get(name)
+    one = crew.all_specialists.get(name)
     idle = [tool for tool in one.toolbox if tool not in offered] if one is not None else []
     say(f"\n{'─' * 8} {name} ({call.model or call.tier})")
     say(f"tools: {', '.join(offered) or 'none'}")

@@ -21,7 +21,7 @@ from bot.evaluation.staged_job import CaseBench
 from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
-from bot.models.named_models import take_on
+from bot.models.named_models import register_named_models
 from bot.settings import Settings, SettingsError
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
@@ -44,9 +44,9 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
         if options.private and options.from_feedback is None:
             raise SettingsError("--private goes with --from-feedback: it says whose requests become cases.")
         if options.from_feedback is not None:
-            from bot.command_line.feedback_sets import from_feedback  # noqa: PLC0415 - opens a store
+            from bot.command_line.feedback_sets import write_feedback_sets  # noqa: PLC0415 - opens a store
 
-            return await from_feedback(options.from_feedback, settings, private=options.private)
+            return await write_feedback_sets(options.from_feedback, settings, private=options.private)
         before = run_file.read(options.resume) if options.resume else None
         sets = read_sets(crew_folder(settings), options.sets or (before.sets if before else ()))
         crew = open_crew(settings)
@@ -58,7 +58,7 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     except ModelSettingsError as error:
         raise SettingsError(str(error)) from None
     try:
-        if faults := await take_on(model, crew):
+        if faults := await register_named_models(model, crew):
             raise SettingsError("\n".join(map(str, faults)))
         await model.warm()
         return await _run(options, settings, sets, crew, model, before)
@@ -89,7 +89,7 @@ async def _run(
     )
     _require_same(run, before)
     first = crew.specialists.get(crew.first)
-    crew = crew.without_first()  # the sets are about the planner and whom it plans with
+    crew = crew.without_first_responder()  # the sets are about the planner and whom it plans with
     planning = Planning(crew, model, TrackRecord(), settings.terms)
     bench = CaseBench(crew, planning, settings.terms, (SAMPLES,))
     ledger = _Ledger(options.json or options.resume, run, before.records if before else ())
@@ -102,10 +102,10 @@ async def _run(
             await run_sets(sets, bench, model, choice, done=ledger.records, on_record=ledger.add, trials=trials)
         complete = True
     finally:
-        ledger.keep(complete=complete)
+        ledger.write_file(complete=complete)
         if not complete:
-            _print_progress(f"interrupted: {ledger.where}")
-        say(scoreboard.render_table(scoreboard.lines(ledger.records)))
+            _print_progress(f"interrupted: {ledger.describe_resume}")
+        say(scoreboard.render_table(scoreboard.make_score_lines(ledger.records)))
     return 3 if any(record.error for record in ledger.records) else 0
 
 
@@ -117,10 +117,10 @@ async def _open_trials(
     if not any(one.name in {"jobs", "requests"} for one in sets):
         yield TRIALS
         return
-    from bot.command_line.whole_jobs import ask_plainly, stage  # noqa: PLC0415 - only for whole jobs
+    from bot.command_line.whole_jobs import make_naive_trial, open_job_stage  # noqa: PLC0415 - only for whole jobs
 
-    async with stage(settings, label) as jobs:
-        plainly = ask_plainly(first) if first is not None else None
+    async with open_job_stage(settings, label) as jobs:
+        plainly = make_naive_trial(first) if first is not None else None
         yield {**TRIALS, "jobs": CaseTrial(jobs.play), "requests": CaseTrial(jobs.ask, plainly)}
 
 
@@ -162,7 +162,7 @@ class _Ledger:
         return tuple(self._records.values())
 
     @property
-    def where(self) -> str:
+    def describe_resume(self) -> str:
         """Say how the run can be continued."""
         if self._path is None:
             return "without --json nothing is kept but this table"
@@ -177,7 +177,7 @@ class _Ledger:
                 f"{self._path} is there already: go on with --resume {self._path}, or name another file."
             )
         try:
-            self.keep(complete=False)
+            self.write_file(complete=False)
         except OSError as error:
             raise SettingsError(f"{self._path} cannot be written ({error.strerror}).") from None
 
@@ -189,9 +189,9 @@ class _Ledger:
         why = f": {' '.join((record.error or record.why).split())[:100]}" if not record.right or record.error else ""
         _print_progress(f"{finished}/{of} {mark} {record.set} {record.id} {record.side} {record.seconds:.1f} s{why}")
         if self._fresh % KEPT_EVERY == 0:
-            self.keep(complete=False)
+            self.write_file(complete=False)
 
-    def keep(self, *, complete: bool) -> None:
+    def write_file(self, *, complete: bool) -> None:
         """Write the file, if there is to be one."""
         if self._path is not None:
             run_file.write(self._path, self._run.with_records(self.records, complete=complete))

@@ -32,7 +32,7 @@ HEAD = """\
 """
 
 
-async def from_feedback(folder: Path, settings: Settings, *, private: bool) -> int:
+async def write_feedback_sets(folder: Path, settings: Settings, *, private: bool) -> int:
     """Write the cases, and say what was left out. Returns 0. Raises SettingsError and StoreError."""
     crew = open_crew(settings)
     try:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from bot.command_line.check import open_store
 from bot.command_line.console import say
 from bot.command_line.slack_names import PutNames, open_names
-from bot.command_line.try_store import NOT_KEPT, stores_of
+from bot.command_line.try_store import NOT_KEPT, list_store_settings
 from bot.features.job_controls.lists import LOOKED_AT, JobLists
 from bot.jobs.job_records import read_job
 from bot.settings import Settings
@@ -23,7 +23,7 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import ANY_TEAM, Head, JobKey
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.card_rows import rows_of
-from handoff.summaries.summary import describe_step, rows, title_of, waited_for
+from handoff.summaries.summary import describe_step, list_awaited_people, rows, title_of
 from handoff.text.counts import format_count, format_dollars
 from handoff.text.visible_text import visible
 
@@ -41,7 +41,7 @@ async def job_list(options: argparse.Namespace, settings: Settings) -> int:
             async with open_store(settings) as store:
                 return await _print_list(store, options, put_names)
         why = ""
-        for place in stores_of(settings):
+        for place in list_store_settings(settings):
             async with open_store(place) as store:
                 fault = await _print_job(store, options, put_names)
             if not fault:
@@ -72,13 +72,13 @@ async def _print_list(store: Store, options: argparse.Namespace, put_names: PutN
 
 async def teams_of(store: Store, named: str) -> list[str]:
     """List the teams whose jobs are meant: that of `--team`, else all; none if no bot has used the store yet."""
-    team = named or await store.home("")
+    team = named or await store.find_home_team("")
     return sorted(await store.installations.all()) if team == ANY_TEAM else [team] if team else []
 
 
-async def tells_teams(store: Store, named: str) -> bool:
+async def shows_several_teams(store: Store, named: str) -> bool:
     """Return True if lines of several teams may stand together, so that each says whose it is."""
-    return not named and await store.home("") == ANY_TEAM
+    return not named and await store.find_home_team("") == ANY_TEAM
 
 
 async def find_job(store: Store, named: str, team: str) -> JobKey | None:
@@ -95,7 +95,7 @@ async def _list_heads(store: Store, teams: Sequence[str], user: str) -> list[Hea
     if user:
         found = [head for team in teams for head in await store.jobs.list_asked_by(team, user, limit=LOOKED_AT)]
         return sorted(found, key=lambda one: one.updated, reverse=True) if len(teams) > 1 else found
-    return await JobLists(store).under_way(teams) if teams else []
+    return await JobLists(store).read_running_heads(teams) if teams else []
 
 
 async def _render_list(store: Store, heads: Sequence[Head], options: argparse.Namespace, put_names: PutNames) -> str:
@@ -104,7 +104,7 @@ async def _render_list(store: Store, heads: Sequence[Head], options: argparse.Na
     if not heads:
         return "No jobs." if options.user else "No job is under way."
     lists, now = JobLists(store), store.clock()
-    several = await tells_teams(store, options.team)
+    several = await shows_several_teams(store, options.team)
     shown = [(f"{head.key.team:<12} " if several else "", lists.line(head)) for head in heads]
     return "\n".join([f"{team}{_render_line(one, await put_names(one.user), now)}" for team, one in shown])
 
@@ -168,7 +168,7 @@ def _render_request(ask: RequestState) -> list[str]:
     first = " ".join(ask.text.split())[:200]
     doing = f": {describe_step(ask)}" if describe_step(ask) else ""
     lines = [f"{at}  {ask.request.user}: {first}", f"  {ask.state.replace('_', ' ')}{doing}"]
-    whom = waited_for(ask) if ask.state == "input_required" else None
+    whom = list_awaited_people(ask) if ask.state == "input_required" else None
     if whom is not None:
         lines.append(f"  waits for {', '.join(whom) or 'anyone in its thread'}")
     lines += [f"  - {work.state:<14} {work.specialist}: {title_of(ask, work)}" for work in rows(ask)]

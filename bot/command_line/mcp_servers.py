@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.app import crew_folder
 from bot.command_line import console
-from bot.command_line.console import ask, is_manned, say
+from bot.command_line.console import ask, is_interactive, say
 from bot.settings import Settings, SettingsError
 from specialists.mcp import server_config, tool_lock
 from specialists.mcp.lock_difference import difference, make_plain_line
@@ -70,7 +70,7 @@ def _read(path: Path, settings: Settings) -> tuple[tuple[ServerConfig, ...], Too
 def _print_server(server: ServerConfig, tools: tuple[LockedTool, ...] | None) -> None:
     """Print a server and its tools."""
     near = ", local" if server.local else ""
-    say(f"{server.name} ({server.kind}: {make_plain_line(server.command or server.reaches)}{near})")
+    say(f"{server.name} ({server.kind}: {make_plain_line(server.command or server.recipient)}{near})")
     if tools is None:
         say(f"    nothing is accepted; run: leadhand mcp accept {server.name}")
     out = explain_left_out(server.name, tools or ())
@@ -104,7 +104,7 @@ async def _accept_in(
             say(f"{server.name}: not accepted; nothing was written.")
             done = False
             continue
-        lock = lock.with_server(server.name, live).only([one.name for one in servers])
+        lock = lock.with_server(server.name, live).keep_only([one.name for one in servers])
         _write(folder / tool_lock.NAME, lock)
         say(_summarize_tools(server, live))
     return done
@@ -116,9 +116,9 @@ async def _connect_and_list(server: ServerConfig, settings: ToolSettings, crew: 
         say(f"{server.name}: {why}.")
         return None
     try:
-        return await connection.tools()
+        return await connection.list_tools()
     except NotReached as error:
-        words = f" It said: {connection.last_words}" if connection.last_words else ""
+        words = f" It said: {connection.last_error}" if connection.last_error else ""
         say(f"{server.name}: it cannot be reached: {error}.{words}")
         return None
     finally:
@@ -128,7 +128,7 @@ async def _connect_and_list(server: ServerConfig, settings: ToolSettings, crew: 
 async def _confirm_tools(name: str, *, yes: bool) -> bool:
     if yes:
         return True
-    if not is_manned():
+    if not is_interactive():
         say("Nobody is there to say yes; read the above, and run it again with --yes.")
         return False
     return (await ask(f"Accept these tools of {name}? (yes/no) ") or "").lower() in YES
@@ -163,7 +163,7 @@ TRIES = 3
 _HERE = "terminal"
 
 
-class PassingSignIns:
+class SignInsInMemory:
     """`KeptSignIns` in memory, for as long as a command runs."""
 
     def __init__(self) -> None:
@@ -185,9 +185,9 @@ class PassingSignIns:
 
 async def sign_in(way: ServerSignIn) -> str:
     """Have whoever sits there sign in. Returns why nobody did; empty if somebody has."""
-    if not console.is_manned():
+    if not console.is_interactive():
         return "somebody has to sign in to it, and nobody sits at this terminal"
-    kept = PassingSignIns()
+    kept = SignInsInMemory()
     why = ""
     for _ in range(TRIES):
         try:
@@ -205,6 +205,6 @@ async def sign_in(way: ServerSignIn) -> str:
             why = str(failed).rstrip(".")
             console.say(f"{why}.")
             continue
-        await way.is_in(kept)
+        await way.is_signed_in(kept)
         return ""
     return why

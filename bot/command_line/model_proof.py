@@ -45,7 +45,7 @@ class Proof:
     risk: str = ""
 
 
-async def prove(model: ChosenModel, specialists: Sequence[str], context: ContextLimits) -> dict[Tier, Proof]:
+async def prove_tiers(model: ChosenModel, specialists: Sequence[str], context: ContextLimits) -> dict[Tier, Proof]:
     """Prove the model of each tier, each model once. The rehearsal needs no proof."""
     tiers: Mapping[Tier, str] = model.tiers
     if not isinstance(model, ProviderModel):
@@ -53,13 +53,13 @@ async def prove(model: ChosenModel, specialists: Sequence[str], context: Context
     first: dict[str, Tier] = {}
     for tier, name in tiers.items():
         first.setdefault(name, tier)
-    shown = await asyncio.gather(*(_prove(model, tier, specialists) for tier in first.values()))
+    shown = await asyncio.gather(*(_prove_tier(model, tier, specialists) for tier in first.values()))
     by_name = dict(zip(first, shown, strict=True))
     proofs = {tier: _add_context(*by_name[name], tier, context) for tier, name in tiers.items()}
     return {tier: await _add_sight(proof, model, tier) for tier, proof in proofs.items()}
 
 
-async def _prove(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, int | None]:
+async def _prove_tier(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, int | None]:
     """Make both proofs of a model, and ask its server for its context."""
     try:
         planned, pace = await _prove_plan(model, tier, specialists)
@@ -69,7 +69,7 @@ async def _prove(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -
     notes = [each.note for each in (planned, called) if each.note] + ([pace] if pace else [])
     faults = [each.fault for each in (planned, called) if each.fault]
     risks = [each.risk for each in (planned, called) if each.risk]
-    return Proof(", ".join(notes), "; ".join(faults), "; ".join(risks)), await model.context(tier)
+    return Proof(", ".join(notes), "; ".join(faults), "; ".join(risks)), await model.fetch_context_size(tier)
 
 
 async def _prove_plan(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, str]:
@@ -107,7 +107,7 @@ async def _prove_call(model: ProviderModel, tier: Tier) -> Proof:
     """Have a tool called: of its own accord, and if that fails, because it must."""
     turn = await _call_with_tool(model, tier, forced=False)
     if _has_tool_call(turn):
-        if model.takes_steps(tier):
+        if model.needs_step_schema(tier):
             return Proof("calls tools by steps in a JSON schema (its server does not recognise its own calls)")
         return Proof("calls tools")
     if _has_tool_call(await _call_with_tool(model, tier, forced=True)):
@@ -146,7 +146,7 @@ def _add_context(proof: Proof, tokens: int | None, tier: Tier, context: ContextL
     if tokens is None:
         return proof
     note = ", ".join(filter(None, (proof.note, f"a context of {tokens:,} tokens")))
-    given, fit = context.of(tier), int(tokens * SHARE) // 1000 * 1000
+    given, fit = context.get_tokens(tier), int(tokens * SHARE) // 1000 * 1000
     if given <= tokens * SHARE:
         return Proof(note, proof.fault, proof.risk)
     small = f"LEADHAND_CONTEXT gives it up to {given:,} tokens of material; set `{tier} {max(1000, fit) // 1000}k`"
@@ -155,7 +155,7 @@ def _add_context(proof: Proof, tokens: int | None, tier: Tier, context: ContextL
 
 async def _add_sight(proof: Proof, model: ProviderModel, tier: Tier) -> Proof:
     """Add to a proof whether the model is shown pictures."""
-    sees = await model.sees(tier) if not proof.fault else False
+    sees = await model.sees_pictures(tier) if not proof.fault else False
     words = {True: "sees pictures", False: "reads text only", None: UNKNOWN_SIGHT}[sees]
     return replace(proof, note=", ".join(filter(None, (proof.note, words))))
 
@@ -208,7 +208,7 @@ async def prove_model(
     model = await choose_model({**env, **one.env})
     try:
         async with asyncio.timeout(PROOF_SECONDS):
-            proofs = await prove(model, specialists, context)
+            proofs = await prove_tiers(model, specialists, context)
         fault = next((proof.fault or proof.risk for proof in proofs.values() if proof.fault or proof.risk), "")
     except TimeoutError:
         fault = f"it took more than {PROOF_SECONDS:g} s to make a plan and call a tool"

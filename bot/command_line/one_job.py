@@ -19,7 +19,7 @@ from bot.features.approvals.view import REASON_ACTION
 from bot.features.catalogue import SPOKEN
 from bot.models.rehearsal.rehearsed_planner import DECLINED
 from bot.settings import SettingsError
-from bot.slack.receive.router import spoken_in
+from bot.slack.receive.router import match_spoken
 from bot.slack.views.answer_message import detail_lines
 from bot.slack.views.approval import APPROVE, DENY
 from bot.store.values import JobKey
@@ -30,7 +30,7 @@ from handoff import events as ev
 from handoff.approval_values import Approval
 from handoff.contracts import Place
 from handoff.effects import question_key
-from handoff.engine.answer import gaps, out_of_reach
+from handoff.engine.answer import gaps, list_unreachable_parts
 from handoff.engine.replay import open_log
 from handoff.evidence.work_receipts import receipts_of
 from handoff.state.job_state import Job, RequestState
@@ -55,7 +55,7 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     screen = _Screen(workspace, ts, quiet=options.json)
     place = Place(team=workspace.team_id, channel=screen.channel, thread_ts=ts)
     key = JobKey(place.team, place.job_id)
-    code, reason = await _watch(app, key, screen, options)
+    code, reason = await _print_until_end(app, key, screen, options)
     job = await read_job(app, key)
     written = await _write_files(app, key, job, options.out) if code != FAILED else []
     head = await app.store.jobs.head(key)
@@ -74,7 +74,7 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     return code
 
 
-async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Namespace) -> tuple[int, str]:
+async def _print_until_end(app: App, key: JobKey, screen: _Screen, options: argparse.Namespace) -> tuple[int, str]:
     """Print the thread until the job ends. Gives the exit code and, if it is not 0, why."""
     try:
         async with asyncio.timeout(options.timeout):
@@ -83,7 +83,7 @@ async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Names
                 ask = await _read_latest_request(app, key)
                 if ask is None and screen.told:
                     return _judge_private_answer(options)
-                if ask is not None and ask.over:
+                if ask is not None and ask.is_over:
                     screen.show(final=True)
                     return judge_request(ask)
                 asked = _find_open_question(ask, screen.answered) if ask is not None else None
@@ -94,7 +94,7 @@ async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Names
                         return FAILED, f"the job asks, and there is nobody here to answer: {asked.question.message}"
                     else:
                         await screen.answer_first_option(asked)
-                await screen.change()
+                await screen.wait_for_change()
     except TimeoutError:
         return FAILED, f"no answer within {options.timeout:g} s"
 
@@ -120,7 +120,7 @@ async def read_job(app: App, key: JobKey) -> Job | None:
 
 def _judge_private_answer(options: argparse.Namespace) -> tuple[int, str]:
     """Judge an answer that only the person who asked can see: `help` and its like are answered so, without a job."""
-    if not any(spoken_in(SPOKEN, options.ask)):
+    if not any(match_spoken(SPOKEN, options.ask)):
         return FAILED, "the request was not taken in"
     return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 
@@ -130,7 +130,7 @@ def judge_request(ask: RequestState) -> tuple[int, str]:
     if ask.state != "completed":
         failure = ask.run.failure
         return FAILED, "; ".join(
-            [f"{failure.step}: {failure.reason}" if failure else ask.state, *out_of_reach(ask, ask.run)]
+            [f"{failure.step}: {failure.reason}" if failure else ask.state, *list_unreachable_parts(ask, ask.run)]
         )
     if any(decision.why == DECLINED for decision in ask.decisions):
         return FAILED, "declined: nothing was worked out"
@@ -169,7 +169,7 @@ def _find_open_question(ask: RequestState, answered: Container[str]) -> _OpenQue
 async def _write_files(app: App, key: JobKey, job: Job | None, folder: Path) -> list[Path]:
     made = [
         artifact
-        for work in (job.latest.inside("") if job else ())
+        for work in (job.latest.list_subtasks("") if job else ())
         for artifact in (work.result.artifacts if work.result else ())
         if artifact.publish_as != "nothing"
     ]
@@ -255,7 +255,7 @@ class _Screen:
             self._print_note(NO_SIGN_IN)
             return False
         prompt = "your answer> " if asked.approval is None else "approve it? (yes, or why not)> "
-        text = await console.ask(prompt) if console.is_manned() and not self._quiet else None
+        text = await console.ask(prompt) if console.is_interactive() and not self._quiet else None
         if text is None:
             if asked.approval is not None:
                 self._print_note(NOBODY)
@@ -287,6 +287,6 @@ class _Screen:
         await person.click(self.channel, ts, DENY)
         await person.submit(str(person.views()[-1]["id"]), {REASON_ACTION: text})
 
-    async def change(self) -> None:
+    async def wait_for_change(self) -> None:
         """Return when it is time for another look."""
         await asyncio.sleep(REFRESH)

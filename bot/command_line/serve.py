@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Sequence
 
 from aiohttp import web
 
-from bot.app import open_crews, open_store, running
+from bot.app import open_app, open_crews, open_store
 from bot.command_line.console import say
 from bot.jobs.shutdown import StopSignal, run_until_stopped
-from bot.logs import about
+from bot.logs import log_context
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.operation.trace_export import NoCollector, TraceExport, open_sender
@@ -26,7 +26,7 @@ OBJECTS = 10_000
 """New objects after which the garbage collector runs; Python's own 700 are few for a server."""
 
 
-def keep_what_is_loaded() -> None:
+def tune_garbage_collector() -> None:
     """Keep the garbage collector away from all that is loaded by now, and let it run less often.
 
     By default it took half of the time in which a long log opens: the objects of a job live about as long as the job,
@@ -51,16 +51,18 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
     loaded, chosen = open_crews(settings), await choose_model_or_fail(settings)
     traces = trace_export(settings, chosen.provider, loaded.every_name)
     instruments = Instrumentation(traces)
-    crews = instruments.crews(loaded)
-    async with instruments.server(settings.operation) as url, open_store(settings) as plain:
-        store, model = instruments.store(plain), instruments.model(chosen)
-        sending = traces.sending(store) if traces is not None else contextlib.nullcontext()
-        async with sending, running(settings, store, model, crews, instruments=instruments) as app:
-            watching = instruments.watching(app.instance, app.work, slots=settings.slots, token_fault=app.token_fault)
-            with about(instance=app.instance.name), watching:
+    crews = instruments.wrap_crews(loaded)
+    async with instruments.serve_health(settings.operation) as url, open_store(settings) as plain:
+        store, model = instruments.wrap_store(plain), instruments.wrap_model(chosen)
+        sending = traces.send_in_background(store) if traces is not None else contextlib.nullcontext()
+        async with sending, open_app(settings, store, model, crews, instruments=instruments) as app:
+            watching = instruments.watch_instance(
+                app.instance, app.work, slots=settings.slots, token_fault=app.token_fault
+            )
+            with log_context(instance=app.instance.name), watching:
                 async with open_slack_connection(app.bolt, settings, app.pages) as connection:
                     stop.ready = True
-                    keep_what_is_loaded()
+                    tune_garbage_collector()
                     instruments.health.slack_connected = connection.is_up
                     where = f"{connection}; health and metrics: {url}" if url else f"{connection}"
                     say(f"Leadhand is listening ({where}); model: {model.label}. Ctrl-C stops it.")
@@ -68,7 +70,7 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
                     await stop.wait()
                     instruments.health.stopping = True
                     app.instance.begin_stop()  # at once: jobs are handed over while the connection closes
-                    log.info("stopping: jobs under way: %d", app.instance.owned)
+                    log.info("stopping: jobs under way: %d", app.instance.owned_jobs)
 
 
 def trace_export(settings: Settings, provider: str, names: frozenset[str]) -> TraceExport | None:

@@ -69,7 +69,7 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
         if changed
         else "\nEverything was set already; nothing was written.\n"
     )
-    code = await check.report(read_settings({**settings.env, **found}))
+    code = await check.print_report(read_settings({**settings.env, **found}))
     if code == 0:
         named = f"{FILE}={path} " if path != _settings_path("") else ""
         say(f"\nStart it: {named}leadhand run\nThen write /invite @leadhand in a channel, and mention it.")
@@ -99,7 +99,7 @@ def _show_first_step(link: str, *, browser: bool) -> None:
     """Say where the app is created, and open that page where somebody sits."""
     say("1. Create the app: open this address, choose your workspace, and press Create, then Install to Workspace.")
     say(f"   {link}\n")
-    if console.is_manned() and browser:
+    if console.is_interactive() and browser:
         with contextlib.suppress(webbrowser.Error):
             asyncio.get_running_loop().run_in_executor(None, webbrowser.open, link)
 
@@ -175,7 +175,7 @@ async def _prove_answer(question: SetupQuestion, answer: str, source: str) -> st
 
 async def _resolve_answer(question: SetupQuestion, kept: str) -> str:
     """Return a proven answer: what is typed, or what is set already."""
-    if not console.is_manned():
+    if not console.is_interactive():
         if kept or question.optional:
             return await _prove_answer(question, kept, question.name)
         raise SettingsError(
@@ -209,7 +209,7 @@ async def _ask_for_model(settings: Settings) -> dict[str, str]:
     if here:
         named = ", ".join(f"{one.name} ({one.server}, OPENAI_BASE_URL={one.url})" for one in here)
         say(f"   On this machine: {named}")
-    if not console.is_manned():
+    if not console.is_interactive():
         return {}
     say("5. A key of Anthropic (sk-ant-...) or OpenAI (sk-...), or Enter to go on without a model")
     typed = await console.ask("   > ", may_be_empty=True)

@@ -51,7 +51,7 @@ async def call_tool(options: argparse.Namespace, settings: Settings) -> int:
 
 def _find_tool(name: str, crew: Crew) -> Tool:
     tools = {tool.name: tool for kit in toolkits_of(crew) for tool in kit.tools}
-    tools |= {tool.name: tool for one in crew.everyone.values() for tool in one.tools}
+    tools |= {tool.name: tool for one in crew.all_specialists.values() for tool in one.tools}
     if name not in tools:
         raise SettingsError(f"The crew {crew.name} has no tool {name!r}. It has: {', '.join(sorted(tools))}.")
     return tools[name]

@@ -24,7 +24,7 @@ _NOBODY = "held by nobody: "
 
 
 @dataclass(slots=True)
-class _Listed:
+class _ListedTool:
     """A tool, with who holds it."""
 
     tool: Tool
@@ -65,27 +65,27 @@ def tool_lines(crew: Crew, *, idle: bool = True) -> tuple[str, list[str]]:
     return f"{len(held)} held, {writing or 'none'} of them {'write' if writing != 1 else 'writes'}", lines
 
 
-def _table_columns(held: list[_Listed]) -> tuple[list[str], list[str]]:
+def _table_columns(held: list[_ListedTool]) -> tuple[list[str], list[str]]:
     return [one.tool.name for one in held], [one.access for one in held]
 
 
-def _label_tool(one: _Listed) -> str:
+def _label_tool(one: _ListedTool) -> str:
     return one.tool.name if one.tool.access == "read" else f"{one.tool.name} (writes)"
 
 
-def _collect_tools(crew: Crew) -> list[_Listed]:
+def _collect_tools(crew: Crew) -> list[_ListedTool]:
     """List the tools there are, in the order of their toolkits, and then those that only a specialist brings."""
-    found: dict[tuple[str, str], _Listed] = {}
+    found: dict[tuple[str, str], _ListedTool] = {}
     for tool in (tool for kit in toolkits_of(crew) for tool in kit.tools):
-        found.setdefault((tool.origin, tool.name), _Listed(tool))
-    for name, one in crew.everyone.items():
+        found.setdefault((tool.origin, tool.name), _ListedTool(tool))
+    for name, one in crew.all_specialists.items():
         for tool in one.tools:
-            place = found.setdefault((tool.origin, tool.name), _Listed(tool))
+            place = found.setdefault((tool.origin, tool.name), _ListedTool(tool))
             place.holders.append(name)
             place.terms = one.terms_of(tool.name)
     for each in _iterate_crews(crew):
         for tool in each.lent.values():
-            holders = found.setdefault((tool.origin, tool.name), _Listed(tool)).holders
+            holders = found.setdefault((tool.origin, tool.name), _ListedTool(tool)).holders
             holders += [MADE] if MADE not in holders else []
     return list(found.values())
 
@@ -97,7 +97,7 @@ def unused_tools(crew: Crew) -> list[str]:
     """
     listed, lines = _collect_tools(crew), []
     for each in _iterate_crews(crew):
-        holder = next((one.path.name for one in each.everyone.values()), "clerk.md")
+        holder = next((one.path.name for one in each.all_specialists.values()), "clerk.md")
         for kit in each.toolkits:
             own = [one for one in listed if one.tool.origin == kit.origin]
             idle = [one.tool.name for one in own if not one.holders]
@@ -123,7 +123,9 @@ def _iterate_crews(crew: Crew) -> Iterable[Crew]:
         yield from _iterate_crews(inner)
 
 
-async def proofs(crew: Crew, proved: set[tuple[str, Path | None]]) -> AsyncGenerator[tuple[str, tuple[str, ...]]]:
+async def prove_toolkits(
+    crew: Crew, proved: set[tuple[str, Path | None]]
+) -> AsyncGenerator[tuple[str, tuple[str, ...]]]:
     """Prove all toolkits that can be, side by side: the origin of each and its faults, as soon as they are known.
 
     Those of an origin and path in `proved` are left out, as crews of one bot share some; the others are added to it.

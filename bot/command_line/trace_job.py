@@ -12,7 +12,7 @@ from bot.command_line.check import open_store
 from bot.command_line.console import say
 from bot.command_line.job_list import find_job
 from bot.command_line.slack_names import open_names
-from bot.command_line.try_store import NOT_KEPT, stores_of
+from bot.command_line.try_store import NOT_KEPT, list_store_settings
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.job_references import find_named_job
 from bot.tracing.whole_trace import Trace, read_trace
@@ -50,7 +50,7 @@ async def _read(named: str, settings: Settings, team: str) -> Trace:
     job, likely, erased = find_named_job("", named)[0], "", ""
     if not job:
         raise SettingsError(f"{named!r} names no job: {_WHICH}.")
-    for place in stores_of(settings):
+    for place in list_store_settings(settings):
         async with open_store(place) as store:
             key = await find_job(store, named, team)
             if key is None:
@@ -59,7 +59,7 @@ async def _read(named: str, settings: Settings, team: str) -> Trace:
                 entries = await store.jobs.log(key)
                 return await asyncio.to_thread(read_trace, entries, job=key.job, team=key.team)
             likely = likely or key.job
-            if not erased and await store.jobs.forgotten(key) is not None:
+            if not erased and await store.jobs.read_forget_time(key) is not None:
                 erased = key.job
     if erased:
         raise SettingsError(f"Job {erased} was erased because somebody asked for that. {_AUDIT.format(job=erased)}")

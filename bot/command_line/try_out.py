@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot import logs
-from bot.app import App, manifest_path, open_crews, open_store, running
+from bot.app import App, manifest_path, open_app, open_crews, open_store
 from bot.command_line import console, crew_demo, model_proof
 from bot.command_line.console import say
 from bot.command_line.crew_demo import StagedDemo
@@ -37,7 +37,7 @@ from bot.slack.receive.attachments import LARGEST
 from bot.store.values import StoreError
 from bot.workspace.workspace_server import Workspace
 from bot.workspace.world import MessageDraft
-from specialists.sandbox.scratch import scratch
+from specialists.sandbox.scratch import scratch_folder
 from specialists.tools.extras import EMBEDDED, TRY, absent_extras, install_command
 from specialists.tools.tickets.ticket_desk import NAME as TICKETS
 
@@ -64,7 +64,7 @@ QUICK = "0.1"
 
 async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     """Start everything and keep it up until Ctrl-C, or do the one job of `--ask` or `--demo`. Returns the exit code."""
-    crew_demo.refuse_unfit(options)
+    crew_demo.check_options(options)
     _require_extras(options)
     if options.crew:
         settings = dataclasses.replace(settings, crew=options.crew, more_crews=())
@@ -81,7 +81,7 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     if options.file or options.json:
         raise SettingsError("--file and --json go with --ask.")
     settings = settings_of_try(settings)
-    with _sole_user(settings.data), _log_to(settings.data / "leadhand.log", settings):
+    with _lock_data_folder(settings.data), _log_to(settings.data / "leadhand.log", settings):
         return await _run_page(options, settings)
 
 
@@ -112,7 +112,7 @@ async def _run_demo(options: argparse.Namespace, settings: Settings) -> int:
         if not options.page:
             options.ask, options.file = demo.demo.ask, list(demo.files)
             return await _run_one_job(options, demo.settings, demo)
-        with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
+        with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
             apart = dataclasses.replace(demo.settings, data=Path(folder), redis_url="")
             with _log_to(Path(folder) / "leadhand.log", apart):
                 return await _run_page(options, apart, demo)
@@ -127,8 +127,8 @@ async def _run_day(options: argparse.Namespace, settings: Settings) -> int:
         day = read_day()
     except DayFault as fault:
         raise SettingsError(str(fault)) from None
-    async with demo_day.staged_day(day, settings) as staged:
-        with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
+    async with demo_day.stage_day(day, settings) as staged:
+        with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
             apart = _set_pace(dataclasses.replace(staged.settings, data=Path(folder), redis_url=""), QUICK)
             with _log_to(Path(folder) / "leadhand.log", apart):
                 say(f"Playing a day of {len(day.scenes)} threads: this takes a minute or so ...")
@@ -177,12 +177,14 @@ async def _run_page(options: argparse.Namespace, settings: Settings, demo: Stage
         bot = _open_bot(settings, workspace, model=model, demo=demo, scripts=scripts)
         app, _ = await stack.enter_async_context(bot)
         workspace.notice(f"Answers come from: {app.model.label}")
-        _invite(app, workspace, settings, demo, demos=bool(scripts))
+        _print_invitation(app, workspace, settings, demo, demos=bool(scripts))
         await _open_and_wait(options, workspace)
     return 0
 
 
-def _invite(app: App, workspace: Workspace, settings: Settings, demo: StagedDemo | None, *, demos: bool) -> None:
+def _print_invitation(
+    app: App, workspace: Workspace, settings: Settings, demo: StagedDemo | None, *, demos: bool
+) -> None:
     """Say where the page is, which model answers there, and what to try."""
     if demo is not None:
         demo.introduce(settings.crew, app.model)
@@ -213,9 +215,9 @@ def _open_page(url: str) -> None:
 async def _run_one_job(options: argparse.Namespace, settings: Settings, demo: StagedDemo | None = None) -> int:
     files = [_check_readable(path) for path in options.file]
     _require_folder(options.out)
-    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
+    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
-        can_ask = demo is not None or (console.is_manned() and not options.json)
+        can_ask = demo is not None or (console.is_interactive() and not options.json)
         async with (
             _open_workspace(None, 0) as workspace,
             _open_bot(apart, workspace, can_ask=can_ask, demo=demo) as (app, _),
@@ -230,13 +232,13 @@ async def _run_dry(options: argparse.Namespace, settings: Settings) -> int:
     from bot.command_line import dry_run  # noqa: PLC0415 - only for that
 
     crews = open_crews(settings)
-    model = dry_run.plan_for(options, crews.usual)
+    model = dry_run.make_dry_model(options, crews.usual)
     options.file = [_check_readable(path) for path in options.file]
-    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
+    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         async with (
             _open_workspace(None, 0) as workspace,
-            bot_with(model, apart, workspace, crews=crews, can_ask=False) as (app, _),
+            start_bot(model, apart, workspace, crews=crews, can_ask=False) as (app, _),
         ):
             return await dry_run.play(workspace, app, model, crews.usual, options)
 
@@ -289,14 +291,14 @@ async def _open_bot(
     """
     settings = dataclasses.replace(settings, env={TICKETS: f"message:{TICKETS_HERE}", **settings.env})
     model = model or await _choose_model(settings)
-    model = demo.cast(model) if demo is not None else model
-    model = model.following(*scripts) if scripts and isinstance(model, RehearsalModel) else model
-    async with bot_with(model, settings, workspace, can_ask=can_ask, behind=behind) as bot:
+    model = demo.prepare_model(model) if demo is not None else model
+    model = model.with_scripts(*scripts) if scripts and isinstance(model, RehearsalModel) else model
+    async with start_bot(model, settings, workspace, can_ask=can_ask, behind=behind) as bot:
         yield bot
 
 
 @contextlib.asynccontextmanager
-async def bot_with(
+async def start_bot(
     model: ChosenModel,
     settings: Settings,
     workspace: Workspace,
@@ -317,7 +319,7 @@ async def bot_with(
         async with open_store(settings) as store:
             store.set_clock_ahead(-behind)
             async with (
-                running(settings, store, model, crews, can_ask=can_ask) as app,
+                open_app(settings, store, model, crews, can_ask=can_ask) as app,
                 open_slack_connection(app.bolt, settings),
             ):
                 yield app, store
@@ -335,7 +337,7 @@ async def _choose_model(settings: Settings) -> ChosenModel:
 async def _local_model(settings: Settings) -> ChosenModel | None:
     """Return the model on this machine that is fit for jobs, if exactly one is. An Ollama was looked for before."""
     return await model_proof.choose_local(
-        settings.env, lambda: tuple(open_crews(settings).usual.everyone), settings.terms.context
+        settings.env, lambda: tuple(open_crews(settings).usual.all_specialists), settings.terms.context
     )
 
 
@@ -377,7 +379,7 @@ def _require_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _sole_user(data: Path) -> Iterator[None]:
+def _lock_data_folder(data: Path) -> Iterator[None]:
     """Keep the data folder to ourselves: two of us would write over each other's threads.
 
     Raises SettingsError where another `leadhand try` has it, or it cannot be used.

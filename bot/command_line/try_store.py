@@ -17,7 +17,7 @@ def settings_of_try(settings: Settings) -> Settings:
     return dataclasses.replace(settings, data=settings.data / "try", redis_url="")
 
 
-def stores_of(settings: Settings) -> list[Settings]:
+def list_store_settings(settings: Settings) -> list[Settings]:
     """List the settings of each store that a job may be in: the bot's own and, if there is one, that of the page."""
     of_try = settings_of_try(settings)
     return [settings, *([of_try] if of_try.data.is_dir() else [])]

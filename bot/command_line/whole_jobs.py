@@ -16,7 +16,7 @@ from typing import Any
 
 from bot.app import App, manifest_path
 from bot.command_line.one_job import CHANNEL, read_job
-from bot.command_line.try_out import bot_with
+from bot.command_line.try_out import start_bot
 from bot.evaluation.cases import JobCase, RequestCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.outcome import Outcome, PlayCase
@@ -35,7 +35,7 @@ from handoff.engine.answer import gaps
 from handoff.state.job_state import Job
 from handoff.text.context_budget import tokens
 from specialists.model import ModelCall
-from specialists.sandbox.scratch import scratch
+from specialists.sandbox.scratch import scratch_folder
 from specialists.specialist import Specialist
 from specialists.turns.finish_tools import HAND_OVER, RETURN
 
@@ -74,7 +74,7 @@ class PlayedModel(RehearsalModel):
         """Return the label of the configured models."""
         return self._label
 
-    def take(self, moves: Mapping[str, Sequence[Mapping[str, Any]]], live: CountedModel | None = None) -> None:
+    def load_moves(self, moves: Mapping[str, Sequence[Mapping[str, Any]]], live: CountedModel | None = None) -> None:
         """Begin with the moves of another case."""
         self.usage, self._live = Usage(), live
         self._left = {name: list(steps) for name, steps in moves.items()}
@@ -146,7 +146,7 @@ class JobStage:
     async def ask(self, case: RequestCase, bench: CaseBench, counted: CountedModel) -> Outcome:
         """Send a request to the bot, whose models are the configured ones, and score its thread."""
         async with self.lock:
-            self.model.take({}, counted)
+            self.model.load_moves({}, counted)
             shown, job = await self._do_job(case, _find_case_files(case, bench), LONGEST_REQUEST)
         answer = job.latest.run.answer or ""
         lacks = gaps(job.latest, job.latest.run)
@@ -160,7 +160,7 @@ class JobStage:
     async def play(self, case: JobCase, bench: CaseBench, counted: CountedModel) -> Outcome:
         """Have a job done, and score its thread. The calls and tokens are those of the played model."""
         async with self.lock:
-            self.model.take(moves_of(case))
+            self.model.load_moves(moves_of(case))
             shown, job = await self._do_job(case, _find_case_files(case, bench), LONGEST)
             counted.usage = self.model.usage
         if case.expect == "right":
@@ -183,7 +183,7 @@ class JobStage:
         async with asyncio.timeout(longest):
             while True:
                 job = await read_job(self.app, key)
-                if job is not None and (job.latest.over or job.latest.state == "input_required"):
+                if job is not None and (job.latest.is_over or job.latest.state == "input_required"):
                     break  # nobody is there to answer a question
                 await asyncio.sleep(PAUSE)
         thread = self.workspace.thread(channel, ts)[1:]
@@ -211,7 +211,7 @@ def _strip_marks(text: str) -> str:
     return " ".join(text.replace("*", "").replace("_", "").replace("`", "").split())
 
 
-def ask_plainly(first: Specialist) -> PlayCase:
+def make_naive_trial(first: Specialist) -> PlayCase:
     """Ask the same model in a plain loop with the first responder's tools, and with the text of the files."""
 
     async def ask(case: RequestCase, bench: CaseBench, counted: CountedModel) -> Outcome:
@@ -233,13 +233,13 @@ def _find_case_files(case: JobCase | RequestCase, bench: CaseBench) -> list[Path
 
 
 @asynccontextmanager
-async def stage(settings: Settings, label: str) -> AsyncIterator[JobStage]:
+async def open_job_stage(settings: Settings, label: str) -> AsyncIterator[JobStage]:
     """Set up the bot and its workspace for whole jobs; nothing of it is kept. `label` names the configured models."""
-    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
+    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         workspace, model = await Workspace.start(manifest_path()), PlayedModel(label)
         try:
-            async with bot_with(model, apart, workspace) as (app, _):
+            async with start_bot(model, apart, workspace) as (app, _):
                 yield JobStage(workspace, app, model, asyncio.Lock())
         finally:
             await workspace.stop()

@@ -53,7 +53,7 @@ class RoutingCase(LabelledCase):
     expect: Texts
 
 
-class PlanExpected(Contract):
+class ExpectedPlan(Contract):
     """The plan that does the job.
 
     `must` holds specialists, and orders such as `analyst > writer`: some part of the one builds on a part of the
@@ -75,7 +75,7 @@ class PlanningCase(LabelledCase):
 
     input: str
     files: Texts = ()
-    expect: PlanExpected
+    expect: ExpectedPlan
 
 
 class ExpectedAnswer(Contract):

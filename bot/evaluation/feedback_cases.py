@@ -109,7 +109,7 @@ def _is_public(ask: RequestState) -> bool:
 def _classify_request(
     ask: RequestState, specialists: Collection[str]
 ) -> tuple[Literal["routing", "planning", "specialists"], dict[str, str]]:
-    works = [work for work in ask.inside("") if not work.dropped]
+    works = [work for work in ask.list_subtasks("") if not work.dropped]
     if len(works) > 1:
         return "planning", {}
     if works and works[0].specialist in specialists:

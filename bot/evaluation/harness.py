@@ -65,7 +65,7 @@ class CaseChoice:
     naive: bool = True
     parallel: int = 1
 
-    def of(self, cases: Sequence[LabelledCase]) -> tuple[LabelledCase, ...]:
+    def choose_cases(self, cases: Sequence[LabelledCase]) -> tuple[LabelledCase, ...]:
         """Return the chosen cases, in their order."""
         tagged = [case for case in cases if not self.tags or self.tags & set(case.tags)]
         if not self.limit or self.limit >= len(tagged):
@@ -75,7 +75,7 @@ class CaseChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _PlannedCase:
     """One case on one side, still to be played."""
 
     of: LabelledSet
@@ -100,7 +100,7 @@ async def run_sets(
     there are by then, and how many there will be.
     """
     known = {record.key for record in done if not record.error}
-    turns = [turn for one in sets for turn in _list_turns(one, trials[one.name], choice)]
+    turns = [turn for one in sets for turn in _list_planned_cases(one, trials[one.name], choice)]
     left = [turn for turn in turns if (turn.of.name, turn.side, turn.case.id) not in known]
     ready, finished = iter(left), len(turns) - len(left)
 
@@ -116,15 +116,15 @@ async def run_sets(
             group.create_task(work())
 
 
-def _list_turns(one: LabelledSet, trial: CaseTrial, choice: CaseChoice) -> list[_Turn]:
+def _list_planned_cases(one: LabelledSet, trial: CaseTrial, choice: CaseChoice) -> list[_PlannedCase]:
     """Return both sides of a case, then those of the next, so that an interrupted run has pairs."""
     sides = [(PRODUCT, trial.product)]
     if choice.naive and trial.naive is not None:
         sides.append((NAIVE, trial.naive))
-    return [_Turn(one, case, side, play) for case in choice.of(one.cases) for side, play in sides]
+    return [_PlannedCase(one, case, side, play) for case in choice.choose_cases(one.cases) for side, play in sides]
 
 
-async def _play_case(turn: _Turn, bench: CaseBench, model: ChosenModel) -> CaseRecord:
+async def _play_case(turn: _PlannedCase, bench: CaseBench, model: ChosenModel) -> CaseRecord:
     counted, began = CountedModel(model), time.monotonic()
     bench = replace(bench, folders=(*turn.of.folders, *bench.folders))
     try:

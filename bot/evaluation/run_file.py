@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from bot.evaluation.harness import CaseRecord
-from bot.evaluation.scoreboard import ScoreLine, discordant, lines, mcnemar, paired_bootstrap
+from bot.evaluation.scoreboard import ScoreLine, count_discordant_cases, make_score_lines, mcnemar, paired_bootstrap
 from handoff.contracts import Contract
 
 
@@ -38,7 +38,7 @@ class RunFile(Contract):
 
     def with_records(self, records: tuple[CaseRecord, ...], *, complete: bool) -> RunFile:
         """Return the run with these records and their table."""
-        return self.model_copy(update={"records": records, "table": lines(records), "complete": complete})
+        return self.model_copy(update={"records": records, "table": make_score_lines(records), "complete": complete})
 
 
 def write(path: Path, run: RunFile) -> None:
@@ -92,7 +92,7 @@ def _render_changes(name: str, before: list[CaseRecord], after: list[CaseRecord]
     if not pairs:
         return [f"{name}: no case in common"]
     n = len(pairs)
-    lost, won = discordant([one for one, _ in pairs], [two for _, two in pairs])
+    lost, won = count_discordant_cases([one for one, _ in pairs], [two for _, two in pairs])
     p = mcnemar(lost, won)
     right = (sum(one.right for one, _ in pairs), sum(two.right for _, two in pairs))
     verdict = ("better" if won > lost else "worse") if p < BEYOND_CHANCE else "no change beyond chance"

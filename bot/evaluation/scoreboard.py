@@ -36,7 +36,7 @@ class ScoreLine(Contract):
     p: float | None = None
 
 
-def lines(records: Iterable[CaseRecord]) -> tuple[ScoreLine, ...]:
+def make_score_lines(records: Iterable[CaseRecord]) -> tuple[ScoreLine, ...]:
     """Return the table of these records: for each set the product, the baseline, and the measures of both."""
     by_set: dict[str, dict[str, list[CaseRecord]]] = {}
     for record in records:
@@ -44,13 +44,13 @@ def lines(records: Iterable[CaseRecord]) -> tuple[ScoreLine, ...]:
     made: list[ScoreLine] = []
     for name, sides in by_set.items():
         kept = [(side, sides[side]) for side in (PRODUCT, NAIVE) if side in sides]
-        p = mcnemar(*discordant(*(listed for _, listed in kept))) if len(kept) == 2 else None
+        p = mcnemar(*count_discordant_cases(*(listed for _, listed in kept))) if len(kept) == 2 else None
         made += [_make_line(name, side, listed, p=p if side == NAIVE else None) for side, listed in kept]
         made += [line for side, listed in kept for line in _make_measure_lines(name, side, listed)]
     return tuple(made)
 
 
-def discordant(first: Sequence[CaseRecord], second: Sequence[CaseRecord]) -> tuple[int, int]:
+def count_discordant_cases(first: Sequence[CaseRecord], second: Sequence[CaseRecord]) -> tuple[int, int]:
     """Return how many cases only the first got right, and only the second, of those that both did."""
     other = {record.id: record.right for record in second}
     pairs = [(record.right, other[record.id]) for record in first if record.id in other]

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from bot.evaluation.cases import (
     KINDS,
     AggregationCase,
+    ExpectedPlan,
     LabelledCase,
-    PlanExpected,
     PlanningCase,
     RequestCase,
     ReviewCase,
@@ -161,7 +161,7 @@ def _find_faults(case: LabelledCase, crew: Crew, folders: tuple[Path, ...]) -> I
         yield "the crew has no specialist of its own"
 
 
-def _collect_names(expect: PlanExpected) -> list[str]:
+def _collect_names(expect: ExpectedPlan) -> list[str]:
     return [name.strip() for one in (*expect.must, *expect.may, *expect.must_not) for name in one.split(ARROW)]
 
 

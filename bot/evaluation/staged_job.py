@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import cast
 
 from bot.evaluation.counted_model import CountedModel
-from bot.jobs.effect_handlers import EffectServices, HandlerInputs, nobody_to_ask
+from bot.jobs.effect_handlers import EffectServices, HandlerInputs, find_no_approvers
 from bot.jobs.effect_runner import handler_of
 from bot.jobs.gathering import is_table, table_material
 from bot.jobs.job_runner import JobRunner
@@ -40,7 +40,7 @@ from handoff.contracts import (
     Terms,
 )
 from handoff.engine.engine import apply, has_to_gather
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState, replace
 from specialists.crew import Crew
 from specialists.formats.contents import Contents
@@ -103,13 +103,13 @@ class _NoThread:
 
     messengers = None
 
-    async def look_around(
+    async def find_request_setting(
         self, _job: Job, ask: RequestState, _named: Sequence[str] = (), _contact: str = ""
     ) -> ev.SettingKnown:
         """Know nothing of who asks and where: cases are not about that."""
         return ev.SettingKnown(at=ask.request.at, request=ask.id, setting=RequestSetting())
 
-    async def names_around(self, _job: Job, user: str) -> tuple[str, ...]:
+    async def list_speaker_names(self, _job: Job, user: str) -> tuple[str, ...]:
         """Name the others."""
         return tuple(name for one, name in PEOPLE.items() if one != user)
 
@@ -153,7 +153,7 @@ class StagedJob:
         store, thread = cast("Store", _MemoryStore(blobs)), cast("Thread", _NoThread())
         breakers = cast("Breakers", _NoBreakers())
         self._services = EffectServices(
-            store, thread, bench.crew, breakers, TrackRecord(), bench.planning, approvers_in=nobody_to_ask
+            store, thread, bench.crew, breakers, TrackRecord(), bench.planning, approvers_in=find_no_approvers
         )
         artifacts = tuple(_make_artifact(name, file_bytes(name, bench.folders), blobs) for name in files)
         artifacts += tuple(_make_artifact(name, said.encode(), blobs) for name, said in texts.items())
@@ -178,7 +178,7 @@ class StagedJob:
 
     def find(self, request: str) -> tuple[Job, RequestState]:
         """Return the job and its request. Raises KeyError if there is none of that id."""
-        ask = self.job.ask(request)
+        ask = self.job.find_request(request)
         if ask is None:
             raise KeyError(request)
         return self.job, ask
@@ -201,7 +201,7 @@ class StagedJob:
 
     # ------------------------------------------------------------ driving it
 
-    def plan(self, plan: Plan, *, verifier: bool = False, stand_ins: bool = True) -> None:
+    def set_plan(self, plan: Plan, *, verifier: bool = False, stand_ins: bool = True) -> None:
         """Give the request a plan that no planner made.
 
         Without `stand_ins`, no specialist has a fallback. Nobody steps in who has tools that write.
@@ -215,7 +215,7 @@ class StagedJob:
         terms = self.bench.terms.model_copy(update={"verifier": verifier})
         self.report_soon(ev.PlanProposed(at=self.now(), request=REQUEST, plan=plan, members=members, terms=terms))
 
-    def draft(self, text: str) -> None:
+    def replace_draft(self, text: str) -> None:
         """Put a text in place of the draft that the verifier is to read."""
         ask = self.ask.with_run(replace(self.ask.run, draft=text))
         self.job = replace(self.job, asks=(*self.job.asks[:-1], ask))
@@ -223,9 +223,9 @@ class StagedJob:
     async def play(self, until: Callable[[RequestState], bool]) -> None:
         """Do what is due, one effect after the other, until the request is concluded, waits for people, or `until`."""
         for _ in range(MOST_STEPS):
-            if until(self.ask) or self.ask.run.concluded:
+            if until(self.ask) or self.ask.run.is_concluded:
                 return
-            effects, due = outstanding(self.job, self.now())
+            effects, due = list_outstanding_effects(self.job, self.now())
             if posts := [effect for effect in effects if isinstance(effect, ef.Post)]:
                 at = self.now()
                 self.report_soon(*(ev.Posted(at=at, request=REQUEST, key=one.key, ts="2.0") for one in posts))
@@ -236,9 +236,9 @@ class StagedJob:
             else:
                 return
 
-    def due(self, name: str) -> ef.Effect | None:
+    def find_due_effect(self, name: str) -> ef.Effect | None:
         """Return the effect of a role that is due now; None if there is none."""
-        effects, _ = outstanding(self.job, self.now())
+        effects, _ = list_outstanding_effects(self.job, self.now())
         return next((effect for effect in effects if getattr(effect, "role", "") == name), None)
 
     async def perform(self, effect: ef.Effect) -> ev.Event:

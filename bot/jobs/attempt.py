@@ -16,11 +16,11 @@ from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import add_given_addresses, build_handoff
 from bot.jobs.team_sign_ins import TeamSignIns
 from bot.limits.breakers import Breakers
-from bot.slack.show.people import StandingOf, nobody_stands
+from bot.slack.show.people import StandingOf, find_no_actor
 from bot.store.redis.redis_store import Store
 from bot.store.values import PayloadTooLarge, StoreError
 from handoff import events as ev
-from handoff.access.audit_entry import AuditEntry, Note, discard_entry
+from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.approval_values import Approval
 from handoff.briefs.context import describe_earlier_requests, join_words_for_subtask
 from handoff.briefs.provenance import provenance_of
@@ -28,15 +28,22 @@ from handoff.checking import checks
 from handoff.checking.figures import find_source_lines
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
-from handoff.engine.approvals import earlier, precedents
-from handoff.engine.nested import plan_around, writes_before
+from handoff.engine.approvals import find_earlier_rulings, precedents
+from handoff.engine.nested import find_enclosing_plan, writes_before
 from handoff.materials.material_lists import texts_of
 from handoff.state.job_state import SubtaskState
-from handoff.state.state_values import EarlierRulings, EarlierWrite, Ruling, UnknownWrite, private_replies, reply_source
+from handoff.state.state_values import (
+    EarlierRulings,
+    EarlierWrite,
+    Ruling,
+    UnknownWrite,
+    list_private_sources,
+    reply_source,
+)
 from specialists.crew import Crew, NotLent, specialist_for
-from specialists.model import Model, ModelError, Withheld
+from specialists.model import CallWithheld, Model, ModelError
 from specialists.runner import AttemptEnd, run
-from specialists.sandbox.scratch import scratch
+from specialists.sandbox.scratch import scratch_folder
 from specialists.specialist import Specialist, set_approvers
 from specialists.tools.messenger import Messenger
 from specialists.tools.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
@@ -55,13 +62,13 @@ class AttemptSurroundings:
     person's present rights in the place of the job.
     """
 
-    note: Note = discard_entry
+    note: AuditRecorder = discard_entry
     approvers: tuple[str, ...] | None = ()
     messenger: Messenger | None = None
-    standing: StandingOf = nobody_stands
+    standing: StandingOf = find_no_actor
 
 
-ALONE = AttemptSurroundings()
+NO_SURROUNDINGS = AttemptSurroundings()
 
 
 async def run_attempt(
@@ -72,7 +79,7 @@ async def run_attempt(
     model: Model,
     store: Store,
     breakers: Breakers,
-    around: AttemptSurroundings = ALONE,
+    around: AttemptSurroundings = NO_SURROUNDINGS,
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return how the attempt ended.
 
@@ -119,11 +126,18 @@ async def run_attempt(
     except WorkbenchLost as error:
         raise error.reason from None  # the owner lets go of the job; this attempt goes on when the store is back
     except ModelError as error:
-        return _call_failed(effect, runner, error, took=log.took(), **log.privacy)
+        return _make_call_failure(effect, runner, error, took=log.measure_seconds(), **log.privacy)
     except ToolBroke as error:
         await breakers.specialist_failed(specialist.purpose)
         return _make_failure_event(
-            effect, runner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took(), **log.privacy
+            effect,
+            runner,
+            "tool",
+            str(error),
+            usage=error.usage,
+            failed_calls=0,
+            took=log.measure_seconds(),
+            **log.privacy,
         )
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
         await breakers.specialist_failed(specialist.purpose)  # its model or a tool was silent until we cut it off
@@ -140,7 +154,7 @@ async def _open_workbench(
 ) -> AsyncIterator[FolderWorkbench]:
     """Give the attempt a workbench of its own, with the files made before, and remove its folder at the end."""
     made = [file for point in log.history if isinstance(point, ev.ToolReturned) for file in point.artifacts]
-    folder = scratch() / f"attempt-{secrets.token_hex(8)}"
+    folder = scratch_folder() / f"attempt-{secrets.token_hex(8)}"
     try:
         yield FolderWorkbench(
             (*handoff.artifacts, *made),
@@ -179,14 +193,14 @@ def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: AttemptEnd, 
     if isinstance(outcome, Approval):
         return ev.ApprovalAsked(**_attempt_fields(effect, runner), approval=outcome)
     if isinstance(outcome, Escalation):
-        of = {"usage": log.usage, "took": log.took(), **log.privacy}
+        of = {"usage": log.usage, "took": log.measure_seconds(), **log.privacy}
         return ev.Escalated(**_attempt_fields(effect, runner), escalation=outcome, **of)
     seen = log.gather_seen(outcome, effect)
     found = checks.run_checks(seen)
     remarks = {"faults": found.faults, "doubts": found.doubts, **log.privacy}
     result = outcome.model_copy(update={"evidence": find_source_lines(outcome, seen.evidence)})
     return ev.ResultReturned(
-        **_attempt_fields(effect, runner), result=result, **remarks, took=log.took(), corrected=log.corrected
+        **_attempt_fields(effect, runner), result=result, **remarks, took=log.measure_seconds(), corrected=log.corrected
     )
 
 
@@ -201,11 +215,11 @@ def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Speci
     channel asks for.
     """
     ask = runner.find(effect.request)[1]
-    plan = plan_around(ask, ask.work[effect.subtask])
+    plan = find_enclosing_plan(ask, ask.work[effect.subtask])
     found = specialist_for(crew, plan, effect.specialist, effect.tier)
     alone = plan is not None and len(plan.subtasks) == 1
     here = ask.setting.here.instructions if ask.setting is not None else ""
-    form, run = crew.words.answer, ask.run_around(ask.work[effect.subtask])
+    form, run = crew.words.answer, ask.find_enclosing_run(ask.work[effect.subtask])
     if found is None or not alone or not (form or here or run.is_first):
         return found
     others = [f"- {one.name}: {one.description}" for one in run.members.values() if one.name != found.name]
@@ -251,7 +265,7 @@ class _Log:
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
         self._sources = [source for point in returns for source in point.sources]
-        self._private = private_replies(self.history)
+        self._private = list_private_sources(self.history)
         turns = [point for point in self.history if isinstance(point, ev.TurnTaken)]
         self._names = {call.id: call.name for call in (turns[-1].turn.calls if turns else ())}
         if turns:
@@ -270,7 +284,7 @@ class _Log:
         """The fields of the attempt's end event on what its tools gave: whether it is private, and its sources."""
         return {"private": bool(self._private), "private_sources": tuple(dict.fromkeys(self._private))}
 
-    def took(self) -> float:
+    def measure_seconds(self) -> float:
         """Return the seconds that the attempt has taken, under earlier owners too."""
         return self.before + time.monotonic() - self._began
 
@@ -282,7 +296,7 @@ class _Log:
             result,
             join_words_for_subtask(ask, work),
             effect.done_when,
-            (*self._evidence, *self._given, *_handed_in(work)),
+            (*self._evidence, *self._given, *_yield_evidence_lines(work)),
             tuple(self._sources),
             before=partial(describe_earlier_requests, job, ask),
             asked=(ask.text, work.brief_text),
@@ -292,16 +306,16 @@ class _Log:
         """Yield what was said to the specialist, the lines behind its earlier results, and what was said before."""
         job, ask = self._runner.find(self._effect.request)
         work = ask.work[self._effect.subtask]
-        yield from (join_words_for_subtask(ask, work), *self._given, *_handed_in(work))
+        yield from (join_words_for_subtask(ask, work), *self._given, *_yield_evidence_lines(work))
         yield describe_earlier_requests(job, ask)
 
-    def news(self) -> tuple[str, ...]:
+    def take_new_words(self) -> tuple[str, ...]:
         """Return what the requester said since this was last asked, or since the handoff was made."""
         said = self._runner.find(self._effect.request)[1].changes
         fresh, self.corrected = said[self.corrected :], len(said)
         return fresh
 
-    async def turn(self, turn: Turn) -> None:
+    async def keep_turn(self, turn: Turn) -> None:
         """Commit a model turn soon: the tools that it asks for start meanwhile.
 
         A tool that writes is not started before the turn is committed: its intent is, and reports keep their order.
@@ -316,9 +330,11 @@ class _Log:
         """Say what earlier rulings say of a call, by who may decide now."""
         job, ask = self._runner.find(self._effect.request)
         users = {user for _, ruling in precedents(job, ask, approval) for user in ruling.users}
-        return earlier(job, ask, approval, {user: await self._around.standing(job.place, user) for user in users})
+        return find_earlier_rulings(
+            job, ask, approval, {user: await self._around.standing(job.place, user) for user in users}
+        )
 
-    def intent(
+    def make_intent(
         self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
     ) -> ev.ToolStarted:
         """Word the intent of a call that writes, without keeping it."""
@@ -350,7 +366,7 @@ class _Log:
         )
         await self._around.note(entry)
 
-    async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
+    async def keep_reply(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         """Commit a tool's reply, and the turn that asked for it, before the model is told of it."""
         if not reply.failed:
             self._evidence.append(reply.text)
@@ -376,19 +392,19 @@ def _make_failure_event(
     return ev.AttemptFailed(**_attempt_fields(effect, runner), kind=kind, message=message, **more)
 
 
-def _call_failed(
+def _make_call_failure(
     effect: RunSubtask, runner: JobRunner, error: ModelError, *, took: float, **privacy: Any
 ) -> ev.AttemptFailed:
     """Return the failure of a model call; one that a breaker, a limit or a budget held back counts as no call."""
     kind: ev.FailureKind = "timeout" if error.kind == "timeout" else "model"
     tries = error.tries
-    if isinstance(error, Withheld):
+    if isinstance(error, CallWithheld):
         kind, tries = "unavailable", 0
     spent = {"usage": error.usage, "failed_calls": tries, "pause": error.pause, "took": took, "partial": error.partial}
     return _make_failure_event(effect, runner, kind, str(error), transient=error.transient, **spent, **privacy)
 
 
-def _handed_in(work: SubtaskState) -> Iterator[str]:
+def _yield_evidence_lines(work: SubtaskState) -> Iterator[str]:
     """Yield the evidence lines of the subtask's results that were found wanting."""
     for one in (work.wanting, work.best):
         if one is not None and one.result.evidence:

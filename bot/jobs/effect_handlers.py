@@ -11,20 +11,20 @@ from typing import Any
 
 from bot.jobs.attempt import AttemptSurroundings, run_attempt
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.material_texts import build_handoff, documents, load
+from bot.jobs.material_texts import build_handoff, documents, load_texts
 from bot.limits.breakers import Breakers
-from bot.slack.show.people import StandingOf, nobody_stands
+from bot.slack.show.people import StandingOf, find_no_actor
 from bot.slack.show.thread import Thread
 from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.access.audit_entry import Note, discard_entry
+from handoff.access.audit_entry import AuditRecorder, discard_entry
 from handoff.briefs.context import circumstances
 from handoff.contracts import NO_TERMS, ChannelTerms, Place, Request
 from handoff.engine import approvals, retry, thread_messages
-from handoff.engine.nested import crew_at, handed_up, is_for_people, plan_around
+from handoff.engine.nested import find_crew_path, find_enclosing_plan, is_for_people, make_crew_outcome
 from handoff.materials.deletions import blank_spans
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import find_made_specialist
@@ -58,7 +58,7 @@ async def make_no_terms(_team: str, _channel: str) -> ChannelTerms:
     return NO_TERMS
 
 
-async def nobody_to_ask(_team: str, _channel: str) -> tuple[str, ...] | None:
+async def find_no_approvers(_team: str, _channel: str) -> tuple[str, ...] | None:
     """Return None: there is nobody who can approve anything."""
     return None
 
@@ -73,11 +73,11 @@ class EffectServices:
     breakers: Breakers
     record: TrackRecord
     planning: Planning
-    note: Note = discard_entry
+    note: AuditRecorder = discard_entry
     """Keeps entries of the audit."""
     approvers_in: ApproversIn = keep_crew_setting
     """Gives the ids of those who approve in a channel of a team."""
-    standing: StandingOf = nobody_stands
+    standing: StandingOf = find_no_actor
     """Looks up a person's present rights in a place."""
     terms_in: TermsIn = make_no_terms
     openers: Mapping[str, Opener] = field(default_factory=lambda: NO_OPENERS)
@@ -132,13 +132,13 @@ async def make_plan(effect: ef.MakePlan, inputs: HandlerInputs) -> ev.Event:
     runner, planning = inputs.runner, inputs.services.planning
     if not effect.within:
         if inputs.ask.setting is None:
-            asked, contact = planning.asked_by_name, planning.contact
-            found = await inputs.services.thread.look_around(inputs.job, inputs.ask, asked, contact)
+            asked, contact = planning.question_contacts, planning.contact
+            found = await inputs.services.thread.find_request_setting(inputs.job, inputs.ask, asked, contact)
             here = await inputs.services.terms_in(inputs.job.place.team, inputs.job.place.channel)
             await runner.report(found.model_copy(update={"setting": found.setting.model_copy(update={"here": here})}))
         job, ask = runner.find(effect.request)  # as it is committed by now
-        shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
-        texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)
+        shown = [one.text for one in plan_brief.list_excerpted_materials(job, ask)]
+        texts = await load_texts(shown, job, ask, inputs.services.store, runner.claim.key)
         brief = plan_brief.make_request_brief(job, ask, texts)
         event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
         if isinstance(event, ev.RequestFailed):
@@ -151,7 +151,7 @@ async def make_plan(effect: ef.MakePlan, inputs: HandlerInputs) -> ev.Event:
     if work.state == "pending":  # committed before planning: only an attempt that has started can fail
         of_start = {"specialist": work.specialist, "tier": work.tier or "balanced", "pack": pack}
         await runner.report(ev.AttemptStarted(at=runner.now(), **of, **of_start))
-    crew = planning.within(work.specialist)
+    crew = planning.find_inner(work.specialist)
     if crew is None:
         message = f"there is no crew called {work.specialist!r} any more"
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
@@ -174,7 +174,7 @@ async def _add_approvers(event: ev.Event, inputs: HandlerInputs) -> ev.Event:
 def _planning_of(inputs: HandlerInputs, within: str) -> Planning:
     """Return the planning of the crew whose run it is; that of the whole crew if it is there no more."""
     outermost = inputs.services.planning
-    return outermost.within(crew_at(inputs.ask, within)) or outermost
+    return outermost.find_inner(find_crew_path(inputs.ask, within)) or outermost
 
 
 async def revise_plan(effect: ef.RevisePlan, inputs: HandlerInputs) -> ev.Event:
@@ -187,7 +187,7 @@ async def run_subtask(effect: ef.RunSubtask, inputs: HandlerInputs) -> ev.Event:
     """Have a specialist work on a subtask. One made for this plan leaves no track record: it never works again."""
     services, work = inputs.services, inputs.ask.work[effect.subtask]
     messengers = services.thread.messengers
-    crew = services.crew.within(crew_at(inputs.ask, work.within)) or NO_CREW
+    crew = services.crew.find_crew(find_crew_path(inputs.ask, work.within)) or NO_CREW
     contact = getattr(crew, "contact", "")
     attempt = run_attempt(
         effect,
@@ -199,13 +199,15 @@ async def run_subtask(effect: ef.RunSubtask, inputs: HandlerInputs) -> ev.Event:
         around=AttemptSurroundings(
             services.note,
             await services.approvers_in(inputs.job.place.team, inputs.job.place.channel),
-            messengers.of(inputs.runner.claim, inputs.job, inputs.ask, contact) if messengers is not None else None,
+            messengers.make_messenger(inputs.runner.claim, inputs.job, inputs.ask, contact)
+            if messengers is not None
+            else None,
             services.standing,
         ),
     )
-    if find_made_specialist(plan_around(inputs.ask, work), effect.specialist):
+    if find_made_specialist(find_enclosing_plan(inputs.ask, work), effect.specialist):
         return await attempt
-    return await services.record.watch(effect, attempt)
+    return await services.record.record_attempt(effect, attempt)
 
 
 async def open_thread(effect: ef.OpenThread, inputs: HandlerInputs) -> ev.Event:
@@ -238,7 +240,7 @@ async def expire_question(effect: ef.ExpireQuestion, inputs: HandlerInputs) -> e
 
 async def hand_up(effect: ef.HandUp, inputs: HandlerInputs) -> ev.Event:
     """Return what a crew made of its subtask to the crew around it."""
-    return handed_up(inputs.ask, inputs.ask.work[effect.subtask], inputs.runner.now())
+    return make_crew_outcome(inputs.ask, inputs.ask.work[effect.subtask], inputs.runner.now())
 
 
 async def ask_role(effect: ef.RoleEffect, inputs: HandlerInputs) -> ev.Event:
@@ -246,9 +248,13 @@ async def ask_role(effect: ef.RoleEffect, inputs: HandlerInputs) -> ev.Event:
     from bot.supervisor.roles import RoleCase, role  # noqa: PLC0415 - only where a role is called
 
     ask, runner = inputs.ask, inputs.runner
-    run = ask.run_of(effect.within) if isinstance(effect, ef.AnswerEffect) else ask.run_around(ask.work[effect.subtask])
+    run = (
+        ask.run_of(effect.within)
+        if isinstance(effect, ef.AnswerEffect)
+        else ask.find_enclosing_run(ask.work[effect.subtask])
+    )
     here = ask.setting.here if ask.setting is not None else NO_TERMS
-    run = _planning_of(inputs, run.within).for_roles(run, circumstances(runner.now(), ask.setting), here)
+    run = _planning_of(inputs, run.within).with_role_terms(run, circumstances(runner.now(), ask.setting), here)
     on_text = None
     first = isinstance(effect, ef.WriteAnswer) and not effect.faults and not ask.run.terms.verifier
     if first and is_for_people(ask, run):
@@ -262,7 +268,7 @@ async def ask_role(effect: ef.RoleEffect, inputs: HandlerInputs) -> ev.Event:
 
 def _list_earlier_texts(inputs: HandlerInputs) -> tuple[str, ...]:
     """Return the requests and answers before this one in the thread."""
-    before = inputs.job.earlier(inputs.ask)
+    before = inputs.job.list_earlier_requests(inputs.ask)
     return tuple(text for one in before for text in (one.text, one.run.answer or ""))
 
 
@@ -272,14 +278,14 @@ async def sort_message(effect: ef.SortMessage, inputs: HandlerInputs) -> ev.Even
     one = thread_messages.find_waiting_message(job, effect.message)
     if one is None:
         return ev.MessageAcknowledged(at=runner.now(), receipt=effect.message)
-    names = () if one.mentioned else await inputs.services.thread.names_around(job, one.message.user)
+    names = () if one.mentioned else await inputs.services.thread.list_speaker_names(job, one.message.user)
     aim = thread_messages.classify_by_rules(job, one, names)
     if aim is not None:
         return ev.MessageSorted(at=runner.now(), message=effect.message, aim=aim)
     from bot.supervisor.dispatcher import perform  # noqa: PLC0415 - only where the rules leave doubt
     from bot.supervisor.roles import RoleCase  # noqa: PLC0415 - the same
 
-    run = inputs.services.planning.for_roles(inputs.ask.run, "")
+    run = inputs.services.planning.with_role_terms(inputs.ask.run, "")
     return await perform(effect, RoleCase(inputs.ask, run, inputs.model, runner.now))
 
 

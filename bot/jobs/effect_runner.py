@@ -19,7 +19,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import payer_of
 from bot.models.chosen_model import ChosenModel
 from bot.slack.send.web_calls import JobGone
-from bot.slack.show.people import StandingOf, nobody_stands
+from bot.slack.show.people import StandingOf, find_no_actor
 from bot.slack.show.thread import Thread
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, StoreError
@@ -28,7 +28,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.access.audit_entry import Note, discard_entry
+from handoff.access.audit_entry import AuditRecorder, discard_entry
 from handoff.contracts import Terms
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
@@ -57,7 +57,7 @@ def bug_of(error: Exception, *, at: float, ask: RequestState) -> Bug:
     return Bug(f"an internal error ({type(error).__name__}); whoever runs me finds it in the log", at, ask)
 
 
-def nothing_gathered(effect: ef.GatherMaterial, bug: Bug) -> ev.Event:
+def report_nothing_gathered(effect: ef.GatherMaterial, bug: Bug) -> ev.Event:
     """Go on without the attached files, and name them as missing."""
     faults = (f"The attached files: {bug.reason}",)
     return ev.MaterialGathered(at=bug.at, request=effect.request, faults=faults)
@@ -68,7 +68,7 @@ def report_copies_left(effect: ef.DropCopies, bug: Bug) -> ev.Event:
     return ev.CopiesDropped(at=bug.at, count=len(effect.copies), fault=bug.reason)
 
 
-def run_failed(step: str) -> Callable[[OfRun, Bug], ev.Event]:
+def fail_run(step: str) -> Callable[[OfRun, Bug], ev.Event]:
     """Fail the request at `step`; for a crew inside the crew, fail the attempt at its subtask."""
 
     def failed(effect: OfRun, bug: Bug) -> ev.Event:
@@ -79,12 +79,12 @@ def run_failed(step: str) -> Callable[[OfRun, Bug], ev.Event]:
     return failed
 
 
-def crew_failed(effect: ef.HandUp, bug: Bug) -> ev.Event:
+def fail_crew_attempt(effect: ef.HandUp, bug: Bug) -> ev.Event:
     """Fail the attempt at the subtask that was given to a crew."""
     return _subtask_failed(effect.subtask, bug)
 
 
-def request_failed(effect: ef.ReachDeadline, bug: Bug) -> ev.Event:
+def fail_request(effect: ef.ReachDeadline, bug: Bug) -> ev.Event:
     """Fail the request."""
     return _request_failed(effect.request, "writing the answer", bug)
 
@@ -95,12 +95,12 @@ def keep_plan(effect: ef.RevisePlan, bug: Bug) -> ev.Event:
     return ev.PlanRevised(at=bug.at, **of, faults=(f"The planner broke ({bug.reason}).",))
 
 
-def attempt_failed(effect: ef.RunSubtask, bug: Bug) -> ev.Event:
+def fail_attempt(effect: ef.RunSubtask, bug: Bug) -> ev.Event:
     """Fail the attempt."""
     return ev.AttemptFailed(at=bug.at, **_attempt_fields(effect), kind="tool", message=bug.reason)
 
 
-def answer_unverified(effect: ef.VerifyAnswer, bug: Bug) -> ev.Event:
+def release_unverified_answer(effect: ef.VerifyAnswer, bug: Bug) -> ev.Event:
     """Let the answer out as it is."""
     return ev.AnswerVerified(at=bug.at, request=effect.request, within=effect.within, doubt=bug.reason)
 
@@ -110,17 +110,17 @@ def keep_brief(effect: ef.RefineBrief, bug: Bug) -> ev.Event:
     return ev.BriefRefined(at=bug.at, **_attempt_fields(effect), fault=bug.reason)
 
 
-def message_unsorted(effect: ef.SortMessage, bug: Bug) -> ev.Event:
+def take_default_aim(effect: ef.SortMessage, bug: Bug) -> ev.Event:
     """Give a message the purpose that it has if nobody can tell."""
     return ev.MessageSorted(at=bug.at, message=effect.message, aim=effect.otherwise, why=bug.reason)
 
 
-def receipt_lost(effect: ef.Acknowledge, bug: Bug) -> ev.Event:
+def skip_receipt(effect: ef.Acknowledge, bug: Bug) -> ev.Event:
     """Go on without the receipt."""
     return ev.MessageAcknowledged(at=bug.at, receipt=effect.receipt)
 
 
-def reminded_in_vain(effect: ef.RemindOfQuestion, bug: Bug) -> ev.Event:
+def skip_reminder(effect: ef.RemindOfQuestion, bug: Bug) -> ev.Event:
     """Take the reminder as given: people are not reminded again and again."""
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
     return ev.QuestionReminded(at=bug.at, **of, to=effect.to)
@@ -132,12 +132,12 @@ def expire_question_after_bug(effect: ef.ExpireQuestion, bug: Bug) -> ev.Event:
     return ev.QuestionExpired(at=bug.at, **of)
 
 
-def thread_not_opened(effect: ef.OpenThread, bug: Bug) -> ev.Event:
+def report_thread_not_opened(effect: ef.OpenThread, bug: Bug) -> ev.Event:
     """Say that a thread was not opened."""
     return ev.ThreadOpened(at=bug.at, request=effect.request, why=bug.reason)
 
 
-def post_failed(effect: ef.Post, bug: Bug) -> ev.Event:
+def skip_post(effect: ef.Post, bug: Bug) -> ev.Event:
     """Go on without the message."""
     return ev.Posted(at=bug.at, request=effect.request, key=effect.key, ts="", fault=bug.reason)
 
@@ -170,28 +170,28 @@ class Handler(Generic[E]):
 
 
 HANDLERS: Mapping[type, Handler[Any]] = {
-    ef.GatherMaterial: Handler(handlers.gather_material, nothing_gathered),
-    ef.OpenThread: Handler(handlers.open_thread, thread_not_opened),
+    ef.GatherMaterial: Handler(handlers.gather_material, report_nothing_gathered),
+    ef.OpenThread: Handler(handlers.open_thread, report_thread_not_opened),
     ef.DropCopies: Handler(handlers.drop_copies, report_copies_left),
-    ef.MakePlan: Handler(handlers.make_plan, run_failed("planning")),
+    ef.MakePlan: Handler(handlers.make_plan, fail_run("planning")),
     ef.RevisePlan: Handler(handlers.revise_plan, keep_plan),
-    ef.RunSubtask: Handler(handlers.run_subtask, attempt_failed),
-    ef.VerifyAnswer: Handler(handlers.ask_role, answer_unverified),
+    ef.RunSubtask: Handler(handlers.run_subtask, fail_attempt),
+    ef.VerifyAnswer: Handler(handlers.ask_role, release_unverified_answer),
     ef.RefineBrief: Handler(handlers.ask_role, keep_brief),
-    ef.ReachDeadline: Handler(handlers.reach_deadline, request_failed),
-    ef.HandUp: Handler(handlers.hand_up, crew_failed),
-    ef.RemindOfQuestion: Handler(handlers.remind_of_question, reminded_in_vain),
+    ef.ReachDeadline: Handler(handlers.reach_deadline, fail_request),
+    ef.HandUp: Handler(handlers.hand_up, fail_crew_attempt),
+    ef.RemindOfQuestion: Handler(handlers.remind_of_question, skip_reminder),
     ef.ExpireQuestion: Handler(handlers.expire_question, expire_question_after_bug),
-    ef.Post: Handler(handlers.post, post_failed),
-    ef.SortMessage: Handler(handlers.sort_message, message_unsorted),
-    ef.Acknowledge: Handler(handlers.acknowledge, receipt_lost),
+    ef.Post: Handler(handlers.post, skip_post),
+    ef.SortMessage: Handler(handlers.sort_message, take_default_aim),
+    ef.Acknowledge: Handler(handlers.acknowledge, skip_receipt),
 }
 
 
 def handler_of(effect: ef.Effect) -> Handler[Any]:
     """Return the handler of an effect. Raises KeyError if it has no entry in the table and names no role."""
     if type(effect) not in HANDLERS and hasattr(effect, "role"):
-        return Handler(handlers.ask_role, run_failed("writing the answer"))
+        return Handler(handlers.ask_role, fail_run("writing the answer"))
     return HANDLERS[type(effect)]
 
 
@@ -199,17 +199,17 @@ _OF_CREW = (ef.MakePlan, ef.RevisePlan, ef.RunSubtask, ef.RoleEffect)
 """The effects that need the request's crew."""
 
 
-def equals_of(crew: Crew) -> tuple[str, ...]:
+def list_equal_specialists(crew: Crew) -> tuple[str, ...]:
     """Return the specialists of a crew, and of those inside it, among whom work is spread by their load."""
     groups = [*crew.equals, *(rule.to for rule in crew.rules if len(rule.to) > 1)]
-    inside = [equals_of(inner) for inner in crew.crews.values()]
+    inside = [list_equal_specialists(inner) for inner in crew.crews.values()]
     return tuple(dict.fromkeys(name for group in (*groups, *inside) for name in group))
 
 
 async def is_elsewhere(crews: Crews, board: InstanceBoard, ask: RequestState) -> bool:
     """Return True if only another instance has the crew of a request."""
     name = ask.request.crew
-    return bool(name) and name not in crews.by_name and await board.elsewhere(name)
+    return bool(name) and name not in crews.by_name and await board.has_crew_elsewhere(name)
 
 
 class EffectRunner:
@@ -225,14 +225,14 @@ class EffectRunner:
         terms: Terms,
         board: InstanceBoard,
         *,
-        note: Note = discard_entry,
+        note: AuditRecorder = discard_entry,
         approvers_in: ApproversIn = handlers.keep_crew_setting,
-        standing: StandingOf = nobody_stands,
+        standing: StandingOf = find_no_actor,
         terms_in: TermsIn = handlers.make_no_terms,
         openers: Mapping[str, handlers.Opener] = NO_OPENERS,
     ) -> None:
         def services(crew: Crew) -> EffectServices:
-            is_out, equals = limits.breakers.is_open, equals_of(crew)
+            is_out, equals = limits.breakers.is_open, list_equal_specialists(crew)
             record = TrackRecord(is_out, crew=crew.name, equals=equals, board=board)
             planning = Planning(crew, model, record, terms)
             return EffectServices(

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.jobs.lease import Fenced
-from bot.jobs.opened_jobs import ReleasedJobs, gone_on
+from bot.jobs.opened_jobs import ReleasedJobs, apply_new_entries
 from bot.jobs.quarantine import FOLDED, UnreadableLog, read_log
 from bot.jobs.suspect_trial import TRIAL
-from bot.logs import log_deed
+from bot.logs import log_audit_entry
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Commit, LogEntry
 from handoff import events as ev
@@ -66,7 +66,7 @@ class EventWriter:
         """Called once, when the job makes progress; the same commit ends its trial, see `bot.jobs.suspect_trial`."""
 
     @property
-    def waiting(self) -> bool:
+    def has_waiting_reports(self) -> bool:
         """Return True if a report is not committed yet."""
         return bool(self._reports)
 
@@ -93,21 +93,21 @@ class EventWriter:
             NewerEvent: A newer release wrote some of it.
             StoreError: The store is away.
         """
-        entries = await self._go_on()
+        entries = await self._resume_kept_job()
         if self.job is None:
             entries = await self._store.jobs.log(self._claim.key)
             self.job = read_log(entries)
         self._last_line = entries[-1].payload if entries else ""
         self._last_at = ev.load(self._last_line).at if entries else 0.0
 
-    async def _go_on(self) -> list[LogEntry]:
+    async def _resume_kept_job(self) -> list[LogEntry]:
         """Take up a job that was in hand lately. Read and return only the entries since then, and the one before."""
         opened = self._opened.find(self._claim.key) if self._opened is not None else None
         if opened is None:
             return []
         entries = await self._store.jobs.log(self._claim.key, after=opened.job.seq - 1)
         try:
-            self.job = gone_on(opened, entries)
+            self.job = apply_new_entries(opened, entries)
         except NewerEvent:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, reading the whole log says it in words
@@ -205,7 +205,7 @@ class EventWriter:
         if outcome in {Commit.FENCED, Commit.CONFLICT}:
             raise Fenced
         for deed in deeds:
-            log_deed(deed)
+            log_audit_entry(deed)
         self.job, self._last_line = after, lines[-1] if lines else self._last_line
         self._head |= head
         if tried and self.on_progress is not None:

@@ -20,7 +20,7 @@ from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.model import Picture
 from specialists.reading.reader import read_file
 from specialists.reading.reading import FileReading
-from specialists.sandbox.scratch import scratch
+from specialists.sandbox.scratch import scratch_folder
 
 AT_ONCE = 3
 """Files of one request that are fetched and read at the same time: each is held in memory meanwhile."""
@@ -47,7 +47,7 @@ Fetch = Callable[[Attachment], Awaitable[tuple[Attachment, bytes] | str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredMaterial:
     """What was fetched and read. `faults` name what could not be, or only in part, each in words for people.
 
     `speakers` are the Slack ids of those who wrote in the thread that was read.
@@ -57,39 +57,39 @@ class Gathered:
     faults: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
 
-    def __add__(self, other: Gathered) -> Gathered:
+    def __add__(self, other: GatheredMaterial) -> GatheredMaterial:
         speakers = (*self.speakers, *other.speakers)
-        return Gathered((*self.materials, *other.materials), (*self.faults, *other.faults), speakers)
+        return GatheredMaterial((*self.materials, *other.materials), (*self.faults, *other.faults), speakers)
 
 
-async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, key: JobKey) -> Gathered:
+async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, key: JobKey) -> GatheredMaterial:
     """Fetch and read files, a few side by side, in the order in which they were attached.
 
     `fetch` gives a file's bytes, or a sentence that says why it cannot be had.
     """
     slots = asyncio.Semaphore(AT_ONCE)
     # Before they are fetched: when one is deleted, the store must know which jobs have it.
-    await store.blobs.came_from(key, [one.file_id for one in attachments])
+    await store.blobs.note_files_read(key, [one.file_id for one in attachments])
 
-    async def one(attachment: Attachment) -> Gathered:
+    async def one(attachment: Attachment) -> GatheredMaterial:
         async with slots:
             found = await fetch(attachment)
             if isinstance(found, str):
-                return Gathered(faults=(found,))
+                return GatheredMaterial(faults=(found,))
             file, data = found
             try:
                 if file.kind == "message":
-                    return Gathered((await _keep_message(file, data, store, key),))
-                kept = await keep(file.name, file.media_type, data, store, key)
+                    return GatheredMaterial((await _keep_message(file, data, store, key),))
+                kept = await keep_file(file.name, file.media_type, data, store, key)
                 whose = {"file_id": attachment.file_id, "author": file.author, "is_inline": file.kind == "table"}
-                return Gathered(tuple(one.model_copy(update=whose) for one in kept.materials), kept.faults)
+                return GatheredMaterial(tuple(one.model_copy(update=whose) for one in kept.materials), kept.faults)
             except PayloadTooLarge as error:
-                return Gathered(faults=(f"{file.name} could not be kept: {error}.",))
+                return GatheredMaterial(faults=(f"{file.name} could not be kept: {error}.",))
 
-    return sum(await asyncio.gather(*map(one, attachments)), Gathered())
+    return sum(await asyncio.gather(*map(one, attachments)), GatheredMaterial())
 
 
-def fit_into_event(found: Gathered) -> Gathered:
+def fit_into_event(found: GatheredMaterial) -> GatheredMaterial:
     """Return as much of it as one event of the log can hold: without the longest outlines, then without the last files.
 
     A text without its outline is cited by its lines.
@@ -110,10 +110,10 @@ def fit_into_event(found: Gathered) -> Gathered:
         faults.insert(0, f"{left:,} of {len(found.materials):,} files are more than one request can hold: not read.")
     if len(faults) > MOST_FAULTS:
         faults[MOST_FAULTS:] = [f"and {len(faults) - MOST_FAULTS:,} more files that could not be read in full."]
-    return Gathered(tuple(materials), tuple(faults))
+    return GatheredMaterial(tuple(materials), tuple(faults))
 
 
-async def keep(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> Gathered:
+async def keep_file(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> GatheredMaterial:
     """Keep a file and its text in the store, with the files in it (one level deep), and tell what was read."""
     reading = await _read_file(name, media_type, data)
     found = await _store_file(name, media_type, data, reading, store, key)
@@ -122,7 +122,7 @@ async def keep(name: str, media_type: str, data: bytes, store: Store, key: JobKe
         found += await _store_file(f"{name}/{inside.name}", inside.media_type, inside.data, read, store, key)
     if (more := len(reading.inside) - MOST_INSIDE) > 0:
         left = f"{name}: {more:,} of the {len(reading.inside):,} files in it were not read."
-        found += Gathered(faults=(left,))
+        found += GatheredMaterial(faults=(left,))
     return found
 
 
@@ -143,7 +143,7 @@ async def _keep_message(message: Attachment, data: bytes, store: Store, key: Job
 
 async def _store_file(
     name: str, media_type: str, data: bytes, reading: FileReading, store: Store, key: JobKey
-) -> Gathered:
+) -> GatheredMaterial:
     """Put a file and its text into the store."""
     itself = next((one for one in reading.pictures if one.name == name.rpartition("/")[2]), None)
     if itself is not None:  # as models are to see it: turned, small enough, without where it was taken
@@ -151,7 +151,7 @@ async def _store_file(
     digest = await store.blobs.put(key, data)
     file = Artifact(id=digest, name=name, media_type=media_type, size=len(data), about="attached")
     if is_table(name, data) and not reading.text:
-        return Gathered((table_material(file, data, reading.outline),))
+        return GatheredMaterial((table_material(file, data, reading.outline),))
     text, gaps = reading.text, [_gap_sentence(name, gap) for gap in reading.gaps[:MOST_GAPS]]
     if len(text) > LONGEST_TEXT:
         gaps.append(f"{name}: the first {LONGEST_TEXT:,} of {len(text):,} characters are read.")
@@ -169,7 +169,7 @@ async def _store_file(
         is_table=is_table(name, data),
         pictures=tuple([await _keep_picture(one, name, store, key) for one in reading.pictures if one is not itself]),
     )
-    return Gathered((material,), tuple(filter(None, (fault, *gaps))))
+    return GatheredMaterial((material,), tuple(filter(None, (fault, *gaps))))
 
 
 async def _keep_picture(one: Picture, of: str, store: Store, key: JobKey) -> Artifact:
@@ -195,7 +195,7 @@ async def _read_file(name: str, media_type: str, data: bytes) -> FileReading:
 
 async def _read(name: str, media_type: str, data: bytes, *, columns: bool = False) -> FileReading:
     """Read a file from a folder of its own, which is removed."""
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch()))
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch_folder()))
     try:
         path = folder / f"file{Path(name).suffix.lower()[:12]}"
         await asyncio.to_thread(path.write_bytes, data)

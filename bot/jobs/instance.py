@@ -9,7 +9,7 @@ import secrets
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 
-from bot.jobs.job_runner import LEAVE, Effects, Elsewhere, JobRunner, nowhere_else
+from bot.jobs.job_runner import LEAVE, BelongsElsewhere, Effects, JobRunner, belongs_nowhere_else
 from bot.jobs.lease import boottime
 from bot.jobs.opened_jobs import ReleasedJobs
 from bot.jobs.shutdown import SHUTDOWN_SECONDS
@@ -69,7 +69,7 @@ class Instance:
         lease: float,
         bounds: StuckAfter | None = None,
         name: str = "",
-        elsewhere: Elsewhere = nowhere_else,
+        elsewhere: BelongsElsewhere = belongs_nowhere_else,
         hold: Callable[[], str] = str,
         reach: Callable[[str], Awaitable[bool]] = reach_every_team,
         several: Callable[[], bool] = bool,
@@ -101,12 +101,12 @@ class Instance:
         self._hints: OrderedDict[JobKey, None] = OrderedDict()
 
     @property
-    def owned(self) -> int:
+    def owned_jobs(self) -> int:
         """The number of jobs that this instance runs."""
         return len(self._runners)
 
     @property
-    def away(self) -> bool:
+    def is_store_away(self) -> bool:
         """True if the store could not be reached at the last try."""
         return self._away_since is not None
 
@@ -210,7 +210,7 @@ class Instance:
             await cancel(*others)
         return True
 
-    async def let_go(self, team: str) -> None:
+    async def release_team(self, team: str) -> None:
         """Let go of all jobs of a team, which has to be out of reach by now: only posts that are under way arrive."""
         tasks = [task for task, held in self._tasks.items() if held.team == team]
         for runner in (runner for held, runner in self._runners.items() if held.team == team):
@@ -277,7 +277,7 @@ class Instance:
 
     async def _is_full(self) -> bool:
         """Return True if no job may be claimed: the store is full, or what shows things to people is in trouble."""
-        memory = await self._store.full()
+        memory = await self._store.explain_fullness()
         full = self._hold() or memory
         if bool(full) != bool(self.full):
             text = f"no job is claimed: {full}" if full else "jobs are claimed again"
@@ -302,8 +302,8 @@ class Instance:
 
     async def _sleep_until_ready(self) -> None:
         self._opened.drop_old()
-        nap = STORE_NAP if self.away or self.full else LONGEST_NAP
-        if not self.away and not self.full and len(self._runners) < self._slots:
+        nap = STORE_NAP if self.is_store_away or self.full else LONGEST_NAP
+        if not self.is_store_away and not self.full and len(self._runners) < self._slots:
             try:
                 due = await self._store.jobs.next_due()
             except StoreError as error:
@@ -312,7 +312,7 @@ class Instance:
             else:
                 wait = LONGEST_NAP if due is None else due - self._store.clock()
                 nap = nap if self._alone else min(nap, wait) if wait > 0 else SHORTEST_NAP
-        if self.away and not self._stopping:
+        if self.is_store_away and not self._stopping:
             self._wake.clear()  # nothing can be claimed now: do not try at each notice
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(nap):

@@ -13,13 +13,13 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import Head, JobKey, LogBroken
 from handoff import events as ev
 from handoff.access import rights
-from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
+from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
 from handoff.contracts import Place, Request
 from handoff.engine.replay import open_log
 from handoff.events import NewerEvent
 from handoff.state.job_state import Job
 
-Denied = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten"]
+DenialReason = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten"]
 """Why nothing is told of a job. `newer`: a newer release works on it, and only that can tell. `unreadable`: its log is
 damaged."""
 LONGEST_ID = 80
@@ -48,7 +48,7 @@ class JobRecords:
         nudge: Callable[[JobKey], None],
         *,
         admins: frozenset[str],
-        note: Note = discard_entry,
+        note: AuditRecorder = discard_entry,
         groups_of: GroupsOf = find_no_groups,
     ) -> None:
         self.store = store
@@ -61,7 +61,7 @@ class JobRecords:
         """Return the time on the store's clock, on which all times of jobs are."""
         return self.store.clock()
 
-    async def knows(self, place: Place) -> bool:
+    async def has_job(self, place: Place) -> bool:
         """Return True if the thread has a job."""
         return await self.store.jobs.head(key_of(place)) is not None
 
@@ -84,9 +84,9 @@ class JobRecords:
         named = {"request": request[:LONGEST_ID], "target": target[:LONGEST_ID], "outcome": "refused", "why": why}
         await self.note(AuditEntry.model_validate({"deed": deed, **of, **named}))
 
-    async def missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
+    async def explain_missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
         """Say why there is no such job: `forgotten` if it was erased on somebody's wish."""
-        return "unknown" if await self.store.jobs.forgotten(key) is None else "forgotten"
+        return "unknown" if await self.store.jobs.read_forget_time(key) is None else "forgotten"
 
     async def has_asked_there(self, key: JobKey, head: Head, actor: rights.Actor) -> bool:
         """Return True if the person asked for something in a job whose log cannot say so, or is an admin."""

@@ -26,15 +26,15 @@ from bot.jobs.lease import (
 )
 from bot.jobs.opened_jobs import ReleasedJobs
 from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
-from bot.jobs.suspect_trial import ALONE_SECONDS, NothingElse, Seclusion, Trial
+from bot.jobs.suspect_trial import ALONE_SECONDS, NoSeclusion, Seclusion, Trial
 from bot.jobs.tasks import EffectTasks, StuckAfter
-from bot.logs import about
+from bot.logs import log_context
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, LogBroken, StoreError
 from handoff import events as ev
 from handoff.effects import Effect, RunSubtask
 from handoff.engine.ladder import MAX_LOST_OWNERS
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.events import NewerEvent
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
@@ -52,7 +52,7 @@ FOREVER = 3600.0
 LEAVE = 0.5
 """Seconds after which a job is due again that only another instance can go on with."""
 
-Elsewhere = Callable[[RequestState], Awaitable[bool]]
+BelongsElsewhere = Callable[[RequestState], Awaitable[bool]]
 """Says whether a request has to be left to another instance."""
 
 
@@ -61,7 +61,7 @@ def _told_all_edits(last_edits: asyncio.Task[bool]) -> bool:
     return last_edits.done() and not last_edits.cancelled() and last_edits.exception() is None and last_edits.result()
 
 
-async def nowhere_else(_ask: RequestState) -> bool:
+async def belongs_nowhere_else(_ask: RequestState) -> bool:
     """Return False: no request is left to another instance."""
     return False
 
@@ -140,7 +140,7 @@ class JobRunner:
         lease: float,
         since: float | None = None,
         bounds: StuckAfter | None = None,
-        elsewhere: Elsewhere = nowhere_else,
+        elsewhere: BelongsElsewhere = belongs_nowhere_else,
         opened: ReleasedJobs | None = None,
         seclusion: Seclusion | None = None,
     ) -> None:
@@ -171,7 +171,7 @@ class JobRunner:
         self._quarantined = False
         self._broken = False
         self._retry_after = lease
-        self._seclusion = seclusion or NothingElse()
+        self._seclusion = seclusion or NoSeclusion()
         self._put_off = False
         """True if we let go of the job until its trial."""
         self._trial_ends: asyncio.Task[None] | None = None
@@ -183,7 +183,7 @@ class JobRunner:
 
     def find(self, request: str) -> tuple[Job, RequestState]:
         """Return the job as committed, and that request of it. Raises KeyError if there is none."""
-        ask = self.job.ask(request) if self.job else None
+        ask = self.job.find_request(request) if self.job else None
         if self.job is None or ask is None:
             raise KeyError(request)
         return self.job, ask
@@ -230,7 +230,7 @@ class JobRunner:
 
     async def run(self) -> None:
         """Run the job until nothing is runnable, then release it. Never raises because of a job's contents."""
-        with about(job=self.claim.key.job):
+        with log_context(job=self.claim.key.job):
             renewals = asyncio.create_task(self._lease.keep(self._find_stuck_effect))
             main = asyncio.create_task(self._work_until_idle())
             due: float | None = None
@@ -346,21 +346,21 @@ class JobRunner:
         if self.job.current is not None and await self._elsewhere(self.job.current):
             self.left = True
             return None, self.now() + LEAVE
-        effects, due = outstanding(self.job, self.now())
-        self._running.match(effects)
+        effects, due = list_outstanding_effects(self.job, self.now())
+        self._running.sync_effects(effects)
         self._announce(self.job)  # after the effects were started: showing it must not delay them
         wait = None if due is None else max(0.0, due - self.now())
         if not self._running:  # a running effect wakes us with its report
-            if self._writer.waiting or self._inbox_changed:
+            if self._writer.has_waiting_reports or self._inbox_changed:
                 return 0.0, due
             if wait is None or wait > HOLD:
                 return None, due
         return FOREVER if wait is None else wait, due
 
     def _wait_for_last_posts(self, until: float) -> tuple[float | None, float | None]:
-        self._running.only_posts()
+        self._running.cancel_all_but_posts()
         left = until - boottime()
-        if not self._writer.waiting and (not self._running or left <= 0):
+        if not self._writer.has_waiting_reports and (not self._running or left <= 0):
             return None, self.now()
         return max(0.0, left), None
 
@@ -409,7 +409,7 @@ class JobRunner:
     async def _run_effect(self, effect: Effect) -> None:
         subtask, attempt = (effect.subtask, effect.attempt) if isinstance(effect, RunSubtask) else ("", 0)
         try:
-            with about(request=effect.request, subtask=subtask, attempt=attempt, effect=type(effect).__name__):
+            with log_context(request=effect.request, subtask=subtask, attempt=attempt, effect=type(effect).__name__):
                 await self._lease.ensure_held()
                 event = await self._effects.run(effect, self)
                 if event is not None:
@@ -421,4 +421,4 @@ class JobRunner:
         """Return the name, for logs, of an effect or of our own step that has taken too long; empty if none has."""
         if self._step_began is not None and boottime() - self._step_began > self._bounds.step:
             return "its owner"
-        return self._running.stuck()
+        return self._running.find_stuck_effect()

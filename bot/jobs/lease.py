@@ -58,13 +58,13 @@ class Lease:
         """True once another owner has the job."""
         self._closed = False
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Return True if the job is certainly ours."""
         return not self.lost and self._clock() < self._until
 
     async def ensure_held(self) -> None:
         """Make sure that the job is ours; ask the store only if that is not certain. Raises Fenced or StoreError."""
-        if not self.alive() and (self.lost or not await self.renew()):
+        if not self.is_alive() and (self.lost or not await self.renew()):
             raise Fenced
 
     async def may_show(self) -> bool:

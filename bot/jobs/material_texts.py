@@ -11,7 +11,7 @@ from handoff.briefs.addresses import addresses_cited, find_given_addresses
 from handoff.briefs.context import handoff_for, texts_needed
 from handoff.contracts import Handoff, PackedSize, Result
 from handoff.evidence.binding import ReadDocument
-from handoff.materials.material_lists import material_of, needed_by, texts_of
+from handoff.materials.material_lists import find_needed_material, material_of, texts_of
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
 LARGE = 300_000
@@ -22,7 +22,7 @@ async def build_handoff(
     job: Job, ask: RequestState, work: SubtaskState, now: float, store: Store, key: JobKey
 ) -> tuple[Handoff, PackedSize]:
     """Return the handoff of a subtask, see `handoff_for`. Raises StoreError while the store is away."""
-    texts = await load(texts_needed(job, ask, work), job, ask, store, key)
+    texts = await load_texts(texts_needed(job, ask, work), job, ask, store, key)
     if sum(map(len, texts.values())) < LARGE:
         return handoff_for(job, ask, work, now, texts)
     return await asyncio.to_thread(handoff_for, job, ask, work, now, texts)
@@ -35,8 +35,8 @@ async def add_given_addresses(
     unknown = addresses_cited(result) - set(result.addresses)
     if not unknown:
         return result
-    texts = [one for one in needed_by(job, ask, ask.work[subtask]).all if one.text and one.origin != "model"]
-    found = await load((one.text for one in texts), job, ask, store, key)
+    texts = [one for one in find_needed_material(job, ask, ask.work[subtask]).all if one.text and one.origin != "model"]
+    found = await load_texts((one.text for one in texts), job, ask, store, key)
     given = {address for one in texts for address in find_given_addresses(one, found.get(one.text, ""))}
     known = (*result.addresses, *(unknown & given))
     return result.model_copy(update={"addresses": tuple(sorted(known))})
@@ -45,12 +45,14 @@ async def add_given_addresses(
 async def documents(job: Job, ask: RequestState, store: Store, key: JobKey) -> tuple[ReadDocument, ...]:
     """Return the texts of a request's material. Raises StoreError while the store is away."""
     given = [one for one in material_of(job, ask) if one.text and one.kind != "result"]
-    found = await load((one.text for one in given), job, ask, store, key)
+    found = await load_texts((one.text for one in given), job, ask, store, key)
     texts = ((one, found[one.text]) for one in given if one.text in found)
     return tuple(ReadDocument(one.name, text, one.outline, is_table=one.is_table) for one, text in texts)
 
 
-async def load(digests: Iterable[str], job: Job, ask: RequestState, store: Store, key: JobKey) -> Mapping[str, str]:
+async def load_texts(
+    digests: Iterable[str], job: Job, ask: RequestState, store: Store, key: JobKey
+) -> Mapping[str, str]:
     """Return texts by digest, without those that are no longer kept. Raises StoreError while the store is away."""
     wanted = dict.fromkeys(digests)
     known = texts_of(job, ask) if wanted else {}  # to know them, all texts of the log are hashed

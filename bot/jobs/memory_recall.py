@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from bot.jobs.gathering import Gathered
+from bot.jobs.gathering import GatheredMaterial
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff.contracts import Material
@@ -24,30 +24,32 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-async def gather_remembered(job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey) -> Gathered:
+async def gather_remembered(job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey) -> GatheredMaterial:
     """Keep what is remembered as a material of the request; nothing if there is nothing. Raises StoreError."""
     user = ask.request.user
     kept = await memories_of(store, job.place.team, place_for(job.place.channel, user))
     if not kept:
-        return Gathered()
+        return GatheredMaterial()
     whose = {person for one in kept.values() for person in (one.user, one.edited_by) if person}
     names = await thread.find_names(sorted(whose | {user}))
     above = f"({_read_heading().format(requester=names.get(user) or 'the requester')})"
-    offset = await thread.offset_of(user)
+    offset = await thread.find_offset(user)
     told = render_memories(kept, names, ask.text, above=above, offset=offset)
     # Before its text is kept: when a memory is forgotten, the store must know which jobs have it.
-    await store.blobs.came_from(key, [section.message for section in told.outline])
+    await store.blobs.note_files_read(key, [section.message for section in told.outline])
     digest = await store.blobs.put(key, told.text.encode())
     of = {"size": len(told.text), "text": digest, "outline": told.outline}
-    return Gathered((Material.model_validate({"name": MEMORY, "kind": "memory", **of}),))
+    return GatheredMaterial((Material.model_validate({"name": MEMORY, "kind": "memory", **of}),))
 
 
 async def memories_of(store: Store, team: str, place: str) -> dict[str, Memory]:
     """Read what is remembered for a place, by name; without what this release cannot read. Raises StoreError."""
-    return {name: one for name, row in (await store.memories.of(team, place)).items() if (one := memory_in(row))}
+    return {
+        name: one for name, row in (await store.memories.read_place(team, place)).items() if (one := parse_memory(row))
+    }
 
 
-def memory_in(row: str) -> Memory | None:
+def parse_memory(row: str) -> Memory | None:
     """Read a stored memory; None if this release cannot."""
     try:
         return Memory.model_validate_json(row)

@@ -68,7 +68,7 @@ class ReleasedJobs:
         return self._kept.get(key)
 
 
-def gone_on(opened: ReleasedJob, entries: Sequence[LogEntry]) -> Job | None:
+def apply_new_entries(opened: ReleasedJob, entries: Sequence[LogEntry]) -> Job | None:
     """Return the job after what came since; None if the log does not go on from it.
 
     `entries` begin with the last one that was known. Raises as `events.load` and `apply`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.jobs.gathering import AT_ONCE, Gathered, gather, keep
+from bot.jobs.gathering import AT_ONCE, GatheredMaterial, gather, keep_file
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff.contracts import Attachment, ChannelSpan, Material
@@ -21,33 +21,35 @@ if TYPE_CHECKING:
 THREAD = "thread"
 
 
-async def gather_request(job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey) -> Gathered:
+async def gather_request(job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey) -> GatheredMaterial:
     """Fetch and read what came with a request, and what was said before it in its thread, as far as it is new."""
     request = ask.request
     if request.reads:
         channels = sum(
-            [await _gather_channel(span, job, ask, thread, store, key) for span in request.reads], Gathered()
+            [await _gather_channel(span, job, ask, thread, store, key) for span in request.reads], GatheredMaterial()
         )
-        return channels + _came_with(request.id, await gather(request.attachments, thread.fetch, store, key))
+        return channels + _note_message(request.id, await gather(request.attachments, thread.fetch, store, key))
     own_message = request.id.partition("-")[0]  # that of a window is named by its message and its view
     if not request.look_back:
-        return _came_with(own_message, await gather(request.attachments, thread.fetch, store, key))
-    read = await thread.read_back(job, ask)
+        return _note_message(own_message, await gather(request.attachments, thread.fetch, store, key))
+    read = await thread.read_thread(job, ask)
     brought = (*request.attachments, *read.own_files)  # Slack's event may lack what the message has
     own = tuple({one.file_id: one for one in reversed(brought)}.values())[::-1]
-    found = _came_with(own_message, await gather(own, thread.fetch, store, key))
-    found += Gathered(await _store_thread_text(MESSAGE, read.about, "", store, key))
+    found = _note_message(own_message, await gather(own, thread.fetch, store, key))
+    found += GatheredMaterial(await _store_thread_text(MESSAGE, read.about, "", store, key))
     said = await _store_thread_text(THREAD, read.thread, read.fault, store, key)
-    found += Gathered(said, (read.fault,) if read.fault else (), read.speakers)
+    found += GatheredMaterial(said, (read.fault,) if read.fault else (), read.speakers)
     return found + await _gather_shared_files(read.thread.files, own, thread, store, key)
 
 
-async def gather_named(ask: RequestState, crew: Crew, found: Gathered, store: Store, key: JobKey) -> Gathered:
+async def gather_named(
+    ask: RequestState, crew: Crew, found: GatheredMaterial, store: Store, key: JobKey
+) -> GatheredMaterial:
     """Fetch what a request names by a link, such as a request for review; else what was said before in its thread."""
     finders = crew.finders
     if not finders:
-        return Gathered()
-    gathered = Gathered()
+        return GatheredMaterial()
+    gathered = GatheredMaterial()
     for text in (ask.text, await _thread_text(found, store, key)):
         for finder in finders if text else ():
             gathered += await _fetch_linked_files(finder, text, store, key)
@@ -58,36 +60,36 @@ async def gather_named(ask: RequestState, crew: Crew, found: Gathered, store: St
 
 async def _gather_channel(
     span: ChannelSpan, job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey
-) -> Gathered:
+) -> GatheredMaterial:
     """Keep what was said in a channel or a thread of it, with who may read it. A channel's files are left alone."""
     name, audience, read = await thread.read_channel(span, job, ask)
     kept = await _store_thread_text(name, read.thread, read.fault, store, key)
     files = tuple(one for one in read.thread.files if span.thread_ts or one.file.kind == "table")
-    found = Gathered(kept) + await _gather_shared_files(files, (), thread, store, key)
+    found = GatheredMaterial(kept) + await _gather_shared_files(files, (), thread, store, key)
     labelled = tuple(one.model_copy(update={"audience": audience}) for one in found.materials)
-    return Gathered(labelled, (*found.faults, *([read.fault] if read.fault else ())), read.speakers)
+    return GatheredMaterial(labelled, (*found.faults, *([read.fault] if read.fault else ())), read.speakers)
 
 
-async def _thread_text(found: Gathered, store: Store, key: JobKey) -> str:
+async def _thread_text(found: GatheredMaterial, store: Store, key: JobKey) -> str:
     said = [one.text for one in found.materials if one.kind == "thread" and one.text]
     return "\n\n".join([(await store.blobs.get(key, one)).decode("utf-8", "replace") for one in said])
 
 
-async def _fetch_linked_files(finder: Toolkit, text: str, store: Store, key: JobKey) -> Gathered:
+async def _fetch_linked_files(finder: Toolkit, text: str, store: Store, key: JobKey) -> GatheredMaterial:
     if finder.finds is None:
-        return Gathered()
+        return GatheredMaterial()
     named = await finder.finds(text)
-    gathered = Gathered(faults=named.faults)
+    gathered = GatheredMaterial(faults=named.faults)
     for file in named.files:
-        kept = await keep(file.name, file.media_type, file.data, store, key)
+        kept = await keep_file(file.name, file.media_type, file.data, store, key)
         told = tuple(one.model_copy(update={"lines": file.lines}) for one in kept.materials)
-        gathered += Gathered(told, kept.faults)
+        gathered += GatheredMaterial(told, kept.faults)
     return gathered
 
 
-def _came_with(message: str, found: Gathered) -> Gathered:
+def _note_message(message: str, found: GatheredMaterial) -> GatheredMaterial:
     """Note the message that files came with."""
-    return Gathered(tuple(one.model_copy(update={"message": message}) for one in found.materials), found.faults)
+    return GatheredMaterial(tuple(one.model_copy(update={"message": message}) for one in found.materials), found.faults)
 
 
 async def _store_thread_text(
@@ -104,12 +106,12 @@ async def _store_thread_text(
 
 async def _gather_shared_files(
     shared: tuple[SharedFile, ...], own: tuple[Attachment, ...], thread: Thread, store: Store, key: JobKey
-) -> Gathered:
+) -> GatheredMaterial:
     """Fetch and read what others attached before; each file has its author, even if it could not be had."""
     slots = asyncio.Semaphore(AT_ONCE)
     known = {file.file_id for file in own}
 
-    async def one(new: SharedFile) -> Gathered:
+    async def one(new: SharedFile) -> GatheredMaterial:
         async with slots:
             theirs = await gather([new.file], thread.fetch, store, key)
         there = theirs.materials or (Material(name=new.file.name, fault=" ".join(theirs.faults)),)
@@ -118,7 +120,7 @@ async def _gather_shared_files(
         first = there[0].model_copy(update={"gaps": (*there[0].gaps, *more)})
         whose = {"author": new.author, "message": new.message}
         signed = tuple(each.model_copy(update=whose) for each in (first, *there[1:]))
-        return Gathered(signed, theirs.faults if theirs.materials else (first.fault,))
+        return GatheredMaterial(signed, theirs.faults if theirs.materials else (first.fault,))
 
     found = await asyncio.gather(*(one(each) for each in shared if each.file.file_id not in known))
-    return sum(found, Gathered())
+    return sum(found, GatheredMaterial())

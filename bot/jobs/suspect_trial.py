@@ -42,7 +42,7 @@ class Seclusion(Protocol):
         """Let the instance claim jobs again, if it held nothing but this job."""
 
 
-class NothingElse:
+class NoSeclusion:
     """The `Seclusion` of a job that is run without an instance."""
 
     async def hand_over_others(self, key: JobKey) -> bool:
@@ -66,7 +66,7 @@ class Trial:
         """Say where the trial stands. Raises StoreError."""
         head = await self.store.jobs.head(self.claim.key)
         mark = head.fields.get(TRIAL, "") if head is not None else ""
-        if self.claim.lost >= MOST_LOST_OWNERS or _brought_down(self.claim, mark):
+        if self.claim.lost >= MOST_LOST_OWNERS or _has_lost_owner(self.claim, mark):
             return "guilty"
         return "ready" if mark else "untold"
 
@@ -106,7 +106,7 @@ class Trial:
         return done in {Commit.OK, Commit.DUP}
 
 
-def _brought_down(claim: Claim, mark: str) -> bool:
+def _has_lost_owner(claim: Claim, mark: str) -> bool:
     """Return True if a trial was begun and its owner was lost, and the job has not got on since.
 
     If it had, every lost owner that is counted now would have claimed it after the trial.

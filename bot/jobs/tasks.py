@@ -24,7 +24,7 @@ class StuckAfter:
     post: float = 1800.0
     step: float = 120.0
 
-    def of(self, effect: Effect) -> float:
+    def find_bound(self, effect: Effect) -> float:
         """Return the bound of an effect."""
         if isinstance(effect, RunSubtask):
             return effect.timeout + self.beyond
@@ -45,7 +45,7 @@ class EffectTasks:
         """Return how many effects are under way."""
         return len(self._tasks)
 
-    def match(self, effects: Iterable[Effect]) -> None:
+    def sync_effects(self, effects: Iterable[Effect]) -> None:
         """Start the effects that are new, and cancel those that are no longer outstanding."""
         outstanding = set(effects)
         self._cancel(lambda effect: effect not in outstanding)
@@ -62,7 +62,7 @@ class EffectTasks:
             self._since.pop(effect, None)
             self._ended()
 
-    def only_posts(self) -> None:
+    def cancel_all_but_posts(self) -> None:
         """Cancel all but messages being posted: whether one that is cut off was posted would be in doubt."""
         self._cancel(lambda effect: not isinstance(effect, Post))
 
@@ -71,11 +71,11 @@ class EffectTasks:
             if unwanted(effect):
                 task.cancel()
 
-    def stuck(self) -> str:
+    def find_stuck_effect(self) -> str:
         """Return the name, for logs, of an effect that has run longer than its bound; empty if none has."""
         now = boottime()
         for effect, since in self._since.items():
-            if now - since > self._bounds.of(effect):
+            if now - since > self._bounds.find_bound(effect):
                 of = f" {effect.subtask}" if isinstance(effect, RunSubtask) else ""
                 return f"{type(effect).__name__}{of} (for {now - since:.0f} s)"
         return ""

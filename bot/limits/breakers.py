@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from bot.store.counters import Breaker, BreakerRule
 from bot.store.redis.redis_counters import Counters
 from bot.store.values import StoreError
-from specialists.model import ModelError, ModelErrorKind, Withheld
+from specialists.model import CallWithheld, ModelError, ModelErrorKind
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +29,11 @@ MADE = "made:specialist"
 
 It opens later than others, so that the brief of one job does not take them from all other jobs.
 """
-OF_ONE_CALL: frozenset[ModelErrorKind] = frozenset({"bad_request", "too_long"})
+CALL_ERRORS: frozenset[ModelErrorKind] = frozenset({"bad_request", "too_long"})
 """Faults that say nothing of the model, only of the call."""
-OF_THE_PROVIDER: frozenset[ModelErrorKind] = frozenset({"unavailable", "rate_limited", "auth", "quota"})
+PROVIDER_ERRORS: frozenset[ModelErrorKind] = frozenset({"unavailable", "rate_limited", "auth", "quota"})
 """Faults that say nothing of the specialist whose call it was."""
-LOOK_AGAIN = (0.1, 1.0)
+POLL_SECONDS = (0.1, 1.0)
 """Seconds between two looks at something that all instances share: the first, and the longest."""
 ADVICE = "Mention me again in a few minutes. If it still fails, ask whoever runs me to run `leadhand check`."
 
@@ -73,7 +73,7 @@ class Breakers:
         ]
 
     @asynccontextmanager
-    async def through(
+    async def admit_call(
         self, names: Sequence[str], *, patience: float, hold: float, last: bool = False
     ) -> AsyncIterator[float]:
         """Let a call through, as a probe of each breaker whose rest is over, and tell the store how it ends.
@@ -88,14 +88,16 @@ class Breakers:
         try:
             for name in names if self._on else ():
                 probes[name] = (
-                    "" if last and _is_specialists(name) else await self._wait_for_breaker(name, began + patience, hold)
+                    ""
+                    if last and _is_specialist_breaker(name)
+                    else await self._wait_for_breaker(name, began + patience, hold)
                 )
                 self._under_way[name] += 1
             waited = time.monotonic() - began
             async with self._renew_probes(probes, hold):
-                yield waited if waited > LOOK_AGAIN[0] / 2 else 0.0
+                yield waited if waited > POLL_SECONDS[0] / 2 else 0.0
         except ModelError as error:
-            if isinstance(error, Withheld):
+            if isinstance(error, CallWithheld):
                 await self._give_back(probes)
             else:
                 await self._record_failure(probes, error)
@@ -134,8 +136,8 @@ class Breakers:
 
     async def _wait_for_breaker(self, name: str, ends: float, hold: float) -> str:
         """Wait until a call may be made, and return its id as a probe; empty for an ordinary call."""
-        probe, pause = secrets.token_hex(8), LOOK_AGAIN[0]
-        if _is_specialists(name):
+        probe, pause = secrets.token_hex(8), POLL_SECONDS[0]
+        if _is_specialist_breaker(name):
             await self._wait_for_turn(name, ends)
         while (known := self._counters.last_heard(name)).until:
             now = self._clock()
@@ -144,10 +146,10 @@ class Breakers:
                 if through:
                     return probe if known.until else ""
             wait = known.until - now if known.until > now else pause
-            if _is_specialists(name) or wait > ends - time.monotonic():
+            if _is_specialist_breaker(name) or wait > ends - time.monotonic():
                 raise _make_withheld(name, known, max(known.until, known.probe_until) - now)
             await asyncio.sleep(wait)
-            pause = min(2 * pause, LOOK_AGAIN[1])
+            pause = min(2 * pause, POLL_SECONDS[1])
         return ""
 
     async def _wait_for_turn(self, name: str, ends: float) -> None:
@@ -165,11 +167,11 @@ class Breakers:
 
     async def _record_failure(self, probes: Probes, error: ModelError) -> None:
         for name, probe in probes.items():
-            if _is_specialists(name) and error.kind in OF_THE_PROVIDER:
+            if _is_specialist_breaker(name) and error.kind in PROVIDER_ERRORS:
                 await self._give_back({name: probe})
-            elif _is_specialists(name):
+            elif _is_specialist_breaker(name):
                 await self._report_outcome(name, probe)
-            elif error.kind in OF_ONE_CALL:
+            elif error.kind in CALL_ERRORS:
                 await self._report_outcome(name, probe, succeeded=True)
             else:
                 await self._report_outcome(name, probe, rest=min(error.pause, RULES["model"].longest))
@@ -208,15 +210,15 @@ class Breakers:
             log.warning("%s failed %d times; paused for %.0f s", name, breaker.failures, rests)
 
 
-def _is_specialists(name: str) -> bool:
+def _is_specialist_breaker(name: str) -> bool:
     """Return True for a specialist's breaker, and for the one of all specialists made for jobs."""
     return not name.startswith("model:")
 
 
-def _make_withheld(name: str, breaker: Breaker, seconds: float) -> Withheld:
+def _make_withheld(name: str, breaker: Breaker, seconds: float) -> CallWithheld:
     of, _, who = name.partition(":")
     wait = max(1, math.ceil(seconds))
     times = "" if breaker.failures < 2 else f" after {breaker.failures} failures in a row"
     text = f"The {of} {who} is paused for another {wait} seconds{times}."
     limit = f"the pause of {of} {who} after its failures"
-    return Withheld("breaker", text, transient=of == "model", pause=float(wait), advice=ADVICE, limit=limit)
+    return CallWithheld("breaker", text, transient=of == "model", pause=float(wait), advice=ADVICE, limit=limit)

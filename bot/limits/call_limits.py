@@ -16,20 +16,20 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.limits.breakers import LOOK_AGAIN, Breakers, breaker_of
+from bot.limits.breakers import POLL_SECONDS, Breakers, breaker_of
 from bot.limits.held_slots import HOLD, HeldSlots
-from bot.limits.rules import MICROS, CounterLimit, LimitRules, Payer, Scope, budgets, limits_of, status_lines
+from bot.limits.rules import MICROS, CounterLimit, LimitRules, Payer, Scope, list_budgets, list_limits, status_lines
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import model_of
 from bot.store.counters import AdmitReply, Settlement
 from bot.store.redis.redis_counters import Counters
 from bot.store.values import StoreError
 from handoff.contracts import Turn, Usage
-from specialists.model import Model, ModelCall, ModelError, Withheld, WithheldFor
+from specialists.model import CallWithheld, Model, ModelCall, ModelError, WithheldFor
 
 log = logging.getLogger(__name__)
 
-SOON = 0.25
+SETTLE_SECONDS = 0.25
 """Seconds until the usage of a call is sent by itself, if no other call carries it along."""
 MOST_OWED = 1_000
 """Settlements kept while the store is away; for older ones the estimate stands."""
@@ -37,16 +37,16 @@ WAITS = 0.75
 """The share of its deadline that a call may wait, so that there is time left for its answer."""
 LONGEST_WAIT = 120.0
 """Seconds that a call waits at most, however long it may take to be answered."""
-OUT = 500
+ESTIMATED_TOKENS_OUT = 500
 """Tokens that a reply is estimated to have, before it is there."""
 NOT_MADE = Usage()
 """Usage of a call that was admitted and then not made."""
 
-RulesIn = Callable[[LimitRules, str, str], Awaitable[LimitRules]]
+ChannelRules = Callable[[LimitRules, str, str], Awaitable[LimitRules]]
 """Gives the limits as they hold in a channel of a team."""
 
 
-async def the_same_everywhere(rules: LimitRules, _team: str, _channel: str) -> LimitRules:
+async def keep_rules(rules: LimitRules, _team: str, _channel: str) -> LimitRules:
     """Leave the limits as they are."""
     return rules
 
@@ -73,7 +73,7 @@ class CallLimits:
         rules: LimitRules,
         clock: Callable[[], float],
         named: Iterable[str] = (),
-        rules_in: RulesIn = the_same_everywhere,
+        rules_in: ChannelRules = keep_rules,
         *,
         several_teams: bool = False,
     ) -> None:
@@ -99,10 +99,10 @@ class CallLimits:
         return _BoundModel(self, self._model, payer)
 
     async def reply(self, payer: Payer, call: ModelCall) -> Turn:
-        """Make one turn. Raises `ModelError`; `Withheld` if the call was not made."""
+        """Make one turn. Raises `ModelError`; `CallWithheld` if the call was not made."""
         patience = min(WAITS * call.deadline, LONGEST_WAIT)
         ends = time.monotonic() + patience
-        waits = self.breakers.through(self._breakers_of(call), patience=patience, hold=HOLD, last=call.last)
+        waits = self.breakers.admit_call(self._breakers_of(call), patience=patience, hold=HOLD, last=call.last)
         try:
             async with waits as rested:
                 limits, ticket = await self._admit_call(payer, call, ends)
@@ -110,7 +110,7 @@ class CallLimits:
                 if waited:
                     self.on_wait(waited)
                 return await self._make_call(replace(call, deadline=call.deadline - waited), limits, ticket)
-        except Withheld as error:
+        except CallWithheld as error:
             self.on_withheld(error.reason)
             raise
 
@@ -135,10 +135,10 @@ class CallLimits:
     ) -> tuple[list[CounterLimit], _Ticket | None]:
         """Count the call by all limits that are set, after a wait where that helps. Raises Withheld."""
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
-        if not rules.counts:
+        if not rules.needs_counting:
             return [], None
-        began, pause = time.monotonic(), LOOK_AGAIN[0]
-        if rules.counts_dollars:
+        began, pause = time.monotonic(), POLL_SECONDS[0]
+        if rules.needs_prices:
             await self._wait_for_prices(ends)
         priced = time.monotonic() - began
         limits = self._limits(rules, payer, call)
@@ -155,13 +155,13 @@ class CallLimits:
                 except asyncio.CancelledError:
                     self._settle(limits, ticket, NOT_MADE)
                     raise
-                waits = admission.wait or pause > LOOK_AGAIN[0] or priced > LOOK_AGAIN[0] / 2
+                waits = admission.wait or pause > POLL_SECONDS[0] or priced > POLL_SECONDS[0] / 2
                 return limits, replace(ticket, wait=time.monotonic() - began) if waits else ticket
             limit = limits[admission.counter]
             if admission.ruling != "busy" or time.monotonic() + pause >= ends:
                 raise _make_withheld(limit, admission)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LOOK_AGAIN[1])
+            pause = min(2 * pause, POLL_SECONDS[1])
 
     async def _wait_for_prices(self, ends: float) -> None:
         """Wait until prices are known: a call of unknown cost would pass by the budgets in dollars. Raises Withheld."""
@@ -171,7 +171,7 @@ class CallLimits:
         except TimeoutError:
             text = "The prices of models are still being looked up, and a budget in dollars is set."
             advice = "Mention me again in a minute or two."
-            raise Withheld("budget", text, transient=True, pause=LOOK_AGAIN[1], advice=advice) from None
+            raise CallWithheld("budget", text, transient=True, pause=POLL_SECONDS[1], advice=advice) from None
 
     async def _ask_store(
         self, operation: str, limits: Sequence[CounterLimit], call: ModelCall, *, patience: float
@@ -212,13 +212,13 @@ class CallLimits:
 
         tokens = prompt_tokens(call)
         named = (call.model,) if call.model else ()
-        dollars = self._model.price(call.tier, tokens, OUT, *named)
-        return limits_of(
+        dollars = self._model.price(call.tier, tokens, ESTIMATED_TOKENS_OUT, *named)
+        return list_limits(
             rules,
             payer,
             provider=self._model.provider,
             model=model_of(self._model, call),
-            tokens=tokens + min(OUT, call.max_tokens),
+            tokens=tokens + min(ESTIMATED_TOKENS_OUT, call.max_tokens),
             micros=round((dollars or 0.0) * MICROS),
         )
 
@@ -240,7 +240,7 @@ class CallLimits:
         amounts = tuple(_amount_used(limit, usage) for limit in limits)
         self._owed = [*self._owed, Settlement(ticket.operation, ticket.second, counters, amounts)][-MOST_OWED:]
         if self._noting is None or self._noting.done():
-            self._noting = asyncio.create_task(self._settle_owed(0.0 if self.rules.at_once else SOON))
+            self._noting = asyncio.create_task(self._settle_owed(0.0 if self.rules.at_once else SETTLE_SECONDS))
 
     def _note_unpriced(self, model: str) -> None:
         if model not in self._unpriced:
@@ -272,9 +272,9 @@ class CallLimits:
 
     # Words for people -------------------------------------------------------------------------------
 
-    async def find_used_up(self, payer: Payer) -> CounterLimit | None:
+    async def find_used_up_budget(self, payer: Payer) -> CounterLimit | None:
         """Return the budget that stands in the way of a new request; None if there is none. Raises StoreError."""
-        kept = budgets(await self._rules_in(self.rules, payer.team, payer.channel), payer)
+        kept = list_budgets(await self._rules_in(self.rules, payer.team, payer.channel), payer)
         full = [
             limit
             for limit, spent in zip(kept, await self._read_spending(kept), strict=True)
@@ -296,11 +296,11 @@ class CallLimits:
         Empty if there is no such budget. Raises StoreError.
         """
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
-        kept = [limit for limit in budgets(rules, payer) if limit.scope == scope]
+        kept = [limit for limit in list_budgets(rules, payer) if limit.scope == scope]
         counters = [replace(limit.counter, amount=limit.counter.limit) for limit in kept]
         raised = await self._counters.raise_budgets(counters, operation)
-        whole = (limit.write_amount(limit.counter.limit + more) for limit, more in zip(kept, raised, strict=True))
-        return f"{kept[0].whose} is now {' and '.join(whole)}." if kept else ""
+        whole = (limit.format_amount(limit.counter.limit + more) for limit, more in zip(kept, raised, strict=True))
+        return f"{kept[0].budget_title} is now {' and '.join(whole)}." if kept else ""
 
     async def status(self, payer: Payer) -> list[str]:
         """Say how much of each limit is used, a line each, then which breakers are open. Raises StoreError.
@@ -311,7 +311,7 @@ class CallLimits:
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
         for model in self._names:
             every |= dict.fromkeys(
-                limits_of(rules, payer, provider=self._model.provider, model=model, tokens=0, micros=0)
+                list_limits(rules, payer, provider=self._model.provider, model=model, tokens=0, micros=0)
             )
         hidden = {*([] if payer.job else ["job"]), *(["rate"] if self._several_teams else [])}
         kept = [limit for limit in every if limit.scope not in hidden]
@@ -324,9 +324,9 @@ class CallLimits:
         of_money = [limit for limit in kept if limit.is_budget]
         return dict(zip(of_money, await self._counters.read_raises([one.counter for one in of_money]), strict=True))
 
-    async def first_in_an_hour(self, mark: str) -> bool:
+    async def claim_hourly_mark(self, mark: str) -> bool:
         """Return True if nobody asked for this mark within the last hour."""
-        return await self._counters.first(mark, seconds=3600.0)
+        return await self._counters.claim_mark(mark, seconds=3600.0)
 
     async def _read_spending(self, kept: Sequence[CounterLimit]) -> list[int]:
         return await self._counters.read_spending([limit.counter for limit in kept]) if kept else []
@@ -355,7 +355,7 @@ class _BoundModel:
         return self._model.label
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Make a turn within the limits. Raises ModelError, `Withheld` if no call was made, and StoreError."""
+        """Make a turn within the limits. Raises ModelError, `CallWithheld` if no call was made, and StoreError."""
         return await self._limits.reply(self._payer, call)
 
     async def close(self) -> None:
@@ -372,9 +372,11 @@ def _amount_used(limit: CounterLimit, usage: Usage | None) -> int:
     return round((usage.cost or 0.0) * MICROS)
 
 
-def _make_withheld(limit: CounterLimit, admission: AdmitReply) -> Withheld:
+def _make_withheld(limit: CounterLimit, admission: AdmitReply) -> CallWithheld:
     if admission.ruling == "spent":
-        return Withheld("budget", limit.explain_reached(0.0), transient=False, advice=limit.advice, limit=limit.named)
+        return CallWithheld(
+            "budget", limit.explain_reached(0.0), transient=False, advice=limit.advice, limit=limit.budget_phrase
+        )
     reason: WithheldFor = "slots" if admission.ruling == "busy" else "rate"
-    pause = admission.wait or LOOK_AGAIN[1]
-    return Withheld(reason, limit.explain_reached(pause), transient=True, pause=pause, advice=limit.advice)
+    pause = admission.wait or POLL_SECONDS[1]
+    return CallWithheld(reason, limit.explain_reached(pause), transient=True, pause=pause, advice=limit.advice)

@@ -64,12 +64,12 @@ class LimitRules:
     budgets: Mapping[Scope, SpendingBudget] = field(default_factory=dict)
 
     @property
-    def counts(self) -> bool:
+    def needs_counting(self) -> bool:
         """True if anything has to be counted before a call."""
         return bool(self.rates or self.at_once or self.budgets)
 
     @property
-    def counts_dollars(self) -> bool:
+    def needs_prices(self) -> bool:
         """True if a budget is in dollars, so that prices have to be known before a call."""
         return any(budget.micros for budget in self.budgets.values())
 
@@ -99,12 +99,12 @@ class CounterLimit:
             return f"The limit of {what} is used up for the next {wait:.0f} seconds."
         if self.scope == "slots":
             return f"This workspace already makes {self.counter.limit} model calls at once, which is its limit."
-        return f"{self.named[0].upper()}{self.named[1:]} is used up."
+        return f"{self.budget_phrase[0].upper()}{self.budget_phrase[1:]} is used up."
 
     @property
-    def named(self) -> str:
+    def budget_phrase(self) -> str:
         """The budget in a few words; empty if the limit is no budget."""
-        return f"{_WHOSE[self.scope]} ({self.write_amount(self.counter.limit)})" if self.scope in _WHOSE else ""
+        return f"{_WHOSE[self.scope]} ({self.format_amount(self.counter.limit)})" if self.scope in _WHOSE else ""
 
     @property
     def is_budget(self) -> bool:
@@ -112,7 +112,7 @@ class CounterLimit:
         return self.scope in _WHOSE
 
     @property
-    def whose(self) -> str:
+    def budget_title(self) -> str:
         """The budget's name, as the beginning of a sentence."""
         return f"{_WHOSE[self.scope][0].upper()}{_WHOSE[self.scope][1:]}"
 
@@ -139,13 +139,13 @@ class CounterLimit:
         if self.scope == "slots":
             return f"Model calls at once: {spent:,} of {self.counter.limit:,}"
         whole = self.counter.limit + raised
-        by = f" ({self.write_amount(raised)} of it allowed by an admin)" if raised else ""
+        by = f" ({self.format_amount(raised)} of it allowed by an admin)" if raised else ""
         if self.unit == "tokens":
             return f"{_NAME[self.scope]}: {format_short_number(spent)} of {format_short_number(whole)} tokens{by} used."
-        budget = self.write_amount(whole).removesuffix(".00")
-        return f"{_NAME[self.scope]}: {self.write_amount(spent)} of {budget}{by} used."
+        budget = self.format_amount(whole).removesuffix(".00")
+        return f"{_NAME[self.scope]}: {self.format_amount(spent)} of {budget}{by} used."
 
-    def write_amount(self, amount: int) -> str:
+    def format_amount(self, amount: int) -> str:
         """Write an amount with its unit."""
         if self.unit != "dollars":
             return f"{amount:,} {self.unit}"
@@ -183,7 +183,7 @@ def status_lines(limits: Sequence[CounterLimit], spent: Sequence[int], raised: M
     return [line for _, line in lines.values()]
 
 
-def budgets(rules: LimitRules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> list[CounterLimit]:
+def list_budgets(rules: LimitRules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> list[CounterLimit]:
     """List the budgets that a call of so many tokens and millionths of a dollar is paid from, narrowest first."""
     of: Mapping[Scope, str] = {"job": payer.job, "person": payer.user, "channel": payer.channel, "day": "all"}
     found = []
@@ -199,18 +199,18 @@ def budgets(rules: LimitRules, payer: Payer, *, tokens: int = 0, micros: int = 0
     return found
 
 
-def forgotten_counters(team: str, job: str, person: str) -> list[Counter]:
+def list_erasable_counters(team: str, job: str, person: str) -> list[Counter]:
     """List the counters that are named after a job and, if one is given, after a person."""
     units = ("micros", "tokens")
     of_person = [Counter(f"person:{team}/{person}:{unit}", "day", 0) for unit in units if person]
     return [*(Counter(f"job:{team}/{job}:{unit}", "life", 0) for unit in units), *of_person]
 
 
-def limits_of(
+def list_limits(
     rules: LimitRules, payer: Payer, *, provider: str, model: str, tokens: int, micros: int
 ) -> list[CounterLimit]:
     """List all limits that have to admit a call, budgets first: no wait helps if one is used up."""
-    found = budgets(rules, payer, tokens=tokens, micros=micros)
+    found = list_budgets(rules, payer, tokens=tokens, micros=micros)
     if rules.at_once:
         found.append(CounterLimit(Counter(f"calls:{payer.team}", "slots", rules.at_once), "slots", "calls"))
     named = {provider: rules.rates.get(provider), model: rules.rates.get(model, rules.rates.get(""))}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.limits.rules import MICROS, LimitRules, Payer, budgets, status_lines
+from bot.limits.rules import MICROS, LimitRules, Payer, list_budgets, status_lines
 from bot.store.counters import Counter, Settlement
 from bot.store.redis.redis_counters import Counters
 from handoff.contracts import Usage
@@ -44,18 +44,18 @@ class Spending:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
 
-    async def note(self, ended: Sequence[EndedRequest]) -> None:
+    async def record_requests(self, ended: Sequence[EndedRequest]) -> None:
         """Count requests that ended; one that is reported twice within minutes counts once. Raises StoreError."""
         await self._counters.settle([_make_settlement(one) for one in ended])
 
-    async def of(self, team: str, user: str, at: float) -> MonthSpending:
+    async def read_month(self, team: str, user: str, at: float) -> MonthSpending:
         """Return what a person, or `EVERYBODY` together, spent in the month (UTC) of a time. Raises StoreError."""
         micros, tokens, requests = await self._counters.read_spending(month_counters(team, user, at))
         return MonthSpending(micros / MICROS, tokens, requests)
 
     async def budgets_left(self, rules: LimitRules, payer: Payer) -> list[str]:
         """Say how much of each budget is used, a line each. Raises StoreError."""
-        kept = [limit for limit in budgets(rules, payer) if payer.job or limit.scope != "job"]
+        kept = [limit for limit in list_budgets(rules, payer) if payer.job or limit.scope != "job"]
         counters = [limit.counter for limit in kept]
         spent, raised = await self._counters.read_spending(counters), await self._counters.read_raises(counters)
         return status_lines(kept, spent, dict(zip(kept, raised, strict=True)))
@@ -67,7 +67,7 @@ def month_counters(team: str, user: str, at: float) -> list[Counter]:
     return [Counter(f"month:{team}/{user}:{month}:{unit}", "life", 0, 0) for unit in _UNITS]
 
 
-def kept_months(team: str, user: str, at: float) -> list[Counter]:
+def list_kept_counters(team: str, user: str, at: float) -> list[Counter]:
     """List the counters of a person that may still be kept at that time: of that month and the one before."""
     first = datetime.fromtimestamp(at, UTC).replace(day=1)
     before = (first - timedelta(days=1)).timestamp()

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
+from bot.models.event_stream import SILENCE, Event, Kind, make_silence_limits, read_events
 from bot.models.model_faults import code_and_message
-from bot.models.picture_support import MESSAGES, claude_sees
+from bot.models.picture_support import ANTHROPIC_LIMITS, claude_sees_pictures
 from bot.models.refused_fields import RefusedFields
 from bot.models.server_facts import PATIENCE
 from bot.models.strict_schema import strict_schema
@@ -24,14 +24,14 @@ from bot.models.wire import (
     WireError,
     WireReply,
     check_call_count,
-    cut_reply,
     effort_of,
     fill_call_ids,
+    make_cut_reply_error,
     read_calls,
-    stop_of,
+    read_stop_reason,
+    read_token_count,
     temperature_of,
     unknown_fields,
-    whole_count,
 )
 from handoff.contracts import StopReason, ToolCall
 from specialists.model import ModelCall, ModelMessage, Picture
@@ -74,7 +74,7 @@ class AnthropicMessages:
         self, api_key: str, base_url: str | None = None, *, silence: float = SILENCE, own: bool | None = None
     ) -> None:
         self.base_url = base_url
-        self.picture_limits = MESSAGES
+        self.picture_limits = ANTHROPIC_LIMITS
         self._silence = silence
         self._api_key = api_key
         self._own = (base_url is None or urlsplit(base_url).hostname == _HOST) if own is None else own
@@ -95,12 +95,12 @@ class AnthropicMessages:
         _ = client.messages.with_streaming_response  # brings the types of messages in
         return ProviderConnection(anthropic, client)
 
-    def takes_steps(self, model: str) -> bool:
+    def needs_step_schema(self, model: str) -> bool:
         """Return False: its models call tools by themselves."""
         del model
         return False
 
-    async def context(self, connection: ProviderConnection, model: str) -> int | None:
+    async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
         """Return the tokens of a model's context; None if the server does not say."""
         try:
             about = await connection.client.models.retrieve(model, timeout=PATIENCE)
@@ -109,7 +109,7 @@ class AnthropicMessages:
         most = getattr(about, "max_input_tokens", None)
         return most if isinstance(most, int) else None
 
-    async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
+    async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return whether a model sees pictures; None if the server does not say."""
         try:
             about = await connection.client.models.retrieve(model, timeout=PATIENCE)
@@ -119,13 +119,13 @@ class AnthropicMessages:
         said = getattr(can, "supported", None)
         if isinstance(said, bool):
             return said
-        return claude_sees(model) if self._own else None
+        return claude_sees_pictures(model) if self._own else None
 
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
         """Send a call and read the reply. A field that the model refuses is left out from then on."""
-        quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
+        quiet = make_silence_limits(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
             opening = partial(_open_stream, connection.client, request)
@@ -208,9 +208,9 @@ def _render_picture(picture: Picture) -> list[dict[str, Any]]:
 def _read(message: dict[str, Any]) -> WireReply:
     tokens = _read_tokens(message.get("usage"))
     word = message.get("stop_reason")
-    stop = stop_of(word, _STOPS)
+    stop = read_stop_reason(word, _STOPS)
     if stop is None or word == "":
-        raise cut_reply(word, f"it was cut short (stop reason {word!r})", tokens)
+        raise make_cut_reply_error(word, f"it was cut short (stop reason {word!r})", tokens)
     blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
     text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
     wished = fill_call_ids(block for block in blocks if block.get("type") == "tool_use")
@@ -237,7 +237,7 @@ _KNOWN = {
 
 def _keep_thoughts(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) -> tuple[dict[str, Any], ...]:
     """Return the blocks of a message with thoughts (even empty ones) or unknown fields, to be sent back; else ()."""
-    if not any(_has_more(block) for block in blocks):
+    if not any(_has_unknown_fields(block) for block in blocks):
         return ()
     inputs = {call.id: call.arguments for call in calls}  # a stream gave them as text
     kept = [block for block in blocks if block.get("type") != "text" or (block.get("text") or "").strip()]
@@ -247,16 +247,16 @@ def _keep_thoughts(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) ->
     )
 
 
-def _has_more(block: dict[str, Any]) -> bool:
+def _has_unknown_fields(block: dict[str, Any]) -> bool:
     known = _KNOWN.get(str(block.get("type")))
     return known is None or bool(unknown_fields(block, known))
 
 
 def _read_tokens(usage: Any) -> Tokens:
-    read = whole_count(usage, "cache_read_input_tokens")
-    written = whole_count(usage, "cache_creation_input_tokens")
-    plain = whole_count(usage, "input_tokens")
-    return Tokens(plain + read + written, whole_count(usage, "output_tokens"), read, written)
+    read = read_token_count(usage, "cache_read_input_tokens")
+    written = read_token_count(usage, "cache_creation_input_tokens")
+    plain = read_token_count(usage, "input_tokens")
+    return Tokens(plain + read + written, read_token_count(usage, "output_tokens"), read, written)
 
 
 def _kind_of(event: Event) -> Kind:
@@ -295,7 +295,7 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
         elif name == "message_delta":
             stop = event["delta"].get("stop_reason") or stop
             usage |= _drop_nulls(event.get("usage"))
-    return {"content": [block.whole() for block in blocks], "stop_reason": stop, "usage": usage}
+    return {"content": [block.assemble() for block in blocks], "stop_reason": stop, "usage": usage}
 
 
 _DELTAS = {
@@ -325,7 +325,7 @@ class _Block:
         self._added.setdefault(field, []).append(delta[name])
         return str(delta[name]) if field == "text" else ""
 
-    def whole(self) -> dict[str, Any]:
+    def assemble(self) -> dict[str, Any]:
         """Return the block as a reply without a stream has it."""
         added = {field: (self._opened.get(field) or "") + "".join(parts) for field, parts in self._added.items()}
         return self._opened | added

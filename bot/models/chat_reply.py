@@ -16,11 +16,11 @@ from bot.models.wire import (
     WireError,
     WireReply,
     check_call_count,
-    cut_reply,
     fill_call_ids,
-    is_whole,
+    is_json_value,
+    make_cut_reply_error,
     read_calls,
-    stop_of,
+    read_stop_reason,
     tokens_of,
     unknown_fields,
 )
@@ -47,9 +47,9 @@ def read(completion: dict[str, Any]) -> WireReply:
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     message = choice.get("message") or {}
     word = choice.get("finish_reason")
-    stop = stop_of(word, _STOPS)
+    stop = read_stop_reason(word, _STOPS)
     if stop is None:
-        raise cut_reply(word, f"it was cut short (finish reason {word!r})", tokens)
+        raise make_cut_reply_error(word, f"it was cut short (finish reason {word!r})", tokens)
     text = strip_thinking(_content_text(message.get("content")))
     if message.get("refusal"):
         return WireReply(_content_text(message["refusal"]), (), "refused", tokens)
@@ -151,10 +151,10 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
             finish, usage = "length", usage or {"completion_tokens": events}
             calls = _StreamedCalls()
             break
-    await emitter.emit(without_thinking.end())
+    await emitter.emit(without_thinking.flush())
     if finish == "" and not ended:
         finish = None  # some servers write it in every chunk, so it does not prove that the stream is whole
-    message = more.whole() | {"content": "".join(text), "refusal": "".join(refusal), "tool_calls": calls.whole()}
+    message = more.assemble() | {"content": "".join(text), "refusal": "".join(refusal), "tool_calls": calls.assemble()}
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
 
 
@@ -176,19 +176,19 @@ class _StreamedFields:
         if self._size > MOST_OPAQUE:
             return
         for key, value in part.items():
-            if isinstance(value, str) and key not in _ONCE:
+            if isinstance(value, str) and key not in _REPEATED_FIELDS:
                 self._texts.setdefault(key, []).append(value)
             else:
                 merge_fields(self._others, {key: value})
 
-    def whole(self) -> dict[str, Any]:
+    def assemble(self) -> dict[str, Any]:
         """Return the fields; none if there is too much of them."""
         if self._size > MOST_OPAQUE:
             return {}
         return self._others | {key: "".join(pieces) for key, pieces in self._texts.items()}
 
 
-_ONCE = frozenset({"type", "id", "index", "format", "role", "object", "name"})
+_REPEATED_FIELDS = frozenset({"type", "id", "index", "format", "role", "object", "name"})
 """Fields that each part of a stream repeats; all other texts are continued by the next part."""
 
 
@@ -199,7 +199,7 @@ def merge_fields(known: dict[str, Any], part: dict[str, Any]) -> None:
         if value is None:
             continue
         if isinstance(before, str) and isinstance(value, str):
-            known[key] = (value or before) if key in _ONCE else before + value
+            known[key] = (value or before) if key in _REPEATED_FIELDS else before + value
         elif isinstance(before, dict) and isinstance(value, dict):
             merge_fields(before, value)
         elif isinstance(before, list) and isinstance(value, list):
@@ -248,7 +248,7 @@ class _StreamedCalls:
         earlier = next((one for one in reversed(self._calls) if given and one["id"] == given), None)
         if earlier is not None and not said.get("name"):
             call = earlier  # parts of two calls by turns, each with its id
-        elif call is None or _begins_another(call, given, index, said):
+        elif call is None or _begins_new_call(call, given, index, said):
             call = {"id": "", "name": "", "arguments": [], "more": {}, "inside": {}}
             self._calls.append(call)
             check_call_count(len(self._calls))
@@ -261,7 +261,7 @@ class _StreamedCalls:
         merge_fields(call["more"], unknown_fields(part, _OF_CALL))
         merge_fields(call["inside"], unknown_fields(said, _OF_FUNCTION))
 
-    def whole(self) -> list[dict[str, Any]]:
+    def assemble(self) -> list[dict[str, Any]]:
         """Return the calls as a reply without a stream has them."""
         return [
             call["more"]
@@ -278,7 +278,7 @@ def _arguments_text(said: dict[str, Any]) -> str:
     return json.dumps(arguments) if isinstance(arguments, dict) else str(arguments or "")
 
 
-def _begins_another(call: dict[str, Any], given: str, index: int | None, said: dict[str, Any]) -> bool:
+def _begins_new_call(call: dict[str, Any], given: str, index: int | None, said: dict[str, Any]) -> bool:
     """Return True if a part of a stream begins another call under the same index.
 
     Some servers give each call whole under the index 0, or under none, and some without ids. A second id marks a new
@@ -294,4 +294,4 @@ def _begins_another(call: dict[str, Any], given: str, index: int | None, said: d
     if name == call["name"] and not _arguments_text(said).lstrip().startswith("{"):
         return False  # a name that is repeated, in a part that goes on with the same arguments or adds nothing
     text = "".join(call["arguments"]).rstrip()
-    return text.endswith("}") and is_whole(text)
+    return text.endswith("}") and is_json_value(text)

@@ -79,7 +79,7 @@ def _make_anthropic(env: Mapping[str, str]) -> ProviderModel:
         wire,
         _name_models(env, ANTHROPIC_TIERS),
         provider="anthropic",
-        sees=_read_sight(env),
+        sees=_read_picture_support(env),
         efforts=_read_efforts(env),
     )
 
@@ -93,19 +93,23 @@ async def _make_openai(env: Mapping[str, str]) -> ProviderModel:
         key = _require_key(env, "OPENAI_API_KEY", "openai")
         wire = OpenAIResponses(key, base_url, silence=_read_silence(env))
         return ProviderModel(
-            wire, _name_models(env, OPENAI_TIERS), provider="openai", sees=_read_sight(env), efforts=_read_efforts(env)
+            wire,
+            _name_models(env, OPENAI_TIERS),
+            provider="openai",
+            sees=_read_picture_support(env),
+            efforts=_read_efforts(env),
         )
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most servers at home ask for none
     served = [] if all(_read_models(env).values()) else await served_models(base_url, key)
     strange = served and not set(OPENAI_TIERS.values()) & set(served)
     defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
-    names, host = _name_models(env, defaults), _visible_host(base_url)
+    names, host = _name_models(env, defaults), _extract_host(base_url)
     served_now = partial(served_models, base_url, key)
     return ProviderModel(
         _make_chat(env, key, base_url),
         names,
         provider=host,
-        sees=_read_sight(env),
+        sees=_read_picture_support(env),
         efforts=_read_efforts(env),
         served=served_now,
     )
@@ -121,7 +125,7 @@ def _make_chat(env: Mapping[str, str], key: str, base_url: str) -> OpenAIChat:
     return OpenAIChat(key, base_url, silence=_read_silence(env), tool_mode=mode)
 
 
-def _visible_host(url: str) -> str:
+def _extract_host(url: str) -> str:
     """Return the host of an address, with its port if it names one, and without any name or password before it."""
     return urlsplit(url).netloc.rpartition("@")[2].lower() or url
 
@@ -152,7 +156,7 @@ def _name_models(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[T
     return {tier: name or defaults[tier] for tier, name in _read_models(env).items()}
 
 
-def _read_sight(env: Mapping[str, str]) -> dict[Tier, bool]:
+def _read_picture_support(env: Mapping[str, str]) -> dict[Tier, bool]:
     """Read for each tier whether its model sees pictures; empty if the setting is not set."""
     wish = env.get("LEADHAND_SEES", "").strip().lower()
     if not wish:
@@ -235,9 +239,9 @@ async def _find_ollama(env: Mapping[str, str]) -> ProviderModel | None:
         return None
     names = _name_models(env, dict.fromkeys(_TIERS, best))
     wire = _make_chat(env, key="ollama", base_url=f"{url}/v1")
-    served = partial(_ollama_served, url)
+    served = partial(_list_ollama_names, url)
     return ProviderModel(
-        wire, names, provider="ollama", sees=_read_sight(env), efforts=_read_efforts(env), served=served
+        wire, names, provider="ollama", sees=_read_picture_support(env), efforts=_read_efforts(env), served=served
     )
 
 
@@ -248,7 +252,7 @@ async def _ollama_models(url: str) -> list[dict[str, Any]]:
     return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
 
 
-async def _ollama_served(url: str) -> list[str]:
+async def _list_ollama_names(url: str) -> list[str]:
     return [str(model["name"]) for model in await _ollama_models(url) if model.get("name")]
 
 

@@ -26,7 +26,7 @@ class ChosenModel(Model, Protocol):
     async def warm(self) -> None:
         """Import the SDK and look prices up, without blocking the loop. Costs nothing once that is done."""
 
-    async def take_on(self, names: Iterable[str]) -> Mapping[str, str]:
+    async def register_models(self, names: Iterable[str]) -> Mapping[str, str]:
         """Register the models that specialists name, see `named_models`. Returns, by name, why one cannot be had."""
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:

@@ -87,7 +87,7 @@ def numbers_in(said: str) -> list[int]:
     return [int(re.sub(r"\D", "", found[0])) for found in _NUMBER.finditer(said)]
 
 
-def share_that_fits(said: str) -> float:
+def estimate_fitting_share(said: str) -> float:
     """Return about which share of a call fits, from the numbers in a server's words; a half if there are none."""
     found = [
         (int(re.sub(r"\D", "", one[0])), bool(_FITS.search(said[: one.start()]))) for one in _NUMBER.finditer(said)

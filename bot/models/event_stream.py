@@ -52,7 +52,7 @@ class SilenceLimits:
     between: float
 
 
-def quiet_of(silence: float, prompt_tokens: int = 0) -> SilenceLimits:
+def make_silence_limits(silence: float, prompt_tokens: int = 0) -> SilenceLimits:
     """Return the limits for a `silence` in seconds. The time to read `prompt_tokens` is added to the first."""
     return SilenceLimits(silence + prompt_tokens / PREFILL, silence)
 
@@ -64,19 +64,19 @@ async def read_events(
 
     A reply that is no stream is one event. Raises SilentError, BadReplyError, or whatever the connection raises.
     """
-    patience = _Patience(quiet)
+    patience = _SilenceTimer(quiet)
     async with contextlib.AsyncExitStack() as stack:
         response = await patience.wait(_open_response(stack, opening))
         if any(kind in response.headers.get("content-type", "") for kind in _NO_STREAMS):
             yield json_object(await _read_whole_response(response, patience))
             return
-        lines, turns = _EventLines(), _Turns()
+        lines, turns = _EventLines(), _LoopYielder()
         chunks = response.aiter_bytes()
         while (chunk := await patience.wait(anext(chunks, None))) is not None:
             for line in lines.feed(chunk):
                 event = None if line == b"[DONE]" else _parse_event(line)
                 kind: Kind = "last" if event is None else kind_of(event)
-                await turns.give()
+                await turns.yield_to_loop()
                 if event is None:
                     yield END
                 elif event.get("type") != "ping":
@@ -85,7 +85,7 @@ async def read_events(
                 if kind == "last":
                     await _drain(chunks)
                     return
-        if rest := lines.rest():
+        if rest := lines.flush():
             yield _parse_event(rest)
 
 
@@ -108,7 +108,7 @@ async def _open_response(stack: contextlib.AsyncExitStack, opening: Opening) -> 
     return await stack.enter_async_context(opening())
 
 
-async def _read_whole_response(response: Any, patience: _Patience) -> bytes:
+async def _read_whole_response(response: Any, patience: _SilenceTimer) -> bytes:
     """Read a response that is no stream. Raises BadReplyError if it goes on and on."""
     parts, size = [], 0
     chunks = response.aiter_bytes()
@@ -120,21 +120,21 @@ async def _read_whole_response(response: Any, patience: _Patience) -> bytes:
     return b"".join(parts)
 
 
-class _Turns:
+class _LoopYielder:
     """Lets other tasks run while events come without a pause."""
 
     def __init__(self) -> None:
         self._clock = asyncio.get_running_loop().time
         self._since = self._clock()
 
-    async def give(self) -> None:
+    async def yield_to_loop(self) -> None:
         """Let the loop do what is due, if this work has held it for a while."""
         if self._clock() - self._since > _HELD:
             await asyncio.sleep(0)
             self._since = self._clock()
 
 
-class _Patience:
+class _SilenceTimer:
     """How long the next event may take."""
 
     def __init__(self, quiet: SilenceLimits) -> None:
@@ -190,7 +190,7 @@ class _EventLines:
         self._open_size = len(rest)
         return [data for line in whole if (data := _event_data(line))]
 
-    def rest(self) -> bytes:
+    def flush(self) -> bytes:
         """Return the last event, if its line was not ended."""
         line = b"".join(self._open)
         return _event_data(line) if line.rstrip().endswith(b"}") else b""

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from bot.models.context_overflow import HALF, is_overflow, share_that_fits
+from bot.models.context_overflow import HALF, estimate_fitting_share, is_overflow
 from bot.models.wire import BadReplyError, CutReplyError, SilentError, WireError
 from specialists.model import ModelErrorKind
 from specialists.outbound.faults import network_fault
@@ -57,7 +57,7 @@ _ALWAYS = 1_000
 """Sets no limit of its own: `RetryPolicy` decides."""
 
 
-def fault_of(error: Exception, sdk: Any, who: str) -> CallFault:
+def classify_error(error: Exception, sdk: Any, who: str) -> CallFault:
     """Classify an exception of a provider's SDK or of its wire.
 
     Args:
@@ -167,7 +167,7 @@ def _classify_status(status: int, code: str, said: str, pause: float | None, who
             f"The request is too long for the model{quoted}. Ask for less at once. Or have LEADHAND_CONTEXT set to "
             "what this model takes, or name a model that takes more."
         )
-        return CallFault("too_long", text, transient=False, share=share_that_fits(said))
+        return CallFault("too_long", text, transient=False, share=estimate_fitting_share(said))
     if status == 429:
         return _classify_rate_limit(said, pause, who, quoted)
     if status in {401, 403}:
@@ -190,14 +190,14 @@ def _classify_status(status: int, code: str, said: str, pause: float | None, who
 
 def _classify_rate_limit(said: str, pause: float | None, who: str, quoted: str) -> CallFault:
     """Classify a rate limit. Waiting is no cure if a single request exceeds it, or if it is a daily limit."""
-    if (share := _share_of_a_limit(said)) is not None:
+    if (share := _find_fitting_share(said)) is not None:
         text = f"One request is more than {who} lets us send at a time{quoted}. Ask for less at once."
         return CallFault("too_long", text, transient=False, share=share)
     retries = 0 if _A_DAY.search(said) else _ALWAYS
     return CallFault("rate_limited", f"{who} limits our rate of calls{quoted}.", True, retries, pause)
 
 
-def _share_of_a_limit(said: str) -> float | None:
+def _find_fitting_share(said: str) -> float | None:
     """Return the share of one request that a limit lets pass; None if waiting cures it."""
     found = _LIMIT_AND_REQUESTED.search(said)
     if found is not None:

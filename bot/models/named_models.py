@@ -28,21 +28,21 @@ _SHOWN = 8
 
 def model_of(model: ChosenModel, call: ModelCall) -> str:
     """Return the name of the model that a call is for."""
-    return name_at(model.provider, call.model) if call.model else model.tiers[call.tier]
+    return strip_provider(model.provider, call.model) if call.model else model.tiers[call.tier]
 
 
-def name_at(provider: str, wished: str) -> str:
+def strip_provider(provider: str, wished: str) -> str:
     """Return a wished model as its provider calls it: without the provider's own name before it."""
     prefix, _, rest = wished.partition("/")
     return rest if rest and prefix.lower() == provider else wished
 
 
-def fault_of(wished: str, provider: str, served: Sequence[str] = ()) -> str:
+def explain_unavailable_model(wished: str, provider: str, served: Sequence[str] = ()) -> str:
     """Say why a model cannot be had from the provider, and what to do; empty if it can, or nobody knows.
 
     `served` are the models that the provider's server lists; empty if it lists none.
     """
-    name, (prefix, slash, rest) = name_at(provider, wished), wished.partition("/")
+    name, (prefix, slash, rest) = strip_provider(provider, wished), wished.partition("/")
     if provider in _FAMILIES:
         family = next((one for one, words in _FAMILIES.items() if words.match(rest or name)), "")
         owner = prefix.lower() if slash and prefix.lower() != provider else family
@@ -61,23 +61,23 @@ def fault_of(wished: str, provider: str, served: Sequence[str] = ()) -> str:
     return ""
 
 
-def wished_by(*crews: Crew) -> tuple[str, ...]:
+def list_wished_models(*crews: Crew) -> tuple[str, ...]:
     """Return the models that the files of crews and of the crews inside them name."""
-    everyone = (one for crew in crews for one in crew.everyone.values())
+    everyone = (one for crew in crews for one in crew.all_specialists.values())
     return tuple(dict.fromkeys(one.wish.name for one in everyone if one.wish.name))
 
 
-async def take_on(model: ChosenModel, *crews: Crew) -> tuple[CrewFault, ...]:
+async def register_named_models(model: ChosenModel, *crews: Crew) -> tuple[CrewFault, ...]:
     """Make known the models that the files of crews name, with prices; return a fault for each that cannot be had.
 
     It is to be awaited once, before the first call. The rehearsal stands in for each of them.
     """
-    wished = wished_by(*crews)
-    faults = await model.take_on(wished) if wished else {}
-    named = (one.wish for crew in crews for one in crew.everyone.values() if one.wish.name in faults)
-    return tuple(sorted({wish.fault(faults[wish.name]) for wish in named}))
+    wished = list_wished_models(*crews)
+    faults = await model.register_models(wished) if wished else {}
+    named = (one.wish for crew in crews for one in crew.all_specialists.values() if one.wish.name in faults)
+    return tuple(sorted({wish.make_fault(faults[wish.name]) for wish in named}))
 
 
-def names_at(model: ChosenModel, *crews: Crew) -> tuple[str, ...]:
+def list_provider_names(model: ChosenModel, *crews: Crew) -> tuple[str, ...]:
     """Return the models that the files of crews name, as the provider calls them."""
-    return tuple(name_at(model.provider, one) for one in wished_by(*crews))
+    return tuple(strip_provider(model.provider, one) for one in list_wished_models(*crews))

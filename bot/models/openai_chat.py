@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bot.models.chat_reply import collect, kind_of, read
-from bot.models.event_stream import SILENCE, quiet_of, read_events
-from bot.models.openai_client import connect, is_openai, is_plain, post_request
-from bot.models.picture_support import OPENAI, openai_sees
+from bot.models.event_stream import SILENCE, make_silence_limits, read_events
+from bot.models.openai_client import connect, is_openai, is_unencrypted, post_request
+from bot.models.picture_support import OPENAI_LIMITS, openai_sees_pictures
 from bot.models.refused_fields import RefusedFields
 from bot.models.schema_steps import convert_to_step, read_step, steps_schema
-from bot.models.server_facts import ask_for_sight, context_at
-from bot.models.strict_schema import enforced_schema, strict_schema
+from bot.models.server_facts import fetch_context_size, fetch_picture_support
+from bot.models.strict_schema import drop_unenforced_limits, strict_schema
 from bot.models.wire import Emitter, ProviderConnection, WireReply, data_url, effort_of, temperature_of
 from handoff.contracts import ToolCall
 from specialists.model import ModelCall, ModelMessage
@@ -76,7 +76,7 @@ class OpenAIChat:
         own: bool | None = None,
     ) -> None:
         self.base_url = base_url
-        self.picture_limits = OPENAI
+        self.picture_limits = OPENAI_LIMITS
         self._silence = silence
         self._api_key = api_key
         self._own = is_openai(base_url) if own is None else own
@@ -86,31 +86,31 @@ class OpenAIChat:
 
     def connect(self) -> ProviderConnection:
         """Import the SDK and make a client."""
-        return connect(self._api_key, self.base_url, keep=self._own or not is_plain(self.base_url))
+        return connect(self._api_key, self.base_url, keep=self._own or not is_unencrypted(self.base_url))
 
-    def takes_steps(self, model: str) -> bool:
+    def needs_step_schema(self, model: str) -> bool:
         """Return True if this model calls tools by steps in a schema."""
-        return self._tool_mode == "schema" or "tools" in self._refused.of(model)
+        return self._tool_mode == "schema" or "tools" in self._refused.find_fields(model)
 
-    async def context(self, connection: ProviderConnection, model: str) -> int | None:
+    async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
         """Return the tokens of a model's context; None if the server does not say."""
         del connection
         if self.base_url is None or self._own:
             return None
-        return await context_at(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
+        return await fetch_context_size(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
-    async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
+    async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return whether a model sees pictures. A compatible server is asked, and nothing is guessed of its models."""
         del connection
         if self.base_url is None or self._own:
-            return openai_sees(model)
-        return await ask_for_sight(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
+            return openai_sees_pictures(model)
+        return await fetch_picture_support(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
         """Send a call and read the reply. A field that the server refuses is replaced or left out from then on."""
-        quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
+        quiet = make_silence_limits(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
             heard = emitter if "tools" in request or not call.tools else Emitter(None)  # steps are for nobody's eyes
@@ -128,7 +128,7 @@ class OpenAIChat:
         if reading.calls or not call.tools or self._tool_mode == "native":
             return reading
         told = read_step(reading, call.tools)
-        if self.takes_steps(model):
+        if self.needs_step_schema(model):
             return told
         if told.calls:
             self._refused.add(model, "tools")  # the server does not recognise its model's calls
@@ -179,7 +179,7 @@ def _make_settings(call: ModelCall, without: frozenset[str], *, own: bool) -> di
 
 
 def _render_tool(tool: ToolSpec, *, own: bool) -> dict[str, Any]:
-    parameters = tool.parameters if own else enforced_schema(tool.parameters)
+    parameters = tool.parameters if own else drop_unenforced_limits(tool.parameters)
     return {
         "type": "function",
         "function": {"name": tool.name, "description": tool.description, "parameters": parameters},

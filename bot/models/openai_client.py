@@ -41,7 +41,7 @@ def connect(api_key: str, base_url: str | None, *, keep: bool = True) -> Provide
     return ProviderConnection(openai, client)
 
 
-def is_plain(base_url: str | None) -> bool:
+def is_unencrypted(base_url: str | None) -> bool:
     """Return True if connections to an address are not encrypted, so that a new one costs next to nothing."""
     return base_url is not None and urlsplit(base_url).scheme == "http"
 

@@ -9,10 +9,10 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
+from bot.models.event_stream import SILENCE, Event, Kind, make_silence_limits, read_events
 from bot.models.model_faults import code_and_message
 from bot.models.openai_client import connect, is_openai, post_request
-from bot.models.picture_support import OPENAI, openai_sees
+from bot.models.picture_support import OPENAI_LIMITS, openai_sees_pictures
 from bot.models.refused_fields import RefusedFields
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import (
@@ -22,12 +22,12 @@ from bot.models.wire import (
     WireError,
     WireReply,
     check_call_count,
-    cut_reply,
     data_url,
     effort_of,
     fill_call_ids,
+    make_cut_reply_error,
     read_calls,
-    stop_of,
+    read_stop_reason,
     temperature_of,
     tokens_of,
     unknown_fields,
@@ -66,7 +66,7 @@ class OpenAIResponses:
         self, api_key: str, base_url: str | None = None, *, silence: float = SILENCE, own: bool | None = None
     ) -> None:
         self.base_url = base_url
-        self.picture_limits = OPENAI
+        self.picture_limits = OPENAI_LIMITS
         self._silence = silence
         self._api_key = api_key
         self._own = is_openai(base_url) if own is None else own
@@ -76,26 +76,26 @@ class OpenAIResponses:
         """Import the SDK and make a client."""
         return connect(self._api_key, self.base_url)
 
-    def takes_steps(self, model: str) -> bool:
+    def needs_step_schema(self, model: str) -> bool:
         """Return False: its models call tools by themselves."""
         del model
         return False
 
-    async def context(self, connection: ProviderConnection, model: str) -> int | None:
+    async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
         """Return None: OpenAI does not say."""
         del connection, model
         return None
 
-    async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
+    async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return whether a model sees pictures, by its name: OpenAI does not say."""
         del connection
-        return openai_sees(model) if self._own else None
+        return openai_sees_pictures(model) if self._own else None
 
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
         """Send a call and read the reply. A field that the model refuses is left out from then on."""
-        quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
+        quiet = make_silence_limits(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
             opening = partial(post_request, connection.client, "responses", request)
@@ -200,9 +200,9 @@ def _read(response: dict[str, Any]) -> WireReply:
     if status == "failed":
         raise WireError(*code_and_message(response.get("error")))
     word = (response.get("incomplete_details") or {}).get("reason") if status == "incomplete" else status
-    stop = stop_of(word, _STOPS)
+    stop = read_stop_reason(word, _STOPS)
     if stop is None or word == "" or (status == "incomplete" and stop in {"end", "tool_use"}):
-        raise cut_reply(word, f"it was cut short ({word!r})", tokens)
+        raise make_cut_reply_error(word, f"it was cut short ({word!r})", tokens)
     if refusal:
         return WireReply(refusal, (), "refused", tokens)
     wished = fill_call_ids((item for item in output if item.get("type") == "function_call"), "call_id")

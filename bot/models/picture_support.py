@@ -46,18 +46,18 @@ class PictureLimits:
     crowd_side: int
 
 
-MESSAGES = PictureLimits(100, 3_750_000, 22_000_000, 8_000, 20, 2_000)
+ANTHROPIC_LIMITS = PictureLimits(100, 3_750_000, 22_000_000, 8_000, 20, 2_000)
 """Anthropic's: 5 MB a picture and 32 MB a request, both as they travel."""
-OPENAI = PictureLimits(500, 15_000_000, 36_000_000, 16_000, 500, 16_000)
+OPENAI_LIMITS = PictureLimits(500, 15_000_000, 36_000_000, 16_000, 500, 16_000)
 """OpenAI's: 50 MB a request as it travels; what compatible servers take nobody says."""
 
 
-def openai_sees(model: str) -> bool:
+def openai_sees_pictures(model: str) -> bool:
     """Return True if OpenAI's own model of that name sees pictures; OpenAI has no call that says so."""
     return _OPENAI_SEES.match(model) is not None
 
 
-def claude_sees(model: str) -> bool:
+def claude_sees_pictures(model: str) -> bool:
     """Return True if Anthropic's own model of that name sees pictures: all do from the third generation on."""
     return model.startswith("claude-") and _CLAUDE_BLIND.match(model) is None
 
@@ -83,7 +83,7 @@ def refuses_pictures(error: Any) -> bool:
     return error.status_code in _REFUSING and (_OF_PICTURES.search(said) is not None or error.status_code == 413)
 
 
-def refuses_all(error: Any) -> bool:
+def refuses_all_pictures(error: Any) -> bool:
     """Return True if such an answer says that the model takes no pictures at all, not only that it refuses this one."""
     said = f"{error} {error.response.text}"
     return _NEVER.search(said) is not None and _THIS_ONE.search(said) is None

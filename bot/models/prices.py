@@ -38,7 +38,7 @@ _FOUND: dict[tuple[str, ...], ModelRates] = {}
 
 
 class Prices:
-    """The prices of a few models. None is known until `ready` has been awaited; then costs are arithmetic.
+    """The prices of a few models. None is known until `wait_until_ready` has been awaited; then costs are arithmetic.
 
     Args:
         models: Names to look up.
@@ -53,7 +53,7 @@ class Prices:
         self._lookup: asyncio.Task[None] | None = None
         self._lookups_left = LOOKUPS if provider or api_url else 0
 
-    def also(self, models: Iterable[str]) -> None:
+    def add_models(self, models: Iterable[str]) -> None:
         """Look up these models as well, from the next lookup on."""
         provider, api_url, *before = self._asked
         asked = (provider, api_url, *sorted({*before, *models}))
@@ -66,7 +66,7 @@ class Prices:
         if self._lookups_left and (self._lookup is None or self._lookup.done()):
             self._lookup = asyncio.create_task(self._look_up(), name="model prices")
 
-    async def ready(self, *, within: float | None = None) -> None:
+    async def wait_until_ready(self, *, within: float | None = None) -> None:
         """Wait until the prices are known or known to be unknown; `within` so many seconds, if given."""
         if self._lookup is None:
             self.start()

@@ -7,18 +7,18 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bot.models.named_models import fault_of, model_of, name_at
+from bot.models.named_models import explain_unavailable_model, model_of, strip_provider
 from bot.models.picture_support import (
     BLIND,
     REFUSED,
     has_pictures,
-    refuses_all,
+    refuses_all_pictures,
     refuses_pictures,
     replace_excess_pictures,
     replace_pictures,
 )
 from bot.models.prices import Prices
-from bot.models.retrying import Retrying, RetryPolicy
+from bot.models.retrying import CallRetrier, RetryPolicy
 from bot.models.server_facts import PromptSizes
 from bot.models.wire import Emitter, ProviderConnection, Tokens, Wire, WireReply
 from handoff.contracts import Tier, Turn
@@ -64,7 +64,7 @@ class ProviderModel:
         self.provider = provider
         self._display_name = DISPLAY_NAMES.get(provider, provider)
         self._prices = _prices(provider, wire.base_url, self.tiers.values())
-        self._retrying = Retrying(self._display_name, retries or RetryPolicy(), self._prices)
+        self._retrying = CallRetrier(self._display_name, retries or RetryPolicy(), self._prices)
         self._sizes = PromptSizes()
         self._told_sight: Mapping[Tier, bool] = sees or {}
         self._sight: dict[str, bool | None] = {}
@@ -82,19 +82,19 @@ class ProviderModel:
     async def warm(self) -> None:
         """Import the SDK and look the prices up, so that the first call need not wait for either."""
         self._prices.start()
-        await asyncio.gather(self._connect(), self._prices.ready())
+        await asyncio.gather(self._connect(), self._prices.wait_until_ready())
 
-    async def take_on(self, names: Iterable[str]) -> dict[str, str]:
+    async def register_models(self, names: Iterable[str]) -> dict[str, str]:
         """Serve these models, too. Returns, by name, why one cannot be had."""
         wished = list(names)
         served = await self._served() if self._served is not None else []
-        faults = {name: fault for name in wished if (fault := fault_of(name, self.provider, served))}
-        self._prices.also(name_at(self.provider, name) for name in wished if name not in faults)
+        faults = {name: fault for name in wished if (fault := explain_unavailable_model(name, self.provider, served))}
+        self._prices.add_models(strip_provider(self.provider, name) for name in wished if name not in faults)
         return faults
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Return the dollars of so many tokens, or None if no price is known, as before `warm` is done."""
-        name = name_at(self.provider, model) if model else self.tiers[tier]
+        name = strip_provider(self.provider, model) if model else self.tiers[tier]
         return self._prices.cost(name, Tokens(tokens_in, tokens_out))
 
     async def reply(self, call: ModelCall) -> Turn:
@@ -106,7 +106,7 @@ class ProviderModel:
             call = replace(call, effort=self._efforts.get(call.tier))
         mark = {"provider": self.provider, "model": model}
         call, unseen = await self._drop_unseen_pictures(_drop_foreign_thoughts(call, mark), connection)
-        size = self._sizes.of(call, model)
+        size = self._sizes.estimate_tokens(call, model)
         refused: list[str] = []
 
         async def attempt(emitter: Emitter) -> WireReply:
@@ -144,33 +144,33 @@ class ProviderModel:
         except connection.sdk.APIStatusError as error:
             if not has_pictures(call) or not refuses_pictures(error):
                 raise
-            never = refuses_all(error)
+            never = refuses_all_pictures(error)
         if never:
             self._blind.add(model)
         blind, lines = replace_pictures(call, BLIND if never else REFUSED)
         return await self.wire.send(connection, blind, model, emitter, self._under_way), lines
 
-    async def sees(self, tier: Tier) -> bool | None:
+    async def sees_pictures(self, tier: Tier) -> bool | None:
         """Return whether the model of a tier sees pictures; None if nobody says, and then it is shown none."""
         return await self._model_sees(await self._connect(), tier)
 
     async def _model_sees(self, connection: ProviderConnection, tier: Tier, named: str = "") -> bool | None:
-        model = name_at(self.provider, named) if named else self.tiers[tier]
+        model = strip_provider(self.provider, named) if named else self.tiers[tier]
         if model in self._blind:
             return False
         if not named and (told := self._told_sight.get(tier)) is not None:
             return told
         if model not in self._sight:
-            self._sight[model] = await self.wire.sees(connection, model)
+            self._sight[model] = await self.wire.sees_pictures(connection, model)
         return self._sight[model]
 
-    def takes_steps(self, tier: Tier) -> bool:
+    def needs_step_schema(self, tier: Tier) -> bool:
         """Return True if the model of a tier calls tools by steps in a schema, see `schema_steps`."""
-        return self.wire.takes_steps(self.tiers[tier])
+        return self.wire.needs_step_schema(self.tiers[tier])
 
-    async def context(self, tier: Tier) -> int | None:
+    async def fetch_context_size(self, tier: Tier) -> int | None:
         """Return the tokens that the context of a tier's model takes; None if its server does not say."""
-        return await self.wire.context(await self._connect(), self.tiers[tier])
+        return await self.wire.fetch_context_size(await self._connect(), self.tiers[tier])
 
     async def close(self) -> None:
         """Release connections, inside the running loop."""

@@ -22,13 +22,13 @@ class RefusedFields:
         self._words = words
         self._refused: dict[str, frozenset[str]] = {}
 
-    def of(self, model: str) -> frozenset[str]:
+    def find_fields(self, model: str) -> frozenset[str]:
         """Return the fields that this model is sent without."""
         return self._refused.get(model, frozenset())
 
     def add(self, model: str, field: str) -> None:
         """Leave a field out from now on."""
-        self._refused[model] = self.of(model) | {field}
+        self._refused[model] = self.find_fields(model) | {field}
         _log.info("%s is called without %s from now on", model, field)
 
     async def send(
@@ -46,7 +46,7 @@ class RefusedFields:
             request_of: Writes the request without these fields.
             post: Sends it.
         """
-        without = self.of(model)
+        without = self.find_fields(model)
         while True:
             try:
                 return await post(request_of(without))

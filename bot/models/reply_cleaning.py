@@ -49,7 +49,7 @@ class ThinkTagStripper:
         passed, self._held = self._held, None
         return passed
 
-    def end(self) -> str:
+    def flush(self) -> str:
         """Return the text that was held back and turned out to be part of the reply."""
         passed, self._held = "" if self._closing else strip_thinking(self._held or ""), None
         return passed

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.models.model_faults import CallFault, fault_of
+from bot.models.model_faults import CallFault, classify_error
 from bot.models.prices import Prices
 from bot.models.wire import BadReplyError, Emitter, Tokens, WireReply
 from handoff.contracts import Turn, Usage
@@ -45,7 +45,7 @@ Attempt = Callable[[Emitter], Awaitable[WireReply]]
 
 
 @dataclass(frozen=True, slots=True)
-class Retrying:
+class CallRetrier:
     """Makes the calls to one provider. `provider` is its name for people."""
 
     provider: str
@@ -99,7 +99,7 @@ class Retrying:
             except Exception as error:
                 if error is emitter.listener_error:
                     raise
-                fault = fault_of(error, sdk, self.provider)
+                fault = classify_error(error, sdk, self.provider)
                 tally.add(error.tokens if isinstance(error, BadReplyError) else Tokens())
                 pause = self._pause(fault, number, tally.seconds_left()) if number < call.tries else None
                 if emitter.emitted or pause is None:
@@ -175,7 +175,7 @@ class _Tally:
         """Sum up all attempts. Waits for the prices as long as the call's deadline allows, if there is a cost."""
         duration = self.elapsed()
         if any(tokens.input or tokens.output for tokens in self._attempts):
-            await self._prices.ready(within=self.seconds_left())
+            await self._prices.wait_until_ready(within=self.seconds_left())
         costs = [self._prices.cost(self._model, tokens) for tokens in self._attempts]
         known = [cost for cost in costs if cost is not None]
         return Usage(

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bot.models.strict_schema import enforced_schema
+from bot.models.strict_schema import drop_unenforced_limits
 from bot.models.wire import WireReply
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
@@ -112,7 +112,7 @@ def _inline_references(schema: dict[str, Any]) -> dict[str, Any]:
         rest = {key: whole(each, inside) for key, each in value.items() if key not in _NO_PART}
         return rest | ({"properties": properties} if properties else {})
 
-    bare: dict[str, Any] = whole(enforced_schema(schema))
+    bare: dict[str, Any] = whole(drop_unenforced_limits(schema))
     return {"additionalProperties": False, **bare}
 
 

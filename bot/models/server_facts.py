@@ -34,7 +34,7 @@ async def get_json(
         return None
 
 
-async def context_at(base_url: str, model: str, headers: Mapping[str, str]) -> int | None:
+async def fetch_context_size(base_url: str, model: str, headers: Mapping[str, str]) -> int | None:
     """Ask a compatible server for the tokens of a model's context; None if it does not say.
 
     llama.cpp says what a slot has in `/props`, vLLM and others what a model has in `/v1/models`, and Ollama what it
@@ -54,7 +54,7 @@ async def context_at(base_url: str, model: str, headers: Mapping[str, str]) -> i
     return None
 
 
-async def ask_for_sight(base_url: str, model: str, headers: Mapping[str, str]) -> bool | None:
+async def fetch_picture_support(base_url: str, model: str, headers: Mapping[str, str]) -> bool | None:
     """Ask a compatible server whether a model sees pictures; None if it does not say.
 
     llama.cpp says so in `/props`, gateways in `/v1/models`, and Ollama in `/api/show`.
@@ -110,7 +110,7 @@ class PromptSizes:
     def __init__(self) -> None:
         self._factors: dict[str, float] = {}
 
-    def of(self, call: ModelCall, model: str) -> int:
+    def estimate_tokens(self, call: ModelCall, model: str) -> int:
         """Estimate how many tokens a call sends to a model."""
         return round(prompt_tokens(call) * self._factors.get(model, 1.0))
 

@@ -68,14 +68,14 @@ def strict_schema(schema: dict[str, Any], *, limits: bool = False) -> dict[str, 
     return strict
 
 
-def enforced_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def drop_unenforced_limits(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a tool's schema without the limits that compatible servers ignore or choke on.
 
     Whoever runs the tool checks its arguments again.
     """
     kept = _find_enforced_limits(schema)
     return {
-        key: _convert_inner(key, value, enforced_schema)
+        key: _convert_inner(key, value, drop_unenforced_limits)
         for key, value in schema.items()
         if key not in _LIMITS or key in kept
     }

@@ -101,17 +101,17 @@ class Wire(Protocol):
     def connect(self) -> ProviderConnection:
         """Import the SDK and make a client. Blocks, for seconds when first called."""
 
-    def takes_steps(self, model: str) -> bool:
+    def needs_step_schema(self, model: str) -> bool:
         """Return True if this model calls tools by steps in a schema, see `schema_steps`."""
 
     @property
     def picture_limits(self) -> PictureLimits:
         """The most pictures that a request takes."""
 
-    async def context(self, connection: ProviderConnection, model: str) -> int | None:
+    async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
         """Return the tokens of a model's context; None if the server does not say."""
 
-    async def sees(self, connection: ProviderConnection, model: str) -> bool | None:
+    async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return whether a model sees pictures; None if nobody says."""
 
     async def send(
@@ -135,7 +135,7 @@ class CutReplyError(BadReplyError):
     """A reply ended without a stop reason, as when a connection is closed in the middle of it."""
 
 
-def cut_reply(word: object, message: str, tokens: Tokens) -> BadReplyError:
+def make_cut_reply_error(word: object, message: str, tokens: Tokens) -> BadReplyError:
     """Return the error for an incomplete reply; `word` is the provider's stop reason, if it gave one."""
     return BadReplyError(message, tokens) if word else CutReplyError(message, tokens)
 
@@ -202,7 +202,7 @@ def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCa
     return ToolCall(id=call_id, name=name, arguments=replace_surrogates(arguments))
 
 
-def stop_of(word: object, known: Mapping[str, StopReason]) -> StopReason | None:
+def read_stop_reason(word: object, known: Mapping[str, StopReason]) -> StopReason | None:
     """Return the meaning of a provider's stop reason; None if the reply is not whole.
 
     Servers have words of their own for "done", so an unknown one means that, unless it speaks of a limit, a refusal or
@@ -280,7 +280,7 @@ def _parse_first_value(text: str) -> Any:
     return value
 
 
-def is_whole(text: str) -> bool:
+def is_json_value(text: str) -> bool:
     """Return True if a text is one JSON value."""
     try:
         json.loads(text)
@@ -289,7 +289,7 @@ def is_whole(text: str) -> bool:
     return True
 
 
-def whole_count(usage: Any, key: str) -> int:
+def read_token_count(usage: Any, key: str) -> int:
     """Read a token count of a usage object; 0 if it is absent, null, negative or no number."""
     value = usage.get(key) if isinstance(usage, dict) else None
     return max(0, min(value, MOST_TOKENS)) if isinstance(value, int) else 0
@@ -299,8 +299,8 @@ def tokens_of(usage: Any, taken: str, given: str) -> Tokens:
     """Read the token counts of OpenAI's usage objects; `taken` and `given` are their keys for input and output."""
     details = usage.get(f"{taken}_details") if isinstance(usage, dict) else None
     return Tokens(
-        whole_count(usage, taken),
-        whole_count(usage, given),
-        whole_count(details, "cached_tokens"),
-        whole_count(details, "cache_write_tokens"),
+        read_token_count(usage, taken),
+        read_token_count(usage, given),
+        read_token_count(details, "cached_tokens"),
+        read_token_count(details, "cache_write_tokens"),
     )

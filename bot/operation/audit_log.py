@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from bot.logs import log_deed
+from bot.logs import log_audit_entry
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
 from handoff.access.audit_entry import AuditEntry, Deed
@@ -27,7 +27,7 @@ class AuditLog:
 
     async def note(self, entry: AuditEntry) -> None:
         """Keep an entry, and write it to the log. Raises nothing: what was refused stays refused without a store."""
-        log_deed(entry)
+        log_audit_entry(entry)
         try:
             await self._store.audit.note(entry.team, entry.job, line_of(entry))
         except StoreError as error:

@@ -49,7 +49,7 @@ class HealthState:
     """Says why Slack does not take the bot's token; empty while it does."""
     stopping: bool = False
 
-    def unhealthy(self) -> list[str]:
+    def list_liveness_faults(self) -> list[str]:
         """Return why only a restart will help, a line each; empty while the instance is healthy."""
         if self.stopping or self.claiming is None:
             return []
@@ -59,11 +59,11 @@ class HealthState:
             return [f"the instance has not looked for jobs for {self.heartbeat.age():.0f} s"]
         return []
 
-    async def unready(self) -> list[str]:
+    async def list_readiness_faults(self) -> list[str]:
         """Return why the instance should be given no work, a line each; empty if it is ready."""
         if self.stopping:
             return ["stopping"]
-        reasons = self.unhealthy()
+        reasons = self.list_liveness_faults()
         if self.claiming is None:
             reasons.append("starting")
         elif not reasons and self.heartbeat.age() > IDLE_SECONDS:
@@ -81,7 +81,7 @@ async def _store_faults(store: Store) -> list[str]:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             await store.now()
-            full = await store.full()
+            full = await store.explain_fullness()
     except StoreError as error:
         return [str(error)]
     except TimeoutError:
@@ -131,14 +131,14 @@ async def _listen(runner: web.AppRunner, address: Address) -> int:
 
 def _make_application(host: str, state: HealthState, metrics: Metrics, measure: Measure) -> web.Application:
     async def healthz(_: web.Request) -> web.Response:
-        return _health_response(state.unhealthy())
+        return _health_response(state.list_liveness_faults())
 
     async def readyz(_: web.Request) -> web.Response:
-        return _health_response(await state.unready())
+        return _health_response(await state.list_readiness_faults())
 
     async def page(_: web.Request) -> web.Response:
         await measure()
-        text, content_type = metrics.page()
+        text, content_type = metrics.render()
         return web.Response(body=text, headers={"Content-Type": content_type})
 
     async def sign(_: web.Request, response: web.StreamResponse) -> None:
@@ -157,14 +157,14 @@ def _restrict_host(own: str) -> Any:
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if _is_ours(request.host, own):
+        if _is_own_host(request.host, own):
             return await handler(request)
         return web.Response(status=403, text=f"Ask for {own}, an IP address or a name without dots.\n")
 
     return check
 
 
-def _is_ours(host: str, own: str) -> bool:
+def _is_own_host(host: str, own: str) -> bool:
     """Return True for a Host header with our own name, an IP address, or a name of this network: one without dots."""
     try:
         name = urlsplit(f"//{host}").hostname or ""

@@ -33,31 +33,31 @@ class Instrumentation:
         self.health = HealthState()
         self._store: Store | None = None
 
-    def store(self, store: Store) -> Store:
+    def wrap_store(self, store: Store) -> Store:
         """Return the store with its calls counted."""
         self._store = store
         self.health.store = store
         return metered_store(store, self.metrics, self.health.heartbeat)
 
-    def model(self, model: ChosenModel) -> ChosenModel:
+    def wrap_model(self, model: ChosenModel) -> ChosenModel:
         """Return the model with its calls counted."""
         return MeteredModel(model, self.metrics)
 
-    def crews(self, crews: Crews) -> Crews:
+    def wrap_crews(self, crews: Crews) -> Crews:
         """Return the crews with the calls of their tools counted."""
         return Crews({name: metered_crew(crew, self.metrics) for name, crew in crews.by_name.items()})
 
-    def effects(self, effects: Effects) -> Effects:
+    def wrap_effects(self, effects: Effects) -> Effects:
         """Return the effects with the ends of requests counted, and their traces sent."""
         metered = MeteredEffects(effects, self.metrics)
         return TracedEffects(metered, self._traces.send_soon) if self._traces is not None else metered
 
-    def server(self, address: Address | None) -> contextlib.AbstractAsyncContextManager[str]:
+    def serve_health(self, address: Address | None) -> contextlib.AbstractAsyncContextManager[str]:
         """Serve health and metrics, see `health_server`."""
         return health_server(address, self.health, self.metrics, self._measure)
 
     @contextlib.contextmanager
-    def watching(
+    def watch_instance(
         self, instance: Instance, work: asyncio.Task[None], *, slots: int, token_fault: Callable[[], str] = str
     ) -> Iterator[None]:
         """Watch an instance and its log records inside the `with` block. `work` is the task that claims jobs.
@@ -67,9 +67,9 @@ class Instrumentation:
         self.health.claiming = lambda: not work.done()
         self.health.token_fault = token_fault
         text = "1 while Slack takes the bot's token, 0 while it refuses it."
-        self.metrics.watch("slack_token_accepted", text, lambda: float(not token_fault()))
-        self.metrics.watch("jobs_owned", "Jobs that this instance works on.", lambda: instance.owned)
-        self.metrics.watch("slots", "Jobs that this instance works on at most.", lambda: slots)
+        self.metrics.add_gauge("slack_token_accepted", text, lambda: float(not token_fault()))
+        self.metrics.add_gauge("jobs_owned", "Jobs that this instance works on.", lambda: instance.owned_jobs)
+        self.metrics.add_gauge("slots", "Jobs that this instance works on at most.", lambda: slots)
         handler = self.metrics.log_handler()
         logging.getLogger().addHandler(handler)
         try:
@@ -86,5 +86,5 @@ class Instrumentation:
                     known = await self._store.counters.breakers()
                     now = self._store.clock()
                     states = {name: one.state(now) for name, one in known.items()}
-                    self.metrics.breakers({name: state for name, state in states.items() if state != "closed"})
-        self.metrics.store_memory(used, limit)
+                    self.metrics.show_breakers({name: state for name, state in states.items() if state != "closed"})
+        self.metrics.show_store_memory(used, limit)

@@ -17,7 +17,7 @@ from bot.operation.metrics import Metrics
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Commit, PayloadTooLarge, StoreError
 from handoff.contracts import Tier, Turn, Usage
-from handoff.engine.answer import missing
+from handoff.engine.answer import list_missing_subtasks
 from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
 from specialists.model import ModelCall, ModelError
@@ -54,9 +54,9 @@ class MeteredModel:
         """Close the model."""
         await self._model.close()
 
-    async def take_on(self, names: Iterable[str]) -> Mapping[str, str]:
+    async def register_models(self, names: Iterable[str]) -> Mapping[str, str]:
         """Make models known that specialists name; return by its name why one cannot be had."""
-        return await self._model.take_on(names)
+        return await self._model.register_models(names)
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Return the dollars of so many tokens, None if no price is known."""
@@ -95,7 +95,7 @@ class MeteredEffects(PassedEffects):
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Count the requests that ended with this, and pass it on."""
         for ask, was in after.changes_since(before):
-            if ask.over and not (was is not None and was.over) and not ask.request.opens:
+            if ask.is_over and not (was is not None and was.is_over) and not ask.request.opens:
                 seconds = (ask.ended or ask.request.at) - ask.request.at
                 self._metrics.request_ended(_outcome_of(ask), max(0.0, seconds), after.place.team)
         super().job_changed(runner, before, after)
@@ -136,15 +136,15 @@ def _outcome_of(ask: RequestState) -> str:
     """Return how people saw a request end: an answer with gaps is a partial one."""
     return (
         "partial"
-        if ask.state == "completed" and (missing(ask, ask.run) or (ask.run.plan and ask.run.plan.missing))
+        if ask.state == "completed" and (list_missing_subtasks(ask, ask.run) or (ask.run.plan and ask.run.plan.missing))
         else ask.state
     )
 
 
 Call = Callable[..., Awaitable[Any]]
-Seen = Callable[[tuple[Any, ...], Any], None]
+CallObserver = Callable[[tuple[Any, ...], Any], None]
 """Is called after a call of the store, with its arguments and its answer."""
-LOOKING = frozenset({"jobs.claim", "jobs.next_due", "full"})
+POLLING_CALLS = frozenset({"jobs.claim", "jobs.next_due", "explain_fullness"})
 """The calls that an instance makes again and again while it looks for work."""
 MOST_CLAIMS = 1000
 """Claims that are remembered until their first commit."""
@@ -194,7 +194,7 @@ class _Metered:
         heartbeat: Heartbeat,
         *,
         name: str = "",
-        seen: Mapping[str, Seen] | None = None,
+        seen: Mapping[str, CallObserver] | None = None,
         parts: Mapping[str, object] | None = None,
     ) -> None:
         self._of = of
@@ -214,7 +214,7 @@ class _Metered:
         return found
 
     def _meter_call(self, name: str, call: Call) -> Call:
-        seen, looking = self._seen.get(name), self._name + name in LOOKING
+        seen, looking = self._seen.get(name), self._name + name in POLLING_CALLS
 
         @functools.wraps(call)
         async def counted(*given: Any, **named: Any) -> Any:
@@ -240,7 +240,7 @@ class _JobCounts:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._claimed: dict[str, float] = {}
-        self.seen: Mapping[str, Seen] = {
+        self.seen: Mapping[str, CallObserver] = {
             "claim": self._after_claim,
             "commit": self._after_commit,
             "release": self._after_release,
@@ -259,12 +259,12 @@ class _JobCounts:
         self._metrics.count_commit(outcome.value)
         began = self._claimed.pop(given[0].owner, None)
         if began is not None and outcome in {Commit.OK, Commit.DUP}:
-            self._metrics.first_commit(time.monotonic() - began)
+            self._metrics.note_first_commit(time.monotonic() - began)
 
     def _after_release(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the answer of a call
         self._claimed.pop(given[0].owner, None)
         if done:
-            self._metrics.event("let_go")
+            self._metrics.count_event("let_go")
 
     def _after_quarantine(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
         del done  # counted from the log, by whoever decided it
@@ -273,4 +273,4 @@ class _JobCounts:
     def _after_release_quarantined(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
         del given
         if done:
-            self._metrics.event("released")
+            self._metrics.count_event("released")

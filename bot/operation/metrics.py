@@ -61,7 +61,7 @@ class Metrics:
         self._limit = gauge("store_memory_limit_bytes", "Its `maxmemory`; 0 where none is set.")
         self._events = {event: counter(name, text) for event, (name, text) in EVENTS.items()}
 
-    def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
+    def add_gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
         """Add a gauge `leadhand_<name>` that is read when metrics are shown."""
         self._make_gauge(name, about).set_function(value)
 
@@ -73,7 +73,7 @@ class Metrics:
         """Count a commit: ok, dup, fenced or conflict."""
         self._commits.labels(outcome).inc()
 
-    def first_commit(self, seconds: float) -> None:
+    def note_first_commit(self, seconds: float) -> None:
         """Note how long after its claim a job got its first commit."""
         self._first_work.observe(seconds)
 
@@ -90,7 +90,7 @@ class Metrics:
         self._tokens.labels(provider, model, tier, "in").inc(usage.tokens_in)
         self._tokens.labels(provider, model, tier, "out").inc(usage.tokens_out)
 
-    def withheld(self, reason: str) -> None:
+    def count_withheld_call(self, reason: str) -> None:
         """Count a call of a model that was not made: breaker, rate, slots or budget."""
         self._withheld.labels(reason).inc()
 
@@ -98,7 +98,7 @@ class Metrics:
         """Note how long a call of a model waited for a rate or a slot."""
         self._waits.observe(seconds)
 
-    def breakers(self, states: Mapping[str, str]) -> None:
+    def show_breakers(self, states: Mapping[str, str]) -> None:
         """Show the breakers that are not closed, by name."""
         self._breakers.clear()
         for name, state in states.items():
@@ -119,18 +119,18 @@ class Metrics:
         self._requests.labels(end, team).inc()
         self._request_seconds.labels(end).observe(seconds)
 
-    def store_memory(self, used: float, limit: float) -> None:
+    def show_store_memory(self, used: float, limit: float) -> None:
         """Show the store's memory in bytes; NaN if it is not known."""
         self._memory.set(used)
         self._limit.set(limit)
 
-    def walls(self, standing: Mapping[str, bool], landlock: int) -> None:
+    def show_walls(self, standing: Mapping[str, bool], landlock: int) -> None:
         """Show which of the kernel's walls stand round children, and the version of Landlock."""
         for wall, stands in standing.items():
             self._walls.labels(wall).set(float(stands))
         self._landlock.set(landlock)
 
-    def event(self, name: str) -> None:
+    def count_event(self, name: str) -> None:
         """Count an event of `EVENTS`; any other name counts nothing."""
         if counter := self._events.get(name):
             counter.inc()
@@ -139,7 +139,7 @@ class Metrics:
         """Return a handler that counts log records with an `event`. Add it to a logger, and remove it at the end."""
         return _EventHandler(self)
 
-    def page(self) -> tuple[bytes, str]:
+    def render(self) -> tuple[bytes, str]:
         """Return all metrics in Prometheus' text format, and its content type."""
         from prometheus_client import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415 - the same
 
@@ -171,4 +171,4 @@ class _EventHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         name: Any = getattr(record, "event", "")
         if name:
-            self._metrics.event(str(name))
+            self._metrics.count_event(str(name))

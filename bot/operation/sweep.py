@@ -17,7 +17,7 @@ TRIAL = "leadhand-try-"
 """What the folder of a `leadhand try --ask` starts with: it holds the data of a server, which outlives a killed bot."""
 
 
-async def sweep() -> None:
+async def remove_leftovers() -> None:
     """Remove the working folders of dead processes, and cached tables that nobody needs."""
     swept = 0
     for folder in find_abandoned_folders():

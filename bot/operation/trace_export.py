@@ -86,7 +86,7 @@ class SpanSender:
 
     async def send(self, key: JobKey, found: Sequence[Span]) -> ExportOutcome:
         """Send the spans that have ended."""
-        body = await asyncio.to_thread(self._sending.body, key.team, key.job, found)
+        body = await asyncio.to_thread(self._sending.encode, key.team, key.job, found)
         try:
             async with (
                 open_session(seconds=TIMEOUT) as session,
@@ -98,7 +98,7 @@ class SpanSender:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return ExportOutcome(f"cannot be reached ({network_fault(error) or type(error).__name__})", later=True)
 
-    async def proof(self) -> str:
+    async def find_fault(self) -> str:
         """Say what is wrong with the collector; empty if it takes a request without spans."""
         return (await self.send(JobKey("", ""), ())).fault
 
@@ -128,7 +128,7 @@ class TraceExport:
         self._come.set()
 
     @contextlib.asynccontextmanager
-    async def sending(self, store: Store) -> AsyncIterator[None]:
+    async def send_in_background(self, store: Store) -> AsyncIterator[None]:
         """Send inside the `with` block. At its end what is left gets one try."""
         work = asyncio.create_task(self._send_waiting(store))
         try:
@@ -198,7 +198,9 @@ class TracedEffects(PassedEffects):
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Note the requests that ended with this, and pass it on."""
         known = before if after.takeovers == before.takeovers else None  # a lost owner may not have sent its traces
-        ended = {ask.id for ask, was in after.changes_since(known) if ask.over and not (was is not None and was.over)}
+        ended = {
+            ask.id for ask, was in after.changes_since(known) if ask.is_over and not (was is not None and was.is_over)
+        }
         if ended:
             self._over.setdefault(runner.claim.key, set()).update(ended)
         super().job_changed(runner, before, after)

@@ -18,7 +18,7 @@ async def report_walls(metrics: Metrics) -> None:
     except ChildBroken as error:
         log.warning("no file or page can be read: what reads them does not start (%s); see leadhand check", error)
         return
-    metrics.walls({wall: wall in report.standing for wall in WALLS}, report.landlock)
+    metrics.show_walls({wall: wall in report.standing for wall in WALLS}, report.landlock)
     if report.missing:
         reached = ", ".join(report.reached) or "nothing that it should not"
         missing = ", ".join(report.missing)

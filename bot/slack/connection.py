@@ -23,9 +23,9 @@ from bot.access.person_facts import HomeWorkspace
 from bot.settings import Address
 from bot.slack.receive.bolt_dispatch import AnsweringSocketMode
 from bot.slack.receive.http import web_app
-from bot.slack.receive.payload_reader import Addressed, read_addressed
+from bot.slack.receive.payload_reader import PayloadAddressee, read_addressed
 from bot.slack.send.web_calls import close_client, make_client
-from bot.slack.token_proof import INSTALLATION_EVENTS, PASSING, REFUSED_TOKEN, TokenProof
+from bot.slack.token_proof import INSTALLATION_EVENTS, PASSING_ERRORS, REFUSED_TOKEN, TokenProof
 from specialists.outbound.faults import network_fault
 from specialists.service_url import redact_url
 
@@ -89,7 +89,7 @@ def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
             await client.auth_test()
         except SlackApiError as error:
             code = _error_code(error)
-            return None if code in PASSING else code
+            return None if code in PASSING_ERRORS else code
         except (OSError, TimeoutError, aiohttp.ClientError):
             return None
         return ""
@@ -221,7 +221,7 @@ def _make_quiet_logger(logger: logging.Logger) -> logging.Logger:
     return logger
 
 
-class Front(AsyncApp):
+class MultiTeamApp(AsyncApp):
     """The app of several workspaces: it hands each payload to its workspace's app, and answers those that have none.
 
     `find` gives the app that a payload is for. There is none for Slack's questions about the address itself, nor for
@@ -229,7 +229,7 @@ class Front(AsyncApp):
     """
 
     def __init__(
-        self, client: AsyncWebClient, find: Callable[[Addressed], Awaitable[Bolt | None]], *, signing_secret: str
+        self, client: AsyncWebClient, find: Callable[[PayloadAddressee], Awaitable[Bolt | None]], *, signing_secret: str
     ) -> None:
         super().__init__(
             client=client,
@@ -241,7 +241,7 @@ class Front(AsyncApp):
             logger=_make_quiet_logger(logging.getLogger(f"{__name__}.front")),
         )
         for event in INSTALLATION_EVENTS:
-            self.event(event)(_take_note)
+            self.event(event)(_acknowledge_event)
         self._find = find
 
     async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
@@ -257,7 +257,7 @@ async def _authorize_nothing() -> AuthorizeResult:
     return None  # type: ignore[return-value]
 
 
-async def _take_note() -> None:
+async def _acknowledge_event() -> None:
     """Acknowledge an event about an installation that is known to be gone."""
 
 

@@ -34,7 +34,7 @@ REFUSED_TOKEN: Mapping[str, str] = {
 """Slack's errors that refuse the token whatever the call, with what to do. Errors that some methods give for their
 arguments, such as access_denied, are not among them."""
 
-PASSING = frozenset(
+PASSING_ERRORS = frozenset(
     {"fatal_error", "internal_error", "ratelimited", "request_timeout", "service_unavailable", "team_added_to_org", ""}
 )
 """Errors of `auth.test` that say nothing of the token. All others refuse it: nothing else was asked about."""
@@ -97,7 +97,7 @@ class TokenProof(AsyncAuthorize):
                 raise TokenRefused(self.fault)
         return AuthorizeResult(**{**self._result, "user_id": user_id, "bot_token": self._token()})
 
-    def suspect(self) -> None:
+    def prove_soon(self) -> None:
         """Have `run` prove the token at once: a call was refused for it, or Slack says that it may be void."""
         self._suspected.set()
 
@@ -128,7 +128,7 @@ class TokenProof(AsyncAuthorize):
         event = body.get("event")
         log.warning("Slack says %s; the token is looked at", event.get("type") if isinstance(event, dict) else "so")
         self._proven_at = 0.0
-        self.suspect()
+        self.prove_soon()
 
     async def _ask_slack(self) -> None:
         token = self._token()
@@ -137,7 +137,7 @@ class TokenProof(AsyncAuthorize):
         finally:
             self._proven_at, self._proof = time.monotonic(), None
         if token != self._token():
-            self.suspect()  # it was refreshed meanwhile: that says nothing of the new one
+            self.prove_soon()  # it was refreshed meanwhile: that says nothing of the new one
         elif code is None:
             log.warning("Slack did not say whether it takes the bot's token; it is asked again")
         else:

@@ -54,7 +54,7 @@ class ServerAddress:
     replicas: int | None = None
 
 
-def parse(url: str) -> ServerAddress:
+def parse_url(url: str) -> ServerAddress:
     """Parse a store's URL. Raises StoreError for any other text, without quoting it."""
     try:
         parts = read_url(url, _SCHEMES)
@@ -129,7 +129,7 @@ def _parse_replicas(text: str | None) -> int | None:
     return int(text)
 
 
-def client(address: ServerAddress, timeout: float) -> Redis | RedisCluster:
+def make_client(address: ServerAddress, timeout: float) -> Redis | RedisCluster:
     """Make a client that gives up after `timeout` seconds of silence and sends a command three times at most.
 
     Except for a cluster, the caller has to watch for silence: redis-py would make a task of every command for that.
@@ -241,6 +241,6 @@ class Primary(SentinelConnectionPool):
             connection.mark_for_reconnect()  # type: ignore[no-untyped-call]
         await super().release(connection)
 
-    async def look_again(self) -> None:
+    async def rediscover(self) -> None:
         """Ask for the primary, because the one at hand may have been shut off from the others."""
         await self.get_master_address()  # type: ignore[no-untyped-call]

@@ -13,17 +13,17 @@ from redis.asyncio import Redis, RedisCluster
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 from redis.exceptions import TimeoutError as Silence
 
-from bot.store.address import CONNECTIONS, RETRIES, client, parse
+from bot.store.address import CONNECTIONS, RETRIES, make_client, parse_url
 from bot.store.script import Arg, Script, Unconfirmed
 from bot.store.server_diagnosis import (
     ServerFault,
     describe,
     describe_full_memory,
     describe_replicas,
-    examine,
-    examine_replicas,
-    explain,
+    explain_error,
     is_no_primary,
+    list_faults,
+    list_replica_faults,
 )
 from bot.store.values import StoreError
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-BROKEN = (RedisError, RedisClusterException, OSError)
+CONNECTION_ERRORS = (RedisError, RedisClusterException, OSError)
 SCANNED = 1000
 """Keys that a page of a scan looks at."""
 REPLICA_PATIENCE = 1.5
@@ -54,8 +54,8 @@ class Server:
     """
 
     def __init__(self, url: str, timeout: float) -> None:
-        self._address = parse(url)
-        self._client = client(self._address, timeout)
+        self._address = parse_url(url)
+        self._client = make_client(self._address, timeout)
         self._timeout = timeout
         self._patience = min(REPLICA_PATIENCE, timeout / 2)
         self._room = asyncio.Semaphore(CONNECTIONS)
@@ -104,7 +104,7 @@ class Server:
         try:
             return await self._guard(call)
         except Unconfirmed:
-            await self._look_again()
+            await self._rediscover_primary()
             raise
 
     async def _send(self, command: tuple[Arg, ...], keys: Sequence[str], wanted: int) -> Any:
@@ -120,11 +120,11 @@ class Server:
             raise Unconfirmed(self._address.shown, wanted, reply)
         return reply
 
-    async def _look_again(self) -> None:
+    async def _rediscover_primary(self) -> None:
         """Find the primary anew: a server that took a write which no replica has may be the primary no longer."""
         if self._sentinel_primary is not None:
-            with contextlib.suppress(*BROKEN):
-                await self._sentinel_primary.look_again()
+            with contextlib.suppress(*CONNECTION_ERRORS):
+                await self._sentinel_primary.rediscover()
         elif not self.is_cluster:
             await self._leave_connections(self._generation)
 
@@ -168,9 +168,11 @@ class Server:
     async def _guard(self, call: Callable[[], Awaitable[Any]]) -> Any:
         try:
             async with self._room:
-                return await cancellable(self._call_in_time(call) if self.is_cluster else self._call_with_retries(call))
-        except BROKEN as error:
-            raise explain(error, self._address.shown) from error
+                return await await_cancellable(
+                    self._call_in_time(call) if self.is_cluster else self._call_with_retries(call)
+                )
+        except CONNECTION_ERRORS as error:
+            raise explain_error(error, self._address.shown) from error
 
     async def _call_in_time(self, call: Callable[[], Awaitable[Any]]) -> Any:
         """Make a call to a cluster, whose client has its own way of trying again, but not for ever if nodes hang."""
@@ -233,12 +235,12 @@ class Server:
                 listener, generation = self._client.pubsub(), self._generation
                 try:
                     async with asyncio.timeout(self._timeout):
-                        await cancellable(listener.subscribe(*channels))
+                        await await_cancellable(listener.subscribe(*channels))
                     async for data in self._iterate_messages(listener, generation):
                         pause = 0.05
                         if data is not None:
                             yield data
-                except BROKEN:
+                except CONNECTION_ERRORS:
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, 1.0)
                 finally:
@@ -256,7 +258,7 @@ class Server:
         is_asked = False
         while generation == self._generation and not self._is_former(listener.connection):
             # Shorter than the socket's own timeout, which would look like a lost connection.
-            message = await cancellable(listener.get_message(timeout=self._timeout / 2))
+            message = await await_cancellable(listener.get_message(timeout=self._timeout / 2))
             if message is not None:
                 is_asked = False
                 yield message["data"] if message["type"] == "message" else None
@@ -264,7 +266,7 @@ class Server:
                 raise Silence(f"no answer within {self._timeout / 2:g} s")
             else:
                 async with asyncio.timeout(self._timeout):
-                    await cancellable(listener.ping())
+                    await await_cancellable(listener.ping())
                 is_asked = True
 
     def _is_former(self, connection: Any) -> bool:
@@ -287,8 +289,8 @@ class Server:
         """
         try:
             async with asyncio.timeout(self._timeout):
-                role, run_id = await cancellable(self._probe_server())
-        except (*BROKEN, TimeoutError) as error:
+                role, run_id = await await_cancellable(self._probe_server())
+        except (*CONNECTION_ERRORS, TimeoutError) as error:
             log.debug("a look at the store failed (%s)", type(error).__name__)  # calls meet the same, and tell
             return known
         if role == b"slave" or run_id != known:
@@ -310,19 +312,19 @@ class Server:
 
     async def faults(self) -> list[ServerFault]:
         """List the faults of the server, or of all primaries of a cluster."""
-        save = await self._save()
+        save = await self._read_save_setting()
         if isinstance(self._client, RedisCluster):
             found = await self._guard(lambda: self._client.execute_command("INFO", target_nodes="primaries"))
             infos = list(found.values()) if "redis_version" not in found else [found]
         else:
             infos = [await self.command("INFO")]
-        faults = [fault for info in infos for fault in examine(info, save)]
+        faults = [fault for info in infos for fault in list_faults(info, save)]
         if not self.is_cluster and int(infos[0].get("cluster_enabled", 0)):
             faults.insert(0, ServerFault("The server is part of a cluster. Use redis+cluster:// in REDIS_URL."))
-        faults += examine_replicas(infos, self.replicas, alone=self._address.mode == "single")
+        faults += list_replica_faults(infos, self.replicas, alone=self._address.mode == "single")
         return list(dict.fromkeys(faults))
 
-    async def fullness(self) -> str:
+    async def explain_fullness(self) -> str:
         """Say that the memory of the server, or of any primary of a cluster, is nearly full; else empty."""
         return next((text for text in map(describe_full_memory, await self._read_memory_info()) if text), "")
 
@@ -338,14 +340,14 @@ class Server:
         found = await self._guard(lambda: self._client.execute_command("INFO", "memory", **where))
         return [found] if "used_memory" in found else list(found.values())
 
-    async def about(self) -> str:
+    async def describe(self) -> str:
         """Describe program, version, persistence and replicas in a few words; of a cluster's first node."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         info = await self._guard(lambda: self._client.execute_command("INFO", **where))
         words = describe_replicas(int(info.get("connected_slaves", 0)), self.replicas)
-        return ", ".join(filter(None, (describe(info, await self._save()), words)))
+        return ", ".join(filter(None, (describe(info, await self._read_save_setting()), words)))
 
-    async def _save(self) -> str | None:
+    async def _read_save_setting(self) -> str | None:
         """Read the setting `save`; None if the server does not tell (hosted ones forbid CONFIG)."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         try:
@@ -364,7 +366,7 @@ class Server:
             await self._sentinel_primary.sentinel_manager.aclose()
 
 
-async def cancellable(call: Awaitable[T]) -> T:
+async def await_cancellable(call: Awaitable[T]) -> T:
     """Await a call of the client, so that a cancellation is never lost in it.
 
     The client sends through `asyncio.wait_for`. On Python 3.11 that drops a cancellation which comes just as

@@ -36,7 +36,7 @@ MARK_MS = 60_000
 HOPS = 5
 """How often a cluster may send a call on to another node."""
 PAUSE = 0.1
-PASSING = (Unreachable, Silence, ClusterDownError, SlotNotCoveredError, RedisClusterException, TryAgainError)
+TRANSIENT_ERRORS = (Unreachable, Silence, ClusterDownError, SlotNotCoveredError, RedisClusterException, TryAgainError)
 """Errors of a cluster that pass: it is changing."""
 
 Command = tuple[Any, ...]
@@ -77,7 +77,7 @@ async def _run_in_cluster(client: RedisCluster, commands: Sequence[Command], key
                 raise SlotNotCoveredError(key)
             replies = await _run_on_node(node, commands, asking=asked is not None)
             error = replies[0]
-        except PASSING as caught:
+        except TRANSIENT_ERRORS as caught:
             error = caught
         asked = None
         if isinstance(error, MovedError | AskError) and hops < HOPS:
@@ -86,12 +86,12 @@ async def _run_in_cluster(client: RedisCluster, commands: Sequence[Command], key
                 asked = client.get_node(error.host, error.port)
             else:
                 await client.nodes_manager.move_slot(error)
-        elif isinstance(error, (*PASSING, ReadOnlyError)):
+        elif isinstance(error, (*TRANSIENT_ERRORS, ReadOnlyError)):
             failures += 1
             if failures > RETRIES:
                 raise error
             await asyncio.sleep(failures * PAUSE)
-            await _look_again(client)
+            await _refresh_nodes(client)
         else:
             return replies
 
@@ -112,7 +112,7 @@ async def _run_on_node(node: ClusterNode, commands: Sequence[Command], *, asking
     return [command.result for command in batch if command.args[0] != "ASKING"]
 
 
-async def _look_again(client: RedisCluster) -> None:
+async def _refresh_nodes(client: RedisCluster) -> None:
     try:
         await client.nodes_manager.initialize()
     except RedisClusterException:

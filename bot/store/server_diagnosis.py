@@ -43,7 +43,7 @@ def is_no_primary(error: Exception) -> bool:
     )
 
 
-def explain(error: Exception, shown: str) -> StoreError:
+def explain_error(error: Exception, shown: str) -> StoreError:
     """Put the error in words for people. `shown` names the server, without a password."""
     where = f"The Redis server at {shown}"
     text = _words_of(error)
@@ -151,7 +151,7 @@ def describe_full_memory(info: Mapping[str, Any]) -> str:
     )
 
 
-def examine(info: Mapping[str, Any], save: str | None) -> list[ServerFault]:
+def list_faults(info: Mapping[str, Any], save: str | None) -> list[ServerFault]:
     """List the faults of one server, from its INFO and its `save` setting (None: it would not tell)."""
     faults = []
     version = str(info.get("redis_version", "0"))
@@ -184,7 +184,7 @@ def describe_replicas(connected: int, wanted: int) -> str:
     return f"{count}, no write waits for {'it' if connected == 1 else 'them'}" if connected else ""
 
 
-def examine_replicas(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[ServerFault]:
+def list_replica_faults(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[ServerFault]:
     """List the faults of the replicas, from the INFO of each primary. `alone`: the URL is of one server."""
     least = min((int(info.get("connected_slaves", 0)) for info in infos), default=0)
     if wanted > least:

@@ -151,5 +151,5 @@ class Retention:
     audit: float = 365 * DAY
 
 
-AS_EVER = Retention()
+DEFAULT_RETENTION = Retention()
 """The retention that holds unless the settings say otherwise."""

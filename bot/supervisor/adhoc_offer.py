@@ -19,7 +19,7 @@ class AdhocOffer:
     words: str
 
 
-def making_of(crew: Crew, highest: Tier = "deep") -> AdhocOffer | None:
+def make_adhoc_offer(crew: Crew, highest: Tier = "deep") -> AdhocOffer | None:
     """Return the offer to the planner of a crew, with tiers up to `highest`; None if the crew's file allows none."""
     allowed = capped_allowance(crew.make, highest)
     if allowed is None:

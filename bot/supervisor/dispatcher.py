@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.supervisor.prompts import call_of, closed_object, json_object
+from bot.supervisor.prompts import closed_object, json_object, make_role_call
 from bot.supervisor.roles import RoleCase
 from handoff.contracts import Usage
 from handoff.effects import SortMessage
@@ -24,9 +24,9 @@ SECONDS = 60.0
 async def perform(effect: SortMessage, case: RoleCase) -> MessageSorted:
     """Say what a message is for. If the model cannot be asked or read, take what the effect names for that case."""
     ask, run = case.ask, case.run
-    call = call_of(
+    call = make_role_call(
         "dispatcher",
-        describe(ask, effect),
+        build_brief(ask, effect),
         terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=SECONDS,
@@ -47,7 +47,7 @@ def _make_sorted_event(effect: SortMessage, case: RoleCase, aim: Aim, why: str, 
     return MessageSorted(at=case.now(), message=effect.message, aim=aim, by="model", why=why, usage=usage)
 
 
-def describe(ask: RequestState, effect: SortMessage) -> str:
+def build_brief(ask: RequestState, effect: SortMessage) -> str:
     """Write what the dispatcher sees: what was asked, how far it is, an open question, and the message."""
     parts = ["# The bot's last request", _cut_text(ask.text)]
     questions = [one for one in ask.open_questions.values() if one.approval is None]
@@ -58,10 +58,10 @@ def describe(ask: RequestState, effect: SortMessage) -> str:
             _cut_text(asked.message),
             *(f"- {one}" for one in asked.options[:5]),
         ]
-    if not questions and (ask.over or ask.run.concluded):
+    if not questions and (ask.is_over or ask.run.is_concluded):
         parts += ["", "# It is over", _cut_text(ask.run.answer or "(without an answer)")]
     elif not questions:
-        titles = [work.subtask.title for work in ask.inside("")][:8]
+        titles = [work.subtask.title for work in ask.list_subtasks("")][:8]
         parts += ["", "# It is under way", *(f"- {_cut_text(title)}" for title in titles)]
     parts += ["", f"# Message{' (it names the bot)' if effect.mentioned else ''}"]
     return "\n".join([*parts, demote_headings(effect.text[:MESSAGE])])

@@ -48,7 +48,7 @@ OwnLoads = Callable[[], Mapping[str, SpecialistLoad]]
 
 
 @dataclass(frozen=True, slots=True)
-class InstanceHeard:
+class InstanceSummary:
     """An instance by its row: its name, the age of the row in seconds, its crews, and its attempts under way."""
 
     name: str
@@ -85,17 +85,17 @@ class InstanceBoard:
         self._dirty = False
         self._putting: asyncio.Task[None] | None = None
 
-    def tells(self, mine: OwnLoads) -> None:
+    def add_loads(self, mine: OwnLoads) -> None:
         """Put the loads that `mine` returns into this instance's rows from now on."""
         self._mine.append(mine)
 
-    async def put(self) -> None:
+    async def put_row(self) -> None:
         """Put a row."""
         load = {key: [busy.waiting, busy.seconds] for mine in self._mine for key, busy in mine().items()}
         with contextlib.suppress(StoreError):  # the next beat says it
             await self._board.put(self._name, json.dumps({"crews": self._crews, "load": load}))
 
-    def put_soon(self) -> None:
+    def put_row_soon(self) -> None:
         """Start to put a row. If something changes meanwhile, another row follows it."""
         self._dirty = True
         if self._putting is None or self._putting.done():
@@ -104,15 +104,15 @@ class InstanceBoard:
     async def _put_while_dirty(self) -> None:
         while self._dirty:
             self._dirty = False
-            await self.put()
+            await self.put_row()
 
     async def run(self) -> None:
         """Put a row again and again, until cancelled."""
         while True:
-            await self.put()
+            await self.put_row()
             await asyncio.sleep(BEAT)
 
-    async def look(self) -> None:
+    async def read_other_rows(self) -> None:
         """Read what the others say, unless that was done a moment ago."""
         if time.monotonic() - self._looked < LOOK:
             return
@@ -124,22 +124,22 @@ class InstanceBoard:
         self._looked = time.monotonic()
         self._others = [_parse_row(age, text) for name, (age, text) in rows.items() if name != self._name]
 
-    def busy(self, key: str) -> SpecialistLoad:
+    def find_load(self, key: str) -> SpecialistLoad:
         """Say how busy a specialist (`crew:specialist`) is in all other instances together, as last read."""
         said = [row.load[key] for row in self._others if key in row.load and self._row_age(row) <= LOAD_COUNTS]
         times = [one.seconds for one in said if one.seconds is not None]
         return SpecialistLoad(sum(one.waiting for one in said), sum(times) / len(times) if times else None)
 
-    async def elsewhere(self, crew: str) -> bool:
+    async def has_crew_elsewhere(self, crew: str) -> bool:
         """Return True if another instance has that crew, or had it a moment ago."""
-        await self.look()
+        await self.read_other_rows()
         return any(crew in row.crews and self._row_age(row) <= CREWS_COUNT for row in self._others)
 
-    async def everyone(self) -> list[InstanceHeard]:
+    async def list_instances(self) -> list[InstanceSummary]:
         """Read what all instances say of themselves, this one included. Raises StoreError."""
         rows = {name: _parse_row(age, text) for name, (age, text) in (await self._board.rows()).items()}
         return [
-            InstanceHeard(name, row.age, tuple(sorted(row.crews)), sum(busy.waiting for busy in row.load.values()))
+            InstanceSummary(name, row.age, tuple(sorted(row.crews)), sum(busy.waiting for busy in row.load.values()))
             for name, row in rows.items()
         ]
 
@@ -155,7 +155,7 @@ class InstanceBoard:
         self._mine.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST):
-                await self.put()
+                await self.put_row()
 
 
 def _parse_row(age: float, text: str) -> _Row:

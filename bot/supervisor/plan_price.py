@@ -22,7 +22,7 @@ def price_of_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
     A first responder gets no part of a plan. `price` returns the dollars of tokens; without a known one the cost is
     None.
     """
-    people = crew.without_first().everyone
+    people = crew.without_first_responder().all_specialists
     works = [
         estimate(Subtask(id=name, title=name, intent="", specialist=name), worker_of(one), NO_PAST, price)
         for name, one in people.items()

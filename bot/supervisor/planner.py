@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.limits.breakers import ADVICE
 from bot.supervisor.adhoc_offer import AdhocOffer
-from bot.supervisor.prompts import call_of, closed_object, crew_words, prompt, reply_schema
+from bot.supervisor.prompts import closed_object, crew_words, make_role_call, prompt, reply_schema
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
@@ -22,11 +22,11 @@ from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.planning.planner_reply import read_reply
 from handoff.planning.routing import make_single_plan
-from handoff.state.derived_values import once
+from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import RequestState
 from handoff.text.context_budget import Pack, Piece, pack
 from handoff.text.headings import demote_headings
-from specialists.model import Model, ModelError, Withheld
+from specialists.model import CallWithheld, Model, ModelError
 
 MAX_TOKENS = 8192
 EARLIER = 1_200
@@ -64,11 +64,11 @@ async def ask_planner(
     specialists: without it, prompt and schema do not mention them.
     """
     by_name = {member.name: member for member in members}
-    packed = describe(brief, terms.room_of("planner"), members)
+    packed = build_brief(brief, terms.get_context_tokens("planner"), members)
     allowed = making.allowed if making else None
-    call = call_of(
+    call = make_role_call(
         "planner",
-        packed.text + (f"\n\n{repair(effect.faults)}" if effect.faults else ""),
+        packed.text + (f"\n\n{render_faults(effect.faults)}" if effect.faults else ""),
         terms=terms,
         max_tokens=MAX_TOKENS,
         answer_schema=decision_schema(
@@ -88,7 +88,7 @@ async def ask_planner(
     try:
         turn = await model.reply(call)
     except ModelError as error:
-        advice = (isinstance(error, Withheld) and error.advice) or ADVICE
+        advice = (isinstance(error, CallWithheld) and error.advice) or ADVICE
         failed: dict[str, Any] = {"step": "planning", "reason": str(error), "advice": advice, "usage": error.usage}
         return RequestFailed(at=now(), request=effect.request, **failed)
     of: dict[str, Any] = {"at": now(), "request": effect.request}
@@ -136,7 +136,7 @@ def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def describe(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> Pack:
+def build_brief(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> Pack:
     """Describe what the planner sees: the request, the files, and the thread so far or the notes.
 
     A file that only the tools of some members can read is listed with their names. If room is short, the oldest
@@ -155,7 +155,7 @@ def describe(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> 
     pieces = [Piece("the request", ("\n".join(parts),))]
     pieces += [Piece(*_earlier_request(other), age) for age, other in enumerate(brief.earlier)]
     pieces += [_note_piece(note) for note in brief.notes]
-    pieces += [_plan_before(brief.plan_before)] if brief.plan_before is not None else []
+    pieces += [_make_earlier_plan_piece(brief.plan_before)] if brief.plan_before is not None else []
     return pack([*pieces, *_source_material(brief)], context)
 
 
@@ -170,12 +170,12 @@ def _file_line(file: Artifact, material: Material | None, members: Sequence[Memb
     outline = (
         describe_columns(material, OUTLINE)
         if material.is_table
-        else summarize_outline(material, _outline_room(material))
+        else summarize_outline(material, _find_outline_size(material))
     )
     return f"{shown} — {outline}" if outline else shown
 
 
-def _outline_room(material: Material) -> int:
+def _find_outline_size(material: Material) -> int:
     """Return the characters that an outline may have: more for a change, as all of its files decide who does what."""
     return OUTLINE_OF_CHANGE if material.name.endswith((".diff", ".patch")) else OUTLINE
 
@@ -204,10 +204,10 @@ def material_line(one: Material) -> str:
     about = {"request": "this request, word for word", "answer": "an earlier answer", "thread": "said in this thread"}
     if one.kind == "answer" and one.name == LAST_ANSWER:
         about["answer"] = "the last answer in this thread"
-    if one.of_channel:
+    if one.is_channel_talk:
         about["thread"] = "said in that channel"
     told = ", ".join(filter(None, (about.get(one.kind, ""), f"{one.size:,} characters" if one.size else "")))
-    outline = summarize_outline(one, _outline_room(one))
+    outline = summarize_outline(one, _find_outline_size(one))
     return f"- {one.name}{f' ({told})' if told else ''}{f' — {outline}' if outline else ''}"
 
 
@@ -218,7 +218,7 @@ def _note_piece(note: Note) -> Piece:
     return Piece(note.source, tuple(texts))
 
 
-def _plan_before(plan: Plan) -> Piece:
+def _make_earlier_plan_piece(plan: Plan) -> Piece:
     """List the steps of the last request's plan: the new request asks for the same in other words."""
     lines = []
     for one in plan.subtasks:
@@ -228,7 +228,7 @@ def _plan_before(plan: Plan) -> Piece:
     return Piece("the plan of the last request", (f"\n{PLAN_BEFORE}\n{text}", ""))
 
 
-@once
+@cache_on_value
 def _earlier_request(ask: RequestState) -> tuple[str, tuple[str, ...]]:
     """Return the name of an earlier request, and its text in full, shortened and empty."""
     end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
@@ -238,7 +238,7 @@ def _earlier_request(ask: RequestState) -> tuple[str, tuple[str, ...]]:
     return f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, "")
 
 
-def repair(faults: Sequence[str]) -> str:
+def render_faults(faults: Sequence[str]) -> str:
     """Return what the planner is told about a plan with faults."""
     heading = "# Your last plan was not accepted\nReply again in whole, with these mended:"
     return "\n".join([heading, *(f"- {fault}" for fault in faults)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.models.chosen_model import ChosenModel
 from bot.supervisor.retry_plan import RetryPlan, choose_retry_plan
-from bot.supervisor.roles import fitting
+from bot.supervisor.roles import call_within_context
 from bot.supervisor.track_record import TrackRecord
 from handoff.briefs.context import circumstances
 from handoff.contracts import (
@@ -28,7 +28,7 @@ from handoff.effects import ROLES, MakePlan, RevisePlan
 from handoff.engine import replan
 from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
-from handoff.materials.material_lists import material_of, needed_by
+from handoff.materials.material_lists import find_needed_material, material_of
 from handoff.planning.estimates import CHARACTERS, EstimatedWorker, estimates, sum_estimates
 from handoff.planning.pipeline import build_pipeline_plan, takes_request
 from handoff.planning.plan_brief import PlanBrief
@@ -73,7 +73,7 @@ class Planning:
         self._default = crew.default or self._offered[0].name
         self._workers = {one.name: worker_of(one) for one in crew.specialists.values()}
 
-    def for_roles(self, run: PlanRun, told: str, here: ChannelTerms = NO_TERMS) -> PlanRun:
+    def with_role_terms(self, run: PlanRun, told: str, here: ChannelTerms = NO_TERMS) -> PlanRun:
         """Return the run with the terms for calls of roles: their tiers, the circumstances as `told`, the crew's words.
 
         `here` is what the channel asks for.
@@ -87,20 +87,20 @@ class Planning:
         return terms.model_copy(update={"roles": roles}) if roles else terms
 
     @property
-    def asked_by_name(self) -> tuple[str, ...]:
+    def question_contacts(self) -> tuple[str, ...]:
         """The Slack ids of the people whom the crew names for questions."""
-        return tuple(sorted(one for one in self._crew.asked if one[:1] in {"U", "W"}))
+        return tuple(sorted(one for one in self._crew.addressees if one[:1] in {"U", "W"}))
 
     @property
     def contact(self) -> str:
         """The contact that the crew names for when nothing works; empty if it names none."""
         return self._crew.contact
 
-    def within(self, path: str) -> Planning | None:
+    def find_inner(self, path: str) -> Planning | None:
         """Return the planning of the crew with that path, at any depth; None if there is no such crew (any more)."""
         if path == self._crew.path:
             return self
-        return next((found for inner in self._inside.values() if (found := inner.within(path))), None)
+        return next((found for inner in self._inside.values() if (found := inner.find_inner(path))), None)
 
     def as_member(self) -> Member:
         """Return this crew as a member of the crew around it."""
@@ -130,7 +130,7 @@ class Planning:
 
         `model` is on the job's account. `first`: a first responder may have the request.
         """
-        await self._record.look()
+        await self._record.read_other_loads()
         here = ask.setting.here if ask.setting is not None else NO_TERMS
         taken = RetryPlan() if effect.within or effect.faults else choose_retry_plan(ask, self.has_member)
         fixed = None if effect.faults else taken.fields or self._plan_without_planner(brief, first=first)
@@ -138,11 +138,11 @@ class Planning:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
             event = PlanProposed.model_validate({**of, **fixed})
         else:
-            from bot.supervisor.adhoc_offer import list_made_members, making_of  # noqa: PLC0415 - only where a model plans
+            from bot.supervisor.adhoc_offer import list_made_members, make_adhoc_offer  # noqa: PLC0415 - only where a model plans
             from bot.supervisor.planner import ask_planner  # noqa: PLC0415 - the same
 
-            making = making_of(self._crew, here.highest)
-            replied = await fitting(
+            making = make_adhoc_offer(self._crew, here.highest)
+            replied = await call_within_context(
                 model or self._model,
                 self._terms_for_roles(self._terms, circumstances(now(), ask.setting), here),
                 lambda model, terms: ask_planner(
@@ -162,8 +162,12 @@ class Planning:
                 return replied
             event = replied
             if not event.plan.subtasks:
-                return _out_of_scope(effect, event) if effect.within else self._nobody_can(event, ask)
-            plan, reasons = spread_load(event.plan, self._crew.equals, self._record.load)
+                return (
+                    _escalate_out_of_scope(effect, event)
+                    if effect.within
+                    else self._fail_impossible_request(event, ask)
+                )
+            plan, reasons = spread_load(event.plan, self._crew.equals, self._record.find_load)
             made, why = list_made_members(plan, making)
             reasons = (*event.reasons, *why, *reasons)
             event = event.model_copy(update={"plan": plan, "members": made, "reasons": reasons})
@@ -183,7 +187,7 @@ class Planning:
 
         None if the planner decides.
         """
-        load, pipeline = self._record.load, self._crew.pipeline
+        load, pipeline = self._record.find_load, self._crew.pipeline
         if routed := route(brief, self._crew.rules, load):
             return {"plan": routed.plan, "rule": routed.rule, "reasons": routed.reasons}
         if pipeline is not None and takes_request(pipeline, brief):
@@ -201,7 +205,7 @@ class Planning:
 
     def has_member(self, inside: str, name: str) -> bool:
         """Return True if there is a crew with the path `inside` (empty: this one), and it has a member of that name."""
-        crew = self.within(inside) if inside else self
+        crew = self.find_inner(inside) if inside else self
         return crew is not None and crew.has(name)
 
     async def revise(
@@ -213,17 +217,17 @@ class Planning:
         """
         from bot.supervisor.replanner import ask_replanner  # noqa: PLC0415 - only where a plan is looked at again
 
-        await self._record.look()
+        await self._record.read_other_loads()
         run = ask.run_of(effect.within)
         trigger = replan.current_trigger(ask)
         if trigger is None or (trigger.within, trigger.subtask) != (effect.within, effect.subtask):
             of = {"at": now, "request": ask.id, "within": effect.within, "subtask": effect.subtask}
             return PlanRevised.model_validate({**of, "faults": ("There is nothing left to ask about.",)})
         offered = [member for member in run.members.values() if member.name not in self._stand_ins]
-        run = self.for_roles(run, circumstances(now, ask.setting), ask.setting.here if ask.setting else NO_TERMS)
+        run = self.with_role_terms(run, circumstances(now, ask.setting), ask.setting.here if ask.setting else NO_TERMS)
         outer = ask.work.get(run.within)
-        there = needed_by(job, ask, outer).all if outer is not None else material_of(job, ask)
-        event = await fitting(
+        there = find_needed_material(job, ask, outer).all if outer is not None else material_of(job, ask)
+        event = await call_within_context(
             model or self._model,
             run.terms,
             lambda model, terms: ask_replanner(
@@ -234,7 +238,9 @@ class Planning:
             return event
         fresh = {change.subtask for change in event.changes if change.kind == "added"}
         added = tuple(subtask for subtask in event.plan.subtasks if subtask.id in fresh)
-        given, _ = spread_load(event.plan.model_copy(update={"subtasks": added}), self._crew.equals, self._record.load)
+        given, _ = spread_load(
+            event.plan.model_copy(update={"subtasks": added}), self._crew.equals, self._record.find_load
+        )
         theirs = {subtask.id: subtask for subtask in given.subtasks}
         plan = event.plan.model_copy(update={"subtasks": tuple(theirs.get(one.id, one) for one in event.plan.subtasks)})
         changed = {change.subtask for change in event.changes}
@@ -247,16 +253,16 @@ class Planning:
             return ()
         made = {one.name: self._find_made_worker(one) for one in plan.made}
         workers = {**self._workers, **made, **{path: inner.worker() for path, inner in self._inside.items()}}
-        found = estimates(plan, workers, self._record.past, self._model.price)
+        found = estimates(plan, workers, self._record.find_past_usage, self._model.price)
         return tuple(self._estimate_by_steps(subtask) or one for subtask, one in zip(plan.subtasks, found, strict=True))
 
     def _estimate_by_steps(self, subtask: Subtask) -> Estimate | None:
         """Return the estimate of a subtask that goes to a crew with a fixed plan, by its steps; None for any other."""
         inner = self._inside.get(subtask.specialist)
-        steps = inner.of_steps(subtask.intent) if inner is not None else ()
+        steps = inner.estimate_steps(subtask.intent) if inner is not None else ()
         return sum_estimates(subtask.id, steps) if steps else None
 
-    def of_steps(self, text: str) -> tuple[Estimate, ...]:
+    def estimate_steps(self, text: str) -> tuple[Estimate, ...]:
         """Return the estimates of the crew's fixed plan for a text; empty if it has none."""
         pipeline = self._crew.pipeline
         return self.estimates(build_pipeline_plan(pipeline, PlanBrief(text))) if pipeline is not None else ()
@@ -275,7 +281,7 @@ class Planning:
         except NotLent:
             return EstimatedWorker(tier=one.tier, prompt=len(one.brief) // CHARACTERS, max_turns=1, has_tools=False)
 
-    def _nobody_can(self, event: PlanProposed, ask: RequestState) -> RequestFailed:
+    def _fail_impossible_request(self, event: PlanProposed, ask: RequestState) -> RequestFailed:
         """Fail a request of which nobody in the crew can do any part."""
         return RequestFailed(
             at=event.at,
@@ -302,7 +308,7 @@ def _fail_crew_attempt(effect: MakePlan, failed: RequestFailed) -> AttemptFailed
     return AttemptFailed(**of, attempt=effect.attempt, kind="model", message=message, usage=failed.usage)
 
 
-def _out_of_scope(effect: MakePlan, event: PlanProposed) -> Escalated:
+def _escalate_out_of_scope(effect: MakePlan, event: PlanProposed) -> Escalated:
     """Escalate a subtask of which nobody in the inner crew can do any part."""
     of: dict[str, Any] = {"at": event.at, "request": event.request, "subtask": effect.within}
     message = "nobody in that crew can " + "; or ".join(event.plan.missing)
@@ -327,7 +333,7 @@ def _make_member(one: Specialist) -> Member:
         tiers=(one.tier,) if one.wish.name else (),  # it stays on its own model: there is none to raise it to
         fallback=one.fallback or "",
         examples=one.examples,
-        reads=tuple(sorted(one.reads)),
+        reads=tuple(sorted(one.readable_endings)),
         asks=one.asks,
     )
 

@@ -39,7 +39,7 @@ def crew_words(terms: Terms, role: str) -> str:
     return "".join(f"\n\n{prompt(name)}\n\n{demote_headings(words)}" for name, words in said.items() if words)
 
 
-def call_of(
+def make_role_call(
     role: str,
     text: str,
     *,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bot.supervisor.prompts import call_of
+from bot.supervisor.prompts import make_role_call
 from bot.supervisor.roles import RoleCase
 from handoff.answering.reducing import ReductionCall, build_notes_from_reply, render, truncate_notes
 from handoff.effects import ReduceMaterial
-from handoff.engine.answer import stage
+from handoff.engine.answer import find_reduction_stage
 from handoff.engine.nested import build_run_brief
 from handoff.events import MaterialReduced
 from handoff.state.job_state import PlanRun, RequestState
@@ -25,8 +25,8 @@ async def perform(effect: ReduceMaterial, case: RoleCase) -> MaterialReduced:
     ask, run, model, now = case.ask, case.run, case.model, case.now
     part = part_of(ask, run, effect)
     request = build_run_brief(ask, run)
-    shown = describe(ask, run, part)
-    call = call_of(
+    shown = build_brief(ask, run, part)
+    call = make_role_call(
         "reducer",
         shown.text,
         terms=run.terms,
@@ -54,13 +54,13 @@ async def perform(effect: ReduceMaterial, case: RoleCase) -> MaterialReduced:
 
 def part_of(ask: RequestState, run: PlanRun, effect: ReduceMaterial) -> ReductionCall:
     """Return the part that is to be condensed. Raises KeyError if it was condensed meanwhile."""
-    for part in stage(ask, run).parts:
+    for part in find_reduction_stage(ask, run).parts:
         if (part.round, part.part) == (effect.round, effect.part):
             return part
     raise KeyError((effect.round, effect.part))
 
 
-def describe(ask: RequestState, run: PlanRun, part: ReductionCall) -> Pack:
+def build_brief(ask: RequestState, run: PlanRun, part: ReductionCall) -> Pack:
     """Build the reducer's brief: the request, the goal, the most words of its notes, and its part of the material."""
     goal = run.plan.goal if run.plan else ""
     most = int(part.limit * WORDS_PER_TOKEN)
@@ -76,4 +76,4 @@ def describe(ask: RequestState, run: PlanRun, part: ReductionCall) -> Pack:
         "",
     ]
     pieces = [Piece("the request", ("\n".join([*head, "# Material"]),)), Piece("the material", (render(part),))]
-    return pack(pieces, run.terms.room_of("reducer"))
+    return pack(pieces, run.terms.get_context_tokens("reducer"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.supervisor.prompts import call_of, closed_object, json_object
+from bot.supervisor.prompts import closed_object, json_object, make_role_call
 from bot.supervisor.roles import RoleCase
 from handoff.effects import RefineBrief
 from handoff.engine.nested import build_run_brief
@@ -29,10 +29,10 @@ async def perform(effect: RefineBrief, case: RoleCase) -> BriefRefined:
     If the model gives none, the event says so, and the subtask takes the next rung of the ladder.
     """
     ask, model, now = case.ask, case.model, case.now
-    shown = describe(effect, ask, case.run)
+    shown = build_brief(effect, ask, case.run)
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
     of["pack"] = shown.packed
-    call = call_of(
+    call = make_role_call(
         "refiner",
         shown.text,
         terms=case.run.terms,
@@ -51,7 +51,7 @@ async def perform(effect: RefineBrief, case: RoleCase) -> BriefRefined:
     return BriefRefined(at=now(), **of, intent=intent.strip(), usage=turn.usage)
 
 
-def describe(effect: RefineBrief, ask: RequestState, run: PlanRun) -> Pack:
+def build_brief(effect: RefineBrief, ask: RequestState, run: PlanRun) -> Pack:
     """Build the refiner's brief: the old brief, its criterion, the specialist, the request and goal, and the error."""
     work = ask.work[effect.subtask]
     member = run.members.get(work.specialist)
@@ -79,4 +79,4 @@ def pack_part_brief(
     if run.plan is not None:
         whole.append(f"The plan: {run.plan.goal}")
     head = Piece("the brief, the request and the plan", ("\n".join([heading, *map(demote_headings, about), *whole]),))
-    return pack([head, *pieces], run.terms.room_of(role))
+    return pack([head, *pieces], run.terms.get_context_tokens(role))

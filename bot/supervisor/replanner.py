@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.supervisor.planner import MATERIAL, MOST_NAMES, material_line
-from bot.supervisor.prompts import call_of, prompt, reply_schema
+from bot.supervisor.prompts import make_role_call, prompt, reply_schema
 from handoff.contracts import Material, Member
 from handoff.engine.nested import build_run_brief
 from handoff.engine.replan import list_changeable
@@ -43,9 +43,9 @@ async def ask_replanner(
     is the material that parts may need.
     """
     of: dict[str, Any] = {"at": now, "request": ask.id, "within": trigger.within, "subtask": trigger.subtask}
-    packed = describe(ask, run, trigger, members, there)
+    packed = build_brief(ask, run, trigger, members, there)
     free = list_changeable(ask, trigger)
-    call = call_of(
+    call = make_role_call(
         "replanner",
         packed.text,
         terms=run.terms,
@@ -88,7 +88,7 @@ def schema(free: list[str], specialists: list[str], needs: Sequence[str] = ()) -
     return made
 
 
-def describe(
+def build_brief(
     ask: RequestState, run: PlanRun, trigger: ReplanTrigger, members: Iterable[Member], there: Sequence[Material] = ()
 ) -> Pack:
     """Build the replanner's brief: the request, the news, each part and its state, the material and the specialists.
@@ -106,13 +106,13 @@ def describe(
     said = who.get(trigger.cause, f"{trigger.subtask} found")
     fixed += ["# News", f"{said}: {demote_headings(trigger.words)}", "", "# Done or under way"]
     pieces = [Piece("the request", ("\n".join(fixed),))]
-    live = [work for work in ask.inside(run.within) if not work.dropped]
+    live = [work for work in ask.list_subtasks(run.within) if not work.dropped]
     pieces += [_subtask_piece(work) for work in live if work.subtask.id not in free]
-    rest = ["", "# May change", *(_may_change(work) for work in live if work.subtask.id in free)]
+    rest = ["", "# May change", *(_render_open_subtask(work) for work in live if work.subtask.id in free)]
     rest += ["", MATERIAL, *map(material_line, there)] if there else []
     rest += ["", "# Specialists", *(f"- {member.name}: {member.line}" for member in members)]
     pieces.append(Piece("what may change", ("\n".join(rest),)))
-    return pack(pieces, run.terms.room_of("replanner"))
+    return pack(pieces, run.terms.get_context_tokens("replanner"))
 
 
 def _subtask_piece(work: SubtaskState) -> Piece:
@@ -128,7 +128,7 @@ def _describe_state(work: SubtaskState) -> str:
     return "brought nothing" if work.state in SETTLED else "under way"
 
 
-def _may_change(work: SubtaskState) -> str:
+def _render_open_subtask(work: SubtaskState) -> str:
     one = work.subtask
     after = f", after {', '.join(one.after)}" if one.after else ""
     tried = f", failed {len(work.failures)} times" if work.failures else ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from handoff.conversation.retry_words import RetryRef
 from handoff.engine import retry
-from handoff.engine.nested import is_gone
+from handoff.engine.nested import is_out_of_plan
 from handoff.state.job_state import SETTLED, RequestState, SubtaskState
 
 IsMember = Callable[[str, str], bool]
@@ -31,7 +31,7 @@ def choose_retry_plan(ask: RequestState, is_member: IsMember) -> RetryPlan:
     kept = retry.list_kept_subtasks(before, again)
     works = before.work.items()
     whose = {name: _choose_specialist(work, again) for name, work in works if _is_open(before, work, kept)}
-    lost = sorted({who for name, who in whose.items() if not _is_there(before, before.work[name], who, is_member)})
+    lost = sorted({who for name, who in whose.items() if not _is_available(before, before.work[name], who, is_member)})
     if lost:
         return RetryPlan(anew=f"Not in the crew any more: {', '.join(lost)}. So I planned this again.")
     made = tuple(member for member in before.run.members.values() if member.made)
@@ -48,7 +48,7 @@ def choose_retry_plan(ask: RequestState, is_member: IsMember) -> RetryPlan:
 
 def _is_open(before: RequestState, work: SubtaskState, kept: tuple[str, ...]) -> bool:
     """Return True if a specialist has to go on with a subtask, or begin it again."""
-    return not is_gone(before, work) and (work.subtask.id not in kept or work.state not in SETTLED)
+    return not is_out_of_plan(before, work) and (work.subtask.id not in kept or work.state not in SETTLED)
 
 
 def _choose_specialist(work: SubtaskState, again: RetryRef) -> str:
@@ -56,9 +56,9 @@ def _choose_specialist(work: SubtaskState, again: RetryRef) -> str:
     return work.specialist if again.mode == "continue" else work.subtask.specialist
 
 
-def _is_there(before: RequestState, work: SubtaskState, who: str, is_member: IsMember) -> bool:
+def _is_available(before: RequestState, work: SubtaskState, who: str, is_member: IsMember) -> bool:
     """Return True if the specialist `who` is in the crew of a subtask, or was made for the plan."""
-    member = before.run_around(work).members.get(who)
+    member = before.find_enclosing_run(work).members.get(who)
     if member is not None and member.made:
         return True
     outer = before.work.get(work.within)

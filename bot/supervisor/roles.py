@@ -58,7 +58,7 @@ def role(name: str) -> Perform:
         return perform
 
     async def perform_fitting(effect: Any, case: RoleCase) -> Event:
-        return await fitting(
+        return await call_within_context(
             case.model,
             case.run.terms,
             lambda model, terms: perform(effect, replace(case, model=model, run=copy_state(case.run, terms=terms))),
@@ -67,7 +67,7 @@ def role(name: str) -> Perform:
     return perform_fitting
 
 
-async def fitting(model: Model, terms: Terms, make: Callable[[Model, Terms], Awaitable[_T]]) -> _T:
+async def call_within_context(model: Model, terms: Terms, make: Callable[[Model, Terms], Awaitable[_T]]) -> _T:
     """Make the call of a role. If it is too long for the model, make it once more with less material."""
     watched = _WatchedModel(model)
     made = await make(watched, terms)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from bot.access.time_zones import zone_of
-from bot.supervisor.prompts import call_of, closed_object, json_object
+from bot.access.time_zones import find_zone
+from bot.supervisor.prompts import closed_object, json_object, make_role_call
 from handoff.contracts import Terms
 from handoff.text.headings import demote_headings
 from specialists.model import Model, ModelError
@@ -20,10 +20,10 @@ FIELDS = ("asks", "cron", "at", "zone", "until", "cannot")
 
 async def read_rule(model: Model, text: str, *, now: float, zone: str, terms: Terms) -> dict[str, Any] | None:
     """Return what a model reads of a schedule, by the fields of its prompt; None if it could not be asked or read."""
-    here = datetime.fromtimestamp(now, zone_of(zone))
+    here = datetime.fromtimestamp(now, find_zone(zone))
     flags = {"schedule": {"type": "boolean"}, "only_if_new": {"type": "boolean"}, "every_days": {"type": "integer"}}
     schema = closed_object({**flags, **{name: {"type": "string"} for name in FIELDS}})
-    call = call_of(
+    call = make_role_call(
         "rule_reader",
         f"It is {here:%A %Y-%m-%d %H:%M}, {zone}.\n\n# Words\n{demote_headings(text[:LONGEST])}",
         terms=terms,

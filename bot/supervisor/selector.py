@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.supervisor.prompts import call_of, closed_object, json_object
+from bot.supervisor.prompts import closed_object, json_object, make_role_call
 from bot.supervisor.roles import RoleCase
-from bot.supervisor.synthesizer import describe, repair
+from bot.supervisor.synthesizer import build_brief, render_faults
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import PackedSize, Usage
 from handoff.effects import SelectAnswer
@@ -30,9 +30,9 @@ async def perform(effect: SelectAnswer, case: RoleCase) -> AnswerWritten:
     if len(there) == 1:
         chosen, why = next(iter(there)), "the only result on the question that came back"
     else:
-        described = describe(ask, run, role="selector", below=repair(run, effect.faults))
+        described = build_brief(ask, run, role="selector", below=render_faults(run, effect.faults))
         size = described.packed
-        call = call_of(
+        call = make_role_call(
             "selector",
             described.text,
             terms=run.terms,
@@ -49,7 +49,7 @@ async def perform(effect: SelectAnswer, case: RoleCase) -> AnswerWritten:
             chosen, why = _most_confident(there), f"the surest of the results; nobody could choose ({error})"
             usage = error.usage
         else:
-            chosen, why = read(turn.text, there)
+            chosen, why = read_choice(turn.text, there)
             usage = turn.usage
     text = render_choice(ask, run, chosen, why)
     return AnswerWritten(
@@ -65,7 +65,7 @@ async def perform(effect: SelectAnswer, case: RoleCase) -> AnswerWritten:
     )
 
 
-def read(text: str, there: Mapping[str, SubtaskState]) -> tuple[str, str]:
+def read_choice(text: str, there: Mapping[str, SubtaskState]) -> tuple[str, str]:
     """Read from a reply which result it chose, and why; take the surest result if it names none that exists."""
     said = json_object(text)
     chosen = str(said.get("chosen", "")).strip().strip("[]")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bot.supervisor.prompts import call_of
+from bot.supervisor.prompts import make_role_call
 from bot.supervisor.roles import OnText, RoleCase
 from handoff.answering.brief_echoes import strip_brief_headings, tag
 from handoff.answering.findings import format_findings, gravity_key, is_graded
@@ -21,16 +21,16 @@ from handoff.checking.workings import remove_workings
 from handoff.effects import WriteAnswer
 from handoff.engine.answer import (
     contents,
+    find_reduction_stage,
     findings,
     gaps,
     is_draft,
     results,
     seconds_for_call,
-    stage,
     strategy,
     text_of,
 )
-from handoff.engine.answer_sources import figures_of_no_result, figures_of_no_source
+from handoff.engine.answer_sources import find_invented_figures, find_unsourced_figures
 from handoff.engine.nested import build_run_brief
 from handoff.events import AnswerWritten
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState
@@ -52,11 +52,11 @@ FINDINGS = "# Findings, gravest first: keep the severity, place and suggestion o
 async def perform(effect: WriteAnswer, case: RoleCase) -> AnswerWritten:
     """Write the answer. If the model cannot, the results themselves are the answer, and it says so."""
     ask, run, now = case.ask, case.run, case.now
-    described = describe(ask, run, below=repair(run, effect.faults))
+    described = build_brief(ask, run, below=render_faults(run, effect.faults))
     stream = None
     if case.on_text is not None:
-        stream = Streaming(case.on_text, lambda text: not figures_of_no_source(ask, run, text, case.earlier))
-    call = call_of(
+        stream = AnswerStreamer(case.on_text, lambda text: not find_unsourced_figures(ask, run, text, case.earlier))
+    call = make_role_call(
         "synthesizer",
         described.text,
         terms=run.terms,
@@ -84,9 +84,9 @@ async def perform(effect: WriteAnswer, case: RoleCase) -> AnswerWritten:
     )
     if turn.stop == "max_tokens":
         text += f"\n\n_({phrase('cut_off', ask.text)})_"
-    unsupported = figures_of_no_source(ask, run, text, case.earlier)
+    unsupported = find_unsourced_figures(ask, run, text, case.earlier)
     of["workings"] = workings_of(text, unsupported)
-    of["invented"] = figures_of_no_result(ask, run, text, case.earlier) if unsupported else ()
+    of["invented"] = find_invented_figures(ask, run, text, case.earlier) if unsupported else ()
     text = remove_workings(text)
     if stream is not None and not unsupported:
         await stream.finish(text)
@@ -117,7 +117,7 @@ def render_without_model(ask: RequestState, run: PlanRun, preface: str) -> str:
     return run.draft if run.draft is not None else render_results(ask, run, preface)
 
 
-def describe(ask: RequestState, run: PlanRun, *, role: str = "synthesizer", below: str = "") -> Pack:
+def build_brief(ask: RequestState, run: PlanRun, *, role: str = "synthesizer", below: str = "") -> Pack:
     """Build the synthesizer's brief: the request, the plan's goal and strategy, results and gaps.
 
     `below` is more text for the role; it always stays, as do the request, the plan and the gaps. `role` is the role
@@ -129,18 +129,18 @@ def describe(ask: RequestState, run: PlanRun, *, role: str = "synthesizer", belo
     head = ["# Request", demote_headings(build_run_brief(ask, run)), "", "# Plan", plan.goal]
     head += [CONDENSE] if strategy(ask, run) == "reduce" else []
     head += ["", "# Results"]
-    at, lost = stage(ask, run), contents(ask, run)[1]
+    at, lost = find_reduction_stage(ask, run), contents(ask, run)[1]
     results = [*(_collect_notes(ask, run, at) if at.rounds else _result_pieces(ask, run)), *_list_findings(ask, run)]
-    rest = _list_must_tell(ask, run, at)
+    rest = _render_required_sections(ask, run, at)
     always = [Piece("the request", ("\n".join(head),)), Piece("the rest", ("\n".join(rest),)), Piece("below", (below,))]
-    packed = pack([*always, *results], run.terms.room_of(role))
+    packed = pack([*always, *results], run.terms.get_context_tokens(role))
     text = "\n".join([*head, *(f"{each}\n" for each in packed.texts[len(always) :]), *rest]).strip() + below
     left_out = [*at.left_out, *(f"{ask.work[name].subtask.title}: {n} repeated passages" for name, n in lost.items())]
     size = packed.packed
     return Pack((text,), size.model_copy(update={"left_out": (*left_out, *size.left_out)}))
 
 
-def _list_must_tell(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[str]:
+def _render_required_sections(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[str]:
     """Return what the answer must tell besides the results."""
     rest: list[str] = []
     for heading, items in _brief_lists(ask, run, at.left_out).items():
@@ -150,7 +150,7 @@ def _list_must_tell(ask: RequestState, run: PlanRun, at: ReductionStage) -> list
     return rest
 
 
-def repair(run: PlanRun, faults: Sequence[str]) -> str:
+def render_faults(run: PlanRun, faults: Sequence[str]) -> str:
     """Return what the synthesizer is told of a draft with faults; empty the first time."""
     if not faults:
         return ""
@@ -181,8 +181,8 @@ def _collect_notes(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[
         )
         for note in at.notes
     ]
-    pieces += [piece for work in ask.inside(run.within) if (piece := _findings_piece(work)) is not None]
-    below = [small for work in ask.inside(run.within) for small in _small_print(work)]
+    pieces += [piece for work in ask.list_subtasks(run.within) if (piece := _findings_piece(work)) is not None]
+    below = [small for work in ask.list_subtasks(run.within) for small in _render_sources(work)]
     return [*pieces, Piece("sources and files", ("\n".join(dict.fromkeys(below)),))] if below else pieces
 
 
@@ -195,16 +195,16 @@ def _findings_piece(work: SubtaskState) -> Piece | None:
     if not found:
         return None
     told = [demote_headings(render_finding(one)) for one in sorted(found, key=gravity_key)]
-    return _list_of(f"the findings of {work.subtask.title}", f"## Findings: {work.subtask.title}", told)
+    return _make_list_piece(f"the findings of {work.subtask.title}", f"## Findings: {work.subtask.title}", told)
 
 
 def _list_findings(ask: RequestState, run: PlanRun) -> list[Piece]:
     """Return the findings with a severity, a place or a suggestion: a list of all results, the gravest first."""
     found = findings(ask, run) if strategy(ask, run) != "select" else ()
-    return [_list_of("the findings", FINDINGS, format_findings(found))] if found else []
+    return [_make_list_piece("the findings", FINDINGS, format_findings(found))] if found else []
 
 
-def _list_of(name: str, heading: str, told: list[str]) -> Piece:
+def _make_list_piece(name: str, heading: str, told: list[str]) -> Piece:
     whole_list = "\n".join([heading, *told])
     few = "\n".join([heading, *(each[:LINE] for each in told[:GRAVEST]), "(and more)"])
     forms = (whole_list, few) if len(few) < len(whole_list) else (whole_list,)
@@ -214,12 +214,12 @@ def _list_of(name: str, heading: str, told: list[str]) -> Piece:
 def _render_result(work: SubtaskState, content: str) -> list[str]:
     confidence = work.result.confidence if work.result is not None else 0
     lines = [f"## {work.subtask.title}", tag(work.subtask.id, confidence), demote_headings(content)]
-    for small in _small_print(work):
+    for small in _render_sources(work):
         lines += ["", small]
     return lines
 
 
-def _small_print(work: SubtaskState) -> list[str]:
+def _render_sources(work: SubtaskState) -> list[str]:
     result = work.result
     if result is None:
         return []
@@ -233,7 +233,7 @@ def _small_print(work: SubtaskState) -> list[str]:
 
 def render_results(ask: RequestState, run: PlanRun, preface: str) -> str:
     """Return the results one after the other, without a model."""
-    works = [work for work in ask.inside(run.within) if work.result is not None]
+    works = [work for work in ask.list_subtasks(run.within) if work.result is not None]
     return "\n\n".join([preface, *(f"## {work.subtask.title}\n{text_of(ask, run, work)}" for work in works)])
 
 
@@ -244,7 +244,7 @@ _LOOKED_AT = re.compile(r"(?<![A-Za-zÀ-ÿ])\d|<")
 """A word that may be a figure, or a tag of ours."""
 
 
-class Streaming:
+class AnswerStreamer:
     """Passes a model's text on word by word. A line with figures is held until `is_clean` has looked at it whole.
 
     From the first line that is not clean nothing goes out any more: the final text takes the place of what was shown.
@@ -267,9 +267,9 @@ class Streaming:
             self._held = self._held.lstrip()
             self._begun = bool(self._held)
             self._stopped = self._held.startswith(_REPORT)
-        await self._let_out()
+        await self._show_ready_text()
 
-    async def _let_out(self) -> None:
+    async def _show_ready_text(self) -> None:
         """Show whole lines that are clean, and of the unfinished line the words before the first figure or tag."""
         while not self._stopped and "\n" in self._held:
             line, _, self._held = self._held.partition("\n")

@@ -43,12 +43,12 @@ class TrackRecord:
         self._equals = frozenset(equals)
         self._board = board
         if board is not None and equals:
-            board.tells(self._report_busy)
+            board.add_loads(self._report_busy)
         self._under_way: Counter[str] = Counter()
         self._past: dict[tuple[str, Tier], PastUsage] = {}
         self._seconds: dict[str, PastUsage] = {}
 
-    async def watch(self, effect: RunSubtask, attempt: Awaitable[ev.Event]) -> ev.Event:
+    async def record_attempt(self, effect: RunSubtask, attempt: Awaitable[ev.Event]) -> ev.Event:
         """Run the attempt and remember its usage. Only an attempt with a result shows what the work takes."""
         began = time.monotonic()
         self._count(effect.specialist, 1)
@@ -63,7 +63,7 @@ class TrackRecord:
     def _count(self, specialist: str, change: int) -> None:
         self._under_way[specialist] += change
         if self._board is not None and specialist in self._equals:
-            self._board.put_soon()
+            self._board.put_row_soon()
 
     def _report_busy(self) -> Mapping[str, SpecialistLoad]:
         return {f"{self._crew}:{name}": self._own_busy(name) for name in self._equals}
@@ -72,27 +72,27 @@ class TrackRecord:
         seen = self._seconds.get(specialist)
         return SpecialistLoad(self._under_way[specialist], seen.seconds if seen else None)
 
-    async def look(self) -> None:
-        """Find out how busy the specialists with equals are in other instances: `load` counts that."""
+    async def read_other_loads(self) -> None:
+        """Find out how busy the specialists with equals are in other instances: `find_load` counts that."""
         if self._board is not None and self._equals:
-            await self._board.look()
+            await self._board.read_other_rows()
 
     def _remember(self, specialist: str, tier: Tier, usage: Usage, seconds: float) -> None:
         past = self._past.get((specialist, tier), NO_PAST)
-        self._past[specialist, tier] = past.and_then(usage, seconds, most=REMEMBERED)
-        self._seconds[specialist] = self._seconds.get(specialist, NO_PAST).and_then(usage, seconds, most=REMEMBERED)
+        self._past[specialist, tier] = past.add_attempt(usage, seconds, most=REMEMBERED)
+        self._seconds[specialist] = self._seconds.get(specialist, NO_PAST).add_attempt(usage, seconds, most=REMEMBERED)
 
-    def past(self, specialist: str, tier: Tier) -> PastUsage:
+    def find_past_usage(self, specialist: str, tier: Tier) -> PastUsage:
         """Return the averages of past attempts; `NO_PAST` if there were none."""
         return self._past.get((specialist, tier), NO_PAST)
 
-    def load(self, specialist: str) -> KnownLoad:
+    def find_load(self, specialist: str) -> KnownLoad:
         """Return the specialist's load: attempts under way, seconds per attempt, and whether its breaker is open.
 
-        Attempts are those of all instances, as `look` last saw the others; seconds are our own, else theirs.
+        Attempts are those of all instances, as `read_other_loads` last saw the others; seconds are ours, else theirs.
         """
         own, others = self._own_busy(specialist), SpecialistLoad()
         if self._board is not None and specialist in self._equals:
-            others = self._board.busy(f"{self._crew}:{specialist}")
+            others = self._board.find_load(f"{self._crew}:{specialist}")
         seconds = others.seconds if own.seconds is None else own.seconds
         return KnownLoad(own.waiting + others.waiting, seconds, self._is_out(specialist))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bot.supervisor.prompts import call_of, closed_object, json_object
+from bot.supervisor.prompts import closed_object, json_object, make_role_call
 from bot.supervisor.roles import RoleCase
 from handoff.answering.figure_names import list_written_figures
 from handoff.answering.material import render_result
@@ -67,9 +67,9 @@ async def perform(effect: VerifyAnswer, case: RoleCase) -> AnswerVerified:
     if not sentences:
         return AnswerVerified(at=now(), **of, doubt="the answer has no sentence to verify")
     evidence = evidence_of(ask, run, case.documents)
-    shown = describe(ask, run, sentences, evidence)
+    shown = build_brief(ask, run, sentences, evidence)
     of["pack"] = shown.packed
-    call = call_of(
+    call = make_role_call(
         "verifier",
         shown.text,
         terms=run.terms,
@@ -84,7 +84,7 @@ async def perform(effect: VerifyAnswer, case: RoleCase) -> AnswerVerified:
         return AnswerVerified(at=now(), **of, doubt=doubt, usage=error.usage)
     there = (one for result in results(ask, run).values() for one in result.unsupported)
     in_doubt = tuple(dict.fromkeys((*run.unsupported, *there)))
-    found = read(turn.text, build_run_brief(ask, run), sentences, evidence, in_doubt)
+    found = read_verdicts(turn.text, build_run_brief(ask, run), sentences, evidence, in_doubt)
     return AnswerVerified(at=now(), **of, **found, usage=turn.usage)
 
 
@@ -116,7 +116,7 @@ def _tool_lines(result: Result) -> str:
     return "\n".join(dict.fromkeys(lines))
 
 
-def describe(ask: RequestState, run: PlanRun, sentences: Sequence[str], evidence: Sequence[ReadDocument]) -> Pack:
+def build_brief(ask: RequestState, run: PlanRun, sentences: Sequence[str], evidence: Sequence[ReadDocument]) -> Pack:
     """Build the verifier's brief: the request, the answer's sentences, the evidence, and what nobody opened.
 
     If room is short, what was handed in is shortened first, then tools' lines; of a long material, the passages stay
@@ -130,7 +130,7 @@ def describe(ask: RequestState, run: PlanRun, sentences: Sequence[str], evidence
         pieces.append(
             Piece("not opened", ("\n".join(["\n# Not opened by anybody", *(f"- {one}" for one in unopened)]),))
         )
-    room = run.terms.room_of("verifier")
+    room = run.terms.get_context_tokens("verifier")
     return fill(pieces, room)
 
 
@@ -150,7 +150,7 @@ def _document_piece(one: ReadDocument, about: str) -> Piece:
 # ---------------------------------------------------------------- what it says
 
 
-def read(
+def read_verdicts(
     text: str, request: str, sentences: Sequence[str], evidence: Sequence[ReadDocument], in_doubt: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Read the reply into the fields of `AnswerVerified`. What cannot be looked up is named in `doubt` alone.
@@ -170,12 +170,14 @@ def read(
         if not sentence:
             continue
         if verdict == "supported":
-            if _looked_up(quotation, materials) is not None:
+            if _look_up_quotation(quotation, materials) is not None:
                 borne_out += _find_supported_figures(sentence, quotation, in_doubt)
         elif verdict == "not_found":
             stands = any(one.find(sentence) is not None for one in evidence if not one.is_brief)
             (dropped if stands else unfound).append(sentence)
-        elif (found := _looked_up(quotation, evidence)) is None or find_quotation(sentence, quotation) is not None:
+        elif (found := _look_up_quotation(quotation, evidence)) is None or find_quotation(
+            sentence, quotation
+        ) is not None:
             dropped.append(sentence)
         else:
             refuted.append(RefutedSentence(sentence=sentence, evidence=found))
@@ -210,7 +212,7 @@ def _clean_line(text: Any) -> str:
     return " ".join(text.split())[:LONGEST] if isinstance(text, str) else ""
 
 
-def _looked_up(quotation: str, evidence: Sequence[ReadDocument]) -> Evidence | None:
+def _look_up_quotation(quotation: str, evidence: Sequence[ReadDocument]) -> Evidence | None:
     """Return the quotation with its source and place; None if it stands in nothing. Material comes first."""
     for one in sorted(evidence, key=lambda each: not each.is_material) if quotation else ():
         at = one.find(quotation)
@@ -238,7 +240,7 @@ def _make_contradiction(given: Any, evidence: Sequence[ReadDocument]) -> Contrad
     """Return two quotations that contradict each other; None unless both can be looked up, in different places."""
     if not isinstance(given, dict):
         return None
-    one, other = (_looked_up(_clean_line(given.get(name)), evidence) for name in ("one", "other"))
+    one, other = (_look_up_quotation(_clean_line(given.get(name)), evidence) for name in ("one", "other"))
     if one is None or other is None or one.quotation.casefold() == other.quotation.casefold():
         return None
     return Contradiction(one=one, other=other)

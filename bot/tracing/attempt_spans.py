@@ -37,18 +37,18 @@ class OpenAttempts:
 
     # ---------------------------------------------------------------- the parents of other spans
 
-    def around(self, request: str, within: str) -> str:
+    def find_parent_id(self, request: str, within: str) -> str:
         """Return the id of the span around the plan run at the subtask `within`; of the request for its own run."""
         place = (request, within)
         there = (self._running.get(place) or self._subtasks.get(place)) if within else None
         there = there or self._requests.get(request)
         return there["id"] if there is not None else ""
 
-    def attempt(self, request: str, subtask: str) -> SpanDraft | None:
+    def find_attempt(self, request: str, subtask: str) -> SpanDraft | None:
         """Return the attempt that is under way at a subtask."""
         return self._running.get((request, subtask))
 
-    def subtask(self, ask: RequestState, work: SubtaskState) -> SpanDraft:
+    def begin_subtask(self, ask: RequestState, work: SubtaskState) -> SpanDraft:
         """Return the span of a subtask, which begins now if it has not before."""
         place = (ask.id, work.subtask.id)
         there = self._subtasks.get(place)
@@ -58,7 +58,7 @@ class OpenAttempts:
                 work.subtask.title,
                 work.specialist,
                 self._book.at,
-                parent=self.around(ask.id, work.within),
+                parent=self.find_parent_id(ask.id, work.within),
                 request=ask.id,
                 subtask=work.subtask.id,
                 brief=work.brief_text,
@@ -67,9 +67,9 @@ class OpenAttempts:
 
     # ---------------------------------------------------------------- events
 
-    def event(self, event: ev.Event, before: RequestState, after: RequestState) -> None:
+    def read_event(self, event: ev.Event, before: RequestState, after: RequestState) -> None:
         """Read one event of an attempt. An event that the engine did not accept leaves no span."""
-        if not isinstance(event, ev.OfAttempt):
+        if not isinstance(event, ev.AttemptEvent):
             return
         place = (event.request, event.subtask)
         if isinstance(event, ev.AttemptStarted):
@@ -103,8 +103,8 @@ class OpenAttempts:
     def _begin_attempt_span(
         self, ask: RequestState, work: SubtaskState, place: AttemptPlace, at: float, derived: str = ""
     ) -> SpanDraft:
-        outer = self.subtask(ask, work)
-        after = self._book.cause(self.ready.pop(place, 0))
+        outer = self.begin_subtask(ask, work)
+        after = self._book.find_cause(self.ready.pop(place, 0))
         self._calls.begin(place)
         self._turns[place] = []
         draft = self._running[place] = self._book.begin(
@@ -173,7 +173,7 @@ class OpenAttempts:
         said = {"text": event.reply.text, "words": words, "reason": event.reply.text[:300] if failed else ""}
         self._book.close(draft, event.at, "failed" if failed else "done", **said)
 
-    def begin_decided(self, request: str, subtask: str, at: float) -> None:
+    def begin_decided_calls(self, request: str, subtask: str, at: float) -> None:
         """Set the start of the calls that waited for people to the time at which these decided."""
         for draft in self._calls.drafts((request, subtask)):
             if draft["start"] < at:
@@ -230,9 +230,9 @@ class OpenAttempts:
             self._book.close(draft, at, "stopped")
         self._running.pop(place, None)
 
-    def settle(self, ask: RequestState) -> None:
+    def end_settled_spans(self, ask: RequestState) -> None:
         """End the spans of attempts and subtasks that the event ended: by a deadline, a Stop, a new plan."""
-        over = ask.run.failure is not None or ask.over
+        over = ask.run.failure is not None or ask.is_over
         for place, running in [*self._running.items()]:
             work = ask.work.get(place[1])
             if place[0] != ask.id:
@@ -260,9 +260,9 @@ class OpenAttempts:
         told = {"outcome": outcome, "reason": work.reason, "words": words, "text": text, "brief": work.brief_text}
         self._book.close(draft, work.ended if work.ended is not None else self._book.at, state, **told)
 
-    def resume(self, ask: RequestState) -> None:
+    def begin_resumed_attempts(self, ask: RequestState) -> None:
         """Begin the attempts that go on from where an earlier try was stopped: no event of this one begins them."""
-        if ask.run.failure is not None or ask.over:
+        if ask.run.failure is not None or ask.is_over:
             return
         for name, work in ask.work.items():
             place = (ask.id, name)
@@ -270,13 +270,13 @@ class OpenAttempts:
                 continue
             self._begin_attempt_span(ask, work, place, self._book.at, GONE_ON)
 
-    def tell_untouched(self, ask: RequestState) -> None:
+    def add_untouched_subtasks(self, ask: RequestState) -> None:
         """Add a span, once each, for subtasks that ended without an attempt: skipped, or taken over as they stood."""
         for name, work in ask.work.items():
             place = (ask.id, name)
             if work.state not in SETTLED or place in self._told or place in self._subtasks:
                 continue
-            draft = self.subtask(ask, work)
+            draft = self.begin_subtask(ask, work)
             self._settle_subtask(ask, place, draft, over=False)
             if work.state == "complete":
                 draft.set(words=f"taken over as it stood: {draft['words']}")
@@ -284,7 +284,7 @@ class OpenAttempts:
                 draft.set(words="not needed" if work.dropped else f"{work.state}: {work.reason}")
 
 
-def _span_fields(event: ev.OfAttempt, running: SpanDraft) -> dict[str, Any]:
+def _span_fields(event: ev.AttemptEvent, running: SpanDraft) -> dict[str, Any]:
     return {"parent": running["id"], "request": event.request, "subtask": event.subtask, "attempt": event.attempt}
 
 

@@ -12,7 +12,7 @@ _MARK = 50
 """Characters that the mark of a cut takes at most: it is not put where it would save nothing."""
 
 
-def fitting_cap(value: Any, most: int) -> int:
+def choose_cap(value: Any, most: int) -> int:
     """Return the characters that each text of a JSON value may have, so that its long texts have at most `most` in all.
 
     That is the first of `CAPS` that fits, or the lowest if none does: the number of texts is bounded elsewhere. Texts

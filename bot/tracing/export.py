@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.store.values import Head, LogEntry
-from bot.tracing.cut_texts import cut_all, fitting_cap
+from bot.tracing.cut_texts import choose_cap, cut_all
 from bot.tracing.span import Span
 from bot.tracing.steps import events_json
 from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, read_trace
@@ -32,7 +32,7 @@ def export(trace: Trace, *, events: bool = True) -> dict[str, Any]:
     """Return a trace as a JSON object of bounded size, with the log's own `events` unless those are left out."""
     logged = events_json(trace.steps) if events else []
     spans = [span_json(one) for one in trace.spans]
-    cap = fitting_cap([logged, spans], MOST_CHARACTERS)
+    cap = choose_cap([logged, spans], MOST_CHARACTERS)
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -63,11 +63,11 @@ class SpanConverter:
         self._names = frozenset(names)
         self._contents = contents
 
-    def body(self, team: str, job: str, spans: Sequence[Span]) -> bytes:
+    def encode(self, team: str, job: str, spans: Sequence[Span]) -> bytes:
         """Encode the spans that have ended as OTLP has them (protobuf); what is still open is left out."""
-        return bytes(encode_spans(self.readable(team, job, spans)).SerializeToString())
+        return bytes(encode_spans(self.to_sdk_spans(team, job, spans)).SerializeToString())
 
-    def readable(self, team: str, job: str, spans: Sequence[Span]) -> list[ReadableSpan]:
+    def to_sdk_spans(self, team: str, job: str, spans: Sequence[Span]) -> list[ReadableSpan]:
         """Return the spans that have ended as objects of OpenTelemetry's SDK."""
         known = {span.id for span in spans}
         origin = SpanOrigin(team, job, self._resource, self._scope, self._provider, self._names, self._contents)

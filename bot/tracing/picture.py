@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from bot.tracing.picture_layout import picture_of
+from bot.tracing.picture_layout import lay_out_picture
 from bot.tracing.whole_trace import Trace
 from specialists.sandbox.child_process import ChildLimits, run_child
 from specialists.tools.extras import install_command
@@ -27,7 +27,7 @@ async def draw_picture(trace: Trace) -> bytes | str:
     from specialists.tools.charts.charts import allow_fonts  # noqa: PLC0415 - only where there is something to draw
 
     given = await allow_fonts(Path(__file__).parents[1])  # it reads this package beside what each child may read
-    request = picture_of(trace)
+    request = lay_out_picture(trace)
     reply = await run_child(
         "bot.tracing.picture_child", request, limits=_LIMITS, deadline=_DEADLINE, largest_reply=_LARGEST, given=given
     )

@@ -12,7 +12,7 @@ import textwrap
 import warnings
 from typing import Any
 
-from specialists.sandbox.confine import own_stdout
+from specialists.sandbox.confine import claim_stdout
 
 INK, MUTED, LINE, GROUND = "#1d1c25", "#5c5b6b", "#dcdce3", "#ffffff"
 _WAIT, _BAD, _LOOK = "#b36a00", "#c1293c", "#0f8a7e"
@@ -43,14 +43,14 @@ _STYLES: dict[str, tuple[str, str, str, str, str]] = {
 
 def main() -> None:
     """Draw what the request on stdin asks for."""
-    reply = own_stdout()
+    reply = claim_stdout()
     request = json.load(sys.stdin)
     warnings.simplefilter("ignore")  # matplotlib warns of glyphs that no font has
     with reply:
-        reply.write(png(request))
+        reply.write(draw_png(request))
 
 
-def png(request: dict[str, Any]) -> bytes:
+def draw_png(request: dict[str, Any]) -> bytes:
     """Draw the picture of a layout and return it as PNG."""
     from matplotlib import rc_context  # noqa: PLC0415 - after the limits
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - the same
@@ -77,8 +77,8 @@ def png(request: dict[str, Any]) -> bytes:
         axes.set_axis_off()
         drawing = _Drawing(axes, request["margin"], request["width"])
         drawing.draw_head(request)
-        drawing.lanes(request)
-        drawing.legend(request["legend"])
+        drawing.draw_lanes(request)
+        drawing.draw_legend(request["legend"])
         target = io.BytesIO()
         used = min(height, drawing.y + 30)
         box = figure.bbox_inches.from_extents(
@@ -111,7 +111,7 @@ class _Drawing:
             self.y += 42
         self.y += 30
 
-    def lanes(self, request: dict[str, Any]) -> None:
+    def draw_lanes(self, request: dict[str, Any]) -> None:
         """Draw the axis, and each lane with its bars."""
         width = self._right - self._left
         for place, words in request["ticks"]:
@@ -142,7 +142,7 @@ class _Drawing:
             self.y += _row_height(row)
         self.y += 8
 
-    def legend(self, entries: list[list[str]]) -> None:
+    def draw_legend(self, entries: list[list[str]]) -> None:
         """Draw what the styles mean, two a line."""
         self._axes.hlines(self.y, self._left, self._right, color=LINE)
         self.y += 24

@@ -11,7 +11,7 @@ from typing import Any
 from bot.tracing.cut_texts import cut
 from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.time_scale import TimeScale, scale_of
-from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, crews_of
+from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, find_crew_attempts
 from handoff.contracts import SLASH, Usage
 from handoff.text.counts import format_dollars
 
@@ -84,16 +84,16 @@ LEGEND = (
 )
 
 
-def picture_of(trace: Trace) -> dict[str, Any]:
+def lay_out_picture(trace: Trace) -> dict[str, Any]:
     """Return what to draw for the latest request of a trace, as JSON. Raises ValueError if there is none."""
     if not trace.requests:
         raise ValueError("there is no request to draw")
     figures = trace.requests[-1]
-    spans = [one for one in trace.of(figures.id) if one.kind in DRAWN or one.name == "the answer"]
+    spans = [one for one in trace.spans_of(figures.id) if one.kind in DRAWN or one.name == "the answer"]
     spans += [one for one in trace.spans if one.kind == "away" and one.start >= figures.start]
     end = figures.end if figures.end is not None else max([trace.until, *(one.end or one.start for one in spans)])
-    scale = scale_of(trace.of(figures.id), figures.start, end)
-    crews = crews_of(trace.of(figures.id))
+    scale = scale_of(trace.spans_of(figures.id), figures.start, end)
+    crews = find_crew_attempts(trace.spans_of(figures.id))
     shown, rest = _choose_lanes(figures.lanes, spans)
     lanes = [_lay_out_lane(lane, spans, scale, end, crews) for lane in shown]
     if rest:
@@ -121,9 +121,9 @@ def describe_picture(trace: Trace) -> str:
     """Say in words what the picture shows, for people who cannot see it; empty if there is nothing to draw."""
     if not trace.requests:
         return ""
-    layout = picture_of(trace)
+    layout = lay_out_picture(trace)
     lanes = "; ".join(f"{lane['name'].strip(INSIDE + ' ')}: {lane['facts']}" for lane in layout["lanes"])
-    path = list(dict.fromkeys(one.lane for one in trace.of(trace.requests[-1].id) if one.critical))
+    path = list(dict.fromkeys(one.lane for one in trace.spans_of(trace.requests[-1].id) if one.critical))
     parts = [layout["facts"], layout["gain"], f"Lanes: {lanes}", f"The end waited for: {', '.join(path)}"]
     return cut(". ".join(part for part in parts if part), MOST_DESCRIBED)
 

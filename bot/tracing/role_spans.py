@@ -15,7 +15,7 @@ from bot.tracing.span_book import SpanBook, SpanDraft, has_usage
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.contracts import Usage
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState
 
 SINCE_CALLED_FOR = "its end is logged; it began when the event before it called for it"
@@ -44,15 +44,15 @@ class OpenRoleSteps:
         self.handed_up: dict[str, str] = {}
         """For each attempt of a crew, the step inside that was its last."""
 
-    def event(self, event: ev.Event) -> None:
-        """End the step that this event reports. Where the event does not name it, `settle` finds out which it was."""
+    def read_event(self, event: ev.Event) -> None:
+        """End the step that this event reports. Where the event does not name it, `update_steps` finds out which."""
         self._unnamed = None
         for key, draft in [*self._open.items()]:
             if _is_report_of(event, key):
                 del self._open[key]
                 self._close(draft, key, event)
                 return
-        if isinstance(event, ev.OfRequest) and not isinstance(event, ev.OfAttempt):
+        if isinstance(event, ev.RequestEvent) and not isinstance(event, ev.AttemptEvent):
             self._unnamed = event
 
     def _record_late_step(self, event: Any) -> None:
@@ -60,7 +60,7 @@ class OpenRoleSteps:
         within = getattr(event, "within", "")
         start = event.at - _usage_of(event).duration
         key = RoleStepKey("plan" if isinstance(event, _OF_PLANS) else "synthesis", _LATE, event.request, within)
-        parent = self._attempts.around(event.request, within)
+        parent = self._attempts.find_parent_id(event.request, within)
         of = {"parent": parent, "request": event.request, "subtask": within}
         self._close(self._book.begin(key.kind, key.role, SUPERVISORS_LANE, start, **of), key, event)
 
@@ -87,9 +87,9 @@ class OpenRoleSteps:
             )
         self._book.close(draft, end, state, **told, derived=derived)
 
-    def settle(self, job: Job, at: float) -> None:
+    def update_steps(self, job: Job, at: float) -> None:
         """Begin what is called for from now on, and end what no longer is."""
-        effects, _ = outstanding(job, at)
+        effects, _ = list_outstanding_effects(job, at)
         now = {key: one for one in effects if (key := self._step_key(one)) is not None}
         for key in [key for key in self._open if key not in now]:
             self._end_step(key, self._open.pop(key))
@@ -97,7 +97,7 @@ class OpenRoleSteps:
             self._record_late_step(self._unnamed)
         for key, effect in now.items():
             if key not in self._open:
-                ask = job.ask(key.request)
+                ask = job.find_request(key.request)
                 self._open[key] = self._begin_step(key, effect, ask)
         self._note_ready(effects)
 
@@ -114,7 +114,7 @@ class OpenRoleSteps:
     def _step_key(self, effect: ef.Effect) -> RoleStepKey | None:
         """Return the key of an effect's step; None if it has none. A crew plans within an attempt that has begun."""
         inner = effect.within if isinstance(effect, ef.MakePlan) else ""
-        if inner and self._attempts.attempt(effect.request, inner) is None:
+        if inner and self._attempts.find_attempt(effect.request, inner) is None:
             return None
         return _step_key(effect)
 
@@ -125,19 +125,19 @@ class OpenRoleSteps:
         self._ready = ready
         for one in effects:
             if isinstance(one, ef.HandUp):
-                crew = self._attempts.attempt(one.request, one.subtask)
+                crew = self._attempts.find_attempt(one.request, one.subtask)
                 if crew is not None:
-                    self.handed_up.setdefault(crew["id"], self._book.cause(self._book.seq))
+                    self.handed_up.setdefault(crew["id"], self._book.find_cause(self._book.seq))
 
     def _begin_step(self, key: RoleStepKey, effect: ef.Effect, ask: RequestState | None) -> SpanDraft:
         lane, parent = SUPERVISORS_LANE, ""
         work = ask.work.get(key.subtask) if ask is not None and key.kind == "refine" else None
         if ask is not None and work is not None:
-            lane, parent = work.specialist, self._attempts.subtask(ask, work)["id"]
+            lane, parent = work.specialist, self._attempts.begin_subtask(ask, work)["id"]
         elif ask is not None and key.kind != "sort":
-            lane, parent = lane_of(ask, key.within), self._attempts.around(ask.id, key.within)
+            lane, parent = lane_of(ask, key.within), self._attempts.find_parent_id(ask.id, key.within)
         start = self._book.at
-        inner = self._attempts.attempt(key.request, key.within) if key.within else None
+        inner = self._attempts.find_attempt(key.request, key.within) if key.within else None
         if inner is not None:
             start = max(start, inner["start"])
         return self._book.begin(
@@ -146,7 +146,7 @@ class OpenRoleSteps:
             lane,
             start,
             parent=parent,
-            after=self._book.cause(self._book.seq),
+            after=self._book.find_cause(self._book.seq),
             request="" if key.kind == "sort" else key.request,
             subtask=key.subtask or key.within,
             attempt=getattr(effect, "attempt", 0),

@@ -11,7 +11,19 @@ from handoff.state.state_values import EngineDecision
 
 CONTAINERS = frozenset({"request", "subtask"})
 """Kinds that hold others and are no step themselves."""
-_TELLING = ("plan", "verify", "refine", "synthesis", "gather", "attempt", "tool", "wait", "post", "subtask", "request")
+_DECISION_KINDS = (
+    "plan",
+    "verify",
+    "refine",
+    "synthesis",
+    "gather",
+    "attempt",
+    "tool",
+    "wait",
+    "post",
+    "subtask",
+    "request",
+)
 """Kinds that a decision can be about, by rank: a span that ended when it was made, or else one that began then."""
 
 
@@ -97,13 +109,13 @@ class SpanBook:
         self.close(draft, times[1], state)
         return draft
 
-    def cause(self, seq: int, but: Iterable[str] = ()) -> str:
+    def find_cause(self, seq: int, but: Iterable[str] = ()) -> str:
         """Return the id of the step that ended with an event; empty if none did."""
         without = {*but}
         found = [one for one in self.ended_with.get(seq, ()) if self.drafts[one]["kind"] not in CONTAINERS]
         return next((one for one in found if one not in without and self.drafts[one]["kind"] != "chat"), "")
 
-    def decide(self, decisions: Iterable[EngineDecision]) -> None:
+    def attach_decisions(self, decisions: Iterable[EngineDecision]) -> None:
         """Put each decision of the present entry to the span that it is about."""
         for one in decisions:
             about = _find_decision_span(self.ended_here, one) or _find_decision_span(self.begun_here, one)
@@ -139,8 +151,8 @@ def _order_after_parents(found: list[Span]) -> tuple[Span, ...]:
 
 
 def _find_decision_span(drafts: list[SpanDraft], decision: EngineDecision) -> SpanDraft | None:
-    there = [one for one in drafts if one["kind"] in _TELLING and one.get("subtask") == decision.subtask]
-    return min(there, key=lambda one: _TELLING.index(one["kind"]), default=None)
+    there = [one for one in drafts if one["kind"] in _DECISION_KINDS and one.get("subtask") == decision.subtask]
+    return min(there, key=lambda one: _DECISION_KINDS.index(one["kind"]), default=None)
 
 
 def has_usage(usage: Usage | None) -> bool:

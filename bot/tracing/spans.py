@@ -13,7 +13,7 @@ from bot.tracing.attempt_spans import OpenAttempts
 from bot.tracing.role_spans import OpenRoleSteps
 from bot.tracing.span import SUPERVISORS_LANE, Span, SpanState
 from bot.tracing.span_book import SpanBook, SpanDraft
-from bot.tracing.steps import WalkedEntry, walk
+from bot.tracing.steps import WalkedEntry, walk_log
 from bot.tracing.wait_spans import OpenWaits
 from handoff import events as ev
 from handoff.engine.engine import CHECKPOINTS
@@ -23,7 +23,7 @@ _LAST = "the answer"
 _STEPS = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "refine", "synthesis", "post"})
 
 
-def mark(found: Sequence[Span], handed_up: Mapping[str, str]) -> tuple[Span, ...]:
+def mark_critical_paths(found: Sequence[Span], handed_up: Mapping[str, str]) -> tuple[Span, ...]:
     """Return the spans with those of the critical paths marked: the steps that the end of a request waited for.
 
     Each step knows the one whose end let it begin, so a path is read backwards from the answer.
@@ -74,7 +74,7 @@ def spans(entries: Sequence[LogEntry]) -> tuple[Span, ...]:
     proportion to the log.
     """
     reader = SpanReader()
-    for one in walk(entries):
+    for one in walk_log(entries):
         if one.event is None or one.after is None:
             break
         reader.read(one, one.event, one.after)
@@ -97,28 +97,28 @@ class SpanReader:
         """Take in one event. The order matters: what it ended may be the reason why something else begins."""
         self._book.turn_to(one.entry.seq, event.at)
         self.until = max(self.until, event.at)
-        ask = job.ask(event.request) if isinstance(event, ev.OfRequest) else job.current
-        before = one.before.ask(ask.id) if one.before is not None and ask is not None else None
+        ask = job.find_request(event.request) if isinstance(event, ev.RequestEvent) else job.current
+        before = one.before.find_request(ask.id) if one.before is not None and ask is not None else None
         if isinstance(event, CHECKPOINTS):
             if ask is not None and before is not None and ask is not before:
-                self._attempts.event(event, before, ask)
+                self._attempts.read_event(event, before, ask)
             return
         self._begin_requests(one.before, job)
-        self._waits.event(event)
+        self._waits.read_event(event)
         if ask is not None:
             self._waits.end_pauses(ask)
             if before is not None and ask is not before:
-                self._attempts.event(event, before, ask)
-        self._roles.event(event)
+                self._attempts.read_event(event, before, ask)
+        self._roles.read_event(event)
         for changed, _ in job.changes_since(one.before):
-            self._waits.questions(changed)
-            self._attempts.settle(changed)
-            self._attempts.tell_untouched(changed)
-            self._attempts.resume(changed)
+            self._waits.update_questions(changed)
+            self._attempts.end_settled_spans(changed)
+            self._attempts.add_untouched_subtasks(changed)
+            self._attempts.begin_resumed_attempts(changed)
             self._waits.begin_pauses(changed)
-        self._roles.settle(job, event.at)
+        self._roles.update_steps(job, event.at)
         self._end_requests(one.before, job)
-        self._book.decide(one.decided)
+        self._book.attach_decisions(one.decided)
 
     def _begin_requests(self, before: Job | None, job: Job) -> None:
         for ask in job.asks[len(before.asks) if before is not None else 0 :]:
@@ -135,7 +135,7 @@ class SpanReader:
 
     def _end_requests(self, before: Job | None, job: Job) -> None:
         for ask, earlier in job.changes_since(before):
-            if not ask.over or (earlier is not None and earlier.over) or ask.id not in self._requests:
+            if not ask.is_over or (earlier is not None and earlier.is_over) or ask.id not in self._requests:
                 continue
             failure, run = ask.run.failure, ask.run
             reason = f"{failure.step}: {failure.reason}" if failure is not None else ""
@@ -145,4 +145,4 @@ class SpanReader:
 
     def spans(self) -> tuple[Span, ...]:
         """Return what was found, with the critical path of each request marked."""
-        return mark(self._book.spans(), self._roles.handed_up)
+        return mark_critical_paths(self._book.spans(), self._roles.handed_up)

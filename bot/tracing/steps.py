@@ -39,7 +39,7 @@ class WalkedEntry(NamedTuple):
 
 def steps_of(entries: Sequence[LogEntry]) -> list[TraceStep]:
     """Return all steps of a log. From the first entry on that cannot be read they are without decisions."""
-    return [TraceStep(one.entry, one.decided) for one in walk(entries)]
+    return [TraceStep(one.entry, one.decided) for one in walk_log(entries)]
 
 
 def list_own_steps(entries: Sequence[LogEntry], own: frozenset[str], user: str) -> list[TraceStep]:
@@ -47,7 +47,7 @@ def list_own_steps(entries: Sequence[LogEntry], own: frozenset[str], user: str) 
 
     Raises ValueError if an entry cannot be read: nobody knows then whose it is.
     """
-    found = list(walk(entries, own))
+    found = list(walk_log(entries, own))
     if any(one.event is None for one in found):
         raise ValueError("an entry of the log cannot be read")
     return [
@@ -55,7 +55,7 @@ def list_own_steps(entries: Sequence[LogEntry], own: frozenset[str], user: str) 
     ]
 
 
-def walk(entries: Sequence[LogEntry], own: frozenset[str] | None = None) -> Iterator[WalkedEntry]:
+def walk_log(entries: Sequence[LogEntry], own: frozenset[str] | None = None) -> Iterator[WalkedEntry]:
     """Walk through a log, entry by entry. `own`: leave out decisions on other requests."""
     job: Job | None = None
     broken = False

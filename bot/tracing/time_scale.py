@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bot.tracing.span import Span
-from bot.tracing.whole_trace import BUSY, crews_of
+from bot.tracing.whole_trace import BUSY, find_crew_attempts
 
 LEAST_BREAK = 30.0
 """Seconds that nobody worked for before they may be drawn shorter than they were."""
@@ -56,7 +56,7 @@ def _interpolate(froms: Sequence[float], tos: Sequence[float], value: float) -> 
 def scale_of(spans: Sequence[Span], start: float, end: float) -> TimeScale:
     """Return the scale of a request's spans from its start to its end, or to the last that is known of it."""
     end = max(end, start + 0.001)
-    crews = crews_of(spans)
+    crews = find_crew_attempts(spans)
     waits: dict[str, list[Stretch]] = {}
     for one in spans:
         if one.kind == "wait" and one.parent:

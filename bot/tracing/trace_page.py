@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bot.tracing.cut_texts import cut, cut_all, fitting_cap
+from bot.tracing.cut_texts import choose_cap, cut, cut_all
 from bot.tracing.export import export
 from bot.tracing.picture_layout import STATES
 from bot.tracing.time_scale import scale_of
@@ -50,7 +50,7 @@ def _build_page_data(trace: Trace) -> dict[str, Any]:
     The few sentences on how times are known stand once, in `derived`; spans have their places in it.
     """
     whole = export(trace, events=False)
-    cap = fitting_cap(whole["spans"], MOST_CHARACTERS)
+    cap = choose_cap(whole["spans"], MOST_CHARACTERS)
     spans = cut_all(whole["spans"], cap)
     derived = list(dict.fromkeys(one["derived"] for one in spans if "derived" in one))
     places = {words: place for place, words in enumerate(derived)}
@@ -64,7 +64,7 @@ def _build_page_data(trace: Trace) -> dict[str, Any]:
 
 def _lay_out_request(trace: Trace, figures: RequestFigures) -> dict[str, Any]:
     """Say how a request is drawn: its state in words, and where its times stand."""
-    scale = scale_of(trace.of(figures.id), figures.start, figures.end or trace.until)
+    scale = scale_of(trace.spans_of(figures.id), figures.start, figures.end or trace.until)
     placed = {"times": scale.times, "places": scale.places, "breaks": scale.breaks}
     return {"state_words": STATES.get(figures.state, figures.state), "scale": placed}
 

@@ -24,7 +24,7 @@ class OpenWaits:
         self._pauses: dict[tuple[str, str], SpanDraft] = {}
         self._aside: SpanDraft | None = None
 
-    def event(self, event: ev.Event) -> None:
+    def read_event(self, event: ev.Event) -> None:
         """Take in an event about the whole job."""
         book = self._book
         if isinstance(event, ev.WorkResumed):
@@ -40,7 +40,7 @@ class OpenWaits:
             book.close(self._aside, event.at, "done", words=f"released by {event.user}")
             self._aside = None
 
-    def questions(self, ask: RequestState) -> None:
+    def update_questions(self, ask: RequestState) -> None:
         """Begin the waits for what is asked now, and end those for what no longer is."""
         open_now = {(ask.id, name, one.number): one for name, one in ask.open_questions.items()}
         for key in [key for key in self._asked if key[0] == ask.id and key not in open_now]:
@@ -52,12 +52,12 @@ class OpenWaits:
     def _begin_wait_span(self, ask: RequestState, name: str, question: Question) -> SpanDraft:
         work = ask.work.get(name)
         kind = _kind_of(question)
-        parent, lane = self._attempts.around(ask.id, ""), SUPERVISORS_LANE
+        parent, lane = self._attempts.find_parent_id(ask.id, ""), SUPERVISORS_LANE
         inside = False
         if work is not None:
-            running = self._attempts.attempt(ask.id, name)
+            running = self._attempts.find_attempt(ask.id, name)
             inside = running is not None
-            parent = (running or self._attempts.subtask(ask, work))["id"]
+            parent = (running or self._attempts.begin_subtask(ask, work))["id"]
             lane = lane_of(ask, name)
         brief = question.message + "".join(f"\n• {one}" for one in question.options)
         approval = question.approval
@@ -67,7 +67,7 @@ class OpenWaits:
             lane,
             question.asked,
             parent=parent,
-            after="" if inside else self._book.cause(self._book.seq),
+            after="" if inside else self._book.find_cause(self._book.seq),
             request=ask.id,
             subtask=name,
             outcome=kind,
@@ -86,14 +86,14 @@ class OpenWaits:
         at = answered.at if answered is not None else self._book.at
         self._book.close(draft, at, state, **told)
         if name:
-            self._attempts.begin_decided(ask.id, name, at)
+            self._attempts.begin_decided_calls(ask.id, name, at)
 
     def end_pauses(self, ask: RequestState) -> None:
         """End the pauses that the event ended."""
         for place in [one for one in self._pauses if one[0] == ask.id]:
             work = ask.work.get(place[1])
             waits = work is not None and work.state == "pending" and work.not_before == self._pauses[place].until
-            if not waits or ask.run.concluded:
+            if not waits or ask.run.is_concluded:
                 draft = self._pauses.pop(place)
                 early = self._book.at < draft.until
                 self._book.close(draft, min(self._book.at, draft.until), "stopped" if early else "done")
@@ -102,13 +102,13 @@ class OpenWaits:
         """Begin the pauses before next attempts."""
         for name, work in ask.work.items():
             waits = work.state == "pending" and work.not_before > self._book.at
-            if waits and (ask.id, name) not in self._pauses and not ask.run.concluded:
-                self._pauses[ask.id, name] = self._pause(ask, work)
+            if waits and (ask.id, name) not in self._pauses and not ask.run.is_concluded:
+                self._pauses[ask.id, name] = self._begin_pause(ask, work)
 
-    def _pause(self, ask: RequestState, work: SubtaskState) -> SpanDraft:
+    def _begin_pause(self, ask: RequestState, work: SubtaskState) -> SpanDraft:
         fields: dict[str, Any] = {
-            "parent": self._attempts.subtask(ask, work)["id"],
-            "after": self._book.cause(self._book.seq),
+            "parent": self._attempts.begin_subtask(ask, work)["id"],
+            "after": self._book.find_cause(self._book.seq),
             "request": ask.id,
             "subtask": work.subtask.id,
             "attempt": work.attempt,

@@ -9,11 +9,11 @@ from bot.store.values import LogEntry
 from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.span_book import sum_usages
 from bot.tracing.spans import SpanReader
-from bot.tracing.steps import TraceStep, walk
+from bot.tracing.steps import TraceStep, walk_log
 from handoff.access.rights import is_step_of
 from handoff.contracts import SLASH, Usage
 from handoff.state.job_state import Job, RequestState
-from handoff.summaries.summary import gain_words, side_by_side
+from handoff.summaries.summary import gain_words, measure_parallel_seconds
 
 MOST_SPANS = 20_000
 """Spans of a trace; a log of 10,000 events has fewer, unless models ask for many calls at once."""
@@ -80,7 +80,7 @@ class Trace:
     left_out: int = 0
     budgets: tuple[str, ...] = ()
 
-    def of(self, request: str) -> tuple[Span, ...]:
+    def spans_of(self, request: str) -> tuple[Span, ...]:
         """Return the spans of one request."""
         return tuple(one for one in self.spans if one.request == request)
 
@@ -99,7 +99,7 @@ def read_trace(
     """
     reader, steps, found = SpanReader(), [], None
     broken = unreadable = 0
-    for one in walk(entries, own):
+    for one in walk_log(entries, own):
         if one.event is None or one.after is None:
             if own is not None:
                 raise UnreadableEntry("an entry of the log cannot be read")
@@ -141,7 +141,7 @@ def _sum_up_requests(job: Job | None, spans: Sequence[Span], own: frozenset[str]
 
 
 def _sum_up_request(ask: RequestState, spans: Sequence[Span]) -> RequestFigures:
-    apart, together = side_by_side(ask)
+    apart, together = measure_parallel_seconds(ask)
     return RequestFigures(
         id=ask.id,
         user=ask.request.user,
@@ -172,11 +172,11 @@ def lanes_of(spans: Sequence[Span]) -> tuple[TraceLane, ...]:
 
     names = sorted((name for name in of if name != SUPERVISORS_LANE), key=order)
     ordered = [name for name in (SUPERVISORS_LANE, *names) if name in of]
-    crews = crews_of(spans)
+    crews = find_crew_attempts(spans)
     return tuple(_sum_up_lane(name, of[name], crews) for name in ordered)
 
 
-def crews_of(spans: Sequence[Span]) -> frozenset[str]:
+def find_crew_attempts(spans: Sequence[Span]) -> frozenset[str]:
     """Return the ids of the attempts that are a crew's: there are plans or subtasks below them."""
     attempts = {one.id for one in spans if one.kind == "attempt"}
     return frozenset(one.parent for one in spans if one.kind in {"subtask", "plan"} and one.parent in attempts)

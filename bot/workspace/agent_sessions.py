@@ -79,7 +79,7 @@ class AgentSessions:
             self._save((channel, thread_ts), session)
         return session
 
-    def title(self, channel: str, thread_ts: str, title: str) -> None:
+    def set_title(self, channel: str, thread_ts: str, title: str) -> None:
         """Set a thread's title, session or not (`assistant.threads.setTitle`)."""
         session = self._sessions.setdefault((channel, thread_ts), Session())
         session.title = title
@@ -89,7 +89,7 @@ class AgentSessions:
         """Show a passing status for two minutes; an empty text clears it."""
         self._drop(channel, thread_ts)
         if text:
-            timer = self._state.clock.call_in(STATUS_SECONDS, lambda: self.clear_status(channel, thread_ts))
+            timer = self._state.clock.call_later(STATUS_SECONDS, lambda: self.clear_status(channel, thread_ts))
             self._statuses[channel, thread_ts] = Status(text, loading_messages, timer)
         self._tell_status(channel, thread_ts)
 
@@ -98,7 +98,7 @@ class AgentSessions:
         if self._drop(channel, thread_ts):
             self._tell_status(channel, thread_ts)
 
-    def suggest(self, channel: str, thread_ts: str, prompts: list[dict[str, str]]) -> None:
+    def show_prompts(self, channel: str, thread_ts: str, prompts: list[dict[str, str]]) -> None:
         """Show prompts to begin with."""
         self.prompts[channel, thread_ts] = prompts
         body = {"type": "prompts", "channel": channel, "thread_ts": thread_ts, "prompts": prompts}

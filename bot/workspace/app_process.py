@@ -16,7 +16,7 @@ NOT_FOUND, NOT_STARTED, BY_SIGNAL = 127, 126, 128
 """Exit codes as a shell has them. `BY_SIGNAL` is added to the number of the signal that ended the app."""
 
 
-def variables(workspace: Workspace) -> dict[str, str]:
+def make_app_variables(workspace: Workspace) -> dict[str, str]:
     """Return the tokens and the address that Slack apps read.
 
     SLACK_APP_TOKEN is for Socket Mode alone, the client's id and secret for an app whose manifest has redirect_urls.
@@ -32,7 +32,7 @@ def variables(workspace: Workspace) -> dict[str, str]:
     }
 
 
-def redirection() -> dict[str, str]:
+def make_redirect_variables() -> dict[str, str]:
     """Return the variables by which apps on Python and Node.js call the workspace without reading SLACK_API_URL.
 
     They add to the values that are set already. Programs in other languages ignore them.
@@ -45,11 +45,11 @@ def redirection() -> dict[str, str]:
 
 
 def app_environment(workspace: Workspace) -> dict[str, str]:
-    """Return the environment of an app: this process's and `variables`, with calls to this machine past any proxy."""
-    environment = {**os.environ, **variables(workspace)}
+    """Return an app's environment: this process's and `make_app_variables`; calls to this machine go past any proxy."""
+    environment = {**os.environ, **make_app_variables(workspace)}
     for name in ("NO_PROXY", "no_proxy"):
         environment[name] = ",".join(filter(None, [environment.get(name), HOST, "localhost"]))
-    return environment | redirection()
+    return environment | make_redirect_variables()
 
 
 @contextlib.asynccontextmanager

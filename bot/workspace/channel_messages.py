@@ -37,7 +37,7 @@ class ChannelMessages:
 
     # -- posting ---------------------------------------------------------------------------------
 
-    def by_person(  # all that people put into a message
+    def post_as_person(  # all that people put into a message
         self,
         channel: Channel,
         user_id: str,
@@ -90,7 +90,9 @@ class ChannelMessages:
         self._emit_mentions(channel, message)
         return message
 
-    def by_bot(self, channel: Channel, content: Json, thread_ts: str | None, stream: Stream | None = None) -> Message:
+    def post_as_bot(
+        self, channel: Channel, content: Json, thread_ts: str | None, stream: Stream | None = None
+    ) -> Message:
         """Post as the app. `content` is what the call brought: text, blocks, metadata, files ..."""
         data = {**self.bot_fields(), "ts": self._state.clock.next_ts(), **content}
         if stream:
@@ -98,16 +100,16 @@ class ChannelMessages:
             data["text"] = stream.text
             data["streaming_state"] = "in_progress"
         message = Message(data, stream)
-        self.offer(message)
+        self.remember_elements(message)
         self._add_to_channel(channel, message, thread_ts)
         if thread_ts:
             self._sessions.clear_status(channel.id, thread_ts)
         self._emit_message(channel, message)
         if stream:
-            self._state.clock.call_in(STREAM_SECONDS, lambda: self.end_stream(channel, message))
+            self._state.clock.call_later(STREAM_SECONDS, lambda: self.end_stream(channel, message))
         return message
 
-    def assistant_thread(self, channel: Channel, user_id: str, viewed: str) -> Message:
+    def open_assistant_thread(self, channel: Channel, user_id: str, viewed: str) -> Message:
         """Return the root of the assistant thread that waits for the person's first message, starting one if need be.
 
         `viewed` is the channel that the person looked at before.
@@ -125,7 +127,7 @@ class ChannelMessages:
         self._delivery.emit(STARTED, event)
         return root
 
-    def ephemeral(self, channel: Channel, user_id: str, content: Json, thread_ts: str | None) -> Message:
+    def post_ephemeral(self, channel: Channel, user_id: str, content: Json, thread_ts: str | None) -> Message:
         """Show one person a message that nobody else sees and nothing keeps.
 
         In a thread that has no reply yet Slack takes it and never shows it.
@@ -135,14 +137,14 @@ class ChannelMessages:
         if thread_ts:
             data["thread_ts"] = thread_ts
         message = Message(data)
-        self.offer(message)
+        self.remember_elements(message)
         if thread_ts and not channel.replies.get(thread_ts):
             return message
         self.ephemerals[user_id][message.ts] = message
-        self.tell_ephemeral(user_id, message)
+        self.show_ephemeral(user_id, message)
         return message
 
-    def tell_ephemeral(self, user_id: str, message: Message) -> None:
+    def show_ephemeral(self, user_id: str, message: Message) -> None:
         """Show an ephemeral message, new or changed."""
         data = message.data
         body = {"type": "ephemeral", "channel": data["channel"], "thread_ts": data.get("thread_ts")}
@@ -167,7 +169,7 @@ class ChannelMessages:
                 message.data[key] = value
         edited = {"user": message.data["user"], "ts": self._state.clock.next_ts()}
         message.data["edited"] = edited
-        self.offer(message)
+        self.remember_elements(message)
         self._state.save_message(channel, message)
         self._emit_change(channel, message, before)
 
@@ -218,7 +220,7 @@ class ChannelMessages:
         before = dict(message.data)
         message.data["streaming_state"] = "completed"
         self.show_streamed(channel, message)
-        self.offer(message)
+        self.remember_elements(message)
         self._emit_change(channel, message, before)
 
     def react(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> bool:
@@ -242,7 +244,7 @@ class ChannelMessages:
         self._emit_reaction(channel, message, user_id, name, add=add)
         return True
 
-    def offer(self, message: Message) -> None:
+    def remember_elements(self, message: Message) -> None:
         """Remember the buttons and menus of a message."""
         for block, element in interactive_elements(message.data.get("blocks") or []):
             message.offered[block.get("block_id", ""), element.get("action_id", "")] = element

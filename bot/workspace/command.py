@@ -165,16 +165,16 @@ def _list_notes(apps: list[Workspace]) -> list[str]:
 def _list_exports(workspace: Workspace) -> list[str]:
     import shlex  # noqa: PLC0415 - not needed for --help
 
-    from bot.workspace.app_process import redirection, variables  # noqa: PLC0415 - the same
+    from bot.workspace.app_process import make_app_variables, make_redirect_variables  # noqa: PLC0415 - the same
 
     def export(values: dict[str, str]) -> list[str]:
         return [f"export {name}={shlex.quote(value)}" for name, value in values.items()]
 
     return [
         "Start your app with:",
-        *export(variables(workspace)),
+        *export(make_app_variables(workspace)),
         "If its code reads no SLACK_API_URL, on Python or Node.js, also with:",
-        *export(redirection()),
+        *export(make_redirect_variables()),
     ]
 
 

@@ -43,9 +43,9 @@ class Delivery:
 
     def is_subscribed(self, name: str) -> bool:
         """Return True if the manifest asks for the event and has the scope that Slack demands for it."""
-        return not self.lacking(name)
+        return not self.explain_unsent(name)
 
-    def lacking(self, name: str) -> str:
+    def explain_unsent(self, name: str) -> str:
         """Return why the app does not get an event, in a sentence; empty if it does."""
         app = self._state.app
         if not self._state.installed:
@@ -62,7 +62,7 @@ class Delivery:
 
         `actor` is the person behind the event, for events that name them in the envelope alone.
         """
-        lacking = self.lacking(name)
+        lacking = self.explain_unsent(name)
         if lacking:
             self._traffic.add_unsent(name, event, lacking)
             return
@@ -96,7 +96,7 @@ class Delivery:
             self._retry_or_give_up(name, body, 0, Ack(ok=False, failure="timeout"))
             return
         if fault is not None and kind == "late_delivery":
-            self._state.clock.call_in(fault.seconds, lambda: self._spawn(name, body, 0, None))
+            self._state.clock.call_later(fault.seconds, lambda: self._spawn(name, body, 0, None))
             return
         if kind == "without_files":
             body = {**body, "event": {key: value for key, value in body["event"].items() if key != "files"}}
@@ -124,7 +124,7 @@ class Delivery:
         retry = Retry(attempt + 1, ack.failure)
         delay = RETRY_DELAYS[attempt] * self._retry_scale
         if delay:
-            self._state.clock.call_in(delay, lambda: self._spawn(name, body, attempt + 1, retry))
+            self._state.clock.call_later(delay, lambda: self._spawn(name, body, attempt + 1, retry))
         else:
             self._spawn(name, body, attempt + 1, retry)
 

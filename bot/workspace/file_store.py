@@ -33,7 +33,7 @@ class Files:
         self._by_file: dict[str, Upload] = {}
         self.base_url = ""
 
-    def promise(self, name: str, length: int, described: str = "") -> tuple[str, str]:
+    def start_upload(self, name: str, length: int, described: str = "") -> tuple[str, str]:
         """Start an upload; return the URL to post to, and the file's id. `described` is the alt text of a picture."""
         key = secrets.token_urlsafe(24)
         upload = Upload(new_id("F"), name, length, described)
@@ -69,7 +69,7 @@ class Files:
         await self._state.record.write_file(file_id, content)
         return self._add(file_id, name, len(content), user_id, None, mimetype)
 
-    def rebase(self, base_url: str) -> None:
+    def set_base_url(self, base_url: str) -> None:
         """Set the address that files are served from, for the files of earlier runs too."""
         self.base_url = base_url
         for file in self._state.files.values():

@@ -90,7 +90,7 @@ class Identity:
         """Return the fields for the record."""
         return asdict(self)
 
-    def neighbour(self, name: str, *, in_organisation: bool) -> "Identity":
+    def make_neighbour(self, name: str, *, in_organisation: bool) -> "Identity":
         """Return who is who in a further workspace of the same app: all that is not the workspace's own stays.
 
         The people are the same in all, for Slack's ids of people are unique within a workspace alone. The bot is the
@@ -112,13 +112,13 @@ class Identity:
             further, bot_id=fresh.bot_id, bot_user_id=fresh.bot_user_id, enterprise_id="", enterprise_name=""
         )
 
-    def further_app(self) -> "Identity":
+    def make_further_app(self) -> "Identity":
         """Return who is who in the same workspace for a further app, with a bot and secrets of its own."""
         of_app = ("app_id", "bot_id", "bot_user_id", "bot_token", "app_token", "signing_secret", "verification_token")
         fresh, own = Identity(), (*of_app, "client_id", "client_secret")
         return replace(self, **{name: getattr(fresh, name) for name in own})
 
-    def in_organisation(self, name: str) -> "Identity":
+    def join_organisation(self, name: str) -> "Identity":
         """Return the same workspace as part of an organisation."""
         return self if self.enterprise_id else replace(self, enterprise_id=new_id("E"), enterprise_name=name)
 

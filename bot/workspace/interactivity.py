@@ -46,7 +46,7 @@ class Interactivity:
         self._messages, self._views, self._responses, self._steps = messages, views, responses, steps
         self.errors: dict[str, list[str]] = {}
 
-    def at_home(self, user_id: str, what: str) -> None:
+    def require_member(self, user_id: str, what: str) -> None:
         """Raise ActionFailed for a person of another workspace, who sees no commands and shortcuts of the app."""
         if self._state.users[user_id].team != self._state.identity.team_id:
             raise self._record_failure(user_id, f"{what} belongs to an app that is not installed in your workspace.")
@@ -57,7 +57,7 @@ class Interactivity:
         Raises:
             ActionFailed: The app did not acknowledge it, or the person is of another workspace.
         """
-        self.at_home(user_id, command.command)
+        self.require_member(user_id, command.command)
         who, user = self._state.identity, self._state.users[user_id]
         payload = {
             "token": who.verification_token,
@@ -72,8 +72,8 @@ class Interactivity:
             "api_app_id": who.app_id,
             "is_enterprise_install": str(self._state.installed == "organisation").lower(),
             **({"enterprise_id": who.enterprise_id} if who.enterprise_id else {}),
-            "response_url": self._responses.url(user_id, channel),
-            "trigger_id": self._views.trigger(user_id),
+            "response_url": self._responses.make_url(user_id, channel),
+            "trigger_id": self._views.issue_trigger(user_id),
         }
         ack = await self._send(user_id, "slash_commands", payload, f"{command.command} failed")
         self._responses.post_ack(ack.body, user_id, channel)
@@ -99,7 +99,9 @@ class Interactivity:
         payload |= self._step_fields(user_id, place, payload["trigger_id"])
         await self._send(user_id, "interactive", payload, "That did not work")
 
-    async def suggest(self, user_id: str, place: PressPlace, block_id: str, element: Json, query: str) -> list[Json]:
+    async def fetch_options(
+        self, user_id: str, place: PressPlace, block_id: str, element: Json, query: str
+    ) -> list[Json]:
         """Ask the app for the options of an external menu.
 
         Returns:
@@ -128,7 +130,7 @@ class Interactivity:
         Raises:
             ActionFailed: The app did not acknowledge it, or the person is of another workspace.
         """
-        self.at_home(user_id, shortcut.name)
+        self.require_member(user_id, shortcut.name)
         kind = "message_action" if shortcut.kind == "message" else "shortcut"
         payload = {**self._base_payload(kind, user_id), "callback_id": shortcut.callback_id}
         payload["action_ts"] = self._state.clock.next_ts()
@@ -137,7 +139,7 @@ class Interactivity:
                 "message_ts": message.ts,
                 "message": message.data,
                 "channel": _describe_channel(channel),
-                "response_url": self._responses.url(user_id, channel, message),
+                "response_url": self._responses.make_url(user_id, channel, message),
             }
         await self._send(user_id, "interactive", payload, f"{shortcut.name} failed")
 
@@ -147,8 +149,8 @@ class Interactivity:
         Raises:
             ActionFailed: The inputs do not fit, the app cannot get the event, or the person is of another workspace.
         """
-        self.at_home(user_id, function.title)
-        return self._steps.run(user_id, function, inputs, self._views.trigger)
+        self.require_member(user_id, function.title)
+        return self._steps.run(user_id, function, inputs, self._views.issue_trigger)
 
     async def submit(self, user_id: str, view: Json, values: Json) -> bool:
         """Submit a modal.
@@ -207,7 +209,7 @@ class Interactivity:
             "user": {"id": user_id, "username": user.name, "name": user.name, "team_id": user.team},
             "api_app_id": who.app_id,
             "token": who.verification_token,
-            "trigger_id": self._views.trigger(user_id),
+            "trigger_id": self._views.issue_trigger(user_id),
             # The person's own workspace, even if it is another one: an app that keeps things by it mixes up the two.
             "team": {"id": user.team, "domain": who.team_domain if home else who.other_team_name.lower()},
             "enterprise": {"id": who.enterprise_id, "name": who.enterprise_name} if who.enterprise_id else None,
@@ -226,7 +228,7 @@ class Interactivity:
             "container": container,
             "channel": _describe_channel(channel),
             "state": {"values": put_in},
-            "response_url": self._responses.url(user_id, channel, message),
+            "response_url": self._responses.make_url(user_id, channel, message),
         }
         return payload if ephemeral else {**payload, "message": message.data}
 
@@ -277,7 +279,7 @@ class Interactivity:
             if action == "update":
                 self._views.replace(user_id, view, new)
             elif action == "push":
-                self._views.push_for(user_id, new)
+                self._views.push_response(user_id, new)
             else:
                 raise self._record_failure(user_id, f"The app answered an unknown response_action: {action}")
         except Refusal as refusal:

@@ -15,7 +15,7 @@ from bot.workspace.world import World
 MOST_WAITING = 5_000
 
 
-class Live:
+class PageConnections:
     """Serves the page's connections."""
 
     def __init__(self, world: World) -> None:

@@ -18,7 +18,7 @@ from aiohttp import web
 from bot.workspace.refusal import Refusal
 from bot.workspace.workspace_state import State
 
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+CallHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Json = dict[str, Any]
 TOKEN_SECONDS = 43_200
 ACTIVE_TOKENS = 2
@@ -54,7 +54,7 @@ class OAuth:
 
     def __init__(self, request_url: str | None) -> None:
         self.states: dict[str, State] = {}
-        self.answers: dict[str, Answer] = {}
+        self.answers: dict[str, CallHandler] = {}
         """What answers Web API calls, by team."""
         self.token_seconds = TOKEN_SECONDS
         self.grace_seconds = 0.0
@@ -102,7 +102,7 @@ class OAuth:
         """Return the workspaces of the organisation."""
         return [state for state in self.states.values() if state.identity.enterprise_id]
 
-    def is_organisations(self, token: str) -> bool:
+    def is_organisation_token(self, token: str) -> bool:
         """Return True for the token of an organisation."""
         return token in self._tokens and self._tokens[token].team == ORGANISATION
 
@@ -110,7 +110,7 @@ class OAuth:
         """Return the run of a workflow step whose token it is; empty for every other token."""
         return self._tokens[token].step if token in self._tokens else ""
 
-    def kind(self, token: str, state: State) -> Literal["bot", "app"]:
+    def find_token_kind(self, token: str, state: State) -> Literal["bot", "app"]:
         """Return what kind of token it is. Raises Refusal for one that is not good (any more) in that workspace."""
         who, found = state.identity, self._tokens.get(token)
         if token in self._void:
@@ -127,7 +127,7 @@ class OAuth:
             raise Refusal("account_inactive")
         return "bot"
 
-    def void(self, team: str, error: str) -> None:
+    def void_tokens(self, team: str, error: str) -> None:
         """Void the tokens that were issued for a team, or for all of its organisation."""
         wide = self.states[team].installed == "organisation"
         for token, each in list(self._tokens.items()):
@@ -151,7 +151,7 @@ class OAuth:
 
     # -- the page --------------------------------------------------------------------------------
 
-    async def ask(self, request: web.Request) -> web.Response:
+    async def show_install_page(self, request: web.Request) -> web.Response:
         """Show the page of `/oauth/v2/authorize`: where the app may be installed."""
         query, some = request.query, next(iter(self.states.values()))
         if query.get("client_id") != some.identity.client_id:
@@ -162,7 +162,7 @@ class OAuth:
         if not wanted or not wanted <= some.app.scopes:
             lacking = ", ".join(sorted(wanted - some.app.scopes)) or "none is named"
             return _render_page("These scopes cannot be asked for", f"The manifest does not list: {lacking}.", 400)
-        redirect = self._redirect(some, query.get("redirect_uri", ""))
+        redirect = self._find_redirect(some, query.get("redirect_uri", ""))
         if not redirect:
             text = "The manifest must list it under oauth_config.redirect_urls (bad_redirect_uri)."
             return _render_page("This return address is unknown", text, 400)
@@ -191,7 +191,7 @@ class OAuth:
         address = f"{wish.redirect_uri}?{urlencode({**answer, 'state': wish.state})}"
         return web.Response(status=302, headers={"Location": address})
 
-    def _redirect(self, state: State, wanted: str) -> str:
+    def _find_redirect(self, state: State, wanted: str) -> str:
         """Return where the browser goes; empty if the manifest does not list it.
 
         In HTTP mode the paths of the manifest's addresses count, at the host that takes the events.
@@ -205,7 +205,7 @@ class OAuth:
 
     # -- oauth.v2.access -------------------------------------------------------------------------
 
-    def access(self, args: Mapping[str, Any]) -> Json:
+    def exchange_code(self, args: Mapping[str, Any]) -> Json:
         """Give a token for a code, or for a refresh token. Raises Refusal."""
         who = next(iter(self.states.values())).identity
         if args.get("client_id") != who.client_id:

@@ -121,7 +121,7 @@ class PageRequests:
         channel = person.channel(body["channel"])
         person.note_viewed(channel)
         if channel.kind == "im":
-            await person.with_app(person.app_at(channel)).open_home("messages")
+            await person.with_app(person.find_channel_app(channel)).open_home("messages")
         roots = [channel.messages[ts].as_shown() for ts in channel.roots[-MOST_ROOTS:]]
         return {"messages": roots}
 
@@ -260,7 +260,7 @@ class Inspector:
 
     async def show_entry(self, _person: Person, body: Body) -> Body:
         """Return one entry with its payload and answer."""
-        return {"entry": self._find(body).whole()}
+        return {"entry": self._find(body).details()}
 
     async def resend(self, _person: Person, body: Body) -> Body:
         """Send an event again: as a new one, or with `retry` as Slack sends one that was not acknowledged."""
@@ -268,7 +268,7 @@ class Inspector:
         if entry.kind != "event" or entry.state == "unsent":
             raise ActionFailed("Only events that were sent can be sent again.")
         self._world.find_app(entry.app).delivery.send_again(
-            entry.name, entry.whole()["payload"], as_retry=bool(body.get("retry"))
+            entry.name, entry.details()["payload"], as_retry=bool(body.get("retry"))
         )
         return {}
 

@@ -101,7 +101,7 @@ class Person:
                 event: Json = {"type": CONTEXT_CHANGED, "context": self._app_context()}
                 world.delivery.emit(CONTEXT_CHANGED, event, actor=self.id)
 
-    def app_at(self, place: Channel) -> World:
+    def find_channel_app(self, place: Channel) -> World:
         """Return the app at the other end of a direct message, or the first app in any other channel."""
         return next((world for world in self._world.apps if world.state.bot_is_in(place)), self._world)
 
@@ -191,13 +191,13 @@ class Person:
         if thread_ts:
             root = self._find_message(place, thread_ts)
             thread_ts = str(root.data.get("thread_ts", root.ts))
-        elif place.kind == "im" and self.app_at(place).state.app.is_assistant:
-            thread_ts = self.app_at(place).messages.assistant_thread(place, self.id, self.viewed).ts
+        elif place.kind == "im" and self.find_channel_app(place).state.app.is_assistant:
+            thread_ts = self.find_channel_app(place).messages.open_assistant_thread(place, self.id, self.viewed).ts
         for file in files:
             self._world.files.share(file, place.id)
         words = encode_typed_text(self._state, text)
-        extra = self._context_field("app_context", self.app_at(place)) if place.kind == "im" else {}
-        message = self._world.messages.by_person(place, self.id, words, thread_ts, files, attachments, extra)
+        extra = self._context_field("app_context", self.find_channel_app(place)) if place.kind == "im" else {}
+        message = self._world.messages.post_as_person(place, self.id, words, thread_ts, files, attachments, extra)
         return message.ts
 
     async def edit(self, channel: str, ts: str, text: str, tables: Sequence[Rows] | None = None) -> None:
@@ -307,7 +307,7 @@ class Person:
             where, found = PressPlace(place, message), self._find_elements(message, action_id)
         for block_id, element in found:
             if element["action_id"] == action_id and "external" in element["type"]:
-                return await app.interactivity.suggest(self.id, where, block_id, element, query)
+                return await app.interactivity.fetch_options(self.id, where, block_id, element, query)
         raise ActionFailed(f"There is no external menu called {action_id!r} (any more).")
 
     async def click_in_view(self, view_id: str, action_id: str, value: Any = None) -> None:
@@ -417,7 +417,7 @@ class Person:
             event["view"] = view
         self._world.delivery.emit("app_home_opened", event)
         if tab == "messages" and self._state.app.is_assistant:
-            self._world.messages.assistant_thread(self.channel(self.id), self.id, self.viewed)
+            self._world.messages.open_assistant_thread(self.channel(self.id), self.id, self.viewed)
         return view
 
     # -- members ---------------------------------------------------------------------------------
@@ -494,7 +494,7 @@ class Person:
         place = self.channel(reference)
         if place.archived:
             raise ActionFailed("This channel is archived.")
-        app = self.app_at(place).state.app
+        app = self.find_channel_app(place).state.app
         if place.kind == "im" and (not app.messages_tab or app.messages_read_only):
             raise ActionFailed("Sending messages to this app has been turned off.")
         return place

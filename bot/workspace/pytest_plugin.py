@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def slack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slack]:
     """A local Slack: people, channels, say, until, clock and faults. SLACK_BOT_TOKEN and the rest are set."""
-    from bot.workspace.app_process import variables  # noqa: PLC0415 - only where a test asks for it
+    from bot.workspace.app_process import make_app_variables  # noqa: PLC0415 - only where a test asks for it
     from bot.workspace.blocking_workspace import Slack  # noqa: PLC0415 - the same
     from bot.workspace.command import find_manifest  # noqa: PLC0415 - the same
 
@@ -53,7 +53,7 @@ def slack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         workspace = Slack.start(manifest, **options)
     except (OSError, ValueError) as error:
         pytest.fail(f"The fixture `slack` cannot start: {error}", pytrace=False)
-    for name, value in variables(workspace.workspace).items():
+    for name, value in make_app_variables(workspace.workspace).items():
         monkeypatch.setenv(name, value)
     yield workspace
     workspace.stop()

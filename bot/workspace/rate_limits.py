@@ -30,7 +30,7 @@ class RateLimits:
         self._now = now
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
-    def wait(self, method: str, limit: MethodRate, key: str) -> int:
+    def count_call(self, method: str, limit: MethodRate, key: str) -> int:
         """Count one call.
 
         Returns:

@@ -57,9 +57,9 @@ class WorkspaceRecord:
             for key, body in self._database.execute(query, (kind,)):
                 yield key, json.loads(body)
 
-    def part(self, app: str) -> "WorkspaceRecord":
+    def for_app(self, app: str) -> "WorkspaceRecord":
         """Return the record as a further app keeps it: what apps share is shared, the rest is its own."""
-        return _RecordRow(self, app)
+        return _AppRecord(self, app)
 
     async def write_file(self, file_id: str, content: bytes) -> None:
         """Keep the bytes of a file."""
@@ -125,7 +125,7 @@ class WorkspaceRecord:
             cursor.execute("COMMIT")
 
 
-class _RecordRow(WorkspaceRecord):
+class _AppRecord(WorkspaceRecord):
     def __init__(self, whole: WorkspaceRecord, app: str) -> None:
         self._whole, self._app = whole, app
 

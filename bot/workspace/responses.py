@@ -32,13 +32,13 @@ class Responses:
         self._open: dict[str, Response] = {}
         self.base_url = ""
 
-    def url(self, user_id: str, channel: Channel, message: Message | None = None) -> str:
+    def make_url(self, user_id: str, channel: Channel, message: Message | None = None) -> str:
         """Hand out a response URL."""
         key = secrets.token_urlsafe(24)
         self._open[key] = Response(user_id, channel, message, self._state.clock.now() + LIFE_SECONDS)
         return f"{self.base_url}/response/{key}"
 
-    def knows(self, key: str) -> bool:
+    def is_known(self, key: str) -> bool:
         """Return True for a response URL that was handed out here."""
         return key in self._open
 
@@ -84,9 +84,9 @@ class Responses:
         if message and body.get("replace_original"):
             self._replace(response, message, content)
         elif body.get("response_type") == "in_channel":
-            self._messages.by_bot(channel, content, body.get("thread_ts"))
+            self._messages.post_as_bot(channel, content, body.get("thread_ts"))
         else:
-            self._messages.ephemeral(channel, response.user_id, content, body.get("thread_ts"))
+            self._messages.post_ephemeral(channel, response.user_id, content, body.get("thread_ts"))
 
     def _replace(self, response: Response, message: Message, content: Json) -> None:
         whole = {**dict.fromkeys(("blocks", "attachments")), **content}
@@ -95,7 +95,7 @@ class Responses:
             for key, value in whole.items():
                 if value is None:
                     message.data.pop(key, None)
-            self._messages.offer(message)
-            self._messages.tell_ephemeral(response.user_id, message)
+            self._messages.remember_elements(message)
+            self._messages.show_ephemeral(response.user_id, message)
         else:
             self._messages.edit(response.channel, message, whole)

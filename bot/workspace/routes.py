@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bot.workspace.live import Live
+from bot.workspace.live import PageConnections
 from bot.workspace.page_requests import PageRequests
 from bot.workspace.refusal import Refusal
 from bot.workspace.safety import Guard
@@ -22,13 +22,13 @@ SIGN_IN = "<!doctype html><title>Sign in to Slack</title><p>Send the bot token: 
 REFUSED = 404
 
 
-def add_routes(app: web.Application, world: World, guard: Guard, live: Live, local: PageRequests) -> None:
+def add_routes(app: web.Application, world: World, guard: Guard, live: PageConnections, local: PageRequests) -> None:
     """Add every route of the workspace."""
     dispatch, site = Dispatch(world), Site(world, guard)
     app.router.add_route("GET", "/api/{method}", dispatch.answer)
     app.router.add_route("POST", "/api/{method}", dispatch.answer)
     world.oauth.answers[world.state.identity.team_id] = dispatch.answer
-    app.router.add_get("/oauth/v2/authorize", site.ask)
+    app.router.add_get("/oauth/v2/authorize", site.show_install_page)
     app.router.add_get("/oauth/v2/allow", site.allow)
     app.router.add_post("/upload/v1/{key}", site.upload)
     app.router.add_post("/response/{key}", site.response)
@@ -54,19 +54,19 @@ class Site:
 
     async def page(self, request: web.Request) -> web.StreamResponse:
         """Serve the page to whoever brings its token. The token moves into a cookie, so a reload needs only that."""
-        if not self._guard.knows(request.query.get("token", "")) and not self._guard.remembers(request):
+        if not self._guard.is_page_token(request.query.get("token", "")) and not self._guard.has_page_cookie(request):
             refused = PAGE / "refused.html"
             return web.Response(status=403, text=refused.read_text(encoding="utf-8"), content_type="text/html")
         index = PAGE / "index.html"
         if not index.is_file():
             return web.Response(status=404, text="The page is not installed.")
         response = web.FileResponse(index)
-        self._guard.let_in(response)
+        self._guard.set_page_cookie(response)
         return response
 
-    async def ask(self, request: web.Request) -> web.StreamResponse:
+    async def show_install_page(self, request: web.Request) -> web.StreamResponse:
         """Show the page on which an app is allowed."""
-        return await self._app_of(request).oauth.ask(request)
+        return await self._app_of(request).oauth.show_install_page(request)
 
     async def allow(self, request: web.Request) -> web.StreamResponse:
         """Send the browser back to the app."""
@@ -107,7 +107,7 @@ class Site:
         try:
             arguments = await read_arguments(request)
             key = request.match_info["key"]
-            responses = next((each.responses for each in self._world.apps if each.responses.knows(key)), None)
+            responses = next((each.responses for each in self._world.apps if each.responses.is_known(key)), None)
             (responses or self._world.responses).post(key, arguments)
         except Refusal as refusal:
             self._note_response(arguments, began, json.dumps(refusal.answer()), refusal.code)
@@ -126,10 +126,10 @@ class Site:
         if "files:read" not in state.app.scopes:
             return False
         try:
-            is_bots = oauth.kind(token, state) == "bot"
+            is_bots = oauth.find_token_kind(token, state) == "bot"
         except Refusal:
             return False
-        return is_bots and (oauth.is_organisations(token) or oauth.team_of(token, {}) == state.identity.team_id)
+        return is_bots and (oauth.is_organisation_token(token) or oauth.team_of(token, {}) == state.identity.team_id)
 
     async def private_file(self, request: web.Request) -> web.Response:
         """Serve a file's bytes to the app. Without its token Slack shows a page to sign in, with status 200."""

@@ -44,7 +44,7 @@ class Guard:
         self._hosts = with_port | LOOPBACK
         self._origins = frozenset(f"http://{host}" for host in (self._hosts if port == HTTP_PORT else with_port))
 
-    def take_host(self, host: str) -> None:
+    def allow_host(self, host: str) -> None:
         """Take requests for a further host, such as that of a proxy in front of this server."""
         self._hosts |= {host}
 
@@ -68,24 +68,24 @@ class Guard:
 
         return check
 
-    def knows(self, token: str) -> bool:
+    def is_page_token(self, token: str) -> bool:
         """Return True for the page's token."""
         return hmac.compare_digest(token.encode(), self._token.encode())
 
-    def remembers(self, request: web.Request) -> bool:
+    def has_page_cookie(self, request: web.Request) -> bool:
         """Return True if the request brings the page's cookie."""
-        return self.knows(request.cookies.get(self._cookie, ""))
+        return self.is_page_token(request.cookies.get(self._cookie, ""))
 
     def _may_use_page(self, request: web.Request) -> bool:
         header = request.headers.get(TOKEN_HEADER)
         if header is not None:
-            return self.knows(header)
-        if not self.remembers(request):
+            return self.is_page_token(header)
+        if not self.has_page_cookie(request):
             return False
         # A cookie comes by itself: what changes something, or listens, must also come from our page.
         needs_origin = request.method != "GET" or request.path == "/local/live"
         return not needs_origin or request.headers.get("Origin") in self._origins
 
-    def let_in(self, response: web.StreamResponse) -> None:
+    def set_page_cookie(self, response: web.StreamResponse) -> None:
         """Set the page's cookie."""
         response.set_cookie(self._cookie, self._token, httponly=True, samesite="Strict", path="/")

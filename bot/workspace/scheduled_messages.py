@@ -57,7 +57,7 @@ class ScheduledMessages:
         self._drop(scheduled_id)
 
     def _start(self, scheduled: ScheduledMessage) -> None:
-        self._state.clock.call_in(scheduled.post_at - self._state.clock.now(), lambda: self._post(scheduled))
+        self._state.clock.call_later(scheduled.post_at - self._state.clock.now(), lambda: self._post(scheduled))
 
     def _post(self, scheduled: ScheduledMessage) -> None:
         if scheduled.id not in self.waiting:
@@ -65,7 +65,7 @@ class ScheduledMessages:
         self._drop(scheduled.id)
         channel = self._state.channels[scheduled.channel_id]
         if not channel.archived and self._state.bot_is_in(channel):
-            self._messages.by_bot(channel, scheduled.content, scheduled.thread_ts)
+            self._messages.post_as_bot(channel, scheduled.content, scheduled.thread_ts)
 
     def _drop(self, scheduled_id: str) -> None:
         del self.waiting[scheduled_id]

@@ -36,7 +36,7 @@ class SocketMode:
         """The number of open connections."""
         return len(self._sockets)
 
-    def ticket(self) -> str:
+    def issue_ticket(self) -> str:
         """Return a ticket that opens one connection within 30 seconds."""
         now = asyncio.get_running_loop().time()
         self._tickets = {ticket: until for ticket, until in self._tickets.items() if until > now}

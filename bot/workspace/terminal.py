@@ -41,7 +41,7 @@ def plan_notes(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str
 
 
 def _render_block(block: Mapping[str, Any]) -> str:
-    shown = _SHOWN.get(str(block.get("type")))
+    shown = _BLOCK_RENDERERS.get(str(block.get("type")))
     return shown(block) if shown else ""
 
 
@@ -89,14 +89,14 @@ def _render_rich_text(value: Any) -> str:
         return "".join(_render_rich_text(part) for part in value)
     if isinstance(value, Mapping):
         kind = str(value.get("type"))
-        if kind in _WRITTEN:
-            return _WRITTEN[kind](value)
+        if kind in _RICH_TEXT_RENDERERS:
+            return _RICH_TEXT_RENDERERS[kind](value)
         parts = value.get("elements", value.get("text", ""))
         return "\n".join(_render_rich_text(part) for part in parts) if kind == "rich_text" else _render_rich_text(parts)
     return ""
 
 
-_WRITTEN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+_RICH_TEXT_RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "user": lambda part: f"<@{part.get('user_id', '')}>",
     "channel": lambda part: f"<#{part.get('channel_id', '')}>",
     "broadcast": lambda part: f"@{part.get('range', '')}",
@@ -107,7 +107,7 @@ _WRITTEN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 """How the parts of rich text that are more than plain text read, by their type."""
 
 
-_SHOWN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+_BLOCK_RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "section": _render_section,
     "header": _render_section,
     "markdown": _render_markdown,

@@ -63,7 +63,7 @@ class TrafficEntry:
         fields = ("id", "kind", "name", "about", "at", "state", "error", "ms", "attempts", "fault", "app")
         return {name: getattr(self, name) for name in fields}
 
-    def whole(self) -> Json:
+    def details(self) -> Json:
         """Return all of it, payload and answer included."""
         answer = json.loads(self.answer) if self.answer else None
         return {**self.summary(), "payload": json.loads(self.payload), "answer": answer}
@@ -106,7 +106,7 @@ class Traffic:
         self._unsent.append(entry)
         self._show_entry(entry)
 
-    def sending(self, kind: PayloadKind, payload: Json, retry: Retry | None) -> TrafficEntry:
+    def add_payload(self, kind: PayloadKind, payload: Json, retry: Retry | None) -> TrafficEntry:
         """Add a payload that is on its way. A repeated attempt belongs to the entry of the first one."""
         if retry:
             earlier = self._find_event(payload["event_id"])
@@ -153,7 +153,7 @@ class InspectedTransport:
 
     async def send(self, kind: PayloadKind, payload: Json, retry: Retry | None = None) -> Ack:
         """Send a payload, and note how long the app took: not the time before it was connected."""
-        entry = self._traffic.sending(kind, payload, retry)
+        entry = self._traffic.add_payload(kind, payload, retry)
         began = time.perf_counter()
         ack = await self._transport.send(kind, payload, retry)
         self._traffic.note_ack(entry, ack, time.perf_counter() - began - ack.waited)

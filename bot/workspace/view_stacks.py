@@ -35,7 +35,7 @@ class Views:
         """The runs of workflow steps that opened a modal, by its id."""
         self.homes: dict[str, Json] = dict(state.record.all("home"))
 
-    def trigger(self, user_id: str) -> str:
+    def issue_trigger(self, user_id: str) -> str:
         """Hand out a trigger_id."""
         now = self._state.clock.now()
         if len(self._triggers) > 1_000:  # old ones go now and then; how often does not matter
@@ -46,13 +46,13 @@ class Views:
 
     def open(self, trigger_id: str, view: Json, step: str = "") -> Json:
         """Open a modal, in place of whatever was open."""
-        user_id = self._use(trigger_id, view)
+        user_id = self._use_trigger(trigger_id, view)
         self.stacks[user_id].clear()
         return self._show_view(user_id, view, "view_open", step)
 
     def push(self, trigger_id: str, view: Json, step: str = "") -> Json:
         """Put a modal on top of the one that is open."""
-        user_id = self._use(trigger_id, view)
+        user_id = self._use_trigger(trigger_id, view)
         stack = self.stacks[user_id]
         if not stack:
             raise Refusal("not_found")
@@ -95,7 +95,7 @@ class Views:
         self._set_home(user_id, new)
         return new
 
-    def push_for(self, user_id: str, view: Json) -> Json:
+    def push_response(self, user_id: str, view: Json) -> Json:
         """Push a modal as the answer to a submission, which needs no trigger."""
         stack = self.stacks[user_id]
         if len(stack) >= MOST_STACKED:
@@ -117,7 +117,7 @@ class Views:
             self._state.changes.tell(Change({"type": "view_close", "view_id": view["id"]}, user=user_id))
         return gone
 
-    def _use(self, trigger_id: str, view: Json) -> str:
+    def _use_trigger(self, trigger_id: str, view: Json) -> str:
         trigger = self._triggers.get(trigger_id)
         if trigger is None:
             raise Refusal("invalid_trigger_id")

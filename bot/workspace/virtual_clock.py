@@ -47,12 +47,12 @@ class Clock:
         self._last_micro = micro
         return f"{micro // 1_000_000}.{micro % 1_000_000:06d}"
 
-    def later_than(self, ts: str) -> None:
+    def skip_past(self, ts: str) -> None:
         """Make sure that the next timestamp is later than `ts` (read back after a restart)."""
         seconds, _, micro = ts.partition(".")
         self._last_micro = max(self._last_micro, int(seconds) * 1_000_000 + int(micro or 0))
 
-    def call_in(self, seconds: float, call: Callable[[], None]) -> Timer:
+    def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
         """Call `call` after `seconds` of workspace time."""
         timer = Timer(self.now() + seconds, next(self._numbers), call)
         heapq.heappush(self._timers, timer)

@@ -67,7 +67,7 @@ class WorkflowSteps:
         Raises:
             ActionFailed: An input is missing or of the wrong type, or the app cannot get the event.
         """
-        lacking = self._delivery.lacking(EXECUTED)
+        lacking = self._delivery.explain_unsent(EXECUTED)
         if lacking:
             raise ActionFailed(f"{function.title} cannot run: {lacking}")
         for each in function.inputs:

@@ -57,7 +57,7 @@ from bot.workspace.file_store import MOST_BYTES, Files
 from bot.workspace.http_mode import HttpMode
 from bot.workspace.identity import Group, Identity
 from bot.workspace.interactivity import Interactivity
-from bot.workspace.live import Live
+from bot.workspace.live import PageConnections
 from bot.workspace.manifest import notes_on, read_manifest
 from bot.workspace.oauth import OAuth
 from bot.workspace.page_requests import PageRequests
@@ -88,7 +88,7 @@ class Workspace:
     def __init__(self, world: World, transport: SocketMode | HttpMode, beside: "Workspace | None" = None) -> None:
         self._world, self._transport, self._beside = world, transport, beside
         self._people = {user.name: Person(world, user) for user in world.state.people}
-        self._live = Live(world)
+        self._live = PageConnections(world)
         self._guard = Guard(world.state.identity.page_token)
         self._transports = [transport]
         self._runner: web.AppRunner | None = None
@@ -128,7 +128,7 @@ class Workspace:
             ValueError: The manifest cannot be used.
             OSError: The manifest cannot be read, or the port is taken.
         """
-        who = Identity().in_organisation(organisation) if organisation else None
+        who = Identity().join_organisation(organisation) if organisation else None
         state = State(read_manifest(manifest), WorkspaceRecord(data), Clock(), Changes(), who)
         transport = _make_transport(state, request_url, ack_seconds)
         oauth = OAuth(request_url)
@@ -157,7 +157,7 @@ class Workspace:
         have here: they are unique within a workspace alone, and an app that mixes them up fails here first.
         """
         here = self._world.state
-        who = here.identity.neighbour(name, in_organisation=in_organisation)
+        who = here.identity.make_neighbour(name, in_organisation=in_organisation)
         # A direct message is named by its person and, behind a colon, the bot.
         ids = {} if who.enterprise_id else {name.partition(":")[0]: key for name, key in here.channel_ids.items()}
         state = State(here.app, WorkspaceRecord(None), Clock(), Changes(), who, ids)
@@ -295,7 +295,7 @@ class Workspace:
         self._world.notice = text
         self._world.state.changes.tell(Change({"type": "notice", "text": text}))
 
-    def bot_says(self, channel: str, text: str, thread_ts: str | None = None) -> str:
+    def post_as_other_bot(self, channel: str, text: str, thread_ts: str | None = None) -> str:
         """Post a message as the other app's bot, and return its ts; `@name` becomes a mention."""
         state = self._world.state
         return self._world.messages.post_as_other_bot(
@@ -343,7 +343,7 @@ class Workspace:
         revoked = {"oauth": [], "bot": [self.bot_user_id]}
         self._world.delivery.emit("tokens_revoked", {"type": "tokens_revoked", "tokens": revoked, "event_ts": stamp})
         self._world.delivery.emit("app_uninstalled", {"type": "app_uninstalled", "event_ts": stamp})
-        self._world.oauth.void(self.team_id, "account_inactive")
+        self._world.oauth.void_tokens(self.team_id, "account_inactive")
 
     def archive(self, channel: str) -> None:
         """Archive a channel."""
@@ -488,16 +488,16 @@ class Workspace:
         self._tasks = [asyncio.create_task(state.clock.run()), asyncio.create_task(state.record.run())]
         self._world.delivery.resume()
 
-    def stand_behind(self, url: str) -> None:
+    def set_public_url(self, url: str) -> None:
         """Give apps another address of this server, such as `https://slack.test`: a proxy before it ends the TLS."""
-        self._guard.take_host(urlsplit(url).netloc)
+        self._guard.allow_host(urlsplit(url).netloc)
         self._use_address(url)
 
     def _use_address(self, url: str) -> None:
         """Use an address in all that is given out from now on."""
         for world in self._world.apps:
             world.base_url = world.responses.base_url = url
-        self._world.files.rebase(url)
+        self._world.files.set_base_url(url)
 
     async def _bind(self, runner: web.AppRunner, port: int) -> None:
         """Listen. If any port will do, take that of the last run, so that addresses given out then still work."""

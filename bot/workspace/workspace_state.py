@@ -108,10 +108,10 @@ class Channel:
 
     def as_dict(self) -> Json:
         """Return the fields for the record."""
-        return {key: getattr(self, key) for key in KEPT}
+        return {key: getattr(self, key) for key in RECORDED_FIELDS}
 
 
-KEPT = ("name", "kind", "members", "topic", "archived", "created", "shared")
+RECORDED_FIELDS = ("name", "kind", "members", "topic", "archived", "created", "shared")
 
 
 class State:
@@ -157,9 +157,9 @@ class State:
         if app.name == self.app.name or any(app.bot_name.lower() == name.lower() for name in self.by_name):
             raise ValueError(f"there is an app or a person called {app.name} or {app.bot_name} already")
         other = copy(self)
-        other.app, other.record = app, self.record.part(app.name)
+        other.app, other.record = app, self.record.for_app(app.name)
         known = dict(other.record.all("identity")).get("workspace")
-        other.identity = Identity(**known) if known else self.identity.further_app()
+        other.identity = Identity(**known) if known else self.identity.make_further_app()
         other.record.put("identity", "workspace", other.identity.as_dict)
         other.installed = next((row["how"] for _, row in other.record.all("installed")), "team")
         bot = next(
@@ -299,7 +299,7 @@ class State:
                 stream.live = False  # nobody streams over a restart
             message = Message(body["data"], stream, step=body.get("step", ""))
             self.channels[key.partition(":")[0]].add(message)
-            self.clock.later_than(message.ts)
+            self.clock.skip_past(message.ts)
 
     def _add_missing_parts(self) -> None:
         """Make what is not there: all of it at the first start, else what a record of an earlier release lacks."""

@@ -56,9 +56,9 @@ class AuditEntry(Contract):
     cost: float = 0.0
 
 
-Note = Callable[[AuditEntry], Awaitable[None]]
+AuditRecorder = Callable[[AuditEntry], Awaitable[None]]
 """Keeps an entry that follows from no event of a job, such as a refusal."""
 
 
 async def discard_entry(_: AuditEntry) -> None:
-    """Drop the entry: the default where no `Note` is given."""
+    """Drop the entry: the default where no `AuditRecorder` is given."""

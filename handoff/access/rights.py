@@ -26,7 +26,7 @@ class Actor:
 
 def is_open(ask: RequestState) -> bool:
     """Return True while a Stop can still end the request: its answer or its failure is not fixed yet."""
-    return not (ask.over or ask.run.answer or ask.run.failure)
+    return not (ask.is_over or ask.run.answer or ask.run.failure)
 
 
 def may_stop(ask: RequestState, actor: Actor) -> bool:
@@ -34,12 +34,12 @@ def may_stop(ask: RequestState, actor: Actor) -> bool:
     return actor.admin or actor.user in {one.request.user for one in (ask, *ask.tries)}
 
 
-def stoppable(job: Job, actor: Actor) -> tuple[RequestState, ...]:
+def list_stoppable_requests(job: Job, actor: Actor) -> tuple[RequestState, ...]:
     """Return the open requests of a job that end if this person says Stop."""
     return tuple(ask for ask in job.asks if is_open(ask) and may_stop(ask, actor))
 
 
-def going_on(job: Job, actor: Actor) -> tuple[str, ...]:
+def list_other_requesters(job: Job, actor: Actor) -> tuple[str, ...]:
     """Return who asked for the open requests that go on if this person says Stop: Slack ids, each once."""
     users = (ask.request.user for ask in job.asks if is_open(ask) and not may_stop(ask, actor))
     return tuple(dict.fromkeys(users))
@@ -63,7 +63,7 @@ def is_step_of(event: ev.Event, own: frozenset[str], user: str) -> bool:
     match event:
         case ev.RequestAdded():
             return event.request.id in own
-        case ev.OfRequest():
+        case ev.RequestEvent():
             return event.request in own
         case ev.MessageHeard():
             return event.message.user == user
@@ -111,7 +111,7 @@ class Crossing:
     names: tuple[str, ...]
 
 
-def may_go(came: Audience, goes: Audience) -> bool:
+def may_pass_on(came: Audience, goes: Audience) -> bool:
     """Return True if what came from one place may go to another without being asked about."""
     return came.kind == "public" or came.channel == goes.channel
 
@@ -121,7 +121,7 @@ def crossings(materials: Iterable[Material], here: Audience, goes: Audience) -> 
     found: dict[Audience, list[str]] = {}
     for one in materials:
         came = one.audience or here
-        if not may_go(came, goes):
+        if not may_pass_on(came, goes):
             found.setdefault(came, []).append(one.name)
     return tuple(Crossing(came, goes, tuple(dict.fromkeys(names))) for came, names in found.items())
 

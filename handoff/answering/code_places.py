@@ -30,7 +30,7 @@ class CodePlace:
         same = same or f"/{other.path}".endswith(f"/{self.path}")
         return same and self.first <= other.last + NEAR and other.first <= self.last + NEAR
 
-    def has(self, other: CodePlace) -> bool:
+    def overlaps(self, other: CodePlace) -> bool:
         """Return True if they share a line."""
         return self.is_near(other) and self.first <= other.last and other.first <= self.last
 

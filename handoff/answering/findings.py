@@ -104,7 +104,7 @@ def _belongs_to(one: Finding, by: str, others: str, other: Finding) -> bool:
     mine, theirs = place_in(one.where), place_in(other.where)
     if by == others or mine is None or theirs is None or not mine.is_near(theirs):
         return False
-    return mine.has(theirs) or len(words(one.message) & words(other.message)) >= SHARED
+    return mine.overlaps(theirs) or len(words(one.message) & words(other.message)) >= SHARED
 
 
 def is_same(one: Finding, other: Finding) -> bool:

@@ -79,7 +79,7 @@ def contains_message(text: str, message: str) -> bool:
     from handoff.checking.figures import list_figures  # noqa: PLC0415 - only where words alone do not tell
     from handoff.checking.known_figures import KnownFigures  # noqa: PLC0415
 
-    known = KnownFigures.of(text)
+    known = KnownFigures.from_text(text)
     return all(known.says(*figure) for figure in list_figures(message))
 
 

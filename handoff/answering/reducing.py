@@ -76,7 +76,7 @@ def stage(material: Sequence[Note], done: ReducedParts, budget: int) -> Reductio
     return ReductionStage(notes, rounds=MAX_ROUNDS, left_out=left_out)
 
 
-def room(context: int) -> int:
+def compute_results_budget(context: int) -> int:
     """Return how many tokens the results may take of a context of so many tokens."""
     return int(context * MATERIAL)
 
@@ -184,7 +184,7 @@ def _read(part: ReductionCall, reply: str) -> list[Note]:
 def _lost_figures(request: str, part: ReductionCall, reply: str) -> list[tuple[str, str]]:
     """Return the sentences whose figures the request is about and the reply lost, each figure once."""
     wanted = {one for one in words(request) if not any(sign.isdigit() for sign in one)}
-    named, held = KnownFigures.of(request), KnownFigures.of(reply)
+    named, held = KnownFigures.from_text(request), KnownFigures.from_text(reply)
     found: list[tuple[str, str]] = []
     for note in part.notes:
         for sentence in sentences(note.text):

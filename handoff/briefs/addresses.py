@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from handoff.answering.code_places import line_links
 from handoff.briefs.provenance import list_people_words
 from handoff.contracts import Material, Result
-from handoff.state.derived_values import once
+from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import Job, RequestState
 
 APP = " (app)"
@@ -22,16 +22,16 @@ _AFTER = ".,;:!?*_'\")}~"
 """Characters that may follow an address in a sentence, and may be part of one."""
 
 
-@once
+@cache_on_value
 def known_addresses(job: Job, ask: RequestState) -> frozenset[str]:
     """Return the addresses that people wrote up to a request, and those that tools gave for results and for deeds.
 
     Those of the messages with which people had something remembered are known too: an answer cites them.
     """
-    return frozenset().union(*map(_find_known_addresses, job.asks[: (job.place_of(ask.id) or 0) + 1]))
+    return frozenset().union(*map(_find_known_addresses, job.asks[: (job.find_request_index(ask.id) or 0) + 1]))
 
 
-@once
+@cache_on_value
 def _find_known_addresses(ask: RequestState) -> frozenset[str]:
     """Return the addresses that people wrote in one request, and that tools gave for it."""
     results = [work.result for work in ask.work.values() if work.result is not None]

@@ -16,7 +16,7 @@ from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Pa
 from handoff.conversation.working_time import day_of
 from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
 from handoff.engine.nested import writes_before
-from handoff.materials.material_lists import BY, NeededMaterial, needed_by, result_material
+from handoff.materials.material_lists import BY, NeededMaterial, find_needed_material, result_material
 from handoff.materials.outline import describe_columns, summarize_outline
 from handoff.materials.passages import excerpt
 from handoff.state.job_state import Job, RequestState, SubtaskState
@@ -57,8 +57,8 @@ def handoff_for(
         *_note_rejected_result(work),
         *_note_earlier_writes(ask, work),
     ]
-    others += [other for other in _built_on_outside(ask, work) if other not in others]
-    needed = needed_by(job, ask, work)
+    others += [other for other in _list_outer_dependencies(ask, work) if other not in others]
+    needed = find_needed_material(job, ask, work)
     material = [one for one in needed.given if _goes_into_brief(one, ask, intent)]
     pieces = [
         Piece("the task", beginnings(intent) if _is_request(ask, intent) else (intent,), weight=BEFORE),
@@ -66,7 +66,7 @@ def handoff_for(
         *(make_result_piece(other, intent) for other in others),
         *(make_material_piece(one, texts.get(one.text, ""), intent, place) for place, one in enumerate(material)),
     ]
-    packed = fill(pieces, int(ask.run_around(work).terms.context.of(work.tier) * BRIEF))
+    packed = fill(pieces, int(ask.find_enclosing_run(work).terms.context.get_tokens(work.tier) * BRIEF))
     ends = (1, 1 + len(fixed), 1 + len(fixed) + len(others))
     said, results, given = packed.texts[1 : ends[1]], packed.texts[ends[1] : ends[2]], packed.texts[ends[2] :]
     notes = [Note(source=other.subtask.title, text=text) for other, text in zip(others, results, strict=True)]
@@ -76,7 +76,7 @@ def handoff_for(
     handoff = Handoff(
         to_agent=work.specialist,
         intent=packed.texts[0],
-        part_of=_part_of(ask.text, intent),
+        part_of=_shorten_request(ask.text, intent),
         circumstances=circumstances(work.attempt_started if work.state == "in_progress" else now, ask.setting),
         context=(*notes, *(Note(source=note.source, text=text) for note, text in zip(fixed, said, strict=True))),
         given=tuple(_make_material_note(one, text) for one, text in zip(material, given, strict=True)),
@@ -90,7 +90,7 @@ def handoff_for(
 
 def texts_needed(job: Job, ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
     """Return the digests of the texts that a subtask's handoff is made of."""
-    given = needed_by(job, ask, work).given
+    given = find_needed_material(job, ask, work).given
     return tuple(dict.fromkeys(one.text for one in given if _goes_into_brief(one, ask, work.brief_text)))
 
 
@@ -119,7 +119,7 @@ def _list_readable(needed: NeededMaterial, given: Mapping[str, bool], *, whole_t
     return [one for one in left if one.kind != "request" or one.name in given or not whole_task]
 
 
-def _part_of(request: str, intent: str) -> str:
+def _shorten_request(request: str, intent: str) -> str:
     """Return the request on one line, so that a brief can be held against it; empty if it is the brief."""
     line = " ".join(request.split())
     if line == " ".join(intent.split()):
@@ -156,7 +156,7 @@ def _compute_limits(ask: RequestState, work: SubtaskState) -> Constraints:
         tier=work.tier or "balanced",
         timeout=attempt_seconds(ask, work),
         failed_calls=max(1, MAX_FAILURES - work.failed_calls),
-        context=ask.run_around(work).terms.context.of(work.tier),
+        context=ask.find_enclosing_run(work).terms.context.get_tokens(work.tier),
     )
 
 
@@ -171,10 +171,14 @@ def _note_rejected_result(work: SubtaskState) -> list[Note]:
     ]
 
 
-def _built_on_outside(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
+def _list_outer_dependencies(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
     """Return the subtasks that the enclosing subtasks build on: the brief was made from their results as well."""
     outer = ask.work.get(work.within)
-    return [] if outer is None else [*(ask.work[name] for name in outer.subtask.after), *_built_on_outside(ask, outer)]
+    return (
+        []
+        if outer is None
+        else [*(ask.work[name] for name in outer.subtask.after), *_list_outer_dependencies(ask, outer)]
+    )
 
 
 def _note_earlier_writes(ask: RequestState, work: SubtaskState) -> list[Note]:
@@ -198,7 +202,7 @@ def _select_files(job: Job, ask: RequestState, work: SubtaskState, needed: Neede
     order = [one.file.id for earlier in job.asks if there for one in earlier.materials if one.file is not None]
     files = {name: there[name] for name in (*order, *there) if name in there}
     files |= {one.id: one for material in needed.given for one in material.pictures}
-    for other in (*(ask.work[name] for name in work.subtask.after), *_built_on_outside(ask, work)):
+    for other in (*(ask.work[name] for name in work.subtask.after), *_list_outer_dependencies(ask, work)):
         result = other.result
         files.update({artifact.id: artifact for artifact in (result.artifacts if result else ())})
     return tuple(files.values())
@@ -214,7 +218,7 @@ def _describe_file(material: Material) -> Artifact:
 
 def describe_earlier_requests(job: Job, ask: RequestState) -> str:
     """Return what was asked and answered before a request in its thread."""
-    texts = [text for one in job.earlier(ask) for text in (one.text, one.run.answer or "")]
+    texts = [text for one in job.list_earlier_requests(ask) for text in (one.text, one.run.answer or "")]
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
 
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from handoff.contracts import Material, PrivateSource, Request
-from handoff.engine.nested import plan_around
-from handoff.materials.material_lists import answer_digest, material_of, needed_by
-from handoff.state.derived_values import FoldStep, once, take_step
+from handoff.engine.nested import find_enclosing_plan
+from handoff.materials.material_lists import answer_digest, find_needed_material, material_of
+from handoff.state.derived_values import FoldStep, cache_on_value, take_step
 from handoff.state.job_state import Job, RequestState, SubtaskState, replace
-from handoff.state.state_values import Provenance, QuestionAnswer, source
+from handoff.state.state_values import Provenance, QuestionAnswer, make_source
 from handoff.text.text_words import words_in_order
 
 _QUOTE = ">"
@@ -42,10 +42,10 @@ def provenance_of(job: Job, ask: RequestState, work: SubtaskState) -> Provenance
     seen = any(one.text and one.origin != "requester" for one in material_of(job, ask))
     attempt = work.attempt + (work.state == "pending")
     working = sum(one.run is None for one in ask.work.values()) or 1
-    view = _Views(job, _trace_earlier_requests(job, ask)).of(ask, work)
+    view = _Views(job, _trace_earlier_requests(job, ask)).find_view(ask, work)
     return Provenance(
         list_requester_words(job, ask),
-        has_derived_content=(job.place_of(ask.id) or 0) > 0 or seen or bool(derived),
+        has_derived_content=(job.find_request_index(ask.id) or 0) > 0 or seen or bool(derived),
         private=tuple(view),
         sources=_merge_view_sources(view),
         share=1 / (working * 2**attempt),
@@ -55,22 +55,22 @@ def provenance_of(job: Job, ask: RequestState, work: SubtaskState) -> Provenance
 # ---------------------------------------------------------------- whose words
 
 
-@once
+@cache_on_value
 def list_requester_words(job: Job, ask: RequestState) -> tuple[str, ...]:
     """Return what the requester of a request wrote in the job up to it."""
     user = ask.request.user
-    mine = [one for one in job.asks[: (job.place_of(ask.id) or 0) + 1] if one.request.user == user]
+    mine = [one for one in job.asks[: (job.find_request_index(ask.id) or 0) + 1] if one.request.user == user]
     said = [_collect_requester_words(one) for one in mine]
     return (*[own for own, _ in said], *[one.text for _, typed in said for one in typed if one.user == user])
 
 
-@once
+@cache_on_value
 def list_people_words(ask: RequestState) -> tuple[str, ...]:
     """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
     return (_remove_file_names(ask, ask.text), *(said.text for said in _list_typed_answers(ask)))
 
 
-@once
+@cache_on_value
 def _collect_requester_words(ask: RequestState) -> tuple[str, tuple[QuestionAnswer, ...]]:
     """Return the requester's own words of a request, and what was typed as answers."""
     own = "\n\n".join((strip_quoted_text(ask.request), *(one.text for one in ask.correction_messages)))
@@ -132,7 +132,7 @@ def _is_wording(wording: str, texts: Iterable[str]) -> bool:
 _Sources = tuple[PrivateSource, ...]
 _PrivateNames = dict[str, _Sources]
 """What is private in a view: its names for people, each with its sources."""
-_Made = Mapping[tuple[bool, str], tuple[str, _Sources]]
+_MadeFor = Mapping[tuple[bool, str], tuple[str, _Sources]]
 """Whom each answer (False and its digest) and file (True and its id) was made for, and from which private sources."""
 
 
@@ -140,37 +140,39 @@ def _merge_view_sources(view: Mapping[str, _Sources]) -> _Sources:
     return tuple(dict.fromkeys(one for sources in view.values() for one in sources))
 
 
-def _trace_earlier_requests(job: Job, ask: RequestState) -> _Made:
+def _trace_earlier_requests(job: Job, ask: RequestState) -> _MadeFor:
     """Return whom the answers and files of earlier requests were made for, and from which private sources.
 
     It goes from the oldest on, as each may be made from those before it. Each step is cached, and right while these are
     the same.
     """
     made: dict[tuple[bool, str], tuple[str, _Sources]] = {}
-    last: FoldStep[_Made] | None = None
-    for place in range(job.place_of(ask.id) or 0):
+    last: FoldStep[_MadeFor] | None = None
+    for place in range(job.find_request_index(ask.id) or 0):
         last = take_step(_trace_request, last, job.asks[place], job, place, made)
         for key, of in last.found.items():
             made.setdefault(key, of)
     return made
 
 
-def _trace_request(ask: RequestState, job: Job, place: int, made: _Made) -> _Made:
+def _trace_request(ask: RequestState, job: Job, place: int, made: _MadeFor) -> _MadeFor:
     """Return whom a request's answer and files were made for, and all private sources that those who made them saw."""
     until_then = replace(job, asks=job.asks[: place + 1])
     seen = _merge_view_sources(_Views(until_then, made).view_of_planner(ask))
-    sources = tuple(dict.fromkeys((*seen, *(one for work in ask.work.values() for one in _read(ask, work)))))
+    sources = tuple(
+        dict.fromkeys((*seen, *(one for work in ask.work.values() for one in _list_tool_sources(ask, work))))
+    )
     results = [work.result for work in ask.work.values() if work.result is not None]
     files = [(True, file.id) for result in results for file in result.artifacts]
     answer = [(False, answer_digest(ask))] if ask.run.answer else []
     return dict.fromkeys((*answer, *files), (ask.request.user, sources))
 
 
-def _read(ask: RequestState, work: SubtaskState) -> _Sources:
+def _list_tool_sources(ask: RequestState, work: SubtaskState) -> _Sources:
     """Return the private sources that tools gave a subtask; if these are not known, one that stands for them."""
-    if work.read_private and not work.read_sources:
-        return (source("attempts", f"{ask.id}/{work.subtask.id}", f"what {_quote_title(work)} read"),)
-    return work.read_sources
+    if work.has_read_private and not work.private_sources:
+        return (make_source("attempts", f"{ask.id}/{work.subtask.id}", f"what {_quote_title(work)} read"),)
+    return work.private_sources
 
 
 @dataclass(slots=True)
@@ -182,20 +184,27 @@ class _Views:
     """
 
     job: Job
-    made: _Made
+    made: _MadeFor
     planner: _PrivateNames | None = None
     works: dict[str, _PrivateNames] = field(default_factory=dict)
 
-    def of(self, ask: RequestState, work: SubtaskState) -> _PrivateNames:
+    def find_view(self, ask: RequestState, work: SubtaskState) -> _PrivateNames:
         """Return what is private in the view of whoever works on a subtask."""
         key = work.subtask.id
         if key not in self.works:
             view = _merge_sources(
                 (
-                    *self._trace_materials(ask, needed_by(self.job, ask, work).all),
+                    *self._trace_materials(ask, find_needed_material(self.job, ask, work).all),
                     *_yield_words_of_others(ask),
-                    *((_name_result(other), self._find_private_sources(ask, other)) for other in _built_on(ask, work)),
-                    *(((f"an earlier attempt at {_quote_title(work)}", _read(ask, work)),) if work.private else ()),
+                    *(
+                        (_name_result(other), self._find_private_sources(ask, other))
+                        for other in _list_visible_subtasks(ask, work)
+                    ),
+                    *(
+                        ((f"an earlier attempt at {_quote_title(work)}", _list_tool_sources(ask, work)),)
+                        if work.private
+                        else ()
+                    ),
                 )
             )
             brief = [
@@ -206,9 +215,11 @@ class _Views:
 
     def _find_private_sources(self, ask: RequestState, work: SubtaskState) -> _Sources:
         """Return all private sources that the specialists of a subtask saw: its result was made from them."""
-        inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
+        inside = ask.list_all_subtasks(work.subtask.id) if work.run is not None else ()
         seen = (
-            source for one in (work, *inside) for source in (*_read(ask, one), *_merge_view_sources(self.of(ask, one)))
+            source
+            for one in (work, *inside)
+            for source in (*_list_tool_sources(ask, one), *_merge_view_sources(self.find_view(ask, one)))
         )
         return tuple(dict.fromkeys(seen))
 
@@ -231,7 +242,7 @@ class _Views:
         else:
             shown = self.view_of_planner(ask)
         outer = ask.work.get(work.within)
-        around = self.of(ask, outer) if outer is not None else {}
+        around = self.find_view(ask, outer) if outer is not None else {}
         for name, sources in (shown | around).items():
             yield name.removeprefix(f"{_WRITTEN} "), sources
 
@@ -243,11 +254,13 @@ class _Views:
     def view_of_planner(self, ask: RequestState) -> _PrivateNames:
         """Return what is private of all that the planner was shown for the plan of a request and its revisions."""
         if self.planner is None:
-            read = ((_name_result(one), _read(ask, one)) for one in ask.work.values() if one.read_private)
+            read = (
+                (_name_result(one), _list_tool_sources(ask, one)) for one in ask.work.values() if one.has_read_private
+            )
             found = (
                 *self._trace_materials(ask, material_of(self.job, ask)),
                 *(
-                    (_shorten_name(one.name), (source("attached", one.file_id, one.name),))
+                    (_shorten_name(one.name), (make_source("attached", one.file_id, one.name),))
                     for one in ask.request.attachments
                 ),
                 *_yield_words_of_others(ask),
@@ -260,9 +273,11 @@ class _Views:
     def _yield_asked_before(self, ask: RequestState) -> Iterator[tuple[str, _Sources]]:
         name = "what somebody else asked before"
         others = [
-            one for one in self.job.asks[: self.job.place_of(ask.id) or 0] if one.request.user != ask.request.user
+            one
+            for one in self.job.asks[: self.job.find_request_index(ask.id) or 0]
+            if one.request.user != ask.request.user
         ]
-        yield name, tuple(source("request", one.id, name) for one in others)
+        yield name, tuple(make_source("request", one.id, name) for one in others)
 
     def _sources_of(self, ask: RequestState, material: Material) -> _Sources:
         """Return a material's private sources: none if the requester wrote it, or it was made for them without any.
@@ -271,7 +286,7 @@ class _Views:
         """
         if material.origin == "requester":
             return ()
-        own = (source("material", material.file.id if material.file else material.text, _name_material(material)),)
+        own = (make_source("material", material.file.id if material.file else material.text, _name_material(material)),)
         if material.origin != "model":
             return own
         key = (False, material.text) if material.file is None else (True, material.file.id)
@@ -293,7 +308,7 @@ _WRITTEN = "a brief written by who had seen"
 
 def _is_fixed(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if a subtask is as the crew's pipeline has it: neither revised nor rewritten."""
-    return ask.run_around(work).fixed and not (work.changed or work.brief or work.instead_of)
+    return ask.find_enclosing_run(work).fixed and not (work.changed or work.brief or work.instead_of)
 
 
 def _list_brief_texts(work: SubtaskState) -> Iterator[str]:
@@ -309,28 +324,30 @@ def _yield_later_texts(ask: RequestState, work: SubtaskState) -> Iterator[str]:
         if said.question.approval is None:
             yield said.question.message
         yield _answer_words(said)
-    plan = plan_around(ask, work)
+    plan = find_enclosing_plan(ask, work)
     for one in plan.made if plan is not None else ():
         if one.name == work.specialist:
             yield from (one.name, one.brief)
 
 
-def _built_on(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
+def _list_visible_subtasks(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
     """Return the subtasks whose results are in view: its dependencies, those around it, and the one it replaces."""
     names = (*work.subtask.after, work.instead_of)
     outer = ask.work.get(work.within)
-    return [ask.work[name] for name in names if name in ask.work] + ([] if outer is None else _built_on(ask, outer))
+    return [ask.work[name] for name in names if name in ask.work] + (
+        [] if outer is None else _list_visible_subtasks(ask, outer)
+    )
 
 
 def _yield_words_of_others(ask: RequestState) -> Iterator[tuple[str, _Sources]]:
     name = "the message that it was started from"
     if ask.request.quoted:
-        yield name, (source("quoted", ask.request.quoted, name),)
+        yield name, (make_source("quoted", ask.request.quoted, name),)
     name = "what somebody else answered"
     yield (
         name,
         tuple(
-            source("answer", _answer_words(said), name)
+            make_source("answer", _answer_words(said), name)
             for said in _list_worded_answers(ask)
             if said.user != ask.request.user
         ),
@@ -338,7 +355,7 @@ def _yield_words_of_others(ask: RequestState) -> Iterator[tuple[str, _Sources]]:
 
 
 def _name_material(material: Material) -> str:
-    if material.of_channel:
+    if material.is_channel_talk:
         return material.name
     known = {"thread": "the thread", "memory": "what I was asked to remember", "answer": "an earlier answer"}
     return known.get(material.kind, _shorten_name(material.name))

@@ -60,12 +60,12 @@ def quantities(one: Numeral, scales: Sequence[float] = (1.0,)) -> Iterator[Quant
 def possible_values(one: Numeral) -> Iterator[tuple[float, float, str]]:
     """Yield the values that a figure may stand for, each with how far it may be off, and its kind."""
     for value, step in one.readings:
-        yield value, rounding(value, step), one.kind
+        yield value, compute_rounding_error(value, step), one.kind
         if one.factor != 1.0 and one.kind != "%":
-            yield value / one.factor, rounding(value / one.factor, step / one.factor), ""
+            yield value / one.factor, compute_rounding_error(value / one.factor, step / one.factor), ""
 
 
-def rounding(value: float, step: float) -> float:
+def compute_rounding_error(value: float, step: float) -> float:
     """Return how far a figure may be from what it stands for, as it is printed."""
     if step >= 1.0 and value >= 100 * step:
         zeros = step
@@ -96,7 +96,9 @@ def follows_from_values(one: Numeral, families: Iterable[tuple[str, Sequence[flo
     return False
 
 
-def worked_out(one: Numeral, groups: Iterable[tuple[Quantity, ...]], way: str) -> Iterator[tuple[str, Sequence[float]]]:
+def derive_families(
+    one: Numeral, groups: Iterable[tuple[Quantity, ...]], way: str
+) -> Iterator[tuple[str, Sequence[float]]]:
     """Yield what follows from each of some groups of figures in one of the `WAYS`, in the units of a figure."""
     kinds = tuple(dict.fromkeys(kind for _, _, kind in possible_values(one)))
     for group in groups:

@@ -16,11 +16,11 @@ from handoff.checking.derived_figures import (
     CHANCE,
     MISQUOTED,
     WAYS,
+    derive_families,
     follows_from_values,
     list_distinct_quantities,
-    worked_out,
 )
-from handoff.checking.known_figures import KnownFigures, said, sentence
+from handoff.checking.known_figures import KnownFigures, read_text_figures, sentence
 from handoff.checking.numerals import (
     SMALL,
     YEARS,
@@ -37,9 +37,9 @@ from handoff.checking.workings import (
     blank_workings,
     equals_figure,
     find_workings,
-    is_common,
+    match_workings,
+    needs_no_source,
     values_of,
-    worked_figures,
 )
 from handoff.contracts import Result
 
@@ -102,7 +102,7 @@ def _faults_of_workings(text: str, shown: str, figures: Sequence[Numeral], groun
 
 def _workings_by_figure(text: str) -> dict[Numeral, Working]:
     workings = find_workings(text)
-    return worked_figures(figures_of(blank_non_figures(text)), workings, text) if workings else {}
+    return match_workings(figures_of(blank_non_figures(text)), workings, text) if workings else {}
 
 
 def _fault_of_working(working: Working, figure: Numeral, text: str, ground: KnownFigures) -> str:
@@ -110,7 +110,7 @@ def _fault_of_working(working: Working, figure: Numeral, text: str, ground: Know
     numbers = working.numbers()
     for one in numbers:
         number = expression[one.start : one.end].strip()
-        if not (ground.has(one) or ground.has_share(one) or (one.readings and is_common(one.readings[0][0]))):
+        if not (ground.has(one) or ground.has_share(one) or (one.readings and needs_no_source(one.readings[0][0]))):
             return f"The working of “{written}” has {number}, which stands nowhere in what you read."
     if equals_figure(working, figure):
         return ""
@@ -170,7 +170,9 @@ def is_figure(one: Numeral) -> bool:
 
 
 def _is_known_figure(one: Numeral, ground: KnownFigures, shown: str) -> bool:
-    return ground.says(one, shown[one.start : one.end]) or ground.bounds(one, shown[max(0, one.start - 20) : one.start])
+    return ground.says(one, shown[one.start : one.end]) or ground.is_round_bound(
+        one, shown[max(0, one.start - 20) : one.start]
+    )
 
 
 def _follows_from_known(one: Numeral, ground: KnownFigures, shown: str, standing: Sequence[Numeral]) -> bool:
@@ -182,11 +184,11 @@ def _follows_from_known(one: Numeral, ground: KnownFigures, shown: str, standing
         near,
         *ground.groups(near),
         around,
-        tuple(dict.fromkeys((*list_distinct_quantities(standing), *ground.everything)))[:100],
+        tuple(dict.fromkeys((*list_distinct_quantities(standing), *ground.all_quantities)))[:100],
     ]
-    ways = (ground.yield_list_totals(one), *(worked_out(one, groups, way) for way in WAYS))
+    ways = (ground.yield_list_totals(one), *(derive_families(one, groups, way) for way in WAYS))
     chance = MISQUOTED if ground.misquotes(one) else CHANCE
-    return not ground.opposes(one) and any(follows_from_values(one, way, chance) for way in ways)
+    return not ground.has_opposite_sign(one) and any(follows_from_values(one, way, chance) for way in ways)
 
 
 def find_misquoted_figure(figure: str, known: Iterable[str]) -> str:
@@ -197,19 +199,19 @@ def find_misquoted_figure(figure: str, known: Iterable[str]) -> str:
     """
     found: dict[int, set[str]] = {}
     for text in known:
-        for likeness, written in said(text).near(figure):
+        for likeness, written in read_text_figures(text).find_similar_figures(figure):
             found.setdefault(likeness, set()).add(written.strip())
     nearest = found[min(found)] if found else set()
     return nearest.pop() if len(nearest) == 1 else ""
 
 
-def lines_behind(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def yield_figure_lines(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield for each figure of a text the lines of the replies that say it, or the figure that it may misquote."""
     for one in figures_of(blank_non_figures(text)):
         written = text[one.start : one.end]
-        lines = [line for reply in replies for line in said(reply).lines_of(one)]
+        lines = [line for reply in replies for line in read_text_figures(reply).lines_of(one)]
         if not lines and (near := find_misquoted_figure(written, replies)):
-            lines = [line for reply in replies for line in said(reply).lines_with(near)]
+            lines = [line for reply in replies for line in read_text_figures(reply).lines_with(near)]
         yield tuple(lines)
 
 
@@ -220,6 +222,6 @@ def find_source_lines(result: Result, replies: Sequence[str]) -> tuple[str, ...]
     for the verifier, which would see the specialist's words alone.
     """
     text = "\n".join([result.content, *(finding.message for finding in result.findings)])
-    found = list(lines_behind(text, [reply[:READ] for reply in replies]))
+    found = list(yield_figure_lines(text, [reply[:READ] for reply in replies]))
     held = Counter(line for lines in found for line in dict.fromkeys(lines))
     return tuple(dict.fromkeys(max(lines, key=held.__getitem__) for lines in found if lines))[:MOST_LINES]

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, chain, combinations, islice
 from statistics import median
 
-from handoff.checking.derived_figures import Quantity, list_distinct_quantities, possible_values, rounding
+from handoff.checking.derived_figures import Quantity, compute_rounding_error, list_distinct_quantities, possible_values
 from handoff.checking.figure_layout import (
     SENTENCE_END,
     flatten_to_lines,
@@ -66,7 +66,7 @@ class TextFigures:
         written = (self._shown[one.start : one.end] for one in self.numerals)
         return {re.sub(r"\D", "", one).rstrip("0"): one for one in written}
 
-    def near(self, figure: str) -> Iterator[tuple[int, str]]:
+    def find_similar_figures(self, figure: str) -> Iterator[tuple[int, str]]:
         """Yield the figures that one may be a misquotation of, each with how unlike it is."""
         digits = "".join(sign for sign in normalize_digits(figure) if sign in "0123456789")
         for unlike, other in _yield_misquotations(digits):
@@ -119,7 +119,7 @@ class TextFigures:
         return by_line, cells
 
 
-said = lru_cache(maxsize=64)(TextFigures)
+read_text_figures = lru_cache(maxsize=64)(TextFigures)
 """Read a text that is known."""
 
 
@@ -189,7 +189,7 @@ class KnownFigures:
         self._signs: dict[float, set[str]] = {}
 
     @classmethod
-    def of(cls, text: str) -> KnownFigures:
+    def from_text(cls, text: str) -> KnownFigures:
         """Return what one text says, for figures of another that names no scale."""
         known = cls("")
         known.read([text])
@@ -197,7 +197,7 @@ class KnownFigures:
 
     def read(self, texts: Iterable[str]) -> None:
         """Add the figures of some texts. Call it before anything is worked out from them."""
-        new = [said(text) for text in texts]
+        new = [read_text_figures(text) for text in texts]
         self.said += new
         for one in new:
             for numeral in one.numerals:
@@ -213,7 +213,7 @@ class KnownFigures:
         return tuple(dict.fromkeys(found for column in lists for found in totals_of(column) if found[0]))
 
     @cached_property
-    def everything(self) -> tuple[Quantity, ...]:
+    def all_quantities(self) -> tuple[Quantity, ...]:
         """All figures, each once; of many, the first ones."""
         return list_distinct_quantities(chain.from_iterable(one.numerals for one in self.said))
 
@@ -251,7 +251,9 @@ class KnownFigures:
         digits = re.sub(r"\D", "", text)
         if len(digits) > 3 and not one.sign and any(digits in each.digits for each in self.said):
             return True
-        return any(self._contains_value(value, rounding(value, step), one) for value, step in one.readings)
+        return any(
+            self._contains_value(value, compute_rounding_error(value, step), one) for value, step in one.readings
+        )
 
     def has(self, one: Numeral) -> bool:
         """Return True if a number is said as it is, to its last digit."""
@@ -286,14 +288,14 @@ class KnownFigures:
 
     def misquotes(self, one: Numeral) -> bool:
         """Return True if a figure looks like a misquotation of one that is said."""
-        return any(True for text in self.said for _ in text.near(self._text[one.start : one.end]))
+        return any(True for text in self.said for _ in text.find_similar_figures(self._text[one.start : one.end]))
 
-    def opposes(self, one: Numeral) -> bool:
+    def has_opposite_sign(self, one: Numeral) -> bool:
         """Return True if a figure is said only with the other sign."""
         signs = {sign for value, _ in one.readings for sign in self._signs.get(value, set())}
         return bool(one.sign and signs) and not signs & {one.sign, ""}
 
-    def bounds(self, one: Numeral, before: str) -> bool:
+    def is_round_bound(self, one: Numeral, before: str) -> bool:
         """Return True for a round bound of what is said, such as "above 80" for 81.9."""
         return bool(_BOUND.search(before)) and any(
             self._contains_near_value(kind, value, value * _BOUND_SHARE, "")

@@ -68,7 +68,7 @@ def blank_workings(text: str) -> str:
     return _WORKING.sub(lambda found: " " * len(found[0]), text) if "[[" in text else text
 
 
-def worked_figures(figures: Sequence[Numeral], workings: Sequence[Working], text: str) -> dict[Numeral, Working]:
+def match_workings(figures: Sequence[Numeral], workings: Sequence[Working], text: str) -> dict[Numeral, Working]:
     """Return the workings by the figures that they stand behind: the last one before each, on its line."""
     found: dict[Numeral, Working] = {}
     for one in workings:
@@ -139,7 +139,7 @@ def _evaluate_node(node: ast.expr, numbers: Mapping[str, float]) -> float | None
     return value if isinstance(value, float) else None  # a root of a negative number is complex
 
 
-def is_common(value: float) -> bool:
+def needs_no_source(value: float) -> bool:
     """Return True if a number needs no source: a small count, a year, a power of ten, one of units or calendars."""
     if value in _COMMON or value in {0.5, 1.5} or (value == int(value) and (value <= SMALL or int(value) in YEARS)):
         return True

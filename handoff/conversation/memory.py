@@ -50,7 +50,7 @@ class Memory(Contract):
     edited: float = 0.0
 
     @property
-    def whose(self) -> str:
+    def last_author(self) -> str:
         """The Slack id of the person who last worded it."""
         return self.edited_by or self.user
 
@@ -97,7 +97,7 @@ def match_memories(kept: Mapping[str, Memory], text: str) -> tuple[str, ...]:
     return tuple(near[:MOST_NEAR])
 
 
-def is_plain(kept: Mapping[str, Memory], found: Iterable[str], text: str) -> bool:
+def is_certain_match(kept: Mapping[str, Memory], found: Iterable[str], text: str) -> bool:
     """Return True if `match_memories` found a single memory, and that has all words of the text."""
     names = tuple(found)
     return len(names) == 1 and _share(set(words_of(text)), set(words_of(kept[names[0]].text))) == 1.0

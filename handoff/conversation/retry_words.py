@@ -1,7 +1,7 @@
 """What people say to have something tried again: “retry from prices”, “continue”, “again with the same files”.
 
 Only words that say nothing else are a wish of this kind. “Again for Lisbon” and “the same for Q2” are requests of their
-own: the planner is shown the plan of the request before them (`names_the_last`).
+own: the planner is shown the plan of the request before them (`repeats_last_request`).
 """
 
 from __future__ import annotations
@@ -121,6 +121,6 @@ def wish_of(text: str) -> RetryWish | None:
     return RetryWish(modes[0]) if modes else None
 
 
-def names_the_last(text: str) -> bool:
+def repeats_last_request(text: str) -> bool:
     """Return True if a request is the last one in other words: “the same for Q2”, “again for Lisbon”."""
     return _LAST.match(" ".join(text.split())) is not None and len(words_of(text)) <= MOST_WORDS

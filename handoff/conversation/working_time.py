@@ -46,14 +46,14 @@ def quiet_until(at: float, quiet: QuietTimes) -> float:
     """Return when the quiet hours end that a moment lies in; the moment itself if it lies in none."""
     moment = at + quiet.offset
     for _ in range(_MOST_TRIES):
-        later = _past_weekend(_past_hours(moment, quiet), quiet)
+        later = _skip_weekend(_skip_quiet_hours(moment, quiet), quiet)
         if later == moment:
             break
         moment = later
     return moment - quiet.offset if moment > at + quiet.offset else at
 
 
-def _past_hours(local: float, quiet: QuietTimes) -> float:
+def _skip_quiet_hours(local: float, quiet: QuietTimes) -> float:
     day = local // DAY * DAY
     begins, ends = day + quiet.begins * 60, day + quiet.ends * 60
     if quiet.begins > quiet.ends:  # over midnight
@@ -61,7 +61,7 @@ def _past_hours(local: float, quiet: QuietTimes) -> float:
     return ends if begins <= local < ends else local
 
 
-def _past_weekend(local: float, quiet: QuietTimes) -> float:
+def _skip_weekend(local: float, quiet: QuietTimes) -> float:
     day = int(local // DAY)
     weekday = (day + _EPOCH_WEEKDAY) % 7
     return float((day + 7 - weekday) * DAY) if quiet.weekends and weekday >= _WEEKEND else local

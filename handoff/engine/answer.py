@@ -38,13 +38,13 @@ NO_SOURCE = "No source has “{figure}”: leave it out, or give the figure that
 # ---------------------------------------------------------------- what is still to be done
 
 
-def steps(ask: RequestState, run: PlanRun, now: float) -> tuple[list[Effect], float | None]:
+def list_answer_effects(ask: RequestState, run: PlanRun, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects that are due now that all subtasks of a run have ended, and the time to look again.
 
     At the run's deadline the answer is written from what there is: nobody condenses or verifies any more.
     """
     late = is_late(run, now)
-    condensing = [] if run.draft is not None or late else stage(ask, run).parts
+    condensing = [] if run.draft is not None or late else find_reduction_stage(ask, run).parts
     if condensing:
         return [ReduceMaterial(ask.id, part.round, part.part, run.within) for part in condensing], run.deadline
     if run.draft is None:
@@ -115,7 +115,7 @@ def seconds_for_call(run: PlanRun, now: float) -> float:
 
 def results(ask: RequestState, run: PlanRun) -> dict[str, Result]:
     """Return the results of a run by subtask, in the order of the plan."""
-    return {work.subtask.id: work.result for work in ask.inside(run.within) if work.result is not None}
+    return {work.subtask.id: work.result for work in ask.list_subtasks(run.within) if work.result is not None}
 
 
 def rivals(ask: RequestState, run: PlanRun) -> dict[str, SubtaskState]:
@@ -129,7 +129,7 @@ def strategy(ask: RequestState, run: PlanRun) -> Strategy:
     """Return how the results are put together: a plan whose parts all lead to one has nothing to select from."""
     if run.plan is None or run.plan.strategy != "select":
         return run.plan.strategy if run.plan is not None else "merge"
-    own = [work for work in ask.inside(run.within) if not work.dropped]
+    own = [work for work in ask.list_subtasks(run.within) if not work.dropped]
     used = {name for work in own for name in work.subtask.after}
     return "select" if sum(work.subtask.id not in used for work in own) > 1 else "merge"
 
@@ -190,7 +190,7 @@ def _drop_repeated_passages(
     return tuple(kept.items()), tuple(lost.items())
 
 
-def stage(ask: RequestState, run: PlanRun) -> ReductionStage:
+def find_reduction_stage(ask: RequestState, run: PlanRun) -> ReductionStage:
     """Return how far condensing is. Rival results are not condensed: one of them is the answer, word for word."""
     from handoff.answering import reducing  # noqa: PLC0415 - only where material is condensed
 
@@ -205,18 +205,20 @@ def room_for_results(run: PlanRun) -> int:
     """Return the tokens that the results may take in the synthesizer's call."""
     from handoff.answering import reducing  # noqa: PLC0415 - the same
 
-    return reducing.room(run.terms.context.balanced)
+    return reducing.compute_results_budget(run.terms.context.balanced)
 
 
 # ---------------------------------------------------------------- what the answer lacks
 
 
-def missing(ask: RequestState, run: PlanRun) -> tuple[SubtaskState, ...]:
+def list_missing_subtasks(ask: RequestState, run: PlanRun) -> tuple[SubtaskState, ...]:
     """Return the subtasks of a run that brought no result. What is missing inside a subtask is a gap of its result."""
-    return tuple(work for work in ask.inside(run.within) if work.state in {"error", "skipped"} and not work.dropped)
+    return tuple(
+        work for work in ask.list_subtasks(run.within) if work.state in {"error", "skipped"} and not work.dropped
+    )
 
 
-def out_of_reach(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
+def list_unreachable_parts(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
     """Return in words what no work could bring: files not fetched, and parts that nobody in the crew can do."""
     passed = {line for one in list_unneeded_materials(ask) for line in (one.fault, *one.gaps)}
     files = () if run.within else tuple(fault for fault in ask.file_faults if fault not in passed)
@@ -228,17 +230,17 @@ def out_of_reach(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
 
 def gaps(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
     """Return what the answer lacks, each in words for people."""
-    lines = [f"{work.subtask.title}: {work.reason}" for work in missing(ask, run)]
-    own = [work for work in ask.inside(run.within) if not work.dropped]
+    lines = [f"{work.subtask.title}: {work.reason}" for work in list_missing_subtasks(ask, run)]
+    own = [work for work in ask.list_subtasks(run.within) if not work.dropped]
     lines += [gap for work in own if work.result is not None for gap in _gaps_of(work, work.result, len(own) == 1)]
     if run.left_out:
         lines.append(phrase("passages", ask.text, n=len(run.left_out)))
     if run.answer is not None and run.verified is not None:
         lines += [phrase("unanswered", ask.text, what=words) for words in run.verified.unanswered]
     if not run.within:  # writes in doubt are named once, by the request's own run
-        lines += [f"{PLEASE_CHECK}: {what}" for what in ask.unknown]
+        lines += [f"{PLEASE_CHECK}: {what}" for what in ask.unknown_writes]
         lines += _name_denied_calls(ask)
-    return tuple(dict.fromkeys((*out_of_reach(ask, run), *lines)))
+    return tuple(dict.fromkeys((*list_unreachable_parts(ask, run), *lines)))
 
 
 def _name_denied_calls(ask: RequestState) -> list[str]:
@@ -247,7 +249,7 @@ def _name_denied_calls(ask: RequestState) -> list[str]:
     return [
         phrase("expired" if outcome == "expired" else "denied", text, what=approval.what)
         for work in ask.work.values()
-        for approval, outcome in work.not_approved
+        for approval, outcome in work.unapproved_calls
     ]
 
 
@@ -260,7 +262,7 @@ def _gaps_of(work: SubtaskState, result: Result, alone: bool) -> list[str]:  # n
 # ---------------------------------------------------------------- what each step changes
 
 
-def material_reduced(ask: RequestState, run: PlanRun, event: ev.MaterialReduced) -> RequestState:
+def apply_material_reduced(ask: RequestState, run: PlanRun, event: ev.MaterialReduced) -> RequestState:
     """Keep the notes of one part of a round."""
     key = (event.round, event.part)
     if key in run.reduced:
@@ -279,7 +281,7 @@ def apply_answer_written(ask: RequestState, run: PlanRun, event: ev.AnswerWritte
 
     After the deadline nothing is written again: its figures are marked.
     """
-    if run.concluded:
+    if run.is_concluded:
         return ask
     if event.chosen:
         ask = ask.with_decision(event.at, event.chosen, "select", event.why)
@@ -322,9 +324,9 @@ def _final_parts(ask: RequestState, run: PlanRun) -> dict[str, str]:
     return {title: one.content for title, one in parts if all(file.publish_as == "nothing" for file in one.artifacts)}
 
 
-def answer_verified(ask: RequestState, run: PlanRun, event: ev.AnswerVerified) -> RequestState:
+def apply_answer_verified(ask: RequestState, run: PlanRun, event: ev.AnswerVerified) -> RequestState:
     """Make a draft without faults the answer. One with faults is written once more, and read again."""
-    if run.draft is None or run.verified is not None or run.concluded:
+    if run.draft is None or run.verified is not None or run.is_concluded:
         return ask
     run = replace(run, verified=event)
     ask = ask.with_pack(event.at, run.within, event.pack)
@@ -338,8 +340,8 @@ def answer_verified(ask: RequestState, run: PlanRun, event: ev.AnswerVerified) -
 
 
 TRANSITIONS: Mapping[str, Callable[[RequestState, PlanRun, Any], RequestState]] = {
-    "MaterialReduced": material_reduced,
-    "AnswerVerified": answer_verified,
+    "MaterialReduced": apply_material_reduced,
+    "AnswerVerified": apply_answer_verified,
     "AnswerWritten": apply_answer_written,
 }
 """The function for each event of these steps. It changes the run that the event's `within` names."""

@@ -13,7 +13,7 @@ from handoff.engine.nested import build_run_brief
 from handoff.state.job_state import PlanRun, RequestState
 
 
-def figures_of_no_source(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+def find_unsourced_figures(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the figures of a text, as it writes them, that no result, tool or person said or lets one work out.
 
     What a result has without a source is no source. `earlier` are the requests and answers before this one.
@@ -21,7 +21,7 @@ def figures_of_no_source(ask: RequestState, run: PlanRun, text: str, earlier: Se
     return _list_unknown_figures(ask, run, text, sources(ask, run, earlier))
 
 
-def figures_of_no_result(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+def find_invented_figures(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the figures of no source that no result has either: the text's writer made them up, and can mend that."""
     contents = (text for result in results(ask, run).values() for text in (result.content, result.summary))
     return _list_unknown_figures(ask, run, text, (*sources(ask, run, earlier), *contents))
@@ -37,7 +37,7 @@ def _list_unknown_figures(ask: RequestState, run: PlanRun, text: str, known: Seq
 
 def sources(ask: RequestState, run: PlanRun, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the texts that an answer's figures may come from: results, tools' lines, people's words, our own lines."""
-    own = ask.inside(run.within)
+    own = ask.list_subtasks(run.within)
     answers = (note.text for work in ask.work.values() for note in work.answers)
     titles = (f"{work.subtask.title} {work.reason}" for work in own)
     ours = (*gaps(ask, run), *run.left_out)

@@ -22,7 +22,7 @@ from handoff.approval_values import (
 )
 from handoff.contracts import REQUESTER, Estimate, Terms
 from handoff.engine.nested import is_open
-from handoff.engine.subtask import list_ready, settle
+from handoff.engine.subtask import list_ready, settle_run
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import EarlierRulings, Question, QuestionAnswer, Ruling, Vote, may_answer
 from handoff.text.counts import format_dollars
@@ -52,7 +52,7 @@ def _may_decide(terms: ApprovalTerms, requester: str, actor: Actor) -> bool:
 def precedents(job: Job, ask: RequestState, approval: Approval) -> tuple[tuple[Approval, Ruling], ...]:
     """Return what people approved with all similar calls, where a call is similar: its requester, scope and terms.
 
-    None of them holds by itself: see `earlier`.
+    None of them holds by itself: see `find_earlier_rulings`.
     """
     if approval.terms.mode != "ask":
         return ()
@@ -65,7 +65,9 @@ def precedents(job: Job, ask: RequestState, approval: Approval) -> tuple[tuple[A
     )
 
 
-def earlier(job: Job, ask: RequestState, approval: Approval, actors: Mapping[str, Actor | None]) -> EarlierRulings:
+def find_earlier_rulings(
+    job: Job, ask: RequestState, approval: Approval, actors: Mapping[str, Actor | None]
+) -> EarlierRulings:
     """Say what earlier rulings say of a call, so that nobody is asked about it twice.
 
     What people did not approve in this request is not asked for again. "Approve similar" holds for a call if all who
@@ -78,7 +80,7 @@ def earlier(job: Job, ask: RequestState, approval: Approval, actors: Mapping[str
         actors: Those who ruled on `precedents`, as they are now; None for one who may not act here any more.
     """
     for before, ruling in _iterate_rulings([ask]):
-        if not ruling.approved and before.scope == approval.scope and ruling.digest == approval.digest:
+        if not ruling.is_approved and before.scope == approval.scope and ruling.digest == approval.digest:
             return EarlierRulings(ruling)
     new: tuple[str, ...] = ()
     for before, ruling in precedents(job, ask, approval):
@@ -103,7 +105,7 @@ def _iterate_rulings(asks: Iterable[RequestState]) -> Iterator[tuple[Approval, R
     for answered in (one for ask in asks for work in ask.work.values() for one in work.answered):
         approval, ruling = answered.question.approval, answered.ruling
         if approval is not None and ruling is not None:
-            yield from zip(approval.calls, ruling.of_calls(approval), strict=True)
+            yield from zip(approval.calls, ruling.split_by_call(approval), strict=True)
 
 
 def ask_for(
@@ -111,9 +113,9 @@ def ask_for(
 ) -> RequestState:
     """Ask people to approve something. The attempt keeps its checkpoints, to go on from them."""
     whom = deciders(approval.terms, ask.request.user)
-    asking = ask.run_around(work).terms.asking
+    asking = ask.find_enclosing_run(work).terms.asking
     question = Question(
-        work.asked_so_far + 1, approval.what, (), at, whom=whom, approval=approval, votes=votes, asking=asking
+        work.last_question_number + 1, approval.what, (), at, whom=whom, approval=approval, votes=votes, asking=asking
     )
     return ask.with_work(replace(work, state="input_required", question=question, approvals=work.approvals + 1))
 
@@ -122,7 +124,7 @@ def apply_decision(ask: RequestState, event: ev.ApprovalDecided) -> RequestState
     """Count a person's decision on an open approval. One that does not fit it, or may not, changes nothing."""
     work = ask.work.get(event.subtask)
     question = work.question if work else None
-    if ask.run.concluded or work is None or work.state != "input_required" or question is None:
+    if ask.run.is_concluded or work is None or work.state != "input_required" or question is None:
         return ask
     approval = question.approval
     if approval is None or (event.number, event.digest) != (question.number, approval.digest):
@@ -238,8 +240,8 @@ def _apply_ruling(ask: RequestState, work: SubtaskState, question: Question, rul
     work = _close_question(work, question, QuestionAnswer(question, user, ruling.outcome, ruling.at, ruling))
     approval = question.approval
     if approval is not None and approval.kind == "cost":
-        return _cost_ruled(ask, work, ruling)
-    points = (*work.checkpoints, *(ruling.of_calls(approval) if approval is not None else (ruling,)))
+        return _apply_cost_ruling(ask, work, ruling)
+    points = (*work.checkpoints, *(ruling.split_by_call(approval) if approval is not None else (ruling,)))
     work = replace(work, state="in_progress", checkpoints=points)
     if approval is not None and approval.then:
         return ask_for(ask, work, _queue_calls(approval.then), ruling.at)
@@ -260,7 +262,7 @@ _UNDECIDED = "not begun: nobody approved what it would cost in time"
 
 def ask_for_costs(ask: RequestState, at: float) -> RequestState:
     """Ask about each subtask that could begin now, and is likely to cost more than the terms of its run allow."""
-    runs = [ask.run, *(work.run for work in ask.all_inside("") if work.run is not None and is_open(work))]
+    runs = [ask.run, *(work.run for work in ask.list_all_subtasks("") if work.run is not None and is_open(work))]
     for run in runs:
         for work in list_ready(ask, run) if run.plan is not None else ():
             if work.attempt == 0 and not work.cost_approved and (what := _cost_words(run, work)):
@@ -297,10 +299,12 @@ def terms_of_costs(terms: Terms) -> ApprovalTerms:
     return ApprovalTerms(mode="always", approvers=terms.approvers, quorum=terms.quorum, own=terms.own_approval)
 
 
-def _cost_ruled(ask: RequestState, work: SubtaskState, ruling: Ruling) -> RequestState:
+def _apply_cost_ruling(ask: RequestState, work: SubtaskState, ruling: Ruling) -> RequestState:
     """Let the attempt begin, or go on without the subtask."""
-    if ruling.approved:
+    if ruling.is_approved:
         return ask.with_work(replace(work, state="pending", cost_approved=True))
     reason = _UNDECIDED if ruling.outcome == "expired" else _DENIED
     reason += f" (“{ruling.reason}”)" if ruling.reason else ""
-    return settle(ask.with_work(replace(work, state="skipped", reason=reason, ended=ruling.at)), ruling.at, work.within)
+    return settle_run(
+        ask.with_work(replace(work, state="skipped", reason=reason, ended=ruling.at)), ruling.at, work.within
+    )

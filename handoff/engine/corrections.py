@@ -11,7 +11,7 @@ import dataclasses
 
 from handoff.contracts import Note
 from handoff.engine import replan
-from handoff.state.job_state import LATER, SETTLED, RequestState, replace
+from handoff.state.job_state import CORRECTIONS_HEADING, SETTLED, RequestState, replace
 from handoff.state.state_values import Correction, ReplanTrigger
 
 MOST = 5
@@ -27,7 +27,7 @@ DELETED = "(This correction was deleted.)"
 
 def is_open(ask: RequestState) -> bool:
     """Return True while the work on a request can still change: not all of it has ended."""
-    return not ask.run.concluded and (ask.run.plan is None or ask.run.state != "synthesizing")
+    return not ask.run.is_concluded and (ask.run.plan is None or ask.run.state != "synthesizing")
 
 
 def may_correct(ask: RequestState) -> bool:
@@ -79,9 +79,13 @@ def replace_correction(ask: RequestState, old: Correction, new: Correction | Non
     text = new.text if new is not None else DELETED
 
     def reads_now(words: str) -> str:
-        return text if words == old.text else words.replace(f"{LATER} {old.text}", f"{LATER} {text}")
+        return (
+            text
+            if words == old.text
+            else words.replace(f"{CORRECTIONS_HEADING} {old.text}", f"{CORRECTIONS_HEADING} {text}")
+        )
 
-    for work in ask.all_inside(""):
+    for work in ask.list_all_subtasks(""):
         notes = tuple(
             note.model_copy(update={"text": reads_now(note.text)}) if note.source == SAID else note
             for note in work.answers
@@ -106,7 +110,7 @@ def _apply_correction(ask: RequestState, name: str, words: str, at: float) -> tu
     if ask.run.plan is None:
         return ask, 0, 0
     note, told = Note(source=SAID, text=words), 0
-    for work in ask.all_inside(""):
+    for work in ask.list_all_subtasks(""):
         if work.state not in SETTLED:  # one that waits for the planner may begin before that answers
             crew = work.run is not None
             now = replace(ask.work[work.subtask.id], answers=(*work.answers, note))

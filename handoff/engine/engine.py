@@ -11,8 +11,9 @@ Read the folder in this order:
 Then, by topic: `plan` and `replan` (a plan begins, is refused, is revised), `returned_results`, `writes` (tool calls in
 doubt), `answer` and `answer_sources` (from the results to one answer), `questions` and `approvals` (what people are
 asked), `thread_messages` and `corrections` (what people say meanwhile), `nested` (crews inside crews), `opening` (work
-before it has a thread), `retry` and `reused_subtasks` (what is taken up of an earlier request). `outstanding` reads off
-the state what is left to do, and `replay` opens a stored log without reading every line in full.
+before it has a thread), `retry` and `reused_subtasks` (what is taken up of an earlier request).
+`list_outstanding_effects` reads off the state what is left to do, and `replay` opens a stored log
+without reading every line in full.
 
 An event that no longer fits (an answer to a closed question, a result of an attempt that was given up) changes
 nothing: it stays in the log as a fact.
@@ -52,8 +53,8 @@ They are most of a log, so the states are not worked out again after them.
 """
 
 
-SAID = ev.MessageHeard | ev.MessageSorted | ev.MessageAcknowledged | ev.RequestEdited | ev.RequestWithdrawn
-GONE = ev.FileDeleted | ev.CopiesDropped
+MESSAGE_EVENTS = ev.MessageHeard | ev.MessageSorted | ev.MessageAcknowledged | ev.RequestEdited | ev.RequestWithdrawn
+DELETION_EVENTS = ev.FileDeleted | ev.CopiesDropped
 """Events of messages and files in the thread: `thread_messages` decides what follows from what is said."""
 
 
@@ -68,12 +69,12 @@ def fold(log: Iterable[ev.Event]) -> Job | None:
 def apply(job: Job | None, event: ev.Event) -> Job:
     """Return the job after one more event. Raises ValueError if the first event of a log is not RequestAdded."""
     if isinstance(event, ev.RequestAdded):
-        return _request_added(job, event)
+        return _apply_request_added(job, event)
     if job is None:
         raise ValueError(f"a job's log begins with RequestAdded, not {event.type}")
-    if isinstance(event, ev.OfRequest):
+    if isinstance(event, ev.RequestEvent):
         return _apply_request_event(job, event)
-    if isinstance(event, SAID | GONE):
+    if isinstance(event, MESSAGE_EVENTS | DELETION_EVENTS):
         return replace(_apply_thread_event(job, event), seq=job.seq + 1)
     seq = job.seq + 1
     if isinstance(event, ev.CancelRequested):
@@ -91,13 +92,13 @@ def apply(job: Job | None, event: ev.Event) -> Job:
 
 def _cancel_requests(job: Job, event: ev.CancelRequested) -> Job:
     """End the requests that the person may stop. If none is left open, a job in quarantine leaves it to report that."""
-    ends = {ask.id for ask in rights.stoppable(job, rights.Actor(event.user, event.groups, event.admin))}
+    ends = {ask.id for ask in rights.list_stoppable_requests(job, rights.Actor(event.user, event.groups, event.admin))}
     asks = tuple(cancel_request(ask, event) if ask.id in ends else ask for ask in job.asks)
     left = any(rights.is_open(ask) for ask in asks)
     return replace(job, asks=asks, quarantine=job.quarantine if left else None)
 
 
-def _apply_thread_event(job: Job, event: SAID | GONE) -> Job:
+def _apply_thread_event(job: Job, event: MESSAGE_EVENTS | DELETION_EVENTS) -> Job:
     """Take in what people say, edit or delete in the thread."""
     match event:
         case ev.MessageHeard():
@@ -105,7 +106,7 @@ def _apply_thread_event(job: Job, event: SAID | GONE) -> Job:
         case ev.MessageAcknowledged():
             return thread_messages.drop_acknowledged_message(job, event)
         case ev.MessageSorted():
-            after = thread_messages.sorted_out(job, event)
+            after = thread_messages.apply_message_aim(job, event)
         case ev.RequestEdited():
             after = thread_messages.apply_request_edit(job, event)
         case ev.RequestWithdrawn():
@@ -118,13 +119,13 @@ def _apply_thread_event(job: Job, event: SAID | GONE) -> Job:
         case ev.CopiesDropped():
             return replace(job, copies=job.copies[event.count :])
     for ask, _ in after.changes_since(job):
-        after = after if ask.over else after.with_ask(_update_states(ask, event.at))
+        after = after if ask.is_over else after.with_ask(_update_states(ask, event.at))
     return after
 
 
-def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
+def _apply_request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     job = job or Job(place=event.place)
-    if job.ask(event.request.id) is not None:
+    if job.find_request(event.request.id) is not None:
         return replace(job, seq=job.seq + 1)
     failure = Failure("the request", event.refusal) if event.refusal else None
     before = job.asks[-1].request.crew if job.asks else event.usual
@@ -146,14 +147,14 @@ def has_to_gather(request: Request) -> bool:
     return bool(wanted) or names_a_change(request.text)
 
 
-def _apply_request_event(job: Job, event: ev.OfRequest) -> Job:
+def _apply_request_event(job: Job, event: ev.RequestEvent) -> Job:
     seq = job.seq + 1
     if isinstance(event, ev.Posted) and event.ts:
         job = thread_messages.note_bot_message(job, event.at)
     if isinstance(event, ev.QuestionAnswered):
         job = replace(job, people=job.people | {event.user})
-    place = job.place_of(event.request)
-    if place is None or job.asks[place].over:
+    place = job.find_request_index(event.request)
+    if place is None or job.asks[place].is_over:
         return replace(job, seq=seq)
     ask = job.asks[place]
     changed = TRANSITIONS[type(event).__name__](ask, event)
@@ -177,7 +178,7 @@ def _resume_clocks(job: Job, at: float, away: float = 0.0) -> Job:
             ask = ask.with_work(replace(work, resumed=at))
         if work.run is not None and work.run.waits_since is None:
             ask = ask.with_work(replace(ask.work[name], run=replace(work.run, paused=work.run.paused + away)))
-    place = job.place_of(ask.id)
+    place = job.find_request_index(ask.id)
     return replace(job, asks=tuple(ask if index == place else other for index, other in enumerate(job.asks)))
 
 
@@ -187,7 +188,7 @@ def _resume_clocks(job: Job, at: float, away: float = 0.0) -> Job:
 def _update_states(ask: RequestState, at: float) -> RequestState:
     """Return the request with the states that follow from its parts: its own, and those of the runs inside."""
     run = ask.run
-    if run.concluded:
+    if run.is_concluded:
         if not _end_is_visible(ask):
             return ask.with_run(_set_run_state(run, "synthesizing" if run.answer is not None else "working", at))
         if run.answer is not None:
@@ -197,20 +198,20 @@ def _update_states(ask: RequestState, at: float) -> RequestState:
         return ask.with_run(_set_run_state(run, "submitted" if ask.question is None else "input_required", at))
     if ask.asks_for_costs:
         ask = approvals.ask_for_costs(ask, at)
-    run, own = ask.run, ask.inside("")
+    run, own = ask.run, ask.list_subtasks("")
     if any(work.run is not None for work in own):
         ask = _update_nested_states(ask, at)
-        own = ask.inside("")
+        own = ask.list_subtasks("")
     return ask.with_run(_set_run_state(run, _state_of(ask, run, own), at))
 
 
 def _update_nested_states(ask: RequestState, at: float) -> RequestState:
     """Update the runs of crews, the innermost first. A subtask waits while its crew waits for people."""
-    for work in reversed([work for work in ask.all_inside("") if is_open(work)]):
+    for work in reversed([work for work in ask.list_all_subtasks("") if is_open(work)]):
         name = work.subtask.id
         run = ask.run_of(name)
-        started = run.plan is not None and not run.concluded
-        run = _set_run_state(run, _state_of(ask, run, ask.inside(name)) if started else "working", at)
+        started = run.plan is not None and not run.is_concluded
+        run = _set_run_state(run, _state_of(ask, run, ask.list_subtasks(name)) if started else "working", at)
         waits: SubtaskStatus = "input_required" if run.state == "input_required" else "in_progress"
         ask = ask.with_work(replace(ask.work[name], run=run, state=waits))
     return ask

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
 from handoff.engine.questions import WITHOUT, question_of
-from handoff.engine.subtask import end_subtask, end_subtasks, unsettled_inside
+from handoff.engine.subtask import end_subtask, end_subtasks, list_unsettled_subtasks
 from handoff.state.job_state import RequestState, SubtaskState, replace
 from handoff.state.state_values import Candidate, FailureCause, RecoveryStep, ReplanTrigger
 
@@ -81,7 +81,7 @@ _STRONGER: Mapping[Tier, Tier] = MappingProxyType({"fast": "balanced", "balanced
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FailureSituation:
     """The position of a subtask when something went wrong with it: all that the choice of the next rung depends on.
 
     `failures` includes the present one. `fallback` is the specialist that may step in for the present one (empty:
@@ -117,7 +117,7 @@ class NextRecovery:
     delay: float = 0.0
 
 
-def choose_next_rung(trouble: FailureCause, now: Standing) -> NextRecovery:
+def choose_next_rung(trouble: FailureCause, now: FailureSituation) -> NextRecovery:
     """Choose the rung that follows a failure or an escalation of a subtask."""
     rungs = LADDER[trouble]
     for place, rung in enumerate(rungs):
@@ -128,7 +128,7 @@ def choose_next_rung(trouble: FailureCause, now: Standing) -> NextRecovery:
     return NextRecovery("without", now.specialist, now.tier)
 
 
-def _evaluate_rung(rung: RecoveryStep, trouble: FailureCause, now: Standing) -> NextRecovery | None:
+def _evaluate_rung(rung: RecoveryStep, trouble: FailureCause, now: FailureSituation) -> NextRecovery | None:
     """Return the rung as it would be taken; None if it cannot be taken."""
     if rung == "ask":
         asked = trouble == "ambiguous_input" or (now.critical and not _has_failed_too_often(now))
@@ -154,7 +154,7 @@ def _evaluate_rung(rung: RecoveryStep, trouble: FailureCause, now: Standing) -> 
     return NextRecovery(rung, now.specialist, now.tier)
 
 
-def _find_higher_tier(now: Standing) -> Tier | None:
+def _find_higher_tier(now: FailureSituation) -> Tier | None:
     """Return the next higher tier that the specialist may work on; None if there is none."""
     tier: Tier | None = _STRONGER.get(now.tier)
     while tier is not None and now.tiers and tier not in now.tiers:
@@ -162,7 +162,7 @@ def _find_higher_tier(now: Standing) -> Tier | None:
     return tier
 
 
-def _has_failed_too_often(now: Standing) -> bool:
+def _has_failed_too_often(now: FailureSituation) -> bool:
     return now.failures >= MAX_FAILURES or now.failed_calls >= MAX_FAILURES
 
 
@@ -174,7 +174,7 @@ def seconds_for(ask: RequestState, work: SubtaskState) -> float:
     member = ask.member_of(work)
     if member is not None and member.crew is not None:
         return member.crew.job_seconds
-    return ask.run_around(work).terms.subtask_seconds
+    return ask.find_enclosing_run(work).terms.subtask_seconds
 
 
 def seconds_left(ask: RequestState, work: SubtaskState) -> float:
@@ -206,7 +206,7 @@ def climb(
     subtasks inside that have not ended are ended with it.
     """
     if work.run is not None:
-        ask = end_subtasks(ask, unsettled_inside(ask, work), f"the crew let go of it: {message}", at)
+        ask = end_subtasks(ask, list_unsettled_subtasks(ask, work), f"the crew let go of it: {message}", at)
     asked = trouble == "ambiguous_input"
     work = replace(work, failures=work.failures if asked else (*work.failures, message))
     if partial is not None and work.best is None:
@@ -221,7 +221,7 @@ def take_next_rung(
     member = ask.member_of(work)
     following = choose_next_rung(
         trouble,
-        Standing(
+        FailureSituation(
             specialist=work.specialist,
             tier=work.tier or "balanced",
             failures=len(work.failures),
@@ -254,7 +254,7 @@ def take_next_rung(
 
 def _tier_of_the_fallback(ask: RequestState, work: SubtaskState, member: Member | None) -> Tier | None:
     """Return the fallback's own tier, as the present model may be down; None if the plan names a tier."""
-    stand_in = ask.run_around(work).members.get(member.fallback) if member else None
+    stand_in = ask.find_enclosing_run(work).members.get(member.fallback) if member else None
     return stand_in.tier if stand_in and work.subtask.tier is None else None
 
 

@@ -2,7 +2,8 @@
 
 All subtasks of a request lie flat in `RequestState.work`, each with `within`, the id of the subtask that it is inside.
 The `PlanRun` of a crew is kept in the subtask that it works on. It begins with the attempt (`begin_attempt`) and ends
-by handing its outcome up to the run around it (`handed_up`), where it counts like a specialist's result or failure.
+by handing its outcome up to the run around it (`make_crew_outcome`), where it counts like a specialist's
+result or failure.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ def is_open(work: SubtaskState) -> bool:
     return work.run is not None and under_way
 
 
-def crew_at(ask: RequestState, within: str) -> str:
+def find_crew_path(ask: RequestState, within: str) -> str:
     """Return the path (see `specialists.registry.Crew`) of the crew at `within`; empty for the outermost crew."""
     return ask.work[within].specialist if within else ""
 
 
-def plan_around(ask: RequestState, work: SubtaskState) -> Plan | None:
+def find_enclosing_plan(ask: RequestState, work: SubtaskState) -> Plan | None:
     """Return the plan that a subtask belongs to; None if its crew no longer has one."""
     outer = ask.work.get(work.within)
     return ask.run.plan if not work.within else outer.run.plan if outer is not None and outer.run is not None else None
 
 
-def is_gone(ask: RequestState, work: SubtaskState) -> bool:
+def is_out_of_plan(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if a subtask is in no plan any more. One that its `only_for` left out is still in it."""
-    plan = plan_around(ask, work)
+    plan = find_enclosing_plan(ask, work)
     return work.dropped and (plan is None or work.subtask.id not in {one.id for one in plan.subtasks})
 
 
@@ -66,7 +67,7 @@ def writes_before(ask: RequestState, work: SubtaskState) -> tuple[EarlierWrite, 
     """
     outer, replaced = ask.work.get(work.within), ask.work.get(work.instead_of)
     found = work.writes if replaced is None else (*work.writes, *writes_before(ask, replaced))
-    for one in ask.all_inside(replaced.subtask.id) if replaced is not None else ():
+    for one in ask.list_all_subtasks(replaced.subtask.id) if replaced is not None else ():
         found += one.writes
     return tuple(dict.fromkeys(found if outer is None else (*found, *writes_before(ask, outer))))
 
@@ -79,12 +80,12 @@ def is_for_people(ask: RequestState, run: PlanRun) -> bool:
     if not run.within:
         return True
     work = ask.work[run.within]
-    around = ask.run_around(work)
-    alone = sum(not one.dropped for one in ask.inside(work.within)) == 1
+    around = ask.find_enclosing_run(work)
+    alone = sum(not one.dropped for one in ask.list_subtasks(work.within)) == 1
     return alone and is_for_people(ask, around)
 
 
-def room_left(ask: RequestState) -> int:
+def count_subtasks_left(ask: RequestState) -> int:
     """Return how many more subtasks a request may have, in all its runs together."""
     return max(0, MAX_IN_ALL - len(ask.work))
 
@@ -114,16 +115,16 @@ def begin_attempt(
     Of the subtasks inside an earlier attempt only the tool writes are kept.
     """
     if work.run is not None:
-        gone = ask.all_inside(work.subtask.id)
+        gone = ask.list_all_subtasks(work.subtask.id)
         wrote = [one for each in gone for one in each.own_writes]
         names = {each.subtask.id for each in gone}
         kept = {name: each for name, each in ask.work.items() if name not in names}
         ask = replace(ask, work=MappingProxyType(kept))
         work = replace(work, run=None, writes=(*work.writes, *wrote))
-    member = ask.run_around(work).members.get(specialist)
+    member = ask.find_enclosing_run(work).members.get(specialist)
     if member is None or member.crew is None:
         return ask, work
-    left = max(0.0, min(member.crew.job_seconds - work.spent, ask.run_around(work).terms.job_seconds))
+    left = max(0.0, min(member.crew.job_seconds - work.spent, ask.find_enclosing_run(work).terms.job_seconds))
     own = {"job_seconds": left, "subtask_seconds": min(member.crew.subtask_seconds, left)}
     terms = Terms.model_validate({**member.crew.model_dump(), **own})
     return ask, replace(work, run=PlanRun(within=work.subtask.id, terms=terms, since=at))
@@ -135,7 +136,7 @@ def combine_results(ask: RequestState, run: PlanRun, content: str = "") -> Resul
     Its findings are those of the answer: what several found at one place is one, and less sure ones that the crew keeps
     apart are left out, as the content counts them. The usage is empty: what the attempts used is charged already.
     """
-    results = [(work, work.result) for work in ask.inside(run.within) if work.result is not None]
+    results = [(work, work.result) for work in ask.list_subtasks(run.within) if work.result is not None]
     if run.chosen:
         results = [(work, result) for work, result in results if work.subtask.id == run.chosen]
     if not results:
@@ -176,7 +177,7 @@ def _summarize_results(results: list[tuple[SubtaskState, Result]]) -> str:
     return "\n".join(lines)
 
 
-def handed_up(ask: RequestState, work: SubtaskState, at: float) -> ev.ResultReturned | ev.AttemptFailed:
+def make_crew_outcome(ask: RequestState, work: SubtaskState, at: float) -> ev.ResultReturned | ev.AttemptFailed:
     """Return the outcome of a crew's run as an event of the enclosing run.
 
     A result that people read as it is (`is_for_people`) is not sent back: it was checked as an answer, and its figures
@@ -191,7 +192,7 @@ def handed_up(ask: RequestState, work: SubtaskState, at: float) -> ev.ResultRetu
     result = combine_results(ask, run, run.answer or "")
     if run.answer is None or result is None:
         raise ValueError(f"subtask {work.subtask.id} is not concluded")
-    results = [one.result for one in ask.inside(run.within) if one.result is not None]
+    results = [one.result for one in ask.list_subtasks(run.within) if one.result is not None]
     asked = (ask.text, work.brief_text)
     said_by_people = "\n\n".join([*asked, *(note.text for note in work.answers)])
     done_when, sources = work.subtask.done_when, _merge_sources(results)

@@ -18,14 +18,14 @@ STEP = "opening the thread"
 OPENED = "The thread is open; the work goes on there."
 
 
-def opening(ask: RequestState) -> OpenThread | None:
+def find_opening_effect(ask: RequestState) -> OpenThread | None:
     """Return the effect of a request that opens a thread; None if it opens none, or was stopped."""
-    return OpenThread(ask.id) if ask.request.opens and not ask.run.concluded else None
+    return OpenThread(ask.id) if ask.request.opens and not ask.run.is_concluded else None
 
 
-def thread_opened(ask: RequestState, event: ev.ThreadOpened) -> RequestState:
+def apply_thread_opened(ask: RequestState, event: ev.ThreadOpened) -> RequestState:
     """End the request: its visible end is the thread's first message, or that there is none."""
-    if ask.run.concluded or not ask.request.opens:
+    if ask.run.is_concluded or not ask.request.opens:
         return ask
     if event.ts or event.quiet:
         run = replace(ask.run, answer=event.why or OPENED, written=event.at)

@@ -25,7 +25,7 @@ from handoff.effects import (
 from handoff.engine import answer, questions, replan, thread_messages
 from handoff.engine.ladder import attempt_seconds, seconds_left
 from handoff.engine.nested import is_open
-from handoff.engine.opening import opening
+from handoff.engine.opening import find_opening_effect
 from handoff.engine.subtask import list_ready
 from handoff.state.job_state import SETTLED, Job, PlanRun, RequestState, SubtaskState
 
@@ -36,25 +36,25 @@ CARD_FIRST = 5.0
 the budget of calls lets answers go first: the card would stand below the answer."""
 
 
-def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
+def list_outstanding_effects(job: Job, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects that should be under way at `now`, and the time to look again (None: at the next event)."""
     ask = job.current
     effects, due = _request_effects(ask, now) if ask is not None else ([], None)
     copies = [DropCopies(job.asks[0].id, job.copies)] if job.copies else []
-    heard, later = thread_messages.effects(job, now)
+    heard, later = thread_messages.list_message_effects(job, now)
     return [*effects, *heard, *copies], _earlier_time(due, later)
 
 
 def _request_effects(ask: RequestState, now: float) -> tuple[list[Effect], float | None]:
     run = ask.run
-    if run.concluded:
+    if run.is_concluded:
         return _closing_effects(ask, now)
-    if (opens := opening(ask)) is not None:
+    if (opens := find_opening_effect(ask)) is not None:
         return [opens], None
     if not ask.gathered or ask.question is not None or run.plan is None:
         return _effects_before_work(ask, now)
     effects: list[Effect] = [Post(ask.id, card_key(ask.id))] if card_key(ask.id) not in ask.posted else []
-    unsettled = any(work.state not in SETTLED for work in ask.inside(""))
+    unsettled = any(work.state not in SETTLED for work in ask.list_subtasks(""))
     if unsettled and run.deadline is not None and run.deadline <= now:
         return [*effects, ReachDeadline(ask.id)], None
     running, due = _subtask_effects(ask, run, now)
@@ -66,7 +66,7 @@ def _request_effects(ask: RequestState, now: float) -> tuple[list[Effect], float
     effects += _file_effects(ask)
     if unsettled:
         return effects, _earlier_time(due, run.deadline)
-    steps, due = answer.steps(ask, run, now)
+    steps, due = answer.list_answer_effects(ask, run, now)
     return effects + steps, due
 
 
@@ -95,7 +95,7 @@ def _subtask_effects(ask: RequestState, run: PlanRun, now: float) -> tuple[list[
     effects: list[Effect] = []
     due: float | None = None
     free = {work.subtask.id for work in list_ready(ask, run)}
-    for work in ask.inside(run.within):
+    for work in ask.list_subtasks(run.within):
         name = work.subtask.id
         later: float | None = None
         if work.run is not None and is_open(work):
@@ -113,15 +113,15 @@ def _crew_run_effects(
 ) -> tuple[list[Effect], float | None]:
     """Return the effects for the run of a crew at a subtask, and the time to look again."""
     name = work.subtask.id
-    if run.concluded:
+    if run.is_concluded:
         return [HandUp(ask.id, name, work.attempt)], None
     if run.deadline is not None and run.deadline <= now:
         return [ReachDeadline(ask.id, name)], None
     if run.plan is None:
         return [MakePlan(ask.id, run.rejections[-1] if run.rejections else (), name, work.attempt)], run.deadline
     effects, due = _subtask_effects(ask, run, now)
-    if all(one.state in SETTLED for one in ask.inside(name)):
-        steps, due = answer.steps(ask, run, now)
+    if all(one.state in SETTLED for one in ask.list_subtasks(name)):
+        steps, due = answer.list_answer_effects(ask, run, now)
         effects += steps
     return effects, _earlier_time(due, run.deadline)
 
@@ -174,7 +174,7 @@ def _file_effects(ask: RequestState) -> list[Effect]:
     shown = {artifact for one in ask.tries for artifact in _list_posted_files(one)}
     return [
         Post(ask.id, key)
-        for work in ask.inside("")  # a subtask's result has the files made inside it, too
+        for work in ask.list_subtasks("")  # a subtask's result has the files made inside it, too
         if work.result is not None
         for artifact in work.result.artifacts
         if artifact.publish_as != "nothing" and (key := file_key(ask.id, artifact.id)) not in ask.posted
@@ -184,7 +184,7 @@ def _file_effects(ask: RequestState) -> list[Effect]:
 
 def _list_posted_files(ask: RequestState) -> set[str]:
     """Return the ids of the files that a request has put into the thread."""
-    made = (one for work in ask.inside("") if work.result is not None for one in work.result.artifacts)
+    made = (one for work in ask.list_subtasks("") if work.result is not None for one in work.result.artifacts)
     return {one.id for one in made if ask.posted.get(file_key(ask.id, one.id))}
 
 

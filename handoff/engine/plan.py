@@ -10,8 +10,8 @@ from types import MappingProxyType
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
 from handoff.engine import ladder, questions, replan, reused_subtasks
-from handoff.engine.nested import room_left
-from handoff.engine.subtask import settle
+from handoff.engine.nested import count_subtasks_left
+from handoff.engine.subtask import settle_run
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Failure, QuestionAnswer, ReplanTrigger
 
@@ -32,7 +32,7 @@ _WORDS = {
 
 def open_planner_question(ask: RequestState, event: ev.PlannerAsked) -> RequestState:
     """Wait for a person's answer. The planner may ask once for each request."""
-    if ask.run.concluded or ask.run.plan is not None or ask.question is not None or ask.answers:
+    if ask.run.is_concluded or ask.run.plan is not None or ask.question is not None or ask.answers:
         return ask
     ask = ask.with_pack(event.at, "", event.pack)
     ask = ask.with_decision(event.at, "", "ask before planning", "; ".join((event.question, *event.reasons)))
@@ -42,7 +42,7 @@ def open_planner_question(ask: RequestState, event: ev.PlannerAsked) -> RequestS
 def record_planner_answer(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
     """Keep the answer to the planner's question: the planner is asked again, with it."""
     question = ask.question
-    if ask.run.concluded or question is None or not question.may_answer(event.user, event.groups):
+    if ask.run.is_concluded or question is None or not question.may_answer(event.user, event.groups):
         return ask
     if event.number not in {0, question.number}:
         return ask
@@ -63,7 +63,7 @@ def apply_plan(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> Reque
     members = {member.name: member for member in event.members}
     taken = reused_subtasks.reuse_subtasks(ask, event) if not run.within else None
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
-    work = work_of(event.plan, members, estimates, run.within) if taken is None else taken
+    work = make_subtask_states(event.plan, members, estimates, run.within) if taken is None else taken
     ask = ask.with_pack(event.at, run.within, event.pack)
     for reason in event.reasons:
         ask = ask.with_decision(event.at, run.within, "planned", reason)
@@ -77,7 +77,7 @@ def apply_plan(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> Reque
         run = replace(run, since=event.at, paused=0.0, terms=event.terms)
         ask, run = reused_subtasks.resume_stopped_run(ask, run, event)
     ask = replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)
-    return ask if taken is None else settle(ask, event.at)
+    return ask if taken is None else settle_run(ask, event.at)
 
 
 def _find_misfit(ask: RequestState, plan: Plan) -> str:
@@ -85,13 +85,13 @@ def _find_misfit(ask: RequestState, plan: Plan) -> str:
 
     Other subtasks may have been added since the planner was asked.
     """
-    if len(plan.subtasks) > (room := room_left(ask)):
+    if len(plan.subtasks) > (room := count_subtasks_left(ask)):
         return f"The plan has {len(plan.subtasks)} subtasks, and only {room} are left for all of this request."
     taken = [subtask.id for subtask in plan.subtasks if subtask.id in ask.work]
     return f"The ids {', '.join(taken)} are taken; choose others." if taken else ""
 
 
-def work_of(
+def make_subtask_states(
     plan: Plan, members: dict[str, Member], estimates: dict[str, Estimate], within: str = ""
 ) -> dict[str, SubtaskState]:
     """Return the subtasks of a new plan, by id. `within` is the subtask that they are inside."""
@@ -136,7 +136,7 @@ def apply_revised_plan(ask: RequestState, event: ev.PlanRevised) -> RequestState
     If a failure led here and the planner changes nothing, take the next rung of the ladder.
     """
     trigger = next((one for one in ask.replans if (one.within, one.subtask) == (event.within, event.subtask)), None)
-    if trigger is None or ask.run.concluded:
+    if trigger is None or ask.run.is_concluded:
         return ask
     free, matters = replan.list_changeable(ask, trigger), replan.is_relevant(ask, trigger)
     ask = replan.remove_trigger(ask, trigger).charge_around(event.within, event.usage)
@@ -153,7 +153,7 @@ def apply_revised_plan(ask: RequestState, event: ev.PlanRevised) -> RequestState
         ask = ask.with_decision(event.at, _trigger_subtask(trigger), "plan kept", why)
     else:
         ask = _apply_revision(ask, run, event, event.plan)
-    return settle(_apply_next_rung(ask, trigger, event), event.at, event.within)
+    return settle_run(_apply_next_rung(ask, trigger, event), event.at, event.within)
 
 
 def _trigger_subtask(trigger: ReplanTrigger) -> str:

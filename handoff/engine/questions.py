@@ -45,7 +45,7 @@ def list_askable(job: Job, ask: RequestState) -> tuple[str, ...]:
     return tuple(one for one in found if one != ask.request.user)[:MOST_ASKABLE]
 
 
-def whom_of(ask: RequestState, rule: Sequence[str], named: Sequence[str], message: str) -> tuple[str, ...]:
+def choose_answerers(ask: RequestState, rule: Sequence[str], named: Sequence[str], message: str) -> tuple[str, ...]:
     """Return who may answer; empty: anybody in the thread.
 
     The crew's `rule` says it. Without one it is whom the asker `named`, else whom `message` addresses, else the
@@ -54,7 +54,7 @@ def whom_of(ask: RequestState, rule: Sequence[str], named: Sequence[str], messag
     if rule:
         return () if ANYONE in rule else _resolve_requester(ask, rule)
     people = ask.setting.people if ask.setting is not None else ()
-    found = [user for name in named if (user := _find_person(name, people))] or _spoken_to(message, people)
+    found = [user for name in named if (user := _find_person(name, people))] or _find_addressed_people(message, people)
     return tuple(dict.fromkeys(found)) or (ask.request.user,)
 
 
@@ -76,7 +76,7 @@ def _list_name_forms(person: KnownPerson) -> set[str]:
     return whole | {name.partition(" ")[0] for name in whole}
 
 
-def _spoken_to(message: str, people: Sequence[KnownPerson]) -> list[str]:
+def _find_addressed_people(message: str, people: Sequence[KnownPerson]) -> list[str]:
     """Return the person to whom a question is said by its first words: “Ben, which year?”."""
     if found := _USER.match(message.strip()):
         return [one.user for one in people if one.user == found[1]]
@@ -100,14 +100,14 @@ def question_of(
     assumption: str = "",
 ) -> Question:
     """Make a subtask's next question. `named` and `assumption` are the asker's, as in `Escalation`."""
-    member, asking = ask.member_of(work), ask.run_around(work).terms.asking
+    member, asking = ask.member_of(work), ask.find_enclosing_run(work).terms.asking
     rule = member.asks if member is not None and member.asks else asking.whom
     return Question(
-        work.asked_so_far + 1,
+        work.last_question_number + 1,
         message,
         options,
         at,
-        whom=whom_of(ask, rule, named, message),
+        whom=choose_answerers(ask, rule, named, message),
         assumption=assumption.strip() or _resolve_assumption(asking, options),
         asking=asking,
     )
@@ -126,7 +126,7 @@ def planners_question(ask: RequestState, event: ev.PlannerAsked) -> Question:
         event.question,
         event.options,
         event.at,
-        whom=whom_of(ask, event.asking.whom, event.whom, event.question),
+        whom=choose_answerers(ask, event.asking.whom, event.whom, event.question),
         assumption=event.assumption.strip() or _resolve_assumption(event.asking, event.options),
         asking=event.asking,
     )
@@ -158,7 +158,7 @@ def next_reminder(ask: RequestState, question: Question) -> tuple[float, tuple[s
 def _choose_next_people(ask: RequestState, question: Question) -> tuple[str, ...]:
     if not question.reminders:
         return question.whom or (ask.request.user,)
-    if question.only:
+    if question.is_exclusive:
         return ()
     told = {*question.whom, *(one for reminder in question.reminders for one in reminder.to)}
     line = _resolve_requester(ask, (*question.asking.then, REQUESTER))
@@ -186,7 +186,7 @@ def apply_reminder(ask: RequestState, event: ev.QuestionReminded) -> RequestStat
     if question is None or question.number != event.number:
         return ask
     whom = question.whom
-    if whom and not question.only:
+    if whom and not question.is_exclusive:
         whom = tuple(dict.fromkeys((*whom, *event.to)))
     reminders = (*question.reminders, Reminder(event.at, event.to))
     question = dataclasses.replace(question, whom=whom, reminders=reminders)
@@ -206,7 +206,7 @@ def apply_expiry(ask: RequestState, event: ev.QuestionExpired) -> RequestState:
     words = f"nobody answered within {describe_span(question.asking.expire_after)}"
     ask = ask.with_decision(event.at, event.subtask, "question expired", words + _format_assumption(question))
     if not event.subtask:
-        return _planner_goes_on(replace(ask, question=None, answered=(*ask.answered, answered)), question, words, event)
+        return _resume_planning(replace(ask, question=None, answered=(*ask.answered, answered)), question, words, event)
     return apply_answer(ask, ask.work[event.subtask], answered, words)
 
 
@@ -214,7 +214,7 @@ def _format_assumption(question: Question) -> str:
     return f"; assumed: {question.assumption}" if question.assumption else ""
 
 
-def _planner_goes_on(ask: RequestState, question: Question, words: str, event: ev.QuestionExpired) -> RequestState:
+def _resume_planning(ask: RequestState, question: Question, words: str, event: ev.QuestionExpired) -> RequestState:
     if question.assumption:
         return ask
     failure = Failure("planning", f"{words} what was asked: {question.message}", "Say it in a new request.")

@@ -29,7 +29,7 @@ def describe_plan_conflict(result: Result) -> str:
     return " ".join(" ".join(said).split())[:LONGEST]
 
 
-def news_in(ask: RequestState, work: SubtaskState, result: Result) -> str:
+def find_plan_news(ask: RequestState, work: SubtaskState, result: Result) -> str:
     """Return what a result says that the planner did not foresee, in its own words; empty if there is no such news."""
     if said := describe_plan_conflict(result):
         return said
@@ -54,7 +54,7 @@ def _is_built_on(ask: RequestState, work: SubtaskState) -> bool:
 
 def list_not_started(ask: RequestState, within: str) -> tuple[SubtaskState, ...]:
     """Return the subtasks of a plan that have not started: those that a revision may change."""
-    return tuple(work for work in ask.inside(within) if work.state == "pending" and work.attempt == 0)
+    return tuple(work for work in ask.list_subtasks(within) if work.state == "pending" and work.attempt == 0)
 
 
 def list_changeable(ask: RequestState, trigger: ReplanTrigger) -> frozenset[str]:
@@ -73,18 +73,18 @@ def explain_no_replan(ask: RequestState, within: str) -> str:
 
 def may_ask(ask: RequestState) -> bool:
     """Return True if the planner may be asked once more, after everything that it is still to be asked about."""
-    return ask.revisions + sum(not _counts_not(one) for one in _open(ask)) < MAX_REVISIONS
+    return ask.revisions + sum(not _is_uncounted(one) for one in _list_open_triggers(ask)) < MAX_REVISIONS
 
 
 def add_trigger(ask: RequestState, trigger: ReplanTrigger) -> RequestState:
     """Add a trigger to those that the planner is to be asked about. Call it only if `may_ask`."""
-    return replace(ask, replans=(*_open(ask), trigger))
+    return replace(ask, replans=(*_list_open_triggers(ask), trigger))
 
 
 def remove_trigger(ask: RequestState, trigger: ReplanTrigger) -> RequestState:
     """Remove this trigger, and any that no longer matter; count one revision, unless the requester asked for it."""
-    left = tuple(one for one in _open(ask) if one != trigger)
-    return replace(ask, replans=left, revisions=ask.revisions + (not _counts_not(trigger)))
+    left = tuple(one for one in _list_open_triggers(ask) if one != trigger)
+    return replace(ask, replans=left, revisions=ask.revisions + (not _is_uncounted(trigger)))
 
 
 def current_trigger(ask: RequestState) -> ReplanTrigger | None:
@@ -93,31 +93,33 @@ def current_trigger(ask: RequestState) -> ReplanTrigger | None:
     They are asked one at a time.
     """
     spent = ask.revisions >= MAX_REVISIONS
-    return next((one for one in _open(ask) if _counts_not(one) or not spent), None)
+    return next((one for one in _list_open_triggers(ask) if _is_uncounted(one) or not spent), None)
 
 
 def is_held_back(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if a subtask has to wait for the planner: it has not started, or its own failure is the trigger."""
     if not ask.replans:
         return False
-    asked = [one for one in _open(ask) if _counts_not(one) or ask.revisions < MAX_REVISIONS]
+    asked = [one for one in _list_open_triggers(ask) if _is_uncounted(one) or ask.revisions < MAX_REVISIONS]
     if work.attempt == 0:
         return any(work.within == one.within for one in asked)
     return any(work.subtask.id == one.subtask and one.cause == "failure" for one in asked)
 
 
-def _counts_not(trigger: ReplanTrigger) -> bool:
+def _is_uncounted(trigger: ReplanTrigger) -> bool:
     """Return True for a correction: it is put to the planner however often that was asked for other reasons."""
     return trigger.cause == "correction"
 
 
 def list_followed_plans(ask: RequestState) -> tuple[str, ...]:
     """Return the plans that somebody works by: the request's own (an empty id), and those of crews by their subtask."""
-    inner = (work.subtask.id for work in ask.all_inside("") if work.run is not None and work.run.plan is not None)
+    inner = (
+        work.subtask.id for work in ask.list_all_subtasks("") if work.run is not None and work.run.plan is not None
+    )
     return ("", *(name for name in inner if _is_followed(ask, name)))
 
 
-def _open(ask: RequestState) -> tuple[ReplanTrigger, ...]:
+def _list_open_triggers(ask: RequestState) -> tuple[ReplanTrigger, ...]:
     return tuple(one for one in ask.replans if is_relevant(ask, one))
 
 

@@ -44,7 +44,7 @@ HARMLESS = frozenset(
 If one of them ends a request, no attempt is under way by then, or the request's attempts end with it.
 """
 _ALL = get_args(get_args(ev.Event)[0])
-CLOSING = frozenset(one.__name__ for one in _ALL if not issubclass(one, ev.OfAttempt)) - HARMLESS
+CLOSING = frozenset(one.__name__ for one in _ALL if not issubclass(one, ev.AttemptEvent)) - HARMLESS
 """Types of all other events that belong to no attempt: they may end a request while an attempt is under way."""
 
 # As `events.dump` writes them.

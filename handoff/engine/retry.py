@@ -14,7 +14,7 @@ from handoff.access import rights
 from handoff.contracts import Request
 from handoff.conversation.retry_words import RetryRef, wish_of
 from handoff.materials.deletions import FAULT
-from handoff.materials.material_lists import needed_by
+from handoff.materials.material_lists import find_needed_material
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import PLEASE_CHECK, EarlierWrite, Failure, Question
 
@@ -29,7 +29,7 @@ LONG = 200
 
 def apply_retry(job: Job, ask: RequestState, again: RetryRef, at: float) -> RequestState:
     """Return a new request as the second try that it is, or as one that is refused."""
-    before = job.ask(again.of)
+    before = job.find_request(again.of)
     why = explain_retry_refusal(job, before, again, rights.Actor(ask.request.user, again.groups, again.admin))
     if before is None or why:
         return replace(ask, refusal=why, run=PlanRun(failure=Failure("the request", why)), gathered=True)
@@ -60,7 +60,7 @@ def explain_retry_refusal(job: Job, before: RequestState | None, again: RetryRef
         return "There is nothing here that I could try again."
     if not rights.may_stop(before, actor):
         return "Only the person who asked for that, or an admin, can have it tried again."
-    if not before.run.concluded:
+    if not before.run.is_concluded:
         return "That is still under way: I can try it again once it has ended."
     if find_open_retry(job, before) is not None:
         return "That is being tried again already."
@@ -75,7 +75,7 @@ def find_request_to_retry(job: Job, actor: rights.Actor, request: str = "") -> R
     None: there is none, or they may not have it tried again.
     """
     asks = (one for one in job.asks if not one.refusal and not one.withdrawn and request in {"", one.id})
-    own = [one for one in asks if one.run.concluded and rights.may_stop(one, actor)]
+    own = [one for one in asks if one.run.is_concluded and rights.may_stop(one, actor)]
     return find_last_try(job, own[-1]) if own else None
 
 
@@ -112,12 +112,12 @@ def is_done(before: RequestState, again: RetryRef) -> bool:
 def find_open_retry(job: Job, before: RequestState) -> RequestState | None:
     """Return the second try at a request, or at a try of it, that has not ended; None if there is none."""
     first = (before, *before.tries)[-1].id
-    return next((one for one in job.asks if not one.over and first in {each.id for each in one.tries}), None)
+    return next((one for one in job.asks if not one.is_over and first in {each.id for each in one.tries}), None)
 
 
 def find_last_try(job: Job, ask: RequestState) -> RequestState:
     """Return the last try at a request that has ended, or the request itself."""
-    tries = [one for one in job.asks if one.run.concluded and ask.id in {each.id for each in one.tries}]
+    tries = [one for one in job.asks if one.run.is_concluded and ask.id in {each.id for each in one.tries}]
     return next((one for one in reversed(tries) if not one.withdrawn), ask)
 
 
@@ -142,7 +142,7 @@ def is_incomplete(work: SubtaskState) -> bool:
     """Return True if a subtask brought nothing, or not all that it was to bring."""
     if work.state != "complete" or work.result is None:
         return True
-    return bool(work.result.gaps or work.not_approved or work.unknown)
+    return bool(work.result.gaps or work.unapproved_calls or work.unknown_writes)
 
 
 def list_incomplete(ask: RequestState) -> tuple[str, ...]:
@@ -156,17 +156,17 @@ def list_incomplete(ask: RequestState) -> tuple[str, ...]:
 
 def _index_needed_subtasks(ask: RequestState) -> dict[str, SubtaskState]:
     """Return the subtasks by id, each before those inside it, without what a revision found needless."""
-    return {work.subtask.id: work for work in ask.all_inside("") if not work.dropped}
+    return {work.subtask.id: work for work in ask.list_all_subtasks("") if not work.dropped}
 
 
 def _lacks_inside(ask: RequestState, work: SubtaskState) -> bool:
     """Return True if a crew works on it and a part inside it is incomplete: only that part is run again."""
     if work.run is None or work.run.plan is None or work.result is None:
         return False
-    return any(is_incomplete(one) for one in ask.inside(work.subtask.id) if not one.dropped)
+    return any(is_incomplete(one) for one in ask.list_subtasks(work.subtask.id) if not one.dropped)
 
 
-def run_again(ask: RequestState, again: RetryRef) -> frozenset[str]:
+def list_rerun_subtasks(ask: RequestState, again: RetryRef) -> frozenset[str]:
     """Return the ids of the subtasks, at any depth, that begin afresh: the first ones, and all that builds on them."""
     there = _index_needed_subtasks(ask)
     if again.mode == "whole":
@@ -174,12 +174,12 @@ def run_again(ask: RequestState, again: RetryRef) -> frozenset[str]:
     if again.mode == "continue":
         return frozenset()
     found = {again.step} & there.keys() if again.step else set(list_incomplete(ask))
-    while more := _drawn_in(there, found):
+    while more := _find_affected_subtasks(there, found):
         found |= more
     return frozenset(found)
 
 
-def _drawn_in(there: Mapping[str, SubtaskState], found: set[str]) -> set[str]:
+def _find_affected_subtasks(there: Mapping[str, SubtaskState], found: set[str]) -> set[str]:
     """Return what has to begin afresh with those `found`: what builds on them, what is inside them, what they lack."""
     changed = {*found, *(name for one in found for name in _enclosing_subtasks(there, one))}
     later = {name for name, work in there.items() if changed & set(work.subtask.after)}
@@ -196,7 +196,7 @@ def _enclosing_subtasks(there: Mapping[str, SubtaskState], name: str) -> set[str
 
 def list_kept_subtasks(ask: RequestState, again: RetryRef) -> tuple[str, ...]:
     """Return the ids of the subtasks that are taken over: with their results, or, if a crew is among them, in part."""
-    afresh, there = run_again(ask, again), _index_needed_subtasks(ask)
+    afresh, there = list_rerun_subtasks(ask, again), _index_needed_subtasks(ask)
     return tuple(name for name in there if name not in afresh)
 
 
@@ -205,14 +205,14 @@ def list_kept_subtasks(ask: RequestState, again: RetryRef) -> tuple[str, ...]:
 
 def list_repeated_calls(ask: RequestState, again: RetryRef) -> tuple[EarlierWrite, ...]:
     """Return the calls that were made, or may have been, by what is run again."""
-    afresh = run_again(ask, again)
+    afresh = list_rerun_subtasks(ask, again)
     return tuple(dict.fromkeys(one for name in afresh for one in ask.work[name].own_writes))
 
 
 def lost_files(job: Job, ask: RequestState, again: RetryRef) -> tuple[str, ...]:
     """Return the names of lost files that are needed by what is run again, or by a plan that is still to be made."""
-    afresh = [ask.work[name] for name in run_again(ask, again)]
-    needed = {one.name for work in afresh for one in needed_by(job, ask, work).all}
+    afresh = [ask.work[name] for name in list_rerun_subtasks(ask, again)]
+    needed = {one.name for work in afresh for one in find_needed_material(job, ask, work).all}
     own = [one for one in ask.materials if one.fault == FAULT and (one.name in needed or not ask.work)]
     return tuple(dict.fromkeys((*again.gone, *(one.name for one in own))))
 

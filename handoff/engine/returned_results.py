@@ -20,7 +20,7 @@ def review_result(ask: RequestState, work: SubtaskState, event: ev.ResultReturne
     handed in are not sent back: a fault in them makes the attempt fail.
     """
     ask, work = ask.charge(
-        work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.result.usage
+        work.end_attempt(event.took, private=event.private, sources=event.private_sources), event.result.usage
     )
     before = work.wanting.faults if work.wanting is not None else ()
     faults = tuple(fault for fault in event.faults if fault not in before)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Tier, Usage
 from handoff.engine.approvals import deciders
-from handoff.engine.nested import is_gone, is_open
+from handoff.engine.nested import is_open, is_out_of_plan
 from handoff.state.job_state import SETTLED, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Checkpoint, EarlierWrite, Ruling
 
@@ -20,8 +20,8 @@ def reuse_subtasks(ask: RequestState, event: ev.PlanProposed) -> dict[str, Subta
         return None
     members = {member.name: member for member in event.members}
     estimates = {one.subtask: one for one in event.estimates}
-    taking = _Taking(ask, before, frozenset(event.kept), members, estimates, event.at)
-    return taking.inside("")
+    taking = _SubtaskReuse(ask, before, frozenset(event.kept), members, estimates, event.at)
+    return taking.take_over_run("")
 
 
 def resume_stopped_run(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> tuple[RequestState, PlanRun]:
@@ -35,7 +35,7 @@ def resume_stopped_run(ask: RequestState, run: PlanRun, event: ev.PlanProposed) 
     return replace(ask, replans=before.replans, revisions=before.revisions), run
 
 
-class _Taking:
+class _SubtaskReuse:
     """Takes over the subtasks of an earlier try."""
 
     def __init__(
@@ -53,12 +53,12 @@ class _Taking:
         attached = {one.file_id for one in ask.request.attachments}
         self._new = tuple(one.name for one in ask.materials if one.file_id in attached)
 
-    def inside(self, within: str) -> dict[str, SubtaskState]:
+    def take_over_run(self, within: str) -> dict[str, SubtaskState]:
         """Return the subtasks of a run, and those of the runs inside it that are taken over."""
         found: dict[str, SubtaskState] = {}
-        for work in self._before.inside(within):
+        for work in self._before.list_subtasks(within):
             name = work.subtask.id
-            if is_gone(self._before, work):
+            if is_out_of_plan(self._before, work):
                 continue
             if name not in self._kept:
                 found[name] = self._restart_subtask(work)
@@ -68,11 +68,11 @@ class _Taking:
                 }
             else:
                 found[name] = self._reopen_crew_run(work)
-                found |= self.inside(name)
+                found |= self.take_over_run(name)
         return found
 
     def _list_with_nested(self, work: SubtaskState) -> tuple[SubtaskState, ...]:
-        return (work, *(self._before.all_inside(work.subtask.id) if work.run is not None else ()))
+        return (work, *(self._before.list_all_subtasks(work.subtask.id) if work.run is not None else ()))
 
     def _is_whole(self, work: SubtaskState) -> bool:
         return all(each.subtask.id in self._kept or each.dropped for each in self._list_with_nested(work))
@@ -81,7 +81,7 @@ class _Taking:
         """Keep a subtask that has ended; let one that was stopped go on."""
         if work.state in SETTLED:
             return replace(work, kept=True)
-        return approved_anew(gone_on(work, self._left, self._at), self._ask.request.user)
+        return drop_foreign_approvals(resume_subtask(work, self._left, self._at), self._ask.request.user)
 
     def _restart_subtask(self, work: SubtaskState) -> SubtaskState:
         """Begin a subtask afresh: with what people answered and attached, and with what must not be written again."""
@@ -101,7 +101,7 @@ class _Taking:
 
     def _tier_of(self, work: SubtaskState) -> Tier | None:
         """Return the tier of the specialist as the plan has it, by the crew as it is now."""
-        known = self._before.run_around(work).members
+        known = self._before.find_enclosing_run(work).members
         member = (known if work.within else {**known, **self._members}).get(work.subtask.specialist)
         return member.tier if member is not None else work.tier
 
@@ -138,7 +138,7 @@ class _Taking:
         )
 
 
-def gone_on(work: SubtaskState, left: float, at: float) -> SubtaskState:
+def resume_subtask(work: SubtaskState, left: float, at: float) -> SubtaskState:
     """Let a subtask that was under way at `left` go on at `at`, from its last model turn.
 
     What it had spent is charged to the earlier try. Nobody has seen its open question here: it is asked anew.
@@ -156,7 +156,7 @@ def gone_on(work: SubtaskState, left: float, at: float) -> SubtaskState:
     return now
 
 
-def approved_anew(work: SubtaskState, requester: str) -> SubtaskState:
+def drop_foreign_approvals(work: SubtaskState, requester: str) -> SubtaskState:
     """Forget what was approved for somebody else's request and is not yet begun: people are asked for this one.
 
     An open approval is put to those who may decide for the requester of this try.
@@ -165,7 +165,7 @@ def approved_anew(work: SubtaskState, requester: str) -> SubtaskState:
     points = tuple(
         point
         for point in work.checkpoints
-        if not (isinstance(point, Ruling) and point.approved and point.requester != requester) or point.call in begun
+        if not (isinstance(point, Ruling) and point.is_approved and point.requester != requester) or point.call in begun
     )
     question = work.question
     if question is not None and question.approval is not None:
@@ -181,5 +181,5 @@ def _clear_usage(point: Checkpoint) -> Checkpoint:
 
 def _list_writes(ask: RequestState, work: SubtaskState) -> tuple[EarlierWrite, ...]:
     """Return what a subtask wrote, or may have written, and what those inside it did."""
-    inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
+    inside = ask.list_all_subtasks(work.subtask.id) if work.run is not None else ()
     return tuple(dict.fromkeys(one for each in (work, *inside) for one in each.own_writes))

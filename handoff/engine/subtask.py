@@ -22,16 +22,16 @@ _AFTER_ALL = "If it is to be done after all, have it tried again, and approve it
 def list_ready(ask: RequestState, run: PlanRun) -> list[SubtaskState]:
     """Return the pending subtasks of a run whose dependencies have all ended.
 
-    If all of them ended without a result, the subtask is not pending any more: `settle` has skipped it.
+    If all of them ended without a result, the subtask is not pending any more: `settle_run` has skipped it.
     """
     return [
         work
-        for work in ask.inside(run.within)
+        for work in ask.list_subtasks(run.within)
         if work.state == "pending" and all(ask.work[name].state in SETTLED for name in work.subtask.after)
     ]
 
 
-def charged_so_far(ask: RequestState, works: Iterable[SubtaskState]) -> RequestState:
+def charge_cut_off_turns(ask: RequestState, works: Iterable[SubtaskState]) -> RequestState:
     """Charge the turns of attempts that are cut off: these will not report their usage themselves."""
     for work in works:
         usage = sum((point.turn.usage for point in work.checkpoints if isinstance(point, TurnTaken)), Usage())
@@ -45,11 +45,11 @@ def charged_so_far(ask: RequestState, works: Iterable[SubtaskState]) -> RequestS
 
 def complete(ask: RequestState, work: SubtaskState, result: Result, at: float) -> RequestState:
     """End the subtask with a result, whose usage is charged already."""
-    news = replan.news_in(ask, work, result)
+    news = replan.find_plan_news(ask, work, result)
     if lost := _missing_dependencies(ask, work):
         result = result.model_copy(update={"gaps": (*result.gaps, *lost)})
     done = replace(work, state="complete", result=result, ended=at, refining="", question=None, not_before=0.0)
-    return settle(_add_trigger(ask.with_work(done), done, news, at), at, work.within)
+    return settle_run(_add_trigger(ask.with_work(done), done, news, at), at, work.within)
 
 
 def _missing_dependencies(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def _add_trigger(ask: RequestState, work: SubtaskState, words: str, at: float) -
 def fail_subtask(ask: RequestState, work: SubtaskState, reason: str, at: float) -> RequestState:
     """End the subtask without a result."""
     over = replace(work, state="error", reason=reason, ended=at, refining="", question=None)
-    return settle(ask.with_work(over), at, work.within)
+    return settle_run(ask.with_work(over), at, work.within)
 
 
 def end_subtask(ask: RequestState, work: SubtaskState, message: str, at: float) -> RequestState:
@@ -97,9 +97,9 @@ def end_subtasks(ask: RequestState, late: list[SubtaskState], text: str, at: flo
     If a crew works on one, the results that the crew has by then become its result.
     """
     for work in late:
-        over, best = work.attempt_over(), work.best
+        over, best = work.end_attempt(), work.best
         if is_open(work):
-            ask = end_subtasks(ask, unsettled_inside(ask, work), text, at)
+            ask = end_subtasks(ask, list_unsettled_subtasks(ask, work), text, at)
             there = combine_results(ask, ask.run_of(work.subtask.id))
             best = best if there is None else Candidate(there, partial=True)
         if best is not None:
@@ -111,17 +111,17 @@ def end_subtasks(ask: RequestState, late: list[SubtaskState], text: str, at: flo
     return ask
 
 
-def unsettled_inside(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
+def list_unsettled_subtasks(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
     """Return the subtasks inside this one that have not ended; none if no crew worked on it."""
     if work.run is None:
         return []
-    return [one for one in ask.inside(work.subtask.id) if one.state not in SETTLED]
+    return [one for one in ask.list_subtasks(work.subtask.id) if one.state not in SETTLED]
 
 
 # ---------------------------------------------------------------- what the end of one means for the others
 
 
-def settle(ask: RequestState, at: float, within: str = "") -> RequestState:
+def settle_run(ask: RequestState, at: float, within: str = "") -> RequestState:
     """After a subtask of a run ended, skip those that cannot or need not run, and end a run that needs no synthesis.
 
     A run whose subtasks brought no result fails. A run of a single subtask has that subtask's result as its answer, or
@@ -129,7 +129,7 @@ def settle(ask: RequestState, at: float, within: str = "") -> RequestState:
     own run.
     """
     ask = _skip_blocked_subtasks(ask, at, within)
-    run, own = ask.run_of(within), ask.inside(within)
+    run, own = ask.run_of(within), ask.list_subtasks(within)
     if any(work.state not in SETTLED for work in own):
         return ask
     results = [work for work in own if work.result is not None]
@@ -147,7 +147,7 @@ def _skip_blocked_subtasks(ask: RequestState, at: float, within: str) -> Request
 
     What those leave behind is looked at in turn, until no more are found.
     """
-    while over := [one for one in ask.inside(within) if _is_stranded(ask, one) or _is_needless(ask, one)]:
+    while over := [one for one in ask.list_subtasks(within) if _is_stranded(ask, one) or _is_needless(ask, one)]:
         for work in over:
             needless = not _is_stranded(ask, work)
             titles = ", ".join(repr(ask.work[name].subtask.title) for name in work.subtask.after)
@@ -183,7 +183,7 @@ def all_failures_out_of_scope(works: Iterable[SubtaskState]) -> bool:
 
 
 def _was_denied(work: SubtaskState) -> bool:
-    return any(one.ruling is not None and not one.ruling.approved for one in work.answered)
+    return any(one.ruling is not None and not one.ruling.is_approved for one in work.answered)
 
 
 def _make_no_result_failure(ask: RequestState, own: tuple[SubtaskState, ...]) -> Failure:
@@ -193,7 +193,7 @@ def _make_no_result_failure(ask: RequestState, own: tuple[SubtaskState, ...]) ->
         if all_failures_out_of_scope(own)
         else "Once that is fixed, press *Try again*. Finished parts are kept."
     )
-    if ask.unknown:
+    if ask.unknown_writes:
         advice = _CHECK_FIRST
     elif _was_denied(first):
         advice = _AFTER_ALL

@@ -17,7 +17,7 @@ from handoff.contracts import Request, Usage
 from handoff.conversation import message_kinds
 from handoff.effects import Acknowledge, Effect, SortMessage
 from handoff.engine import corrections, retry
-from handoff.engine.transitions import question_answered
+from handoff.engine.transitions import apply_question_answered
 from handoff.events import Aim
 from handoff.state.job_state import Job, RequestState, replace
 from handoff.state.state_values import HeardMessage, Outcome, Question, ThreadTalk, may_answer
@@ -35,7 +35,7 @@ PAUSES = (5.0, 20.0, 60.0, 180.0, 600.0)
 # ---------------------------------------------------------------- what is left to do
 
 
-def effects(job: Job, now: float) -> tuple[list[Effect], float | None]:
+def list_message_effects(job: Job, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects for messages that are still to be sorted or acknowledged, and the time to look again."""
     if not job.asks:
         return [], None
@@ -61,7 +61,7 @@ def _list_possible_aims(job: Job, one: HeardMessage) -> tuple[tuple[Aim, ...], A
     A message that may change the work or follow up on it stays `unknown` if nobody can tell, and is looked at again: a
     correction is not to be lost because a model did not answer.
 
-    The requester's message may be a correction even if it is too late for one: `sorted_out` makes it a request then.
+    The requester's message may be a correction even if it is too late: `apply_message_aim` makes it a request then.
     """
     asked = list_questions_for(job, one)
     corrects = job.current is not None and job.current.request.user == one.message.user
@@ -81,8 +81,8 @@ def _list_possible_aims(job: Job, one: HeardMessage) -> tuple[tuple[Aim, ...], A
 def classify_by_rules(job: Job, one: HeardMessage, names: Iterable[str] = ()) -> Aim | None:
     """Say what a message is for if that is certain without a model; None leaves doubt.
 
-    `names` are the other people of the thread. The rules decide only the purpose: `sorted_out` decides whether the
-    author may do that.
+    `names` are the other people of the thread. The rules decide only the purpose: `apply_message_aim` decides
+    whether the author may do that.
     """
     text, user = one.message.text, one.message.user
     if message_kinds.is_thanks(text) and not one.message.attachments:
@@ -92,7 +92,7 @@ def classify_by_rules(job: Job, one: HeardMessage, names: Iterable[str] = ()) ->
     asked = list_questions_for(job, one)
     if asked:
         return "answer" if any(answers_plainly(text, question.options) for _, question in asked) else None
-    if message_kinds.is_short(text) and open_approval(job, one):
+    if message_kinds.is_short(text) and find_open_approval(job, one):
         return "answer"  # this decides nothing: its author is shown where the buttons are
     if job.current is not None:
         if job.current.request.user == user:
@@ -133,7 +133,7 @@ def answers_plainly(text: str, options: Iterable[str]) -> bool:
 def record_message(job: Job, event: ev.MessageHeard) -> Job:
     """Keep a message until it is sorted; one that is for other people only counts as said."""
     message = event.message
-    if job.ask(message.id) is not None or any(one.message.id == message.id for one in job.heard):
+    if job.find_request(message.id) is not None or any(one.message.id == message.id for one in job.heard):
         return job
     before = job.talk
     speakers = (*before.speakers, message.user)[-MOST_SPEAKERS:]
@@ -150,7 +150,7 @@ def note_bot_message(job: Job, at: float) -> Job:
 
 def report_queued_request(job: Job, request: str, before: RequestState | None) -> Job:
     """Have the author of a new request told that it waits, if another one is under way."""
-    ask = job.ask(request)
+    ask = job.find_request(request)
     if before is None or ask is None or ask.refusal:
         return job
     return replace(job, heard=(*job.heard, HeardMessage(f"{request}+", ask.request, outcome="queued")))
@@ -164,7 +164,7 @@ def drop_acknowledged_message(job: Job, event: ev.MessageAcknowledged) -> Job:
 # ---------------------------------------------------------------- what follows from it
 
 
-def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
+def apply_message_aim(job: Job, event: ev.MessageSorted) -> Job:
     """Do what a message is for, as far as its author may."""
     one = find_waiting_message(job, event.message)
     if one is None or one.outcome:
@@ -175,14 +175,14 @@ def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
     aim: Aim = "request" if event.aim == "nothing" and one.mentioned else event.aim
     asked = list_questions_for(job, one)
     if asked and aim in {"answer", "explain"}:
-        meant = meant_by(job, one)
+        meant = find_meant_question(job, one)
         if meant is None:
             return _set_outcome(job, one, "which")
         name, question, text = meant
         if aim == "explain":
             return _set_outcome(job, one, "explained", question=name)
         return _set_outcome(_answer_question(job, one, (name, question), text, event.at), one, "taken")
-    if aim == "answer" and (approval := open_approval(job, one)):
+    if aim == "answer" and (approval := find_open_approval(job, one)):
         return _set_outcome(job, one, "explained", question=approval)
     if aim in {"answer", "explain"}:  # the question was closed meanwhile
         aim = "request" if one.mentioned else "nothing"
@@ -201,7 +201,7 @@ def _answer_question(job: Job, one: HeardMessage, asked: tuple[str, Question], t
         return job
     of = {"subtask": asked[0], "number": asked[1].number, "user": one.message.user, "text": text, "groups": one.groups}
     event = ev.QuestionAnswered.model_validate({"at": at, "request": ask.id, **of})
-    return job.with_ask(question_answered(ask, event))
+    return job.with_ask(apply_question_answered(ask, event))
 
 
 def _take_as_correction(job: Job, one: HeardMessage, at: float) -> Job:
@@ -240,9 +240,9 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
         message = _edit_request(waits.message, event)
         changed = dataclasses.replace(waits, message=message)
         return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
-    ask = job.ask(event.message)
+    ask = job.find_request(event.message)
     if ask is None:
-        return _correction_edited(job, event)
+        return _apply_correction_edit(job, event)
     if ask.refusal or ask.withdrawn or ask.before is not None or event.stamp < ask.edited:
         return job
     other_crew = event.crew not in {"", ask.request.crew} and ask.run.plan is None
@@ -257,7 +257,7 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
     read = ask.gathered and (same_files or ask.run.plan is not None)  # else what is attached is read anew
     new = replace(ask, request=request, edited=event.stamp, gathered=read)
     receipt = HeardMessage(f"{ask.id}~{event.at}", new.request)
-    if ask.over or not corrections.is_open(ask):
+    if ask.is_over or not corrections.is_open(ask):
         return _report_late_edit(job, ask, receipt, event.at)
     if ask is not job.current:
         return replace(job.with_ask(new), heard=(*job.heard, dataclasses.replace(receipt, outcome="replaced")))
@@ -273,7 +273,7 @@ def _edit_request(request: Request, event: ev.RequestEdited) -> Request:
     return request.model_copy(update={"text": event.text, "attachments": attachments})
 
 
-def _correction_edited(job: Job, event: ev.RequestEdited) -> Job:
+def _apply_correction_edit(job: Job, event: ev.RequestEdited) -> Job:
     """Take an edit of a message that corrects a request."""
     ask = next((one for one in reversed(job.asks) if corrections.find_correction(one, event.message)), None)
     old = corrections.find_correction(ask, event.message) if ask is not None else None
@@ -283,17 +283,17 @@ def _correction_edited(job: Job, event: ev.RequestEdited) -> Job:
     receipt = _make_edit_receipt(ask, event.message, event.text, event.at)
     if " ".join(new.text.split()).casefold() == " ".join(old.text.split()).casefold():
         return job
-    if ask.over or not corrections.is_open(ask):
+    if ask.is_over or not corrections.is_open(ask):
         return _report_late_edit(job, ask, receipt, event.at)
     return _record_receipt(job, receipt, corrections.reword_correction(ask, old, new, receipt.receipt, event.at))
 
 
-def _correction_deleted(job: Job, event: ev.RequestWithdrawn) -> Job:
+def _apply_correction_deletion(job: Job, event: ev.RequestWithdrawn) -> Job:
     """Take back a correction whose message was deleted."""
     for ask in job.asks:
         if (old := corrections.find_correction(ask, event.message)) is None:
             continue
-        if ask.over or not corrections.is_open(ask):
+        if ask.is_over or not corrections.is_open(ask):
             job = job.with_ask(corrections.replace_correction(ask, old, None))
             continue
         receipt = _make_edit_receipt(ask, event.message, "", event.at)
@@ -330,9 +330,9 @@ def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[R
     """
     kept = tuple(one for one in job.heard if one.message.id != event.message)
     job = replace(job, heard=kept) if len(kept) < len(job.heard) else job
-    job = _correction_deleted(job, event)
+    job = _apply_correction_deletion(job, event)
     found = (one for one in job.asks if event.message in {one.id, *(each.id for each in one.tries)})
-    return job, tuple(one for one in found if not (one.over or one.withdrawn or one.refusal))
+    return job, tuple(one for one in found if not (one.is_over or one.withdrawn or one.refusal))
 
 
 # ---------------------------------------------------------------- inside
@@ -344,7 +344,7 @@ def list_questions_for(job: Job, one: HeardMessage) -> list[tuple[str, Question]
     return [(name, question) for name, question in found if question.may_answer(one.message.user, one.groups)]
 
 
-def meant_by(job: Job, one: HeardMessage) -> tuple[str, Question, str] | None:
+def find_meant_question(job: Job, one: HeardMessage) -> tuple[str, Question, str] | None:
     """Return the question that a message is about, with its subtask, and what the message says of it.
 
     Where there are several, it is the one that the message names (“Place: Oslo”), or the only one whose options it
@@ -370,7 +370,7 @@ def _names_subtask(head: str, ask: RequestState, subtask: str) -> bool:
     return bool(said) and (title[: len(said)] == said or (len(said) == 1 and said[0] in title))
 
 
-def open_approval(job: Job, one: HeardMessage) -> str:
+def find_open_approval(job: Job, one: HeardMessage) -> str:
     """Return the first subtask with an approval that is for the author of a message; empty if there is none."""
     found = job.current.open_questions.items() if job.current is not None else ()
     who = (one.message.user, one.groups)

@@ -16,8 +16,8 @@ from handoff.effects import answer_key
 from handoff.engine import answer, approvals, ladder, plan, questions, retry, returned_results, writes
 from handoff.engine.ladder import seconds_for
 from handoff.engine.nested import begin_attempt, is_open
-from handoff.engine.opening import thread_opened
-from handoff.engine.subtask import charged_so_far, end_subtasks, settle
+from handoff.engine.opening import apply_thread_opened
+from handoff.engine.subtask import charge_cut_off_turns, end_subtasks, settle_run
 from handoff.state.job_state import SETTLED, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Failure, FailureCause, QuestionAnswer
 
@@ -26,7 +26,7 @@ BEFORE = "an earlier release ended it"
 
 def apply_deadline(ask: RequestState, event: ev.DeadlineReached) -> RequestState:
     """End the subtask, or all subtasks that have not ended, with the results there are."""
-    if ask.run.concluded or ask.run.plan is None:
+    if ask.run.is_concluded or ask.run.plan is None:
         return ask
     if event.subtask:
         work = ask.work.get(event.subtask)
@@ -34,22 +34,22 @@ def apply_deadline(ask: RequestState, event: ev.DeadlineReached) -> RequestState
         late = [work] if work is not None and work.state not in SETTLED else []
     else:
         limit, words = ask.run.terms.job_seconds, "for the whole request"
-        work, late = None, [one for one in ask.inside("") if one.state not in SETTLED]
+        work, late = None, [one for one in ask.list_subtasks("") if one.state not in SETTLED]
     text = f"the time {words} ({limit:g} s) ran out"
     if late:
         ask = ask.with_decision(event.at, event.subtask, "deadline", text)
     names = [one.subtask.id for one in late]
-    ended = [one for name in names for one in (ask.work[name], *ask.all_inside(name))]
-    ask = charged_so_far(ask, (one for one in ended if one.state not in SETTLED))
+    ended = [one for name in names for one in (ask.work[name], *ask.list_all_subtasks(name))]
+    ask = charge_cut_off_turns(ask, (one for one in ended if one.state not in SETTLED))
     ask = end_subtasks(ask, [ask.work[name] for name in names], text, event.at)
-    return settle(ask, event.at, work.within if work is not None else "") if late else ask
+    return settle_run(ask, event.at, work.within if work is not None else "") if late else ask
 
 
-def ended_before(ask: RequestState, at: float) -> RequestState:
+def end_as_earlier_release(ask: RequestState, at: float) -> RequestState:
     """End a request that an earlier release ended: people have seen its end, even if today's rules would go on."""
-    late = [one for one in ask.inside("") if one.state not in SETTLED]
-    ask = settle(end_subtasks(ask, late, BEFORE, at), at) if ask.inside("") else ask
-    if ask.run.concluded:
+    late = [one for one in ask.list_subtasks("") if one.state not in SETTLED]
+    ask = settle_run(end_subtasks(ask, late, BEFORE, at), at) if ask.list_subtasks("") else ask
+    if ask.run.is_concluded:
         return ask
     return ask.with_run(replace(ask.run, failure=Failure("the job", BEFORE), written=at))
 
@@ -81,7 +81,7 @@ UNTOLD = "The requester has said since: “{words}” It was not taken in."
 
 def cancel_request(ask: RequestState, event: ev.CancelRequested) -> RequestState:
     """End the request because a person stopped it. Only the report is left to post."""
-    ask = charged_so_far(ask, (work for work in ask.work.values() if work.state not in SETTLED))
+    ask = charge_cut_off_turns(ask, (work for work in ask.work.values() if work.state not in SETTLED))
     run = replace(ask.run, failure=Failure("the job", "stopped by a person"), written=event.at)
     return replace(ask, cancelled_by=event.user, run=run)
 
@@ -95,7 +95,7 @@ def end_withdrawn(ask: RequestState, event: ev.RequestWithdrawn) -> RequestState
     return replace(ask, withdrawn=True)
 
 
-def _material_gathered(ask: RequestState, event: ev.MaterialGathered) -> RequestState:
+def _apply_material_gathered(ask: RequestState, event: ev.MaterialGathered) -> RequestState:
     found = event.materials
     if ask.before is not None:  # what comes with a second try replaces earlier material of the same name
         names = {one.name for one in found}
@@ -106,7 +106,7 @@ def _material_gathered(ask: RequestState, event: ev.MaterialGathered) -> Request
 # ---------------------------------------------------------------- attempts
 
 
-def _attempt_started(ask: RequestState, event: ev.AttemptStarted) -> RequestState:
+def _apply_attempt_started(ask: RequestState, event: ev.AttemptStarted) -> RequestState:
     work = ask.work.get(event.subtask)
     if work is None or work.state != "pending" or event.attempt != work.attempt + 1:
         return ask
@@ -128,7 +128,7 @@ def _attempt_started(ask: RequestState, event: ev.AttemptStarted) -> RequestStat
     )
 
 
-def _find_running_subtask(ask: RequestState, event: ev.OfAttempt) -> SubtaskState | None:
+def _find_running_subtask(ask: RequestState, event: ev.AttemptEvent) -> SubtaskState | None:
     """Return the subtask of an attempt's event; None if the attempt has ended."""
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or work.state != "in_progress" or work.attempt != event.attempt:
@@ -141,10 +141,10 @@ def _add_checkpoint(ask: RequestState, event: ev.TurnTaken | ev.ToolStarted | ev
     return ask.with_work(replace(work, checkpoints=(*work.checkpoints, event))) if work else ask
 
 
-def _tool_in_doubt(ask: RequestState, event: ev.ToolInDoubt) -> RequestState:
+def _apply_tool_in_doubt(ask: RequestState, event: ev.ToolInDoubt) -> RequestState:
     work = _find_running_subtask(ask, event)
     intent = next((one for one in work.intents if one.call == event.call), None) if work else None
-    return writes.ask_about(ask, work, intent, event.reason, event.usage, event.at) if work and intent else ask
+    return writes.ask_about_write(ask, work, intent, event.reason, event.usage, event.at) if work and intent else ask
 
 
 def _apply_approval_asked(ask: RequestState, event: ev.ApprovalAsked) -> RequestState:
@@ -152,7 +152,7 @@ def _apply_approval_asked(ask: RequestState, event: ev.ApprovalAsked) -> Request
     return approvals.ask_for(ask, work, event.approval, event.at) if work else ask
 
 
-def _result_returned(ask: RequestState, event: ev.ResultReturned) -> RequestState:
+def _apply_result_returned(ask: RequestState, event: ev.ResultReturned) -> RequestState:
     work = _find_running_subtask(ask, event)
     if work is None:
         return ask
@@ -163,16 +163,16 @@ def _result_returned(ask: RequestState, event: ev.ResultReturned) -> RequestStat
     return returned_results.review_result(ask, work, event)
 
 
-def _attempt_failed(ask: RequestState, event: ev.AttemptFailed) -> RequestState:
+def _apply_attempt_failed(ask: RequestState, event: ev.AttemptFailed) -> RequestState:
     work = _find_running_subtask(ask, event)
     if work is None:
         return ask
     if work.intents:
-        return writes.ask_about(ask, work, work.intents[0], event.message, event.usage, event.at)
+        return writes.ask_about_write(ask, work, work.intents[0], event.message, event.usage, event.at)
     passing = event.transient and event.kind in {"model", "unavailable"}
     trouble: FailureCause = "passing" if passing else event.kind
     ask, work = ask.charge(
-        work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.usage
+        work.end_attempt(event.took, private=event.private, sources=event.private_sources), event.usage
     )
     work = replace(work, failed_calls=work.failed_calls + event.failed_calls)
     return ladder.climb(ask, work, trouble, event.message, event.at, partial=event.partial, pause=event.pause)
@@ -184,11 +184,11 @@ def _apply_escalation(ask: RequestState, event: ev.Escalated) -> RequestState:
         return ask
     escalation = event.escalation
     if work.intents:
-        return writes.ask_about(ask, work, work.intents[0], escalation.message, event.usage, event.at)
+        return writes.ask_about_write(ask, work, work.intents[0], escalation.message, event.usage, event.at)
     ask, work = ask.charge(
-        work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.usage
+        work.end_attempt(event.took, private=event.private, sources=event.private_sources), event.usage
     )
-    run = ask.run_around(work)
+    run = ask.find_enclosing_run(work)
     if run.is_first and escalation.reason in HANDED_OVER and not work.writes:
         return hand_over(ask, run, work, escalation.message, event.at)
     if escalation.reason == "ambiguous_input":
@@ -200,7 +200,7 @@ def _apply_escalation(ask: RequestState, event: ev.Escalated) -> RequestState:
 # ---------------------------------------------------------------- people
 
 
-def question_answered(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
+def apply_question_answered(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
     """Take a person's answer to the open question of a subtask, or of the planner."""
     if not event.subtask:
         return _apply_request_answer(ask, event)
@@ -230,8 +230,8 @@ def _apply_request_answer(ask: RequestState, event: ev.QuestionAnswered) -> Requ
 # ---------------------------------------------------------------- the end of a request
 
 
-def _request_failed(ask: RequestState, event: ev.RequestFailed) -> RequestState:
-    if ask.run.concluded:
+def _apply_request_failed(ask: RequestState, event: ev.RequestFailed) -> RequestState:
+    if ask.run.is_concluded:
         return ask
     failure = Failure(event.step, event.reason, event.advice)
     return replace(ask, run=replace(ask.run, failure=failure, written=event.at), usage=ask.usage + event.usage)
@@ -239,8 +239,8 @@ def _request_failed(ask: RequestState, event: ev.RequestFailed) -> RequestState:
 
 def _apply_posted(ask: RequestState, event: ev.Posted) -> RequestState:
     ask = replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
-    ends = event.key == answer_key(ask.id) and not ask.run.concluded
-    return ended_before(ask, event.at) if ends else ask
+    ends = event.key == answer_key(ask.id) and not ask.run.is_concluded
+    return end_as_earlier_release(ask, event.at) if ends else ask
 
 
 def _apply_to_run(
@@ -251,7 +251,7 @@ def _apply_to_run(
     def changed(ask: RequestState, event: Any) -> RequestState:
         if event.within:
             work = ask.work.get(event.within)
-            if ask.run.concluded or work is None or not is_open(work):
+            if ask.run.is_concluded or work is None or not is_open(work):
                 return ask
         after = change(ask, ask.run_of(event.within), event)
         return ask if after is ask else after.charge_around(event.within, event.usage)
@@ -277,32 +277,32 @@ def _apply_planner_asked(ask: RequestState, event: ev.PlannerAsked) -> RequestSt
 
 
 TRANSITIONS: Mapping[str, Callable[[RequestState, Any], RequestState]] = {
-    "MaterialGathered": _material_gathered,
+    "MaterialGathered": _apply_material_gathered,
     "SettingKnown": lambda ask, event: replace(ask, setting=ask.setting or event.setting),
     "PlannerAsked": _apply_planner_asked,
     "PlanProposed": _skip_if_corrected(_apply_to_run(plan.apply_plan)),
     "PlanRejected": _skip_if_corrected(_apply_to_run(plan.apply_rejection)),
     "PlanRevised": plan.apply_revised_plan,
-    "AttemptStarted": _attempt_started,
+    "AttemptStarted": _apply_attempt_started,
     "TurnTaken": _add_checkpoint,
     "ToolStarted": _add_checkpoint,
     "ToolReturned": _add_checkpoint,
-    "ToolInDoubt": _tool_in_doubt,
+    "ToolInDoubt": _apply_tool_in_doubt,
     "ApprovalAsked": _apply_approval_asked,
     "ApprovalDecided": approvals.apply_decision,
-    "ResultReturned": _result_returned,
-    "AttemptFailed": _attempt_failed,
+    "ResultReturned": _apply_result_returned,
+    "AttemptFailed": _apply_attempt_failed,
     "Escalated": _apply_escalation,
-    "QuestionAnswered": question_answered,
+    "QuestionAnswered": apply_question_answered,
     "QuestionReminded": questions.apply_reminder,
     "QuestionExpired": questions.apply_expiry,
     "BriefRefined": returned_results.apply_refined_brief,
     "DeadlineReached": apply_deadline,
     **{event: _apply_to_run(change) for event, change in answer.TRANSITIONS.items()},
     "AnswerWritten": _skip_if_corrected(_apply_to_run(answer.apply_answer_written)),
-    "RequestFailed": _request_failed,
+    "RequestFailed": _apply_request_failed,
     "Posted": _apply_posted,
-    "ThreadOpened": thread_opened,
+    "ThreadOpened": apply_thread_opened,
     "FeedbackGiven": lambda ask, _: ask,
 }
 """The function for each type of event."""

@@ -31,14 +31,14 @@ def verdict_of(text: str) -> DoubtVerdict:
     return _VERDICTS.get(text.strip(" \t\n.!“”\"'").casefold(), "words")
 
 
-def ask_about(
+def ask_about_write(
     ask: RequestState, work: SubtaskState, intent: ev.ToolStarted, reason: str, usage: Usage, at: float
 ) -> RequestState:
     """Ask the requester whether a call was carried out. The attempt keeps its checkpoints, to go on from them."""
-    number = work.asked_so_far + 1
+    number = work.last_question_number + 1
     doubt = UnknownWrite(intent.call, intent.tool, intent.what, reason, usage)
     text = f"Was this carried out? {intent.what}"
-    asking = ask.run_around(work).terms.asking
+    asking = ask.find_enclosing_run(work).terms.asking
     question = Question(number, text, OPTIONS, at, whom=(ask.request.user,), doubt=doubt, asking=asking)
     return ask.with_work(replace(work, state="input_required", question=question, doubts=work.doubts + 1))
 
@@ -52,7 +52,7 @@ def settle_unknown_write(
     """
     verdict = verdict_of(event.text)
     if verdict == "stop":
-        ask, work = ask.charge(work.attempt_over(), doubt.usage)
+        ask, work = ask.charge(work.end_attempt(), doubt.usage)
         return fail_subtask(ask, work, "stopped by a person", event.at)
     checked = CheckedWrite(event.at, doubt.call, verdict, event.user, event.text)
     started = work.attempt_started + max(0.0, waited)

@@ -24,7 +24,7 @@ from handoff.evidence.place_words import SENTENCE_END, Kind, find_named_places, 
 from handoff.evidence.quotations import (
     Quotation,
     SearchableText,
-    file_named_for,
+    find_named_file,
     find_quotation,
     quotations_in,
     speaker_fault,
@@ -255,7 +255,7 @@ def _describe_misattribution(
     quotation: Quotation, found: Sequence[ReadDocument], materials: Sequence[ReadDocument]
 ) -> str:
     """Say which file or which speaker has a quotation, if a text says that another one has it."""
-    named = file_named_for(quotation, (one.name for one in materials))
+    named = find_named_file(quotation, (one.name for one in materials))
     if found and named and not any(one.name == named for one in found):
         return f"{quote_on_one_line(quotation.words)} stands in {found[0].name}, not in {named}."
     faults = [speaker_fault(quotation, one.text) for one in found]

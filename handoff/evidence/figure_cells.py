@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from handoff.checking.derived_figures import rounding
+from handoff.checking.derived_figures import compute_rounding_error
 from handoff.checking.figures import blank_non_figures, figures_of, is_figure
 from handoff.checking.numerals import Numeral
 from handoff.evidence.grids import Cell, Grid
@@ -233,11 +233,11 @@ def _places_of(figure: Numeral, values: Sequence[float]) -> Iterator[int]:
 
 def _yield_amounts(figure: Numeral) -> Iterator[tuple[float, float]]:
     for value, step in figure.readings:
-        yield value, rounding(value, step)
+        yield value, compute_rounding_error(value, step)
         if figure.kind == "%":
-            yield value / 100, rounding(value / 100, step / 100)
+            yield value / 100, compute_rounding_error(value / 100, step / 100)
         elif figure.factor != 1.0:
-            yield value / figure.factor, rounding(value / figure.factor, step / figure.factor)
+            yield value / figure.factor, compute_rounding_error(value / figure.factor, step / figure.factor)
 
 
 def _written_figure(sentence: str, figure: Numeral) -> str:

@@ -186,7 +186,7 @@ _VERB, _WITH_PLACE = 1, 3
 """Words that may stand between a name and the words that it has: "says", or "says in section 2"."""
 
 
-def file_named_for(quotation: Quotation, names: Iterable[str]) -> str:
+def find_named_file(quotation: Quotation, names: Iterable[str]) -> str:
     """Return the file that a text names as the source of a quotation; empty if it names none, or several."""
     names = list(names)
     if bracket := _IN_BRACKETS.match(quotation.after):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from handoff.checking.numerals import normalize_digits, numerals
-from handoff.checking.workings import is_common
+from handoff.checking.workings import needs_no_source
 
 _LITERAL = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d+)?)(?:[eE]([+-]?\d+))?(?![\w])")
 _BARE = re.compile(r"(?<![\w.,])\d+(?:\.\d+)?(?![\w,])")
@@ -31,7 +31,7 @@ def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
     """
     texts = _constant_columns(code) if _QUERY.match(code) else [code]
     literals = (each for text in texts for each in _iterate_literals(_DATE.sub(" ", text)))
-    wanted = {written: value for written, value in literals if not is_common(value)}
+    wanted = {written: value for written, value in literals if not needs_no_source(value)}
     if not wanted:
         return ()
     texts = [normalize_digits(each) for each in known]

@@ -46,9 +46,13 @@ class Receipts:
 
 def receipts_of(ask: RequestState) -> Receipts:
     """Return the receipts of a request's work. Work that a second try took over counts, as its result does."""
-    works = ask.all_inside("")
+    works = ask.list_all_subtasks("")
     results = [work.result for work in works if work.result is not None]
-    spoken = {REQUEST, *ask.work, *(one.name for one in ask.materials if one.kind != "file" and not one.of_channel)}
+    spoken = {
+        REQUEST,
+        *ask.work,
+        *(one.name for one in ask.materials if one.kind != "file" and not one.is_channel_talk),
+    }
     readings = [
         one
         for result in results
@@ -88,7 +92,7 @@ def _list_file_names(works: Iterable[SubtaskState]) -> Iterable[str]:
 def _failed_writes(works: Iterable[SubtaskState]) -> Iterable[str]:
     """Yield the calls that failed; those that people denied are gaps of the answer."""
     for work in works:
-        denied = {approval.tool for approval, _ in work.not_approved}
+        denied = {approval.tool for approval, _ in work.unapproved_calls}
         failed = work.result.failed_writes if work.result is not None else ()
         yield from (one for one in failed if one.partition(":")[0] not in denied)
 
@@ -98,7 +102,7 @@ def receipt_lines(ask: RequestState) -> list[str]:
 
     A passage of a document is told by the document's name alone.
     """
-    if not any(work.result is not None for work in ask.all_inside("")):
+    if not any(work.result is not None for work in ask.list_all_subtasks("")):
         return []
     found, text = receipts_of(ask), ask.text
     rows = tuple(dict.fromkeys(filter(None, map(_render_condition_without_sql, found.filters))))
@@ -120,7 +124,7 @@ def receipt_lines(ask: RequestState) -> list[str]:
 
 def _add_message_count(name: str, ask: RequestState) -> str:
     """Add to the name of a channel how many messages of it were there to read."""
-    count = next((len(one.outline) for one in ask.materials if one.of_channel and one.name == name), 0)
+    count = next((len(one.outline) for one in ask.materials if one.is_channel_talk and one.name == name), 0)
     if not count:
         return name
     return phrase("messages" if count > 1 else "one_message", ask.text, what=name, n=count)
@@ -144,19 +148,19 @@ def _render_condition_without_sql(condition: str) -> str:
     return count if _SQL.search(plain) else condition.replace(words, plain)
 
 
-def statements_of_no_source(ask: RequestState) -> tuple[str, ...]:
+def list_unsourced_statements(ask: RequestState) -> tuple[str, ...]:
     """Return the figures, quotations and sentences of the answer, as written, that stand in nothing that was read."""
     answer = ask.run.answer or ""
-    results = (work.result for work in ask.all_inside("") if work.result is not None)
+    results = (work.result for work in ask.list_all_subtasks("") if work.result is not None)
     unbound = (one for result in results for one in result.unbound if one in answer)
     unfound = ask.run.verified.unfound if ask.run.verified is not None else ()
     return tuple(dict.fromkeys((*ask.run.unsupported, *unbound, *unfound)))
 
 
 def list_statements(ask: RequestState) -> tuple[str, ...]:
-    """Return `statements_of_no_source` for people: figures with the words around them, one entry per sentence."""
+    """Return `list_unsourced_statements` for people: figures with the words around them, one entry per sentence."""
     together: dict[str, list[str]] = {}
-    for one in statements_of_no_source(ask):
+    for one in list_unsourced_statements(ask):
         is_figure = any(sign.isdigit() for sign in one) and len(one.split()) <= _FIGURE_WORDS
         around = words_around(one, ask.run.answer or "") if is_figure else ""
         together.setdefault(around or one, []).append(one)

@@ -9,7 +9,7 @@ from itertools import islice
 
 from handoff.answering.material import render_result
 from handoff.contracts import Artifact, Material
-from handoff.state.derived_values import once
+from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
 LONG_REQUEST, LONG_LINES = 600, 8
@@ -35,7 +35,7 @@ class NeededMaterial:
         return (*self.given, *self.aside)
 
 
-@once
+@cache_on_value
 def material_of(job: Job, ask: RequestState) -> tuple[Material, ...]:
     """List all that a request can work on, the likeliest first. No two have the same name.
 
@@ -43,7 +43,7 @@ def material_of(job: Job, ask: RequestState) -> tuple[Material, ...]:
     what is remembered by then), the answers before it (`answer` is the last one, `answer 2` the one before), what was
     gathered for the requests before it, and the files that were made for them.
     """
-    before = job.earlier(ask)[::-1]
+    before = job.list_earlier_requests(ask)[::-1]
     found = [
         *_request_materials(ask),
         *_materials_of_kind(ask, "thread"),
@@ -80,7 +80,7 @@ def _answer_materials(before: Sequence[RequestState]) -> list[Material]:
     ]
 
 
-@once
+@cache_on_value
 def answer_digest(ask: RequestState) -> str:
     """Return the digest of a request's answer; empty if it has none."""
     return digest_of(ask.run.answer) if ask.run.answer else ""
@@ -90,7 +90,7 @@ def _name_answer(number: int) -> str:
     return LAST_ANSWER if number == 1 else f"{LAST_ANSWER} {number}"
 
 
-@once
+@cache_on_value
 def _list_made_files(ask: RequestState) -> tuple[Material, ...]:
     results = [work.result for work in ask.work.values() if work.result is not None and not work.within]
     return tuple(
@@ -127,7 +127,7 @@ def _number_name(one: Material, number: int) -> str:
     return f"{head} ({number}){dot}{ending}"
 
 
-def needed_by(job: Job, ask: RequestState, work: SubtaskState) -> NeededMaterial:
+def find_needed_material(job: Job, ask: RequestState, work: SubtaskState) -> NeededMaterial:
     """Return what a subtask needs. One that names nothing needs all that there is, but for older answers and files.
 
     What is remembered is for every subtask: it is little, and nobody has to name it.
@@ -135,7 +135,7 @@ def needed_by(job: Job, ask: RequestState, work: SubtaskState) -> NeededMaterial
     A subtask inside another has what that one needs to choose from.
     """
     outer = ask.work.get(work.within)
-    there = needed_by(job, ask, outer) if outer is not None else _choose_default_needs(job, ask)
+    there = find_needed_material(job, ask, outer) if outer is not None else _choose_default_needs(job, ask)
     if work.subtask.needs is None:
         return there
     by_name = {one.name: one for one in there.all}
@@ -155,7 +155,7 @@ def _choose_default_needs(job: Job, ask: RequestState) -> NeededMaterial:
 
 def list_unneeded_files(ask: RequestState) -> tuple[Material, ...]:
     """Return the files that are attached to a request and that no subtask needs, though they could be read."""
-    works = [work for work in ask.inside("") if not work.dropped]
+    works = [work for work in ask.list_subtasks("") if not work.dropped]
     if not works or any(work.subtask.needs is None for work in works):
         return ()
     needs = {name for work in works for name in work.subtask.needs or ()}

@@ -21,7 +21,7 @@ LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class MemoryText:
     """What a request is told: a text with a section for each thing, and how many were left out."""
 
     text: str
@@ -37,7 +37,7 @@ def render_memories(
     above: str,
     offset: int = 0,
     room: int = ROOM,
-) -> Remembered:
+) -> MemoryText:
     """Make the text, the oldest first.
 
     `names` are what people call those who said it, by id; `above` stands on top. `offset` are the seconds by which the
@@ -53,7 +53,7 @@ def render_memories(
     for name in chosen:
         outline.append(Section(name=titles[name], start=len(text) + 1, message=f"{SOURCE}{name}"))
         text += f"\n{lines[name]}"
-    return Remembered(text, tuple(outline), left)
+    return MemoryText(text, tuple(outline), left)
 
 
 def _select_fitting(order: Sequence[str], lines: Mapping[str, str], wanted: str, room: int) -> list[str]:

@@ -108,7 +108,7 @@ def faults_of(plan: Plan, members: Mapping[str, Member], allowed: AdhocAllowance
     return faults
 
 
-def wording_of(plan: Plan) -> list[str]:
+def find_wording_faults(plan: Plan) -> list[str]:
     """Return the faults in the wording of the briefs, which are a matter of judgement."""
     text = "has a brief that only repeats its description; say how it works and what a good result is"
     briefs = ((one, " ".join(one.brief.split()).casefold()) for one in plan.made)

@@ -53,7 +53,7 @@ class PastUsage:
     tokens_out: float
     seconds: float
 
-    def and_then(self, usage: Usage, seconds: float, *, most: int) -> PastUsage:
+    def add_attempt(self, usage: Usage, seconds: float, *, most: int) -> PastUsage:
         """Add one more attempt. About the last `most` attempts count: older ones fade."""
         share = 1 / (min(self.attempts, most - 1) + 1)
         return PastUsage(

@@ -35,7 +35,7 @@ def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mende
     subtasks = [_settle_needs(one, there, ids, done, mended=mended) for one in plan.subtasks]
     done.plan = plan.model_copy(update={"subtasks": tuple(subtasks)})
     if not done.faults:
-        _hand_out(done, [one for one in there if one.name in own and not one.fault])
+        _assign_leftover_material(done, [one for one in there if one.name in own and not one.fault])
     return done
 
 
@@ -91,7 +91,7 @@ def _file_stem(name: str) -> str:
     return last.rpartition(".")[0] or last
 
 
-def _hand_out(done: SettledNeeds, own: Sequence[Material]) -> None:
+def _assign_leftover_material(done: SettledNeeds, own: Sequence[Material]) -> None:
     """Give material that no subtask needs to the subtask that it plainly concerns; name the rest among the reasons."""
     subtasks = list(done.plan.subtasks)
     if any(one.needs is None for one in subtasks):

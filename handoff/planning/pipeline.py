@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from handoff.contracts import Material, Member, OnlyFor, Plan, Strategy, Subtask, Tier
+from handoff.contracts import FindingCondition, Material, Member, Plan, Strategy, Subtask, Tier
 from handoff.materials.material_lists import REQUEST
 from handoff.planning import plan_check
 from handoff.planning.plan_brief import PlanBrief
@@ -38,7 +38,7 @@ class PipelineStep:
     needs: tuple[str, ...] | None = None
     tier: Tier | None = None
     critical: bool = False
-    only_for: OnlyFor | None = None
+    only_for: FindingCondition | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from handoff.contracts import Artifact, Handoff, Material, Note, Plan
-from handoff.conversation.retry_words import names_the_last
-from handoff.materials.material_lists import BY, material_of, needed_by
+from handoff.conversation.retry_words import repeats_last_request
+from handoff.materials.material_lists import BY, find_needed_material, material_of
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
 BEGINNING = 1_500
@@ -66,12 +66,12 @@ class PlanBrief:
 def make_request_brief(job: Job, ask: RequestState, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
     """Return the brief on a request, with the files of the thread so far and the requests before it.
 
-    `texts` are those of `beginnings_of`, by digest.
+    `texts` are those of `list_excerpted_materials`, by digest.
     """
     materials = material_of(job, ask)
     mine = {one.file.id if one.file is not None else one.text for one in ask.materials}
     own = (one for one in materials if one.kind == "request" or (one.file.id if one.file else one.text) in mine)
-    earlier = job.earlier(ask)
+    earlier = job.list_earlier_requests(ask)
     files = tuple(dict.fromkeys(file for one in (*earlier, ask) if one.materials for file in one.artifacts))
     return PlanBrief(
         ask.text,
@@ -81,7 +81,11 @@ def make_request_brief(job: Job, ask: RequestState, texts: Mapping[str, str] = M
         ask.answers,
         _list_choosable(materials),
         frozenset(one.name for one in own),
-        {one.name: _excerpt_material(one, texts[one.text]) for one in beginnings_of(job, ask) if one.text in texts},
+        {
+            one.name: _excerpt_material(one, texts[one.text])
+            for one in list_excerpted_materials(job, ask)
+            if one.text in texts
+        },
         may_answer=True,
         may_ask=not ask.answers,
         plan_before=_plan_before(ask, earlier),
@@ -91,12 +95,12 @@ def make_request_brief(job: Job, ask: RequestState, texts: Mapping[str, str] = M
 
 def _plan_before(ask: RequestState, earlier: Sequence[RequestState]) -> Plan | None:
     """Return the plan of the last request, if this one is that in other words; else None."""
-    if not earlier or not names_the_last(ask.text):
+    if not earlier or not repeats_last_request(ask.text):
         return None
     return earlier[-1].run.plan
 
 
-def beginnings_of(job: Job, ask: RequestState) -> tuple[Material, ...]:
+def list_excerpted_materials(job: Job, ask: RequestState) -> tuple[Material, ...]:
     """Return the materials whose beginnings the planner is shown: people's texts, of tables only small pasted ones."""
     kinds = {"file", "thread", "memory"}
     found = [
@@ -128,7 +132,7 @@ def _excerpt_material(material: Material, text: str) -> tuple[str, ...]:
 
 def make_subtask_brief(handoff: Handoff, job: Job, ask: RequestState, work: SubtaskState) -> PlanBrief:
     """Return the brief on a subtask that is given to a crew, from its handoff: what it needs, its parts may need."""
-    materials = needed_by(job, ask, work).all
+    materials = find_needed_material(job, ask, work).all
     given = {note.source.partition(BY)[0]: (note.text[:BEGINNING],) for note in handoff.given}
     return PlanBrief(
         handoff.intent,

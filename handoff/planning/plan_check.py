@@ -108,7 +108,7 @@ def check(
         *_find_missing_faults(plan),
     ]
     faults += [*_find_tier_faults(plan, people), *(strange_files(plan, known) if known is not None else ())]
-    judged = adhoc.wording_of(plan)
+    judged = adhoc.find_wording_faults(plan)
     if not faults:
         layers, cycle = _sort_into_layers(plan)
         if cycle:
@@ -116,7 +116,7 @@ def check(
         elif len(layers) > MAX_DEPTH:
             faults.append(f"The plan is {len(layers)} steps deep; at most {MAX_DEPTH} are allowed.")
         else:
-            judged += [*faults_of(plan), *_find_chain_faults(plan, layers)]
+            judged += [*find_duplicate_decisions(plan), *_find_chain_faults(plan, layers)]
     return cap_faults([*faults, *judged]) if faults or not mended else ()
 
 
@@ -233,7 +233,7 @@ _LITTLE = re.compile(
 )
 
 
-def faults_of(plan: Plan) -> Iterator[str]:
+def find_duplicate_decisions(plan: Plan) -> Iterator[str]:
     """Yield a fault for each two subtasks that define the same thing side by side.
 
     The plan's dependencies must be valid and without a cycle. Under the strategy `select` nothing is a fault: rivals

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from handoff.contracts import SLASH, Material, Plan, PlanChange, Subtask
-from handoff.engine.nested import AGAIN, room_left
+from handoff.engine.nested import AGAIN, count_subtasks_left
 from handoff.engine.replan import list_changeable
 from handoff.planning import needs, plan_check
 from handoff.planning.plan_repair import mend
@@ -145,7 +145,7 @@ class _Draft:
 
     def plan(self, reply: RevisionReply) -> Plan:
         """Return the plan that follows. Faults of the reply are collected in `faults`."""
-        most = min(MAX_ADDED, room_left(self.ask))
+        most = min(MAX_ADDED, count_subtasks_left(self.ask))
         if len(reply.add) > most:
             self.faults.append(f"The reply adds {len(reply.add)} subtasks; at most {most} are allowed.")
             return self.old

@@ -16,11 +16,11 @@ V = TypeVar("V")
 R = TypeVar("R")
 P = ParamSpec("P")
 
-KEPT = "_kept"
+CACHE_KEY = "_kept"
 """The key of the cache in the `__dict__` of a value. It is no field, so that comparisons and copies ignore it."""
 
 
-def once(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]:
+def cache_on_value(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]:
     """Cache a function's results on the value that is its first argument. Callers must not change a result.
 
     All further arguments must be parts of that value: the cache keeps them, and tells results apart by their ids.
@@ -28,9 +28,9 @@ def once(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]
 
     @wraps(work)
     def kept(value: V, /, *parts: P.args, **none: P.kwargs) -> R:
-        there = value.__dict__.get(KEPT)
+        there = value.__dict__.get(CACHE_KEY)
         if there is None:
-            there = value.__dict__[KEPT] = {}
+            there = value.__dict__[CACHE_KEY] = {}
         key = (work, *map(id, parts)) if parts else work
         found = there.get(key)
         if found is None:
@@ -54,9 +54,9 @@ def take_step(work: Callable[..., R], before: FoldStep[R] | None, value: Any, *m
 
     `more` must follow from the value and from those before it.
     """
-    there = value.__dict__.get(KEPT)
+    there = value.__dict__.get(CACHE_KEY)
     if there is None:
-        there = value.__dict__[KEPT] = {}
+        there = value.__dict__[CACHE_KEY] = {}
     kept: FoldStep[R] | None = there.get((take_step, work))
     if kept is None or kept.before is not before:
         kept = there[take_step, work] = FoldStep(before, work(value, *more))

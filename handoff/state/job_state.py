@@ -33,7 +33,7 @@ from handoff.contracts import (
 )
 from handoff.conversation.retry_words import RetryRef
 from handoff.events import AnswerVerified, ToolReturned, ToolStarted
-from handoff.state.derived_values import KEPT, once
+from handoff.state.derived_values import CACHE_KEY, cache_on_value
 from handoff.state.state_values import (
     Candidate,
     CheckedWrite,
@@ -51,7 +51,7 @@ from handoff.state.state_values import (
     ReplanTrigger,
     Ruling,
     ThreadTalk,
-    private_replies,
+    list_private_sources,
 )
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ SubtaskStatus = Literal["pending", "in_progress", "input_required", "complete", 
 
 SETTLED: frozenset[SubtaskStatus] = frozenset({"complete", "error", "skipped"})
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
-PLAIN = Terms()
+DEFAULT_TERMS = Terms()
 """The terms that hold if neither the settings nor a crew say otherwise."""
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ else:
         With that one, reading a long log takes more than twice as long: it makes thousands of copies.
         """
         fields = value.__dict__.copy()
-        fields.pop(KEPT, None)
+        fields.pop(CACHE_KEY, None)
         fields.update(changes)
         copy = object.__new__(type(value))
         object.__setattr__(copy, "__dict__", fields)  # the class is frozen
@@ -124,7 +124,7 @@ class PlanRun:
     handed_over: str = ""
     members: Mapping[str, Member] = field(default_factory=lambda: NOTHING)
     rejections: tuple[tuple[str, ...], ...] = ()
-    terms: Terms = PLAIN
+    terms: Terms = DEFAULT_TERMS
     since: float | None = None
     paused: float = 0.0
     waits_since: float | None = None
@@ -142,7 +142,7 @@ class PlanRun:
     written: float | None = None
 
     @property
-    def concluded(self) -> bool:
+    def is_concluded(self) -> bool:
         """True once the answer or the failure is fixed."""
         return self.answer is not None or self.failure is not None
 
@@ -240,7 +240,7 @@ class SubtaskState:
         """Seconds from the first start to the end, waits for people included; 0 while the subtask runs."""
         return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
 
-    def attempt_over(
+    def end_attempt(
         self, took: float = 0.0, *, private: bool | None = None, sources: tuple[PrivateSource, ...] = ()
     ) -> SubtaskState:
         """Drop the attempt's checkpoints and add its seconds, but keep its tool writes (carried out or in doubt).
@@ -249,7 +249,7 @@ class SubtaskState:
         a crew, its own subtasks keep that.
         """
         if private is None:
-            private, sources = self.read_private, self.read_sources
+            private, sources = self.has_read_private, self.private_sources
         else:
             mine = self.run is None
             private, sources = self.private or (private and mine), (*self.sources, *(sources if mine else ()))
@@ -257,24 +257,24 @@ class SubtaskState:
         return replace(over, private=private, sources=tuple(dict.fromkeys(sources)))
 
     @property
-    def read_private(self) -> bool:
+    def has_read_private(self) -> bool:
         """True if a tool gave something private in this attempt or an earlier one."""
         return self.private or any(isinstance(point, ToolReturned) and point.private for point in self.checkpoints)
 
     @property
-    def read_sources(self) -> tuple[PrivateSource, ...]:
+    def private_sources(self) -> tuple[PrivateSource, ...]:
         """The private sources that tools gave it, in this attempt and in earlier ones."""
-        return tuple(dict.fromkeys((*self.sources, *private_replies(self.checkpoints))))
+        return tuple(dict.fromkeys((*self.sources, *list_private_sources(self.checkpoints))))
 
     @property
-    def asked_so_far(self) -> int:
+    def last_question_number(self) -> int:
         """The number of the last question to people about it, of whatever kind; 0: nobody was asked."""
         return self.questions + self.doubts + self.approvals
 
     @property
     def intents(self) -> tuple[ToolStarted, ...]:
         """Calls of writing tools that were begun and have no outcome yet."""
-        return open_intents(self.checkpoints)
+        return list_open_intents(self.checkpoints)
 
     @property
     def own_writes(self) -> tuple[EarlierWrite, ...]:
@@ -282,12 +282,12 @@ class SubtaskState:
         return (*self.writes, *list_written_calls(self.checkpoints))
 
     @property
-    def unknown(self) -> tuple[str, ...]:
+    def unknown_writes(self) -> tuple[str, ...]:
         """Calls that may or may not have been carried out, each in a few words for people."""
         return tuple(one.what for one in self.own_writes if not one.known)
 
     @property
-    def not_approved(self) -> tuple[tuple[Approval, RulingOutcome], ...]:
+    def unapproved_calls(self) -> tuple[tuple[Approval, RulingOutcome], ...]:
         """Calls that people denied or did not decide on, unless they approved a later call of the same tool.
 
         A later call is one that was asked for after the denial, not beside it in the same turn.
@@ -298,7 +298,7 @@ class SubtaskState:
             if approval is None or ruling is None or approval.kind == "cost":
                 continue
             for call in approval.calls:
-                if ruling.approved:
+                if ruling.is_approved:
                     asked = one.question.asked
                     found = {key: each for key, each in found.items() if key[0] != call.tool or each[1].at >= asked}
                 else:
@@ -307,9 +307,9 @@ class SubtaskState:
 
 
 ENDED: frozenset[RequestStatus] = frozenset({"completed", "failed", "cancelled"})
-LATER = "Said since then, by the same person:"
+CORRECTIONS_HEADING = "Said since then, by the same person:"
 """What stands before a correction in the text of its request."""
-OVER = "_over"
+ENDED_KEY = "_over"
 """The key in a job's `__dict__` of its first requests that are known to have ended. `replace` hands them to copies."""
 
 
@@ -364,7 +364,7 @@ class RequestState:
     @property
     def text(self) -> str:
         """What is asked: the words of the request's own message, and below them its corrections."""
-        later = (f"{LATER} {one.text}" for one in self.correction_messages)
+        later = (f"{CORRECTIONS_HEADING} {one.text}" for one in self.correction_messages)
         return "\n\n".join((self.request.text, *later)) if self.correction_messages else self.request.text
 
     @property
@@ -395,7 +395,7 @@ class RequestState:
     @property
     def open_questions(self) -> Mapping[str, Question]:
         """The questions that wait for people, by subtask; that of the planner has an empty id."""
-        if self.run.concluded:
+        if self.run.is_concluded:
             return NOTHING
         own = {"": self.question} if self.question is not None else {}
         waiting = (work for work in self.work.values() if work.state == "input_required")
@@ -408,7 +408,7 @@ class RequestState:
         return any(run.terms.ask_above_tokens or run.terms.ask_above_cost for run in runs)
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """True once people have seen how the request ended."""
         return self.run.state in ENDED
 
@@ -422,14 +422,14 @@ class RequestState:
             raise ValueError(f"no crew works on subtask {within}")
         return run
 
-    def run_around(self, work: SubtaskState) -> PlanRun:
+    def find_enclosing_run(self, work: SubtaskState) -> PlanRun:
         """Return the run that a subtask belongs to; the request's own if the crew around it no longer works on it."""
         outer = self.work.get(work.within)
         return self.run if outer is None or outer.run is None else outer.run
 
     def member_of(self, work: SubtaskState) -> Member | None:
         """Return the member that a subtask is given to; None if the plan does not list it."""
-        return self.run_around(work).members.get(work.specialist)
+        return self.find_enclosing_run(work).members.get(work.specialist)
 
     def with_run(self, run: PlanRun) -> RequestState:
         """Return the request with `run` in place of the earlier version of that run."""
@@ -467,21 +467,21 @@ class RequestState:
             name = work.within
         return replace(ask, usage=ask.usage + usage)
 
-    def inside(self, within: str) -> tuple[SubtaskState, ...]:
+    def list_subtasks(self, within: str) -> tuple[SubtaskState, ...]:
         """Return the subtasks of one run: of the crew at `within`, or of the request itself for an empty id."""
         return tuple([work for work in self.work.values() if work.within == within])
 
-    def all_inside(self, within: str) -> tuple[SubtaskState, ...]:
+    def list_all_subtasks(self, within: str) -> tuple[SubtaskState, ...]:
         """Return the subtasks of a run and of all runs inside it, each before those inside it."""
         found: tuple[SubtaskState, ...] = ()
-        for work in self.inside(within):
-            found += (work, *(self.all_inside(work.subtask.id) if work.run is not None else ()))
+        for work in self.list_subtasks(within):
+            found += (work, *(self.list_all_subtasks(work.subtask.id) if work.run is not None else ()))
         return found
 
     @property
-    def unknown(self) -> tuple[str, ...]:
+    def unknown_writes(self) -> tuple[str, ...]:
         """Writes of its subtasks that may or may not have been carried out, each in a few words for people."""
-        return tuple(what for work in self.work.values() for what in work.unknown)
+        return tuple(what for work in self.work.values() for what in work.unknown_writes)
 
 
 @dataclass(frozen=True)
@@ -517,12 +517,12 @@ class Job:
         Threads have hundreds of requests, and this is asked again and again: requests that had ended in the job that
         this one was copied from are skipped, as long as they are the same.
         """
-        ended: tuple[RequestState, ...] = self.__dict__.get(OVER, ())
+        ended: tuple[RequestState, ...] = self.__dict__.get(ENDED_KEY, ())
         place = len(ended) if self.asks[: len(ended)] == ended else 0
         while place < len(self.asks) and self.asks[place].run.state in ENDED:
             place += 1
         if place != len(ended):
-            self.__dict__[OVER] = self.asks[:place]
+            self.__dict__[ENDED_KEY] = self.asks[:place]
         return self.asks[place] if place < len(self.asks) else None
 
     @property
@@ -530,13 +530,13 @@ class Job:
         """The current request, or the last one if all have ended."""
         return self.current or self.asks[-1]
 
-    def ask(self, request_id: str) -> RequestState | None:
+    def find_request(self, request_id: str) -> RequestState | None:
         """Return the request of that id, or None."""
-        place = self.place_of(request_id)
+        place = self.find_request_index(request_id)
         return None if place is None else self.asks[place]
 
-    @once
-    def earlier(self, ask: RequestState) -> tuple[RequestState, ...]:
+    @cache_on_value
+    def list_earlier_requests(self, ask: RequestState) -> tuple[RequestState, ...]:
         """Return the requests before one, oldest first; before a second try, those before the first try.
 
         A try that was answered takes the place of the tries before it.
@@ -558,10 +558,10 @@ class Job:
 
     def with_ask(self, ask: RequestState) -> Job:
         """Return the job with `ask` in place of the earlier version of that request."""
-        place = self.place_of(ask.id)
+        place = self.find_request_index(ask.id)
         return self if place is None else replace(self, asks=(*self.asks[:place], ask, *self.asks[place + 1 :]))
 
-    def place_of(self, request_id: str) -> int | None:
+    def find_request_index(self, request_id: str) -> int | None:
         """Return the index in `asks` of the request of that id.
 
         Search from the end, as most events are about the last request.
@@ -572,7 +572,7 @@ class Job:
         return None
 
 
-def open_intents(checkpoints: Sequence[Checkpoint]) -> tuple[ToolStarted, ...]:
+def list_open_intents(checkpoints: Sequence[Checkpoint]) -> tuple[ToolStarted, ...]:
     """List the intents that have no outcome, oldest first."""
     return tuple(intent for intent, end in _pair_writes(checkpoints) if end is None)
 

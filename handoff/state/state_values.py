@@ -90,7 +90,7 @@ class Ruling:
     target: str = ""
     leaves: str = ""
 
-    def of_calls(self, approval: Approval) -> tuple[Ruling, ...]:
+    def split_by_call(self, approval: Approval) -> tuple[Ruling, ...]:
         """Return a ruling for each call of the approval that this one ended."""
         if not approval.parts:
             return (self,)
@@ -109,7 +109,7 @@ class Ruling:
         )
 
     @property
-    def approved(self) -> bool:
+    def is_approved(self) -> bool:
         """True if the call may be made."""
         return self.outcome in {"approved", "edited"}
 
@@ -126,7 +126,7 @@ class EarlierRulings:
     new: tuple[str, ...] = ()
 
 
-def source(kind: str, text: str, name: str, tool: str = "", target: str = "") -> PrivateSource:
+def make_source(kind: str, text: str, name: str, tool: str = "", target: str = "") -> PrivateSource:
     """Make the source of a text; those of different kinds differ."""
     digest = hashlib.sha256(json.dumps([kind, tool, target, text]).encode()).hexdigest()
     return PrivateSource(id=digest[:20], name=name, tool=tool, target=target)
@@ -136,7 +136,7 @@ Checkpoint = TurnTaken | ToolReturned | ToolStarted | CheckedWrite | Ruling
 """One step of an attempt, kept so that the next owner can go on after it."""
 
 
-def private_replies(checkpoints: Iterable[Checkpoint]) -> tuple[PrivateSource, ...]:
+def list_private_sources(checkpoints: Iterable[Checkpoint]) -> tuple[PrivateSource, ...]:
     """Return the private sources that tools gave an attempt, in order."""
     found: list[PrivateSource] = []
     names: dict[str, str] = {}
@@ -150,7 +150,7 @@ def private_replies(checkpoints: Iterable[Checkpoint]) -> tuple[PrivateSource, .
 
 def reply_source(tool: str, target: str, text: str) -> PrivateSource:
     """Return the source that a tool's reply is."""
-    return source("reply", text, f"what {tool} gave", tool, target)
+    return make_source("reply", text, f"what {tool} gave", tool, target)
 
 
 def may_answer(whom: tuple[str, ...], user: str, groups: tuple[str, ...] = ()) -> bool:
@@ -210,7 +210,7 @@ class Question:
     done: tuple[EarlierWrite, ...] = ()
 
     @property
-    def only(self) -> bool:
+    def is_exclusive(self) -> bool:
         """True if only the people in `whom` may ever answer: reminders bring in nobody else."""
         return self.approval is not None or self.doubt is not None
 

@@ -49,7 +49,7 @@ def _find_request_deeds(before: Job | None, after: Job) -> Iterator[AuditedDeed]
             yield "answered", {**of, "user": user, "target": subtask}
         if ask.cancelled_by and (old is None or not old.cancelled_by):
             yield "stopped", {**of, "user": ask.cancelled_by, "why": "its message was deleted" if ask.withdrawn else ""}
-        if ask.over and (old is None or not old.over):
+        if ask.is_over and (old is None or not old.is_over):
             yield "ended", {**of, "user": ask.request.user, "why": _name_end(ask), "cost": ask.usage.cost or 0.0}
 
 
@@ -87,7 +87,7 @@ def _describe_decision(event: ev.ApprovalDecided, before: Job | None, after: Job
     )  # elsewhere a model words it
     target = f"{approval.tool} {where}".strip()[:LONGEST_TARGET] if approval is not None else event.subtask
     of: dict[str, Any] = {"request": event.request, "user": event.user, "target": target}
-    if before is None or before.ask(event.request) is after.ask(event.request):
+    if before is None or before.find_request(event.request) is after.find_request(event.request):
         of |= {"outcome": "refused", "why": NOT_COUNTED}
     elif event.decision != "deny":
         of["why"] = _CHOSEN.get(event.decision, "")
@@ -96,7 +96,7 @@ def _describe_decision(event: ev.ApprovalDecided, before: Job | None, after: Job
 
 def _approval_of(job: Job | None, event: ev.ApprovalDecided) -> Approval | None:
     """Return what was to be approved, open or closed; None if that is not known."""
-    ask = job.ask(event.request) if job is not None else None
+    ask = job.find_request(event.request) if job is not None else None
     work = ask.work.get(event.subtask) if ask is not None else None
     if work is None:
         return None
@@ -104,8 +104,8 @@ def _approval_of(job: Job | None, event: ev.ApprovalDecided) -> Approval | None:
     return next((one.approval for one in asked if one.number == event.number and one.approval is not None), None)
 
 
-def _deed_fields(job: Job, event: ev.OfRequest) -> dict[str, Any]:
-    ask = job.ask(event.request)
+def _deed_fields(job: Job, event: ev.RequestEvent) -> dict[str, Any]:
+    ask = job.find_request(event.request)
     return {"request": event.request, "user": ask.request.user if ask is not None else ""}
 
 
@@ -123,7 +123,7 @@ def _count_answers(ask: RequestState | None) -> Counter[tuple[str, str]]:
 
 
 def _count(job: Job | None, request: str) -> int:
-    return _count_answers(job.ask(request)).total() if job is not None else 0
+    return _count_answers(job.find_request(request)).total() if job is not None else 0
 
 
 def _count_cancelled_requests(job: Job) -> int:

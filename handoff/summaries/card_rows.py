@@ -26,7 +26,7 @@ class ShownRow:
 def project_rows(job: Job) -> dict[str, str]:
     """Return the field of the head: the first rows of the latest request's card, and none once that is over."""
     ask = job.latest
-    return {ROWS: "" if ask.over or ask.run.plan is None else _encode_rows(ask)}
+    return {ROWS: "" if ask.is_over or ask.run.plan is None else _encode_rows(ask)}
 
 
 def _encode_rows(ask: RequestState) -> str:

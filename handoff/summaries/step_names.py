@@ -16,10 +16,10 @@ MOST = 5
 """Steps that are listed where none, or more than one, is meant."""
 
 
-def step_meant(ask: RequestState, said: str) -> str | tuple[str, ...]:
+def find_step(ask: RequestState, said: str) -> str | tuple[str, ...]:
     """Return the id of the step that some words mean; else the ids of those that come nearest, the likeliest first."""
     words = said.strip().strip("`'\"“”").strip()
-    there = [work for work in ask.all_inside("") if not work.dropped]
+    there = [work for work in ask.list_all_subtasks("") if not work.dropped]
     if not there:
         return ()
     shown = rows(ask)

@@ -99,12 +99,12 @@ def projection(job: Job) -> dict[str, str]:
     }
 
 
-def waited_for(ask: RequestState, within: str = "") -> tuple[str, ...] | None:
+def list_awaited_people(ask: RequestState, within: str = "") -> tuple[str, ...] | None:
     """Return who may answer the open questions of a request, or of a subtask and those inside it.
 
     They are ids of people and user groups; none: anybody in the thread may. None: nothing is asked.
     """
-    works = {within, *(work.subtask.id for work in ask.all_inside(within))}
+    works = {within, *(work.subtask.id for work in ask.list_all_subtasks(within))}
     found = [question.whom for name, question in ask.open_questions.items() if name in works or not within]
     return merge_answerers(found) if found else None
 
@@ -152,7 +152,7 @@ def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
 
 def describe_step(ask: RequestState) -> str:
     """Say in a few words for people what the request is at; empty once it is over."""
-    if ask.over:
+    if ask.is_over:
         return ""
     if ask.run.answer is not None:
         return "posting the answer"
@@ -181,7 +181,7 @@ def _describe_working(ask: RequestState, works: Sequence[SubtaskState]) -> str:
 
 def _describe_answering(ask: RequestState) -> str:
     """Say which of the steps from the results to the answer comes next."""
-    effect = answer.steps(ask, ask.run, 0.0)[0][0]
+    effect = answer.list_answer_effects(ask, ask.run, 0.0)[0][0]
     return getattr(effect, "doing", "writing the answer")
 
 
@@ -193,11 +193,11 @@ def _describe_workers(ask: RequestState, works: Sequence[SubtaskState]) -> str:
 
 def speed_up(ask: RequestState) -> float:
     """Return the gain of working side by side: all subtask times over the time from the first start to the last end."""
-    apart, together = side_by_side(ask)
+    apart, together = measure_parallel_seconds(ask)
     return apart / together if together > 0 else 1.0
 
 
-def side_by_side(ask: RequestState) -> tuple[float, float]:
+def measure_parallel_seconds(ask: RequestState) -> tuple[float, float]:
     """Return the seconds of all subtasks one by one, and those from the first start to the last end.
 
     Both are 0 where fewer than two have ended, so that there is nothing to compare, and where a script or rules
@@ -249,10 +249,12 @@ def rows(ask: RequestState) -> tuple[SubtaskState, ...]:
 
     What is inside a completed one is only counted, by `parts_words`, unless that is all there is to the request.
     """
-    own = [work.subtask.id for work in ask.inside("") if not work.dropped]
-    done = {work.subtask.id for work in ask.all_inside("") if work.state == "complete"}
+    own = [work.subtask.id for work in ask.list_subtasks("") if not work.dropped]
+    done = {work.subtask.id for work in ask.list_all_subtasks("") if work.state == "complete"}
     done -= set(own) if len(own) == 1 else set()
-    return tuple(work for work in ask.all_inside("") if not work.handed_over and not done & _ids_around(ask, work))
+    return tuple(
+        work for work in ask.list_all_subtasks("") if not work.handed_over and not done & _ids_around(ask, work)
+    )
 
 
 def _ids_around(ask: RequestState, work: SubtaskState) -> set[str]:
@@ -261,7 +263,7 @@ def _ids_around(ask: RequestState, work: SubtaskState) -> set[str]:
 
 def parts_words(ask: RequestState, work: SubtaskState) -> str:
     """Say in a few words how far a crew is with its subtask; empty if no crew works or worked on it."""
-    parts = [one for one in ask.inside(work.subtask.id) if not one.dropped]
+    parts = [one for one in ask.list_subtasks(work.subtask.id) if not one.dropped]
     if work.run is None:
         return ""
     if not parts:
@@ -287,10 +289,10 @@ def notes(ask: RequestState) -> list[str]:
 
 def list_innermost(ask: RequestState) -> tuple[SubtaskState, ...]:
     """Return the subtasks, with each one that a crew works on replaced by those inside it."""
-    return tuple(_iterate_innermost(ask, ask.inside("")))
+    return tuple(_iterate_innermost(ask, ask.list_subtasks("")))
 
 
 def _iterate_innermost(ask: RequestState, works: Iterable[SubtaskState]) -> Iterable[SubtaskState]:
     for work in works:
-        parts = ask.inside(work.subtask.id) if is_open(work) else ()
+        parts = ask.list_subtasks(work.subtask.id) if is_open(work) else ()
         yield from _iterate_innermost(ask, parts) if parts else (work,)

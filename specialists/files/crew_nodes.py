@@ -97,7 +97,7 @@ def number(noting: FaultCollector, node: yaml.Node, key: str, bounds: tuple[int,
     return int(said)
 
 
-def one_of(noting: FaultCollector, node: yaml.Node, key: str, words: tuple[str, ...]) -> str:
+def read_choice(noting: FaultCollector, node: yaml.Node, key: str, words: tuple[str, ...]) -> str:
     """Read one of some words; the first if it is none."""
     said = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
     if said not in words:
@@ -106,7 +106,7 @@ def one_of(noting: FaultCollector, node: yaml.Node, key: str, words: tuple[str, 
     return said
 
 
-def yes(noting: FaultCollector, node: yaml.Node, key: str) -> bool:
+def read_boolean(noting: FaultCollector, node: yaml.Node, key: str) -> bool:
     """Read true or false."""
     said = str(node.value).lower() if isinstance(node, yaml.ScalarNode) else ""
     if said not in {"true", "yes", "false", "no"}:

@@ -44,26 +44,26 @@ class Contents:
     notes: list[str] = field(default_factory=list)
     unnamed: int = 0
 
-    def say(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Add text."""
         self.pieces.append(text)
         self.length += len(text)
 
-    def section(self, name: str) -> None:
+    def begin_section(self, name: str) -> None:
         """Begin a section here."""
         self.outline.append((" ".join(name.split())[:_LONGEST_NAME], self.length))
 
-    def gap(self, text: str) -> None:
+    def add_gap(self, text: str) -> None:
         """Say what is missing, once."""
         if text not in self.gaps:
             self.gaps.append(text)
 
-    def note(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         """Say how it was read, once."""
         if text not in self.notes:
             self.notes.append(text)
 
-    def picture(self, name: str, media_type: str, data: bytes) -> bool:
+    def add_picture(self, name: str, media_type: str, data: bytes) -> bool:
         """Keep a picture. False if there are too many already, by number or by bytes."""
         held = sum(len(picture.data) for picture in self.pictures)
         if len(self.pictures) >= MOST_PICTURES or held + len(data) > MOST_PICTURE_BYTES:
@@ -72,7 +72,7 @@ class Contents:
         return True
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether more text would be cut anyway."""
         return self.length > MOST_CHARACTERS
 
@@ -87,7 +87,7 @@ class Contents:
             text = self._cut_to_beginning(text) if cut else self._cut_out_middle(text)
         if len(self.outline) > MOST_SECTIONS:
             every = -(-len(self.outline) // MOST_SECTIONS)
-            self.note(f"the outline names one in {every} of its {len(self.outline):,} sections")
+            self.add_note(f"the outline names one in {every} of its {len(self.outline):,} sections")
             self.outline, self.unnamed = self.outline[::every], every - 1
         self.outline = _number_repeated_names([(replace_unencodable(name), start) for name, start in self.outline])
         self.gaps = [replace_unencodable(gap) for gap in self.gaps]
@@ -95,7 +95,7 @@ class Contents:
         return text
 
     def _cut_to_beginning(self, text: str) -> str:
-        self.gap(f"only the first {MOST_CHARACTERS:,} characters are read")
+        self.add_gap(f"only the first {MOST_CHARACTERS:,} characters are read")
         self.outline = [(name, start) for name, start in self.outline if start < MOST_CHARACTERS]
         return text[:MOST_CHARACTERS]
 
@@ -103,7 +103,7 @@ class Contents:
         half = MOST_CHARACTERS // 2
         left_out = len(text) - 2 * half
         mark = f"\n[{left_out:,} characters left out here]\n"
-        self.gap(f"{left_out:,} of {len(text):,} characters, in the middle, are left out")
+        self.add_gap(f"{left_out:,} of {len(text):,} characters, in the middle, are left out")
         kept = [(name, start) for name, start in self.outline if start < half]
         goes_on = [name for name, start in self.outline if half <= start < half + left_out][-1:]
         kept += [(name, half + len(mark)) for name in goes_on]  # the end begins in a section that began before it
@@ -170,7 +170,7 @@ class InnerFileAllowance:
         """Say what was too much."""
         if self._refused:
             named = ", ".join(self._refused[:_NAMED]) + (" and others" if len(self._refused) > _NAMED else "")
-            self._contents.gap(
+            self._contents.add_gap(
                 f"{len(self._refused):,} of the files inside are not read, too many or too large at once: {named}"
             )
 

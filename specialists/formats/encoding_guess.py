@@ -97,7 +97,7 @@ _EASTERN = {
 }
 
 
-def guess(data: bytes, *, usual: str = "") -> Guess:
+def guess_encoding(data: bytes, *, usual: str = "") -> Guess:
     """Guess the encoding of bytes that are text, no UTF-8 and not all ASCII.
 
     `usual` is the encoding that such bytes mostly have, if there is one.

@@ -128,9 +128,9 @@ def _decode_by_guess(data: bytes) -> Decoded:
     if broken <= _BROKEN_PART * beyond and beyond - broken > 1:
         return _decode_with_losses(data, "utf-8")
     _refuse_binary(data)
-    from specialists.formats.encoding_guess import guess  # noqa: PLC0415 - its tables are for rare texts alone
+    from specialists.formats.encoding_guess import guess_encoding  # noqa: PLC0415 - its tables are for rare texts alone
 
-    found = guess(data)
+    found = guess_encoding(data)
     read = _decode_with_losses(data, found.encoding)
     told = f"it does not name its encoding, so it was read as {_encoding_name(found.encoding)}"
     if not found.other:
@@ -144,9 +144,9 @@ def decode_name(data: bytes, usual: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        from specialists.formats.encoding_guess import guess  # noqa: PLC0415 - the same
+        from specialists.formats.encoding_guess import guess_encoding  # noqa: PLC0415 - the same
 
-        return data.decode(guess(data, usual=usual).encoding, errors="replace")
+        return data.decode(guess_encoding(data, usual=usual).encoding, errors="replace")
 
 
 def _encoding_name(encoding: str) -> str:

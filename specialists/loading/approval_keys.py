@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from handoff.approval_values import ADMINS, ASK, ApprovalTerms
+from handoff.approval_values import ADMINS, DEFAULT_APPROVAL_TERMS, ApprovalTerms
 from handoff.contracts import REQUESTER
 from handoff.text.member_ids import is_group, is_person
 from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean, form_of
@@ -36,7 +36,7 @@ class ApprovalRules:
     file: Path = field(default_factory=Path)
     line: int = 1
 
-    def inside(self, outer: ApprovalRules) -> ApprovalRules:
+    def fill_from(self, outer: ApprovalRules) -> ApprovalRules:
         """Return these rules, filled up with those of the crew around them."""
         says = self if self.says_who else outer
         return ApprovalRules(
@@ -54,23 +54,23 @@ class ApprovalRules:
         return (self.approvers, self.quorum, self.own) != (None, None, None)
 
     @property
-    def usual(self) -> ApprovalTerms:
+    def usual_terms(self) -> ApprovalTerms:
         """The terms for tools that `approve` does not name."""
         return ApprovalTerms(
-            approvers=ASK.approvers if self.approvers is None else self.approvers,
-            quorum=self.quorum or ASK.quorum,
-            own=ASK.own if self.own is None else self.own,
+            approvers=DEFAULT_APPROVAL_TERMS.approvers if self.approvers is None else self.approvers,
+            quorum=self.quorum or DEFAULT_APPROVAL_TERMS.quorum,
+            own=DEFAULT_APPROVAL_TERMS.own if self.own is None else self.own,
         )
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""
         mode = self.modes.get(tool, "ask")
-        return None if mode == "never" else self.usual.model_copy(update={"mode": mode})
+        return None if mode == "never" else self.usual_terms.model_copy(update={"mode": mode})
 
     @property
     def faults(self) -> tuple[CrewFault, ...]:
         """Say why nobody could ever approve anything by these rules; nothing if people can."""
-        terms = self.usual
+        terms = self.usual_terms
         if not terms.own and terms.approvers == (REQUESTER,):
             text = "self is false, and the requester is the only approver; name others under approvers"
             return (CrewFault(self.file, self.line, text),)

@@ -52,7 +52,7 @@ def translate_foreign_agent(page: MarkdownPage, tools: Mapping[str, Tool], skill
         skills: The skills there are.
     """
     values = read_plainly(page, _KEYS) if page.unclear else page.values
-    if not (_is_marked(values) or (not page.unclear and _is_bare(values))):
+    if not (_has_foreign_marks(values) or (not page.unclear and _is_bare(values))):
         return page
     kept = [] if page.unclear else page.faults
     own = replace(page, values={}, faults=kept, warnings=[], lines=dict(page.lines))
@@ -77,7 +77,7 @@ def translate_foreign_agent(page: MarkdownPage, tools: Mapping[str, Tool], skill
     return own
 
 
-def _is_marked(values: Mapping[str, Any]) -> bool:
+def _has_foreign_marks(values: Mapping[str, Any]) -> bool:
     return str(values.get("model", "")).lower() in TIERS or any(
         name[:1].isupper() for name in _read_names(values, "tools")
     )

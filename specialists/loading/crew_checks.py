@@ -27,7 +27,7 @@ _SAID_ALREADY = re.compile(r"\bcannot\b|\bcan't\b", re.IGNORECASE)
 _NAMES_ALL = frozenset({"all", "anything", "everything", "anything else", "everything else", "nothing", "none", "n/a"})
 
 
-def read(page: MarkdownPage, description: str) -> tuple[str, tuple[str, ...]]:
+def read_abilities(page: MarkdownPage, description: str) -> tuple[str, tuple[str, ...]]:
     """Read the line on what it can do, and what it cannot. Faults are added to the page.
 
     `can` may stand in place of the description, or add to it; both keys take a list of a few words an item.

@@ -30,7 +30,7 @@ class Surroundings:
     skills: Mapping[str, Skill] = field(default_factory=dict)
     house_rules: str = ""
 
-    def inside(self, folder: Path) -> Surroundings:
+    def for_inner_crew(self, folder: Path) -> Surroundings:
         """Return the surroundings of a crew inside this one."""
         return replace(self, names=(*self.names, folder.name))
 
@@ -48,8 +48,8 @@ def add_own_parts(
 
 def read_pages(folder: Path, crews: list[Path], around: Surroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
     """Read the files of a crew's specialists; what lies in the wrong place is added to `faults`."""
-    faults.extend(crew_folders.faults(folder))
-    files = crew_folders.pages(folder, crews)
+    faults.extend(crew_folders.find_misplaced(folder))
+    files = crew_folders.list_specialist_files(folder, crews)
     faults.extend(
         CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
         for one in files

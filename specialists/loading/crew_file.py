@@ -204,7 +204,7 @@ def _read_pipeline(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) 
     file.pipeline = None if none else crew_pipeline.read(file, node, named.members)
 
 
-def _make(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_make(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
     file.make = adhoc_rules.read(file, node, named.members, named.tools)
 
@@ -228,15 +228,15 @@ def _read_context(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -
 
 def _read_verifier(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del named
-    file.terms[key] = nodes.yes(file, node, key)
+    file.terms[key] = nodes.read_boolean(file, node, key)
 
 
 def _read_unsure(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del named
-    file.terms[key] = nodes.one_of(file, node, key, _UNSURE)
+    file.terms[key] = nodes.read_choice(file, node, key, _UNSURE)
 
 
-def _ask_above(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_ask_above(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read above which estimate people approve a subtask before it begins: `$2.50`, or a number of tokens."""
     del named
     text = str(node.value).replace("_", "").replace(",", "") if isinstance(node, yaml.ScalarNode) else ""
@@ -272,7 +272,7 @@ def _read_assumption(file: CrewFile, key: str, node: yaml.Node, named: CrewNames
     file.asking[key] = nodes.text(file, node, key)
 
 
-def _allow_out(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_allow_out(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read which tools and hosts may be sent something private without asking anybody."""
     found: set[str] = set()
     for one in nodes.sequence(file, node, key):
@@ -328,10 +328,10 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, CrewNames], None]] = 
     "context": _read_context,
     "verifier": _read_verifier,
     "unsure": _read_unsure,
-    "ask_above": _ask_above,
+    "ask_above": _read_ask_above,
     "roles": _read_roles,
-    "make": _make,
-    "allow_out": _allow_out,
+    "make": _read_make,
+    "allow_out": _read_allow_out,
     **dict.fromkeys(_WHOM, _read_addressees),
     **dict.fromkeys(_WHEN, _read_wait),
     "assume": _read_assumption,

@@ -26,11 +26,11 @@ def list_inner_crews(folder: Path, *, top: bool = True) -> list[Path]:
     return found
 
 
-def pages(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
+def list_specialist_files(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
     """List the files of a crew's own specialists, in order, without those of the crews inside it."""
     own = [one for one in folder.glob("*.md") if one.name[0] != "." and one.name not in (SKILL, *NO_SPECIALISTS)]
     others = [one for one in _list_member_folders(folder, top=top) if one not in crews]
-    return sorted([*own, *(page for one in others for page in pages(one, crews, top=False))])
+    return sorted([*own, *(page for one in others for page in list_specialist_files(one, crews, top=False))])
 
 
 def _list_member_folders(folder: Path, *, top: bool) -> list[Path]:
@@ -45,7 +45,7 @@ def _list_member_folders(folder: Path, *, top: bool) -> list[Path]:
     ]
 
 
-def faults(folder: Path) -> list[CrewFault]:
+def find_misplaced(folder: Path) -> list[CrewFault]:
     """Name the crews that lie in folders which are for other things, and the skills that lie among specialists."""
     files = (folder / name / NAME for name in BESIDE)
     misplaced = [one for one in (*folder.glob(SKILL), *folder.glob(f"*/{SKILL}")) if one.parent.name not in BESIDE]

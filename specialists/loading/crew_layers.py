@@ -53,7 +53,7 @@ class CrewLayers:
         """The crew files of the layers below, as far as they could be read."""
         return [one.root for one in self.layers[:-1] if one.root is not None]
 
-    def over(self, list_of: Callable[[Path], Iterable[Path]]) -> list[Path]:
+    def merge_lists(self, list_of: Callable[[Path], Iterable[Path]]) -> list[Path]:
         """List what `list_of` finds in the folders of all layers; of files or folders with one name, the upper one."""
         found: list[Path] = []
         for layer in self.layers:
@@ -81,7 +81,7 @@ class CrewLayers:
             warnings += odd
         return around, warnings
 
-    def pages(self, around: Surroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
+    def read_pages(self, around: Surroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
         """Read the files of the crew's specialists; what lies in the wrong place is added to `faults`."""
         found: list[MarkdownPage] = []
         for layer in self.layers:
@@ -91,11 +91,11 @@ class CrewLayers:
             found = [page for page in found if page.name not in gone] + own
         return found
 
-    def strangers(self) -> list[CrewFault]:
+    def find_unknown_names(self) -> list[CrewFault]:
         """Return a fault for each name to be left out that no layer below has."""
         *below, top = self.layers
         crews = {layer.folder: crew_folders.list_inner_crews(layer.folder) for layer in below}
-        files = (one for folder, inside in crews.items() for one in crew_folders.pages(folder, inside))
+        files = (one for folder, inside in crews.items() for one in crew_folders.list_specialist_files(folder, inside))
         there = sorted({one.stem for inside in crews.values() for one in inside} | {one.stem for one in files})
         known = ", ".join(there)
         return [
@@ -122,7 +122,7 @@ def _is_replaced(toolkit: Toolkit, below: Path, above: Path) -> bool:
     return place is not None and below in place.parents and (above / place.relative_to(below)).exists()
 
 
-def layers_of(folder: Path, crews: Path, faults: list[CrewFault]) -> CrewLayers:
+def find_layers(folder: Path, crews: Path, faults: list[CrewFault]) -> CrewLayers:
     """Find the layers of a crew by the `extends` of its file and of those below; what is wrong is added to `faults`.
 
     A name is that of a crew that comes with Leadhand, in the folder `crews`; what has a slash in it is a folder,

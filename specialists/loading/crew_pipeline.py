@@ -7,7 +7,7 @@ from typing import TypeVar, get_args
 
 import yaml
 
-from handoff.contracts import OnlyFor, Severity, Strategy, Tier
+from handoff.contracts import FindingCondition, Severity, Strategy, Tier
 from handoff.planning import pipeline as plans
 from handoff.planning.adhoc import NAME
 from handoff.planning.pipeline import NEEDS, FollowUps, Pipeline, PipelineStep
@@ -98,12 +98,12 @@ def _read_step(
         done_when=texts.get("done_when", ""),
         needs=_read_needs(noting, keys["needs"]) if "needs" in keys else None,
         tier=_read_choice(noting, keys.get("tier"), "tier", _TIERS),
-        critical=nodes.yes(noting, keys["critical"], "critical") if "critical" in keys else False,
+        critical=nodes.read_boolean(noting, keys["critical"], "critical") if "critical" in keys else False,
         only_for=_read_finding_filter(noting, keys["only_for"], after) if "only_for" in keys else None,
     )
 
 
-def _read_finding_filter(noting: FaultCollector, node: yaml.Node, after: tuple[str, ...]) -> OnlyFor | None:
+def _read_finding_filter(noting: FaultCollector, node: yaml.Node, after: tuple[str, ...]) -> FindingCondition | None:
     """Read which findings of the steps before it make the step run."""
     keys = {key: one for key, (_, one) in nodes.mapping(noting, node, _FINDING_KEYS, "only_for").items()}
     if not after:
@@ -113,7 +113,7 @@ def _read_finding_filter(noting: FaultCollector, node: yaml.Node, after: tuple[s
         return None
     severity = _read_choice(noting, keys.get("severity"), "severity", _SEVERITIES) or "info"
     below = nodes.number(noting, keys["below"], "below", (1, 100)) if "below" in keys else 101
-    return OnlyFor(severity=severity, below=below)
+    return FindingCondition(severity=severity, below=below)
 
 
 def _read_earlier_steps(noting: FaultCollector, node: yaml.Node, before: dict[str, yaml.Node]) -> tuple[str, ...]:

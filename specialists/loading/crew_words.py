@@ -45,7 +45,7 @@ class Example:
     request: str
     reply: Mapping[str, Any]
 
-    def outside(self, path: str, members: frozenset[str]) -> Example:
+    def with_outer_names(self, path: str, members: frozenset[str]) -> Example:
         """Return it with the names that members have outside of the crew with that path."""
         decided = dict(self.reply["next"])
         if decided["who"] in members:
@@ -74,9 +74,13 @@ class CrewWords:
     house_rules: str = ""
     """What `AGENTS.md` and `CLAUDE.md` in the crew's folder say, see `house_rules`."""
 
-    def outside(self, path: str) -> CrewWords:
+    def with_outer_names(self, path: str) -> CrewWords:
         """Return them with the names that members have outside of the crew with that path; empty for the outermost."""
-        return replace(self, examples=tuple(one.outside(path, self.members) for one in self.examples)) if path else self
+        return (
+            replace(self, examples=tuple(one.with_outer_names(path, self.members) for one in self.examples))
+            if path
+            else self
+        )
 
     @property
     def for_roles(self) -> dict[str, str]:

@@ -130,7 +130,7 @@ def _read_pages(demo: Demo, node: yaml.Node) -> None:
     demo.pages = _find_inside(demo, node, "pages", Path.is_dir, "folder")
 
 
-def _prepare(demo: Demo, node: yaml.Node) -> None:
+def _read_prepare(demo: Demo, node: yaml.Node) -> None:
     for key, value in _read_pairs(demo, node, "prepare"):
         name = str(key.value)
         bundle = _find_inside(demo, value, "prepare", Path.is_file, "git bundle")
@@ -215,7 +215,7 @@ _READERS: Mapping[str, Callable[[Demo, yaml.Node], None]] = {
     "files": _read_files,
     "settings": _read_settings,
     "pages": _read_pages,
-    "prepare": _prepare,
+    "prepare": _read_prepare,
     "replies": _read_replies,
 }
 """What reads the value of each key, in this order: the plan's parts say the request where they say nothing else."""

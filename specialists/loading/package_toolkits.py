@@ -14,7 +14,7 @@ from types import ModuleType
 from specialists.files.frontmatter import CrewFault
 from specialists.loading import toolkit_files
 from specialists.loading.crew_toolkits import drop_clashes
-from specialists.loading.toolkit_files import Unfit
+from specialists.loading.toolkit_files import UnusableModule
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 GROUP = "leadhand.toolkits"
@@ -75,7 +75,7 @@ def _read(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) ->
         if isinstance(given, ModuleType):
             return replace(toolkit_files.toolkit_of(given, origin, settings, fault), path=path)
         return replace(toolkit_files.collect_tools(given, origin, settings, fault), path=path)
-    except Unfit as error:
+    except UnusableModule as error:
         fault(str(error), error.line)
         return None
 

@@ -117,11 +117,11 @@ class ReadSkill(BaseModel):
 def reader_of(skills: Sequence[Skill]) -> Tool:
     """Make the tool that reads these skills."""
     public = all(skill.public for skill in skills)
-    return Tool("read_skill", "read", ReadSkill, _Shelf(tuple(skills)).read_skill, public=public, origin=ORIGIN)
+    return Tool("read_skill", "read", ReadSkill, _SkillReader(tuple(skills)).read_skill, public=public, origin=ORIGIN)
 
 
 @dataclass(frozen=True, slots=True)
-class _Shelf:
+class _SkillReader:
     skills: tuple[Skill, ...]
 
     async def read_skill(self, arguments: ReadSkill, _workbench: Workbench) -> ToolOutcome:

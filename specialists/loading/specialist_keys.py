@@ -36,7 +36,7 @@ class ModelWish:
     temperature: float | None = None
     page: MarkdownPage | None = None
 
-    def fault(self, text: str) -> CrewFault:
+    def make_fault(self, text: str) -> CrewFault:
         """Return a fault of the line that names the model. Raises ValueError if no file did."""
         if self.page is None:
             raise ValueError("nobody named a model")

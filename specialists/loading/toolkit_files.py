@@ -33,7 +33,7 @@ _LINE_LIMIT = 200
 _T = TypeVar("_T")
 
 
-class Unfit(Exception):
+class UnusableModule(Exception):
     """A module gives no tools that can be used. `line` counts from 1; 0: it is not known."""
 
     def __init__(self, text: str, line: int = 0) -> None:
@@ -62,7 +62,7 @@ def _read_file(path: Path, package: str, settings: ToolSettings, faults: list[Cr
     try:
         module = _import_file(path, f"{package}.{path.stem}")
         return replace(toolkit_of(module, origin, settings, fault), path=path)
-    except Unfit as error:
+    except UnusableModule as error:
         fault(str(error), error.line)
         return None
 
@@ -105,8 +105,8 @@ def collect_tools(gives: Any, origin: str, settings: ToolSettings, fault: Callab
 
     try:
         toolkit = import_in_time(given, deed="gives its tools")
-    except Unfit as error:
-        raise Unfit(str(error), _line_of(gives)) from None
+    except UnusableModule as error:
+        raise UnusableModule(str(error), _line_of(gives)) from None
     return _collect_tools(toolkit.tools, toolkit, fault)
 
 
@@ -163,7 +163,7 @@ def _import_file(path: Path, name: str) -> ModuleType:
     """Import a file, in bounded time. Raises Unfit."""
     spec = importlib.util.spec_from_file_location(name, path, loader=_Source(name, str(path.absolute())))
     if spec is None or spec.loader is None:
-        raise Unfit("the file cannot be imported; give it a name of letters, digits and _")
+        raise UnusableModule("the file cannot be imported; give it a name of letters, digits and _")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     import_in_time(lambda: spec.loader.exec_module(module), str(path.absolute()))  # type: ignore[union-attr]  # looked at above
     return module
@@ -185,9 +185,9 @@ def import_in_time(imports: Callable[[], _T], file: str = "", deed: str = "is im
     thread.join(IMPORT_SECONDS)
     if raised:
         text = f"it raises {_describe_error(raised[0])} when it {deed}; fix it, or remove it"
-        raise Unfit(text, _find_error_line(raised[0], file))
+        raise UnusableModule(text, _find_error_line(raised[0], file))
     if not done:
-        raise Unfit(f"it {deed} in more than {IMPORT_SECONDS:g} s; do such work when a function is called")
+        raise UnusableModule(f"it {deed} in more than {IMPORT_SECONDS:g} s; do such work when a function is called")
     return done[0]
 
 

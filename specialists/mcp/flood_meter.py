@@ -28,19 +28,19 @@ class FloodMeter:
     _since: float = 0.0
     _counts: dict[str, int] = field(default_factory=dict)
 
-    def message(self, size: int) -> None:
+    def count_message(self, size: int) -> None:
         """Count a message. Raises Flood."""
         if size > LONGEST_MESSAGE:
             raise Flood(f"it sent a message of more than {LONGEST_MESSAGE // 1024 // 1024} MB")
-        self.piece(size, 1)
+        self.count_piece(size, 1)
 
-    def piece(self, size: int, messages: int) -> None:
+    def count_piece(self, size: int, messages: int) -> None:
         """Count a piece of a stream, in which so many messages end. Raises Flood."""
         self._add("bytes", size, MOST_BYTES, f"it sent more than {MOST_BYTES // 1024 // 1024} MB in {WINDOW:g} seconds")
         words = f"it sent more than {MOST_MESSAGES:,} messages in {WINDOW:g} seconds"
         self._add("messages", messages, MOST_MESSAGES, words)
 
-    def junk(self) -> None:
+    def count_junk(self) -> None:
         """Count a line that is no message. Raises Flood."""
         self._add("junk", 1, MOST_JUNK, f"it sent more than {MOST_JUNK} lines that are no messages")
 

@@ -60,9 +60,9 @@ def http_client(
             async for piece in self._stream:
                 size += len(piece)
                 try:
-                    meter.piece(len(piece), piece.count(b"\n\n") + piece.count(b"\r\n\r\n"))
+                    meter.count_piece(len(piece), piece.count(b"\n\n") + piece.count(b"\r\n\r\n"))
                     if not self._events and size > LONGEST_MESSAGE:
-                        meter.message(size)
+                        meter.count_message(size)
                 except Flood as flood:
                     flooded(str(flood))
                     raise httpx2.ReadError(str(flood)) from None

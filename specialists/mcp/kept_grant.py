@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from handoff.text.visible_text import visible
-from specialists.mcp.oauth_requests import ask
+from specialists.mcp.oauth_requests import send_request
 from specialists.mcp.sdk import load_sdk
 from specialists.tools.tool_sign_in import KeptSignIns, SignInFailed
 
@@ -59,7 +59,7 @@ async def request_grant(place: TokenPlace, data: dict[str, str], server: str, no
     form, headers = _add_client_fields(
         place, {**data, "client_id": place.client_id, "resource": place.resource}, server
     )
-    answer = await ask(httpx2.Request("POST", place.endpoint, data=form, headers=headers), server)
+    answer = await send_request(httpx2.Request("POST", place.endpoint, data=form, headers=headers), server)
     if answer.status_code in (400, 401, 403):
         raise GrantRefused(f"The server did not accept it ({_error_code(answer)}).")
     if answer.status_code not in (200, 201):

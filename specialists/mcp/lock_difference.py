@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from handoff.text.visible_text import visible
-from specialists.mcp.server_tools import changes, find_unusable_reason
+from specialists.mcp.server_tools import find_unusable_reason, list_changes
 from specialists.mcp.tool_lock import LockedTool
 
 MOST_LINES = 200
@@ -23,7 +23,7 @@ def difference(accepted: Sequence[LockedTool] | None, live: Sequence[LockedTool]
     """
     before = {one.name: one for one in accepted or ()}
     now = {one.name: one for one in live}
-    changed, gone, new = changes(tuple(accepted or ()), tuple(live))
+    changed, gone, new = list_changes(tuple(accepted or ()), tuple(live))
     lines: list[str] = []
     for name in new:
         lines += [f"+ {make_plain_line(name)}{_render_hint(now[name])}", *_render_new_tool(now[name])]

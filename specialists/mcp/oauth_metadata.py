@@ -1,7 +1,7 @@
 """Finds out where one signs in to an MCP server: what it says of itself, and what its authorization server says.
 
-Both documents are hostile: each address in them is checked (`oauth_requests.fault_of`), and what does not belong to the
-server, or to the authorization server that it names, is refused.
+Both documents are hostile: each address in them is checked (`oauth_requests.find_url_fault`), and what does not belong
+to the server, or to the authorization server that it names, is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from handoff.text.visible_text import visible
-from specialists.mcp.oauth_requests import ask, fault_of
+from specialists.mcp.oauth_requests import find_url_fault, send_request
 from specialists.mcp.sdk import load_sdk
 from specialists.tools.tool_sign_in import SignInFailed
 
@@ -42,7 +42,7 @@ async def discover(server: str) -> Authority:
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
     from mcp.shared.auth_utils import resource_url_from_server_url  # noqa: PLC0415 - heavy
 
-    refused = await ask(_make_probe_request(server), server)
+    refused = await send_request(_make_probe_request(server), server)
     if refused.status_code not in (401, 403):
         raise SignInFailed(f"The server answers {refused.status_code} and asks nobody to sign in.")
     named = utils.extract_resource_metadata_from_www_auth(refused)
@@ -74,7 +74,7 @@ async def _fetch_resource_metadata(urls: list[str], server: str) -> ProtectedRes
 
     for url in urls:
         found = await utils.handle_protected_resource_response(
-            await ask(utils.create_oauth_metadata_request(url), server)
+            await send_request(utils.create_oauth_metadata_request(url), server)
         )
         if found is None:
             continue
@@ -89,7 +89,7 @@ async def _fetch_server_metadata(urls: list[str], issuer: str, server: str) -> O
 
     for url in urls:
         goes_on, found = await utils.handle_auth_metadata_response(
-            await ask(utils.create_oauth_metadata_request(url), server)
+            await send_request(utils.create_oauth_metadata_request(url), server)
         )
         if found is not None:
             if not utils.issuers_match(str(found.issuer), issuer):
@@ -105,7 +105,7 @@ async def _fetch_server_metadata(urls: list[str], issuer: str, server: str) -> O
 def check(metadata: OAuthMetadata, server: str) -> None:
     """Raise SignInFailed for metadata that names an address which may not be used, or that does not offer PKCE."""
     for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint):
-        if url is not None and (fault := fault_of(str(url), server)):
+        if url is not None and (fault := find_url_fault(str(url), server)):
             raise SignInFailed(f"The server names an address that cannot be used: {_shorten_text(str(url))} {fault}.")
     if _METHOD not in (metadata.code_challenge_methods_supported or ()):
         raise SignInFailed(

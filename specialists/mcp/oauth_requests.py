@@ -40,7 +40,7 @@ def origin(url: str) -> tuple[str, str, int]:
     return parts.scheme, parts.hostname.lower(), parts.port or _PORTS[parts.scheme]
 
 
-def fault_of(url: str, server: str) -> str:
+def find_url_fault(url: str, server: str) -> str:
     """Say why an address that a server named is not used, in words that follow it; empty if it may be."""
     try:
         scheme, host, _ = origin(url)
@@ -55,7 +55,7 @@ def fault_of(url: str, server: str) -> str:
     return "" if home and is_loopback(host) else "is not https"
 
 
-async def ask(request: httpx2.Request, server: str) -> httpx2.Response:
+async def send_request(request: httpx2.Request, server: str) -> httpx2.Response:
     """Make one request of a sign-in to `server` (its address). Redirects are not followed.
 
     Raises SignInFailed: the address may not be asked, nobody answers there, or the answer is too large.
@@ -63,7 +63,7 @@ async def ask(request: httpx2.Request, server: str) -> httpx2.Response:
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
     url = str(request.url)
-    if fault := fault_of(url, server):
+    if fault := find_url_fault(url, server):
         raise SignInFailed(f"The server names an address that cannot be used: {url[:120]} {fault}.")
     at_home = origin(url) == origin(server)
     if not at_home and (absent := describe_missing("web", "ssrfguard")):

@@ -38,7 +38,7 @@ _NOT_CHECKED = frozenset(
 """Patterns can take hours and uniqueness minutes, ids change what references mean, and the rest is for nobody here."""
 
 
-def fault(schema: Mapping[str, Any]) -> str:
+def find_schema_fault(schema: Mapping[str, Any]) -> str:
     """Say why a tool with this schema cannot be used; empty if it can."""
     try:
         text = json.dumps(schema, ensure_ascii=False)
@@ -48,7 +48,7 @@ def fault(schema: Mapping[str, Any]) -> str:
         return f"its schema has {len(text):,} characters, and at most {LARGEST:,} are read"
     if is_deeper_than(schema, DEEPEST):
         return f"its schema is nested more than {DEEPEST} deep"
-    if away := _points_away(schema):
+    if away := _find_outside_reference(schema):
         return f"its schema points to another place, {visible(away)[:80]!r}"
     return _fault_of_arguments(schema)
 
@@ -86,7 +86,7 @@ def _remove_keys(value: Any, names: frozenset[str], *, mapping: bool = False) ->
     }
 
 
-def _points_away(value: Any) -> str:
+def _find_outside_reference(value: Any) -> str:
     """Find a reference that leads out of the schema; empty if there is none."""
     if isinstance(value, dict):
         for key in ("$ref", "$dynamicRef", "$recursiveRef"):
@@ -96,7 +96,7 @@ def _points_away(value: Any) -> str:
         inside = [one for key, one in value.items() if key not in _VALUES]
     else:
         inside = value if isinstance(value, list) else []
-    return next((found for one in inside if (found := _points_away(one))), "")
+    return next((found for one in inside if (found := _find_outside_reference(one))), "")
 
 
 def is_deeper_than(value: Any, most: int) -> bool:
@@ -181,7 +181,7 @@ def find_argument_faults(schema: Mapping[str, Any], arguments: Any) -> tuple[str
     return tuple(found)
 
 
-class _StepsSpent(Exception):
+class _TooManySteps(Exception):
     """A check has taken all of its steps."""
 
 
@@ -196,14 +196,16 @@ def _make_limited_validator() -> tuple[Any, type[Exception]]:
         def step(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
             left[0] -= 1 + (len(value) if isinstance(value, list | dict) else 0)
             if left[0] < 0:
-                raise _StepsSpent
+                raise _TooManySteps
             for error in check(validator, value, instance, schema) or ():
                 left[0] -= 1
                 if left[0] < 0:
-                    raise _StepsSpent
+                    raise _TooManySteps
                 yield error
 
         return step
 
     known = dict(Draft202012Validator.VALIDATORS)
-    return validators.extend(Draft202012Validator, {name: counted(check) for name, check in known.items()}), _StepsSpent
+    return validators.extend(
+        Draft202012Validator, {name: counted(check) for name, check in known.items()}
+    ), _TooManySteps

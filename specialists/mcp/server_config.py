@@ -64,7 +64,7 @@ class ServerConfig:
     line: int = 1
 
     @property
-    def reaches(self) -> str:
+    def recipient(self) -> str:
         """Who gets what a call sends, as people know it: a host, or the server's name."""
         return urlsplit(self.url).hostname or self.name if self.kind == "http" else f"MCP server {self.name}"
 
@@ -77,7 +77,7 @@ class ServerList:
     faults: tuple[tuple[int, str], ...] = ()
 
 
-class _Wrong(Exception):
+class _ServerFault(Exception):
     """What is wrong with a server, in words that follow its name."""
 
 
@@ -103,14 +103,14 @@ def read(path: Path, env: Mapping[str, str]) -> ServerList:
         return ServerList(faults=((error.lineno, f"it is not valid JSON: {error.msg}; fix it"),))
     except (UnicodeDecodeError, RecursionError):
         return ServerList(faults=((1, "it is not JSON in UTF-8; save it so"),))
-    except _Wrong as wrong:
+    except _ServerFault as wrong:
         return ServerList(faults=((1, str(wrong)),))
     found, faults = [], []
     for name, said in servers.items():
         line = _line_of(text, name)
         try:
             found.append(replace(_read_server(name, said, env), folder=path.parent, line=line))
-        except _Wrong as wrong:
+        except _ServerFault as wrong:
             faults.append((line, f"the server {name[:40]!r}: {wrong}"))
     return ServerList(tuple(found), tuple(faults))
 
@@ -118,9 +118,9 @@ def read(path: Path, env: Mapping[str, str]) -> ServerList:
 def _servers_of(said: Any) -> dict[str, Any]:
     servers = said.get("mcpServers") if isinstance(said, dict) else None
     if not isinstance(servers, dict):
-        raise _Wrong('there is no "mcpServers"; write {"mcpServers": {"NAME": {"command": "...", "args": []}}}')
+        raise _ServerFault('there is no "mcpServers"; write {"mcpServers": {"NAME": {"command": "...", "args": []}}}')
     if len(servers) > MOST_SERVERS:
-        raise _Wrong(f"there are {len(servers)} servers, and at most {MOST_SERVERS} are allowed; take some out")
+        raise _ServerFault(f"there are {len(servers)} servers, and at most {MOST_SERVERS} are allowed; take some out")
     return servers
 
 
@@ -132,59 +132,63 @@ def _line_of(text: str, name: str) -> int:
 
 def _read_server(name: str, said: Any, env: Mapping[str, str]) -> ServerConfig:
     if not _SERVER.fullmatch(name) or len(name) > _LONGEST_NAME:
-        raise _Wrong(f"its name must be letters and digits with single - or _, at most {_LONGEST_NAME}; rename it")
+        raise _ServerFault(
+            f"its name must be letters and digits with single - or _, at most {_LONGEST_NAME}; rename it"
+        )
     if not isinstance(said, dict):
-        raise _Wrong('it must be an object such as {"command": "...", "args": []}')
+        raise _ServerFault('it must be an object such as {"command": "...", "args": []}')
     kind = _read_kind(said)
     for key in said:
         if key not in _KEYS[kind]:
-            raise _Wrong(f"unknown key {str(key)[:40]!r}; the keys are {', '.join(_KEYS[kind])}")
+            raise _ServerFault(f"unknown key {str(key)[:40]!r}; the keys are {', '.join(_KEYS[kind])}")
     read_only, local = _read_own_keys(said.get(OURS, {}))
     if kind == "http":
         url = _fill_variables(_read_text(said, "url"), env)
         if web_fault(url) or (parts := read_url(url, ("http", "https"))).user or parts.password:
-            raise _Wrong("url must be an http or https address, without a name and password; those go into headers")
+            raise _ServerFault(
+                "url must be an http or https address, without a name and password; those go into headers"
+            )
         headers = _read_texts(said, "headers", env)
-        oauth, client = _signing_in(said.get(OURS, {}), url, headers, env)
+        oauth, client = _read_sign_in(said.get(OURS, {}), url, headers, env)
         reached = ServerConfig(name, "http", url=url, headers=headers, oauth=oauth, client=client)
         return replace(reached, read_only=read_only, local=local)
     if any(key in said.get(OURS, {}) for key in _SIGN_IN_KEYS):
-        raise _Wrong("auth is for a server at a url; a program gets its token under env")
+        raise _ServerFault("auth is for a server at a url; a program gets its token under env")
     command, args = _fill_variables(_read_text(said, "command"), env), said.get("args", [])
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
-        raise _Wrong("args must be a list of texts")
+        raise _ServerFault("args must be a list of texts")
     filled = tuple(_fill_variables(one, env) for one in args)
     if any("\0" in one for one in (command, *filled)):
-        raise _Wrong("there is a NUL character in its command; take it out")
+        raise _ServerFault("there is a NUL character in its command; take it out")
     return ServerConfig(name, "stdio", command, filled, _read_texts(said, "env", env), read_only=read_only, local=local)
 
 
 def _read_kind(said: dict[str, Any]) -> Literal["stdio", "http"]:
     kind = said.get("type", "http" if "url" in said else "stdio")
     if kind == "sse":
-        raise _Wrong(
+        raise _ServerFault(
             'the type "sse" is the old way, which is not supported; ask for its "http" (streamable HTTP) address'
         )
     if kind == "streamable-http":
         return "http"
     if kind not in ("stdio", "http"):
-        raise _Wrong(f'the type {str(kind)[:20]!r} is not known; it is "stdio" or "http"')
+        raise _ServerFault(f'the type {str(kind)[:20]!r} is not known; it is "stdio" or "http"')
     return "http" if kind == "http" else "stdio"
 
 
 def _read_own_keys(said: Any) -> tuple[frozenset[str], bool]:
     if not isinstance(said, dict) or any(key not in _OUR_KEYS + _SIGN_IN_KEYS for key in said):
         keys = ", ".join(_OUR_KEYS + _SIGN_IN_KEYS)
-        raise _Wrong(f'"{OURS}" takes {keys}: {{"readOnly": ["TOOL"], "local": true}}')
+        raise _ServerFault(f'"{OURS}" takes {keys}: {{"readOnly": ["TOOL"], "local": true}}')
     tools, local = said.get("readOnly", []), said.get("local", False)
     if not isinstance(tools, list) or not all(isinstance(one, str) for one in tools):
-        raise _Wrong('readOnly must be a list of the names of tools: ["git_log"]')
+        raise _ServerFault('readOnly must be a list of the names of tools: ["git_log"]')
     if not isinstance(local, bool):
-        raise _Wrong("local must be true or false")
+        raise _ServerFault("local must be true or false")
     return frozenset(tools), local
 
 
-def _signing_in(
+def _read_sign_in(
     said: dict[str, Any], url: str, headers: Mapping[str, str], env: Mapping[str, str]
 ) -> tuple[bool, tuple[str, str]]:
     """Read whether people sign in, and as which client of the authorization server."""
@@ -195,32 +199,32 @@ def _signing_in(
     found = (next(client), next(client))
     if auth is None:
         if any(found):
-            raise _Wrong('clientId and clientSecret are for signing in; write "auth": "oauth" beside them')
+            raise _ServerFault('clientId and clientSecret are for signing in; write "auth": "oauth" beside them')
         return False, ("", "")
     if auth != "oauth":
-        raise _Wrong('auth must be "oauth"; a token that you have goes into headers')
+        raise _ServerFault('auth must be "oauth"; a token that you have goes into headers')
     if any(name.lower() == "authorization" for name in headers):
-        raise _Wrong("it has a header Authorization, and people are to sign in; take one of the two out")
+        raise _ServerFault("it has a header Authorization, and people are to sign in; take one of the two out")
     parts = urlsplit(url)
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-        raise _Wrong("people sign in over https only; give it an https url")
+        raise _ServerFault("people sign in over https only; give it an https url")
     return True, found
 
 
 def _read_text(said: dict[str, Any], key: str) -> str:
     value = said.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise _Wrong(f"{key} is missing; it must be a text")
+        raise _ServerFault(f"{key} is missing; it must be a text")
     return value
 
 
 def _read_texts(said: dict[str, Any], key: str, env: Mapping[str, str]) -> dict[str, str]:
     value = said.get(key, {})
     if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
-        raise _Wrong(f"{key} must be an object of texts")
+        raise _ServerFault(f"{key} must be an object of texts")
     filled = {name: _fill_variables(one, env) for name, one in value.items()}
     if any(not name or set(f"{name}{one}") & {"\0", "\n", "\r"} for name, one in filled.items()):
-        raise _Wrong(f"{key} holds an empty name, a line break or a NUL character; take it out")
+        raise _ServerFault(f"{key} holds an empty name, a line break or a NUL character; take it out")
     return filled
 
 
@@ -237,7 +241,7 @@ def _fill_variables(text: str, env: Mapping[str, str]) -> str:
         if env.get(f"{name}_FILE"):
             return _read_secret_file(f"{name}_FILE", Path(env[f"{name}_FILE"]).expanduser())
         if default is None:
-            raise _Wrong(f"the variable {name} is not set; set it, or write ${{{name}:-a default}}")
+            raise _ServerFault(f"the variable {name} is not set; set it, or write ${{{name}:-a default}}")
         return default
 
     return _VARIABLE.sub(value, text)
@@ -247,6 +251,6 @@ def _read_secret_file(name: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise _Wrong(f"{name}: {path} cannot be read: {error.strerror}") from None
+        raise _ServerFault(f"{name}: {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise _Wrong(f"{name}: {path} is no text in UTF-8") from None
+        raise _ServerFault(f"{name}: {path} is no text in UTF-8") from None

@@ -97,7 +97,7 @@ class ServerConnection:
         self._closing, self._status, self._flood = False, 0, ""
         self._pipe: StdioPipe | None = None
 
-    async def tools(self) -> tuple[LockedTool, ...]:
+    async def list_tools(self) -> tuple[LockedTool, ...]:
         """Ask the server for its tools, as it names them at the start of the connection.
 
         Raises:
@@ -171,9 +171,9 @@ class ServerConnection:
         await asyncio.gather(held, return_exceptions=True)
 
     @property
-    def last_words(self) -> str:
+    def last_error(self) -> str:
         """What the server wrote last as an error, for whoever runs the bot."""
-        return self._pipe.last_words if self._pipe is not None else ""
+        return self._pipe.last_error if self._pipe is not None else ""
 
     # ------------------------------------------------------------ connecting
 
@@ -217,7 +217,7 @@ class ServerConnection:
                 transport = await self._open_transport(stack, over)
                 sieve = ToolSieve()
                 client = await stack.enter_async_context(
-                    Client(sieve.around(transport), read_timeout_seconds=CALLING, cache=None)
+                    Client(sieve.sift_transport(transport), read_timeout_seconds=CALLING, cache=None)
                 )
                 sieve.protocol = client.protocol_version
                 self._live = await self._list_tools(client, sieve)
@@ -235,8 +235,8 @@ class ServerConnection:
             return self._pipe.open()
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - heavy
 
-        auth = self.sign_in.auth(lambda: self._refused_with(0)) if self.sign_in is not None else None
-        client = http_client(self.config.url, self.config.headers, self._refused_with, self._stop_flood, auth)
+        auth = self.sign_in.auth(lambda: self._note_refusal(0)) if self.sign_in is not None else None
+        client = http_client(self.config.url, self.config.headers, self._note_refusal, self._stop_flood, auth)
         http = await stack.enter_async_context(client)
         return streamable_http_client(self.config.url, http_client=http)
 
@@ -270,10 +270,10 @@ class ServerConnection:
                 break
         for name, why in broken.items():
             _log.warning("the MCP server %s: %s is left out: %s", self.config.name, visible(name), why)
-            found.setdefault(name, tool_lock.broken(name, why))
+            found.setdefault(name, tool_lock.make_broken_tool(name, why))
         return tuple(found.values())[:MOST_TOOLS]
 
-    def _refused_with(self, status: int) -> None:
+    def _note_refusal(self, status: int) -> None:
         self._status = status
 
     def _stop_flood(self, words: str) -> None:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from handoff.text.visible_text import visible
 from specialists.mcp.kept_grant import GrantRefused, KeptGrant, TokenPlace, request_grant
 from specialists.mcp.oauth_metadata import Authority, discover
-from specialists.mcp.oauth_requests import ask
+from specialists.mcp.oauth_requests import send_request
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
 from specialists.tools.tool import WorkbenchLost
@@ -45,7 +45,7 @@ _LONGEST_SHOWN = 50
 """Characters of an address in a fault: a window shows 150 in all."""
 
 
-class Pending(BaseModel):
+class PendingSignIn(BaseModel):
     """A sign-in under way: whose it is, until when (seconds since the epoch), and what proves that we began it.
 
     `lands` is where the browser ends. `about` is a note of whoever began the sign-in, given back at its end.
@@ -88,9 +88,9 @@ class ServerSignIn:
     @property
     def host(self) -> str:
         """Where it is."""
-        return self._config.reaches
+        return self._config.recipient
 
-    async def is_in(self, kept: KeptSignIns) -> bool:
+    async def is_signed_in(self, kept: KeptSignIns) -> bool:
         """Return whether there are tokens. From now on the connection takes them from `kept`."""
         self.kept = kept
         return await self._grant.read(kept) is not None
@@ -117,7 +117,7 @@ class ServerSignIn:
         link = f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(asked)}"
         if len(link) > LONGEST_LINK:
             raise SignInFailed("The server wants a link that is longer than Slack's buttons hold.")
-        pending = Pending(
+        pending = PendingSignIn(
             server=self._mark,
             user=user,
             until=self._clock() + LASTS,
@@ -152,10 +152,10 @@ class ServerSignIn:
             raise SignInFailed(f"{refused} Each address works once: {_AGAIN}.") from None
         await self._grant.keep(kept, grant)
 
-    def _check(self, text: str, user: str, said: dict[str, str], lands: str) -> Pending:
+    def _check(self, text: str, user: str, said: dict[str, str], lands: str) -> PendingSignIn:
         """Return the sign-in that an address belongs to, if it is this person's, to this server, and not over."""
         try:
-            pending = Pending.model_validate_json(text or "null")
+            pending = PendingSignIn.model_validate_json(text or "null")
         except ValidationError:
             pending = None
         if pending is None or pending.server != self._mark or self._clock() > pending.until:
@@ -244,7 +244,7 @@ async def _register_client(authority: Authority, server: str, lands: str) -> tup
         token_endpoint_auth_method="none",  # noqa: S106 - a way, and no password
         scope=authority.scope,
     )
-    answer = await ask(utils.create_client_registration_request(authority.metadata, us, server), server)
+    answer = await send_request(utils.create_client_registration_request(authority.metadata, us, server), server)
     try:
         client = await utils.handle_registration_response(answer)
         check_registration_usable(client)
@@ -258,11 +258,11 @@ def _name_of(state: str) -> str:
     return f"pending:{hashlib.sha256(state.encode('utf-8', 'replace')).hexdigest()}"
 
 
-async def pending_of(kept: KeptSignIns, query: str) -> Pending | None:
+async def pending_of(kept: KeptSignIns, query: str) -> PendingSignIn | None:
     """Return the sign-in under way that the query of an address belongs to; None if there is none any more."""
     try:
         states = parse_qs(query, max_num_fields=20).get("state", [])
-        return Pending.model_validate_json(await kept.read(_name_of(states[0])) or "null") if states else None
+        return PendingSignIn.model_validate_json(await kept.read(_name_of(states[0])) or "null") if states else None
     except ValueError:
         return None
 

@@ -93,7 +93,7 @@ def toolkit_of(config: ServerConfig, tools: tuple[LockedTool, ...], settings: To
     """Make the toolkit of a server's accepted tools, without those that `find_unusable_reason` rejects."""
     connection = connection_to(config, settings, crew)
     out = explain_left_out(config.name, tools)
-    made = [_Served(config, one, connection).tool for one in tools if one.name not in out]
+    made = [_ServerTool(config, one, connection).tool for one in tools if one.name not in out]
     return Toolkit(
         f"{server_config.NAME}: {config.name}",
         tuple(made),
@@ -121,13 +121,13 @@ def explain_left_out(server: str, tools: Iterable[LockedTool]) -> dict[str, str]
 
 def find_unusable_reason(tool: LockedTool) -> str:
     """Say why a tool of a server cannot be offered, whatever others there are; empty if it can."""
-    if tool.broken:
-        return tool.broken
+    if tool.broken_reason:
+        return tool.broken_reason
     if not tool.name.strip():
         return "it has no name"
     if len(tool.name) > LONGEST_TOOL:
         return f"its name has more than {LONGEST_TOOL} characters"
-    return safe_schema.fault(tool.schema)
+    return safe_schema.find_schema_fault(tool.schema)
 
 
 def name_of(server: str, tool: str) -> str:
@@ -139,7 +139,9 @@ def name_of(server: str, tool: str) -> str:
     return f"{name[: _LONGEST_NAME - len(digest) - 1]}_{digest}"
 
 
-def changes(accepted: tuple[LockedTool, ...], live: tuple[LockedTool, ...]) -> tuple[list[str], list[str], list[str]]:
+def list_changes(
+    accepted: tuple[LockedTool, ...], live: tuple[LockedTool, ...]
+) -> tuple[list[str], list[str], list[str]]:
     """Name what differs: the tools that changed, those that are gone, and those that are new."""
     before, now = {one.name: one for one in accepted}, {one.name: one for one in live}
     changed = [name for name in before if name in now and before[name].digest != now[name].digest]
@@ -159,11 +161,11 @@ async def _prove_server(
     if absent := describe_missing("mcp", *MODULES):
         return (absent,)
     if config.oauth:
-        return await _signs_in(config)
+        return await _prove_sign_in(config)
     try:
-        changed, gone, _ = changes(accepted, await connection.tools())
+        changed, gone, _ = list_changes(accepted, await connection.list_tools())
     except NotReached as error:
-        words = f"; it said: {connection.last_words}" if connection.last_words else ""
+        words = f"; it said: {connection.last_error}" if connection.last_error else ""
         return (f"the MCP server {config.name} cannot be reached: {error}{words}",)
     finally:
         await connection.close()
@@ -177,7 +179,7 @@ async def _prove_server(
     )
 
 
-async def _signs_in(config: ServerConfig) -> tuple[str, ...]:
+async def _prove_sign_in(config: ServerConfig) -> tuple[str, ...]:
     """Find out if people could sign in to a server, which shows its tools only to those who have."""
     try:
         await discover(config.url)
@@ -187,7 +189,7 @@ async def _signs_in(config: ServerConfig) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Served:
+class _ServerTool:
     """One tool of a server."""
 
     config: ServerConfig
@@ -256,12 +258,12 @@ class _Served:
 
     def _find_target(self, arguments: ServerArguments) -> str:
         del arguments
-        return self.config.reaches
+        return self.config.recipient
 
     def _list_sent(self, arguments: ServerArguments) -> OutgoingData:
         text = json.dumps(arguments.root, ensure_ascii=False)
         # What no window could show whole is not asked about, so that nobody approves what they cannot read.
-        return OutgoingData(self.config.reaches, f"{self._visible_name} {text}", in_arguments=len(text) <= MOST_ASKED)
+        return OutgoingData(self.config.recipient, f"{self._visible_name} {text}", in_arguments=len(text) <= MOST_ASKED)
 
 
 def estimate_tokens(tools: Iterable[LockedTool]) -> int:

@@ -29,7 +29,7 @@ _NOT_ON_TOP = (*_CHOICES, "description", "enum", "const", "default")
 
 def schema_for_models(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema as models see it, an object on top."""
-    built = _Builder(schema).part(schema, 0)
+    built = _Builder(schema).build(schema, 0)
     top = {key: value for key, value in built.items() if key not in _NOT_ON_TOP}
     return {**top, "type": "object", "properties": top.get("properties", {})}
 
@@ -41,7 +41,7 @@ class _Builder:
     root: Mapping[str, Any]
     left: int = MOST_PARTS
 
-    def part(self, schema: Any, depth: int) -> dict[str, Any]:
+    def build(self, schema: Any, depth: int) -> dict[str, Any]:
         """Build a part; empty if it is no schema, lies too deep, or is one too many."""
         schema = self._follow_references(schema)
         self.left -= 1
@@ -65,20 +65,20 @@ class _Builder:
                 built["required"] = named
         for key in ("items", "additionalProperties"):
             if isinstance(schema.get(key), Mapping):
-                built[key] = self.part(schema[key], depth)
+                built[key] = self.build(schema[key], depth)
         if isinstance(schema.get("additionalProperties"), bool):
             built["additionalProperties"] = schema["additionalProperties"]
         for key in _CHOICES:
             if isinstance(schema.get(key), list) and schema[key]:
-                built[key] = [self.part(one, depth) for one in schema[key][:MOST_VALUES]]
+                built[key] = [self.build(one, depth) for one in schema[key][:MOST_VALUES]]
         return built
 
     def _build_properties(self, properties: Mapping[str, Any], depth: int) -> dict[str, Any]:
         if depth > 1:
-            return {visible(name): self.part(one, depth) for name, one in properties.items()}
+            return {visible(name): self.build(one, depth) for name, one in properties.items()}
         # Of a tool's own arguments each has its share, so that one leaves room for the others.
         share = max(MOST_PARTS // max(len(properties), 1), LEAST_PARTS)
-        return {visible(name): _Builder(self.root, share).part(one, depth) for name, one in properties.items()}
+        return {visible(name): _Builder(self.root, share).build(one, depth) for name, one in properties.items()}
 
     def _follow_references(self, schema: Any) -> Any:
         """Follow references to where they lead; a few times, as they may lead in a circle."""
@@ -129,7 +129,7 @@ def _clean_number(value: Any) -> float | int | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _count(value: Any) -> int | None:
+def _clean_count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
@@ -139,6 +139,6 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "enum": _clean_values,
     "const": _clean_value,
     "default": _clean_value,
-    **dict.fromkeys(_COUNTS, _count),
+    **dict.fromkeys(_COUNTS, _clean_count),
     **dict.fromkeys(_BOUNDS, _clean_number),
 }

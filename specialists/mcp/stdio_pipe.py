@@ -106,13 +106,13 @@ class StdioPipe:
         with to_us, contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             try:
                 while line := await _read_line(process):
-                    meter.message(len(line))
+                    meter.count_message(len(line))
                     try:
                         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                     except ValueError:
                         message = _deep_message(line)
                     if message is None:
-                        meter.junk()
+                        meter.count_junk()
                         continue
                     await to_us.send(SessionMessage(message))
             except Flood as flood:
@@ -125,7 +125,7 @@ class StdioPipe:
             self.errors = (self.errors + piece)[-_TAIL:]
 
     @property
-    def last_words(self) -> str:
+    def last_error(self) -> str:
         """The last line that it wrote as an error."""
         lines = visible(self.errors.decode(errors="replace")).strip().splitlines()
         return lines[-1].strip()[:200] if lines else ""
@@ -150,7 +150,7 @@ async def _read_line(process: asyncio.subprocess.Process) -> bytes:
     except asyncio.IncompleteReadError:
         return b""
     except asyncio.LimitOverrunError:
-        FloodMeter().message(LONGEST_MESSAGE + 1)
+        FloodMeter().count_message(LONGEST_MESSAGE + 1)
         raise
 
 

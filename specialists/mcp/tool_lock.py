@@ -61,7 +61,7 @@ class LockedTool:
         return schema if isinstance(schema, dict) else {"type": "object"}
 
     @property
-    def broken(self) -> str:
+    def broken_reason(self) -> str:
         """Why the server's description of it cannot be read, if so: then it has a name and nothing else."""
         return str(self.told.get(BROKEN) or "")
 
@@ -84,7 +84,7 @@ def parse_told_tool(told: Mapping[str, Any]) -> LockedTool:
     return LockedTool(json.loads(plain))
 
 
-def broken(name: str, why: str) -> LockedTool:
+def make_broken_tool(name: str, why: str) -> LockedTool:
     """Make a tool whose description cannot be used, so that it has only a name and the reason."""
     return parse_told_tool({"name": name, BROKEN: why})
 
@@ -103,7 +103,7 @@ class ToolLock:
         """Return the lock with these tools of a server."""
         return ToolLock({**self.servers, server: tuple(tools)})
 
-    def only(self, keep: Sequence[str]) -> ToolLock:
+    def keep_only(self, keep: Sequence[str]) -> ToolLock:
         """Return the lock with only the named servers."""
         return ToolLock({name: tools for name, tools in self.servers.items() if name in keep})
 

@@ -36,10 +36,12 @@ class ToolSieve:
         self._seen = 0
 
     @asynccontextmanager
-    async def around(self, transport: AbstractAsyncContextManager[tuple[Any, Any]]) -> AsyncIterator[tuple[Any, Any]]:
+    async def sift_transport(
+        self, transport: AbstractAsyncContextManager[tuple[Any, Any]]
+    ) -> AsyncIterator[tuple[Any, Any]]:
         """Open a transport of the SDK whose messages are sifted."""
         async with transport as (reading, writing):
-            yield _Sifted(reading, self._look), writing
+            yield _SiftedStream(reading, self._look), writing
 
     def _look(self, item: Any) -> None:
         """Sift a message that is a page of a list of tools."""
@@ -96,7 +98,7 @@ class ToolSieve:
         return f"{name} ({place})" if name in self.broken else name[:_SHOWN]
 
 
-class _Sifted:
+class _SiftedStream:
     """A stream of the SDK's kind whose items are looked at as they come."""
 
     def __init__(self, stream: Any, look: Callable[[Any], None]) -> None:

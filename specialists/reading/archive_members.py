@@ -50,8 +50,10 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
         if len(locked) == len(members):
             raise Unreadable("is protected by a password; pack it without one and attach it again")
         if locked:
-            contents.gap(f"{len(locked):,} of {len(members):,} files inside are protected by a password and not read")
-        contents.say(f"[{len(members):,} files]\n")
+            contents.add_gap(
+                f"{len(locked):,} of {len(members):,} files inside are protected by a password and not read"
+            )
+        contents.add_text(f"[{len(members):,} files]\n")
         allowance = InnerFileAllowance(contents)
         for member in members:
             listed = (
@@ -60,7 +62,7 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
             if not member.flag_bits & 1:
                 _unpack(archive, member, listed, contents, allowance)
         if len(members) > _MOST_LISTED:
-            contents.gap(f"only the first {_MOST_LISTED:,} of {len(members):,} files inside are listed")
+            contents.add_gap(f"only the first {_MOST_LISTED:,} of {len(members):,} files inside are listed")
         allowance.settle()
 
 
@@ -78,8 +80,8 @@ def unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) 
 
 def _list_member(member: zipfile.ZipInfo, contents: Contents) -> str:
     name = _decode_member_name(member)
-    contents.section(name)
-    contents.say(f"{name} ({member.file_size:,} bytes)\n")
+    contents.begin_section(name)
+    contents.add_text(f"{name} ({member.file_size:,} bytes)\n")
     return name
 
 
@@ -92,7 +94,7 @@ def _unpack(
     try:
         data = unpack_member(archive, member, LARGEST_FILE)
     except BROKEN_ZIP:
-        contents.gap(f"{name} inside is damaged and not read")
+        contents.add_gap(f"{name} inside is damaged and not read")
         return
     if data is None:
         allowance.refuse(name)

@@ -31,30 +31,30 @@ def read_calendar(data: bytes, name: str, contents: Contents) -> None:
         elif inside:
             entry.append(line)
         elif line.strip() and head.upper() not in ("BEGIN", "END", "PRODID", "VERSION"):
-            contents.say(line + "\n")
+            contents.add_text(line + "\n")
     if inside:
-        contents.gap(f"its end is missing: entry {number + 1} is cut off")
+        contents.add_gap(f"its end is missing: entry {number + 1} is cut off")
         _say_entry(number + 1, inside, entry, contents)
     if not contents.outline:
-        contents.gap("no entry stands in it")
+        contents.add_gap("no entry stands in it")
 
 
 def _say_entry(number: int, kind: str, lines: list[str], contents: Contents) -> None:
     values = {line.partition(":")[0].partition(";")[0].upper(): line.partition(":")[2] for line in reversed(lines)}
     start = values.get("DTSTART") or values.get("DUE") or ""
     title = _unescape_value(values.get("SUMMARY", "")) or kind
-    contents.section(f"entry {number}: {title[:70]}{', ' + _format_date(start) if start else ''}")
-    contents.say(f"[entry {number}]\n")
+    contents.begin_section(f"entry {number}: {title[:70]}{', ' + _format_date(start) if start else ''}")
+    contents.add_text(f"[entry {number}]\n")
     for line in lines:
         head, _, value = line.partition(":")
         if "ENCODING=BASE64" in head.upper() and len(value) > _LONGEST_BYTES:
-            contents.gap("files attached to its entries are not read")
+            contents.add_gap("files attached to its entries are not read")
             value = "(a file)"
         shown = (
             _format_date(value) if head.upper().startswith(("DT", "DUE", "RECURRENCE-ID")) else _unescape_value(value)
         )
-        contents.say(f"{head}: {shown}\n")
-    contents.say("\n")
+        contents.add_text(f"{head}: {shown}\n")
+    contents.add_text("\n")
 
 
 def _format_date(value: str) -> str:

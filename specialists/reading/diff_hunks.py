@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from specialists.formats.contents import Contents
-from specialists.reading.plain_text import lines_outlined, text_of
+from specialists.reading.plain_text import outline_lines, text_of
 
 _FILE = re.compile(r'(?:diff --git .*? "?b/(?P<git>.+?)"?|Index: (?P<svn>.+)|\+\+\+ (?P<new>[^\t]+)(?:\t.*)?)$')
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
@@ -20,12 +20,12 @@ def read_diff(data: bytes, name: str, contents: Contents) -> None:
     """
     del name
     text = text_of(data, contents)
-    numbered = _Numbered()
+    numbered = _NumberedDiff()
     places: list[tuple[str, int, bool]] = []
     file, old, before = "", "", ""
     for line in text.splitlines(keepends=True):
         start = numbered.size
-        if numbered.takes(line):
+        if numbered.add_line(line):
             before = line
             continue
         found = _FILE.match(line.rstrip("\n"))
@@ -41,22 +41,22 @@ def read_diff(data: bytes, name: str, contents: Contents) -> None:
         elif hunk := _HUNK.match(line):
             about = f", {hunk[4].strip()[:60]}" if hunk[4].strip() else ""
             places.append((f"{file} line {hunk[2]}{about}", start, False))
-            numbered.opens(int(hunk[1] or 1), int(hunk[2]), int(hunk[3] or 1))
+            numbered.begin_hunk(int(hunk[1] or 1), int(hunk[2]), int(hunk[3] or 1))
         elif commit := _COMMIT.match(line):
             places.append((f"commit {commit[1]}", start, True))
             file = ""
         before = line
     if not any(place[2] for place in places):
-        lines_outlined(text, contents)
+        outline_lines(text, contents)
         return
     if len(places) > _MOST:
-        contents.note(f"the outline names the files of the diff, not its {len(places):,} places")
+        contents.add_note(f"the outline names the files of the diff, not its {len(places):,} places")
         places = [place for place in places if place[2]]
-    contents.say(numbered.text)
+    contents.add_text(numbered.text)
     contents.outline = [(name, place) for name, place, _ in places]
 
 
-class _Numbered:
+class _NumberedDiff:
     """The lines of a diff, with the numbers of the new file. `size` is the length of what there is."""
 
     def __init__(self) -> None:
@@ -69,11 +69,11 @@ class _Numbered:
     def text(self) -> str:
         return "".join(self._lines)
 
-    def opens(self, old: int, number: int, new: int) -> None:
+    def begin_hunk(self, old: int, number: int, new: int) -> None:
         """Begin a hunk of so many lines of the old and the new file; its first line there has that number."""
         self._left, self._number = (old, new), number
 
-    def takes(self, line: str) -> bool:
+    def add_line(self, line: str) -> bool:
         """Add a line, and return True if it is one of the hunk that was begun."""
         old, new = self._left
         kind = line[:1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from specialists.formats.contents import Contents
-from specialists.reading.plain_text import lines_outlined, places_outlined, text_of
+from specialists.reading.plain_text import outline_lines, outline_places, text_of
 
 _ATX = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*$|={1,5} (\w.*)$")
 _UNDER = re.compile(r"([=\-~^*\"#])\1{2,}\s*$")
@@ -18,9 +18,9 @@ def read_markdown(data: bytes, name: str, contents: Contents) -> None:
     text = text_of(data, contents)
     found = headings(text.split("\n"))
     if not found:
-        lines_outlined(text, contents)
+        outline_lines(text, contents)
         return
-    places_outlined(text, found, contents)
+    outline_places(text, found, contents)
 
 
 def headings(lines: list[str]) -> list[tuple[int, str]]:

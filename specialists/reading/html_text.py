@@ -44,7 +44,7 @@ def page_text(html: str, contents: Contents) -> None:
     parser.feed(html)
     parser.close()
     parser.end_line()
-    contents.say("\n")
+    contents.add_text("\n")
 
 
 class _Page(HTMLParser):
@@ -139,7 +139,7 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Add text."""
-        if self._unread or self._contents.full:
+        if self._unread or self._contents.is_full:
             return
         if self._pre:
             first, *lines = data.split("\n")
@@ -159,9 +159,9 @@ class _Page(HTMLParser):
             return
         if self._title:
             self._title = False
-            self._contents.say(f"{line}\n")
+            self._contents.add_text(f"{line}\n")
         elif self._heading:
-            self._contents.section(line)
-            self._contents.say(f"\n{'#' * self._heading} {line}\n")
+            self._contents.begin_section(line)
+            self._contents.add_text(f"\n{'#' * self._heading} {line}\n")
         else:
-            self._contents.say(f"{line}\n")
+            self._contents.add_text(f"{line}\n")

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from specialists.formats.contents import Contents
-from specialists.reading.plain_text import lines_outlined, text_of
+from specialists.reading.plain_text import outline_lines, text_of
 
 _LONG_LINE = 1_000
 _MOST_KEYS = 200
@@ -22,13 +22,13 @@ def read_json(data: bytes, name: str, contents: Contents) -> None:
     try:
         value = json.loads(text)
     except RecursionError:
-        contents.gap("it is nested too deeply for its keys to be listed")
-        lines_outlined(text, contents)
+        contents.add_gap("it is nested too deeply for its keys to be listed")
+        outline_lines(text, contents)
         return
     except ValueError as error:
         if not _is_json_lines(text):
-            contents.gap(f"it is no valid JSON ({str(error)[:100]}) and read as plain text")
-        lines_outlined(text, contents)
+            contents.add_gap(f"it is no valid JSON ({str(error)[:100]}) and read as plain text")
+        outline_lines(text, contents)
         return
     if name.lower().endswith(".ipynb") and isinstance(value, dict) and isinstance(value.get("cells"), list):
         _read_notebook(value["cells"], contents)
@@ -36,13 +36,13 @@ def read_json(data: bytes, name: str, contents: Contents) -> None:
     if max(map(len, text.split("\n"))) > _LONG_LINE:
         text = json.dumps(value, indent=1, ensure_ascii=False)
     del value
-    _keys_outlined(text, _JSON_KEY, contents)
+    _outline_keys(text, _JSON_KEY, contents)
 
 
 def read_yaml(data: bytes, name: str, contents: Contents) -> None:
     """Read a YAML. It is not loaded, so none of its anchors is ever followed."""
     del name
-    _keys_outlined(text_of(data, contents), _YAML_KEY, contents)
+    _outline_keys(text_of(data, contents), _YAML_KEY, contents)
 
 
 def _is_json_lines(text: str) -> bool:
@@ -53,7 +53,7 @@ def _is_json_lines(text: str) -> bool:
         return False
 
 
-def _keys_outlined(text: str, pattern: re.Pattern[str], contents: Contents) -> None:
+def _outline_keys(text: str, pattern: re.Pattern[str], contents: Contents) -> None:
     """Outline by the keys that are indented least."""
     found, start = [], 0
     for number, line in enumerate(text.split("\n"), start=1):
@@ -64,9 +64,9 @@ def _keys_outlined(text: str, pattern: re.Pattern[str], contents: Contents) -> N
     least = min((indent for indent, _, _ in found), default=0)
     outermost = [(name, place) for indent, name, place in found if indent == least]
     if not 1 < len(outermost) <= _MOST_KEYS:
-        lines_outlined(text, contents)
+        outline_lines(text, contents)
         return
-    contents.say(text)
+    contents.add_text(text)
     contents.outline = outermost
 
 
@@ -75,18 +75,18 @@ def _read_notebook(cells: list[Any], contents: Contents) -> None:
         if not isinstance(cell, dict):
             continue
         kind = str(cell.get("cell_type", "cell"))[:20]
-        contents.section(f"cell {number}")
-        contents.say(f"[cell {number}, {kind}]\n{_join_lines(cell.get('source'))}\n")
+        contents.begin_section(f"cell {number}")
+        contents.add_text(f"[cell {number}, {kind}]\n{_join_lines(cell.get('source'))}\n")
         for output in cell.get("outputs") or []:
             data = output.get("data") if isinstance(output, dict) else None
             said = output.get("text") or (data or {}).get("text/plain") if isinstance(output, dict) else None
             if said:
-                contents.say(f"[output]\n{_join_lines(said)}\n")
+                contents.add_text(f"[output]\n{_join_lines(said)}\n")
             elif data:
-                contents.gap("pictures in its cells' output are not read")
-        contents.say("\n")
+                contents.add_gap("pictures in its cells' output are not read")
+        contents.add_text("\n")
     if len(cells) > _MOST_CELLS:
-        contents.gap(f"only the first {_MOST_CELLS:,} of {len(cells):,} cells are read")
+        contents.add_gap(f"only the first {_MOST_CELLS:,} of {len(cells):,} cells are read")
 
 
 def _join_lines(source: Any) -> str:

@@ -13,7 +13,7 @@ from email.utils import collapse_rfc2231_value
 from specialists.formats.contents import Blob, Contents, InnerFileAllowance, Unreadable, media_type_of
 from specialists.formats.encodings import NoText, decode_name, decode_text
 from specialists.reading.html_text import page_text
-from specialists.reading.plain_text import say_how_decoded
+from specialists.reading.plain_text import note_decoding
 
 _SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Subject")
 _LONGEST_HEADER = 5_000
@@ -35,13 +35,13 @@ def read_mail(data: bytes, name: str, contents: Contents) -> None:
         raise Unreadable("is a mail nested far too deeply; attach the text that matters") from None
     if not any(_list_raw_headers(message, header) for header in _SHOWN) and not message.is_multipart():
         raise Unreadable("is not a mail, although its name says so: it has no sender and no subject; attach it as text")
-    contents.section("headers")
+    contents.begin_section("headers")
     for header in _SHOWN:
         for value in _list_raw_headers(message, header):
-            contents.say(f"{header}: {_decode_header(value)}\n")
-    contents.say("\n")
+            contents.add_text(f"{header}: {_decode_header(value)}\n")
+    contents.add_text("\n")
     body, attached = _split_parts(message, contents)
-    contents.section("message")
+    contents.begin_section("message")
     for part in body:
         _add_part_text(part, contents)
     allowance = InnerFileAllowance(contents)
@@ -49,7 +49,7 @@ def read_mail(data: bytes, name: str, contents: Contents) -> None:
         _attach(part, number, contents, allowance)
     allowance.settle()
     if not body and not contents.inside:
-        contents.gap("it has no text and no attachment")
+        contents.add_gap("it has no text and no attachment")
 
 
 def _split_parts(message: Message, contents: Contents) -> tuple[list[Message], list[Message]]:
@@ -62,7 +62,7 @@ def _split_parts(message: Message, contents: Contents) -> tuple[list[Message], l
         part, depth = left.pop()
         seen += 1
         if seen > _MOST_PARTS or depth > _DEEPEST:
-            contents.gap("it has far more parts than a mail usually has, and not all are read")
+            contents.add_gap("it has far more parts than a mail usually has, and not all are read")
             break
         kind = part.get_content_type()
         if kind == "message/rfc822":
@@ -101,14 +101,14 @@ def _add_part_text(part: Message, contents: Contents) -> None:
     try:
         read = decode_text(_payload_bytes(part), charset=str(part.get_content_charset("") or ""))
     except NoText:
-        contents.gap("a part of its text is binary and not read")
+        contents.add_gap("a part of its text is binary and not read")
         return
-    say_how_decoded(read, contents)
+    note_decoding(read, contents)
     if part.get_content_type() == "text/html":
         page_text(read.text, contents)
     else:
-        contents.say(read.text.rstrip() + "\n")
-    contents.say("\n")
+        contents.add_text(read.text.rstrip() + "\n")
+    contents.add_text("\n")
 
 
 def _attach(part: Message, number: int, contents: Contents, allowance: InnerFileAllowance) -> None:
@@ -118,8 +118,8 @@ def _attach(part: Message, number: int, contents: Contents, allowance: InnerFile
     held = len(contents.inside)
     allowance.take(Blob(name, kind if kind != "application/octet-stream" else media_type_of(name), data))
     if len(contents.inside) > held:
-        contents.section(f"attachment {contents.inside[-1].name}")
-        contents.say(f"[attachment: {contents.inside[-1].name}, {len(data):,} bytes]\n")
+        contents.begin_section(f"attachment {contents.inside[-1].name}")
+        contents.add_text(f"[attachment: {contents.inside[-1].name}, {len(data):,} bytes]\n")
 
 
 def _attachment_bytes(part: Message, data: bytes) -> bytes:

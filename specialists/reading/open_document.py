@@ -43,7 +43,7 @@ def _read_body(data: bytes, kind: str, contents: Contents) -> list[int]:
     if not "".join(contents.pieces).strip():
         raise Unreadable(f"is a {kind} without text; if it holds scanned pages, attach them as PDF or pictures")
     if reader.pictures:
-        contents.gap(f"{reader.pictures:,} picture{'s' * (reader.pictures > 1)} in it not looked at")
+        contents.add_gap(f"{reader.pictures:,} picture{'s' * (reader.pictures > 1)} in it not looked at")
     return reader.starts
 
 
@@ -54,8 +54,8 @@ class _DocumentReader:
         self.slides = self.pictures = 0
 
     def blocks(self, parent: ET.Element, depth: int, mark: str = "") -> None:
-        if depth > _DEEPEST or self.contents.full:
-            self.contents.gap("it is too long or nested too deep to be read whole: a part is missing")
+        if depth > _DEEPEST or self.contents.is_full:
+            self.contents.add_gap("it is too long or nested too deep to be read whole: a part is missing")
             return
         for block in parent:
             kind = local_name(block)
@@ -70,7 +70,7 @@ class _DocumentReader:
                 self.blocks(block, depth + 1, "  " * (mark.count(" ") // 2) + "- ")
             elif kind == "notes":
                 if text := _text_in(block):
-                    self.contents.say(f"[notes] {text}\n")
+                    self.contents.add_text(f"[notes] {text}\n")
             elif kind not in _LEFT_OUT:
                 self.pictures += kind == "image"
                 self.blocks(block, depth + 1, mark)
@@ -78,8 +78,8 @@ class _DocumentReader:
     def _add_slide(self, page: ET.Element, depth: int) -> None:
         self.slides += 1
         title = next((_text_in(part) for part in page if value_of(part, "class") == "title"), "")
-        self.contents.section(f"slide {self.slides}{': ' + title if title else ''}")
-        self.contents.say(f"\n[slide {self.slides}]\n")
+        self.contents.begin_section(f"slide {self.slides}{': ' + title if title else ''}")
+        self.contents.add_text(f"\n[slide {self.slides}]\n")
         self.blocks(page, depth + 1)
 
     def _add_paragraph(self, block: ET.Element, mark: str) -> None:
@@ -89,11 +89,11 @@ class _DocumentReader:
             level = value_of(block, "outline-level") if local_name(block) == "h" else ""
             hashes = "#" * min(int(level) if level.isdigit() else 1, 6) + " " if local_name(block) == "h" else mark
             if local_name(block) == "h":
-                self.contents.section(text)
+                self.contents.begin_section(text)
             self.starts.append(self.contents.length)
-            self.contents.say(f"{hashes}{text}\n")
+            self.contents.add_text(f"{hashes}{text}\n")
         for note in notes:
-            self.contents.say(f"[note] {note}\n")
+            self.contents.add_text(f"[note] {note}\n")
         for frame in block:
             if local_name(frame) in ("frame", "custom-shape", "g"):
                 self.blocks(frame, 1)
@@ -130,7 +130,7 @@ class _DocumentReader:
                 cells += [text] * min(int(repeated) if repeated.isdigit() else 1, _MOST_REPEATED)
         if any(cells):
             self.starts.append(self.contents.length)
-            self.contents.say(" | ".join(cells).rstrip(" |") + "\n")
+            self.contents.add_text(" | ".join(cells).rstrip(" |") + "\n")
 
 
 def _text_in(element: ET.Element) -> str:

@@ -99,18 +99,18 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
     unseen: list[int] = []
     empty = read = 0
     for index in range(min(pages, _MOST_PAGES)):
-        if time.monotonic() > until or contents.full:
-            contents.gap(f"pages {index + 1}-{pages:,} of {pages:,} are not read: there is too much before them")
+        if time.monotonic() > until or contents.is_full:
+            contents.add_gap(f"pages {index + 1}-{pages:,} of {pages:,} are not read: there is too much before them")
             break
         empty += _read_page(document, index, titles.get(index, ""), name, contents, broken=broken, unseen=unseen)
         read += 1
     else:
         if pages > _MOST_PAGES:
-            contents.gap(f"only the first {_MOST_PAGES:,} of {pages:,} pages are read")
+            contents.add_gap(f"only the first {_MOST_PAGES:,} of {pages:,} pages are read")
     if broken:
-        contents.gap(f"{_describe_pages(broken)} broken and not read")
+        contents.add_gap(f"{_describe_pages(broken)} broken and not read")
     if unseen:
-        contents.gap(
+        contents.add_gap(
             f"{_describe_pages(unseen)} without text (scanned or drawn) and not read, "
             "as enough page pictures come before"
         )
@@ -152,7 +152,7 @@ def _read_page(
     except pdfium.PdfiumError:
         broken.append(number)
         return False
-    contents.section(f"page {number}{': ' + title if title else ''}")
+    contents.begin_section(f"page {number}{': ' + title if title else ''}")
     fields = fields_of(page, document.formenv)
     if len(text) < _HARDLY_ANY or len(_UNMAPPED.findall(text)) * 5 > len(text):
         kind = _find_unreadable_reason(page, text)
@@ -164,7 +164,7 @@ def _read_page(
                 unseen.append(number)
     nothing = not text and not fields and not (unseen and unseen[-1] == number)
     said = ("[nothing on this page]",) if nothing else (text, *fields)
-    contents.say("\n".join(part for part in (f"[page {number}]", *said) if part) + "\n\n")
+    contents.add_text("\n".join(part for part in (f"[page {number}]", *said) if part) + "\n\n")
     page.close()
     return nothing
 
@@ -192,7 +192,7 @@ def _add_page_picture(page: Any, number: int, name: str, contents: Contents) -> 
         return False
     image = page.render(scale=LONGEST_SIDE / longest).to_pil()
     media_type, data = compress_picture(image)
-    return contents.picture(f"{name} page {number}", media_type, data)
+    return contents.add_picture(f"{name} page {number}", media_type, data)
 
 
 def _read_attachments(document: Any, contents: Contents) -> None:
@@ -204,7 +204,7 @@ def _read_attachments(document: Any, contents: Contents) -> None:
             attachment = document.get_attachment(index)
             name, data = attachment.get_name(), bytes(attachment.get_data())
         except pdfium.PdfiumError:
-            contents.gap("a file attached to the PDF is broken and not read")
+            contents.add_gap("a file attached to the PDF is broken and not read")
             continue
         allowance.take(Blob(name or f"attachment {index + 1}", media_type_of(name), data))
     allowance.settle()

@@ -35,14 +35,14 @@ def read_picture(data: bytes, name: str, contents: Contents) -> None:
             image, words, frames = _open_picture(data)
         except _BROKEN:
             raise Unreadable(_DAMAGED) from None
-        contents.gap("it is damaged or cut off: a part of the picture may be missing")
+        contents.add_gap("it is damaged or cut off: a part of the picture may be missing")
     except _BROKEN:
         raise Unreadable(_DAMAGED) from None
     media_type, small = compress_picture(image)
-    contents.picture(name, media_type, small)
-    contents.say(f"[picture: {words}]")
+    contents.add_picture(name, media_type, small)
+    contents.add_text(f"[picture: {words}]")
     if frames > 1:
-        contents.gap(f"only the first of {frames:,} pictures in it is looked at")
+        contents.add_gap(f"only the first of {frames:,} pictures in it is looked at")
 
 
 def shrink_picture(data: bytes) -> tuple[str, bytes] | None:

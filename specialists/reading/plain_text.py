@@ -41,9 +41,9 @@ def read_text(data: bytes, name: str, contents: Contents) -> None:
     text = text_of(data, contents)
     places = code_places(text, PurePosixPath(name.lower()).suffix)
     if places:
-        places_outlined(text, places, contents)
+        outline_places(text, places, contents)
     else:
-        lines_outlined(text, contents)
+        outline_lines(text, contents)
 
 
 def text_of(data: bytes, contents: Contents) -> str:
@@ -60,19 +60,19 @@ def text_of(data: bytes, contents: Contents) -> str:
         ) from None
     if not read.text.strip():
         raise Unreadable("holds nothing but blanks; attach it again")
-    say_how_decoded(read, contents)
+    note_decoding(read, contents)
     return read.text
 
 
-def say_how_decoded(read: Decoded, contents: Contents) -> None:
+def note_decoding(read: Decoded, contents: Contents) -> None:
     """Say that an encoding was guessed, and what may be wrong with the letters."""
     if read.doubt:
-        contents.gap(read.doubt)
+        contents.add_gap(read.doubt)
     if read.note:
-        contents.note(read.note)
+        contents.add_note(read.note)
 
 
-def lines_outlined(text: str, contents: Contents) -> None:
+def outline_lines(text: str, contents: Contents) -> None:
     """Take the text as it is, with the number of a line every so often as its outline; in a log with the time."""
     lines = text.split("\n")
     step = step_for(len(lines))
@@ -85,16 +85,16 @@ def lines_outlined(text: str, contents: Contents) -> None:
             places.append((number, time))
     if log and (last := next((n for n in range(len(lines), 0, -1) if time_of(lines[n - 1])), 0)) > places[-1][0]:
         places.append((last, time_of(lines[last - 1])))
-    places_outlined(text, places, contents)
+    outline_places(text, places, contents)
 
 
-def places_outlined(text: str, places: list[tuple[int, str]], contents: Contents) -> None:
+def outline_places(text: str, places: list[tuple[int, str]], contents: Contents) -> None:
     """Take the text as it is, with an outline of some of its lines (from 1), each with what stands there or ""."""
     starts, start = [0], 0
     while (start := text.find("\n", start) + 1) > 0:
         starts.append(start)
     before = contents.length
-    contents.say(text)
+    contents.add_text(text)
     contents.outline += [
         (f"line {number}{': ' + ' '.join(words.split()) if words else ''}"[:120], before + starts[number - 1])
         for number, words in places

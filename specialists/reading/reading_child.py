@@ -18,7 +18,7 @@ from typing import Any
 
 from specialists.formats.contents import Blob, Contents, Unreadable
 from specialists.formats.file_kind import kind_of
-from specialists.sandbox.confine import input_path, own_stdout
+from specialists.sandbox.confine import claim_stdout, input_path
 from specialists.tools.extras import describe_remedy
 from specialists.tools.tables.sheet_sources import columns_of
 
@@ -27,10 +27,10 @@ def outline_columns(data: bytes, name: str, contents: Contents) -> None:
     """Make each column a section. Of several sheets each is one, with its columns."""
     for title, names in columns_of(data, name):
         if title:
-            contents.section(f"sheet {title}: {', '.join(names)}")
+            contents.begin_section(f"sheet {title}: {', '.join(names)}")
         else:
             for column in names:
-                contents.section(column)
+                contents.begin_section(column)
 
 
 Reader = Callable[[bytes, str, Contents], None]
@@ -63,7 +63,7 @@ _EXTRA_OF = {"python_calamine": "tables"}
 def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
-    reply = own_stdout()
+    reply = claim_stdout()
     sys.setrecursionlimit(2000)
     data = Path(input_path(request["file"])).read_bytes()
     contents = Contents()

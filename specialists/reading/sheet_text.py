@@ -46,7 +46,7 @@ def read_workbook(data: bytes, name: str, contents: Contents) -> None:
     if not contents.outline:
         raise Unreadable("is a workbook without any filled sheet; attach the one that is filled")
     if len(sheets) > _MOST_SHEETS:
-        contents.gap(f"only the first {_MOST_SHEETS} of {len(sheets)} sheets are read")
+        contents.add_gap(f"only the first {_MOST_SHEETS} of {len(sheets)} sheets are read")
 
 
 def read_spreadsheet_xml(data: bytes, name: str, contents: Contents) -> None:
@@ -77,14 +77,14 @@ def read_delimited(data: bytes, name: str, contents: Contents) -> None:
     lines = text.rstrip("\n").split("\n")
     head = "\n".join(lines[:_ROWS_SHOWN])[:_SNIFFED].encode(errors="replace")
     sheets = _read_sheets(lambda data: delimited_sheets(data, PurePosixPath(name.lower()).suffix or ".csv"), head)
-    contents.section("columns " + _list_columns(sheets[0].names if sheets else [lines[0]]))
+    contents.begin_section("columns " + _list_columns(sheets[0].names if sheets else [lines[0]]))
     shown, length = 0, 0
     for line in lines:
         length += len(line) + 1
         if shown > _ROWS_SHOWN or length > _CHARACTERS_SHOWN:
             break
         shown += 1
-    contents.say("\n".join(lines[:shown]) + "\n" if shown else lines[0][:_CHARACTERS_SHOWN])
+    contents.add_text("\n".join(lines[:shown]) + "\n" if shown else lines[0][:_CHARACTERS_SHOWN])
     _say_cut("its lines", shown, len(lines), contents)
 
 
@@ -93,26 +93,26 @@ def _say_sheet(title: str, rows: list[list[str]], contents: Contents, names: lis
     if not filled:
         return
     header = next((row for _, row in filled[:20] if sum(map(bool, row)) > 1), filled[0][1])
-    contents.section(f"{title}: {_list_columns(names or [cell for cell in header if cell])}")
-    contents.say(f"[{title}, {len(filled):,} rows]\n")
+    contents.begin_section(f"{title}: {_list_columns(names or [cell for cell in header if cell])}")
+    contents.add_text(f"[{title}, {len(filled):,} rows]\n")
     shown, length = 0, 0
     for number, row in filled[:_ROWS_SHOWN]:
         line = f"{number}: " + " | ".join(row[:_MOST_COLUMNS]).rstrip(" |")
         length += len(line)
         if length > _CHARACTERS_SHOWN:
             break
-        contents.say(line + "\n")
+        contents.add_text(line + "\n")
         shown += 1
-    contents.say("\n")
+    contents.add_text("\n")
     _say_cut(f"the rows of {title}", shown, len(filled), contents)
     if any(len(row) > _MOST_COLUMNS for _, row in filled[:shown]):
-        contents.gap(f"only the first {_MOST_COLUMNS} columns of {title} are in its text")
+        contents.add_gap(f"only the first {_MOST_COLUMNS} columns of {title} are in its text")
 
 
 def _say_cut(what: str, shown: int, held: int, contents: Contents) -> None:
     if shown < held:
-        contents.say(f"[{shown:,} of {held:,} shown: the table tools read them all]\n")
-        contents.gap(f"{shown:,} of {what} are in its text, out of {held:,}: the table tools read them all")
+        contents.add_text(f"[{shown:,} of {held:,} shown: the table tools read them all]\n")
+        contents.add_gap(f"{shown:,} of {what} are in its text, out of {held:,}: the table tools read them all")
 
 
 def _list_columns(columns: list[str]) -> str:

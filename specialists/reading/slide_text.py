@@ -34,8 +34,8 @@ def read_pptx(data: bytes, name: str, contents: Contents) -> None:
     pictures: list[int] = []
     broken: list[int] = []
     for number, slide in enumerate(slides[:_MOST_SLIDES], start=1):
-        if contents.full:
-            contents.gap(f"slides {number}-{len(slides)} are not read: there is too much before them")
+        if contents.is_full:
+            contents.add_gap(f"slides {number}-{len(slides)} are not read: there is too much before them")
             break
         try:
             before = contents.length
@@ -46,19 +46,19 @@ def read_pptx(data: bytes, name: str, contents: Contents) -> None:
         except _BROKEN:
             broken.append(number)
     if len(slides) > _MOST_SLIDES:
-        contents.gap(f"only the first {_MOST_SLIDES:,} of {len(slides):,} slides are read")
+        contents.add_gap(f"only the first {_MOST_SLIDES:,} of {len(slides):,} slides are read")
     for numbers, words in ((pictures, "pictures not looked at on slide"), (broken, "damaged and not all read: slide")):
         if numbers:
-            contents.gap(f"{words} {', '.join(map(str, dict.fromkeys(numbers[:30])))}")
+            contents.add_gap(f"{words} {', '.join(map(str, dict.fromkeys(numbers[:30])))}")
 
 
 def _add_slide_picture(shapes: list[Any], name: str, contents: Contents) -> bool:
     """Pass on the largest picture of a slide that is nothing else. False if it cannot be."""
     largest = max(shapes, key=lambda shape: (shape.width or 0) * (shape.height or 0))
     found = shrink_picture(largest.image.blob) if hasattr(largest, "image") else None
-    if found is None or not contents.picture(name, *found):
+    if found is None or not contents.add_picture(name, *found):
         return False
-    contents.say("[this slide is a picture]\n\n")
+    contents.add_text("[this slide is a picture]\n\n")
     return True
 
 
@@ -67,17 +67,17 @@ def _add_slide(slide: Any, number: int, contents: Contents) -> list[Any]:
     pictures: list[Any] = []
     title = slide.shapes.title
     words = " ".join(title.text_frame.text.split()) if title is not None and title.has_text_frame else ""
-    contents.section(f"slide {number}{': ' + words if words else ''}")
+    contents.begin_section(f"slide {number}{': ' + words if words else ''}")
     hidden = ", hidden" if slide._element.get("show") == "0" else ""  # noqa: SLF001  # the library has no word for it
-    contents.say(f"[slide {number}{hidden}]\n{f'# {words}' if words else ''}\n".replace("\n\n", "\n"))
+    contents.add_text(f"[slide {number}{hidden}]\n{f'# {words}' if words else ''}\n".replace("\n\n", "\n"))
     shapes = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
     for shape in sorted(shapes, key=lambda one: ((one.top or 0) // 200_000, one.left or 0)):
         _add_shape(shape, contents, pictures, 0)
     if slide.has_notes_slide:
         notes = slide.notes_slide.notes_text_frame
         if notes is not None and notes.text.strip():
-            contents.say(f"[notes] {_clean(notes.text)}\n")
-    contents.say("\n")
+            contents.add_text(f"[notes] {_clean(notes.text)}\n")
+    contents.add_text("\n")
     return pictures
 
 
@@ -87,26 +87,26 @@ def _add_shape(shape: Any, contents: Contents, pictures: list[Any], depth: int) 
             _add_shape(one, contents, pictures, depth + 1)
     elif getattr(shape, "has_table", False) and shape.has_table:
         for row in shape.table.rows:
-            contents.say(" | ".join(" ".join(cell.text.split()) for cell in row.cells) + "\n")
+            contents.add_text(" | ".join(" ".join(cell.text.split()) for cell in row.cells) + "\n")
     elif getattr(shape, "has_chart", False) and shape.has_chart:
         _add_chart(shape.chart, contents)
     elif shape.has_text_frame:
         for paragraph in shape.text_frame.paragraphs:
             if text := _clean("".join(run.text for run in paragraph.runs) or paragraph.text):
-                contents.say(f"{'  ' * paragraph.level}{text}\n")
+                contents.add_text(f"{'  ' * paragraph.level}{text}\n")
     elif hasattr(shape, "image") or shape.shape_type is None:
         pictures.append(shape)
 
 
 def _add_chart(chart: Any, contents: Contents) -> None:
     title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
-    contents.say(f"[chart{': ' + _clean(title) if title else ''}]\n")
+    contents.add_text(f"[chart{': ' + _clean(title) if title else ''}]\n")
     for plot in chart.plots:
         names = [str(category) for category in plot.categories][:_MOST_POINTS]
         for series in plot.series:
             values = [f"{value:g}" if value is not None else "" for value in series.values[:_MOST_POINTS]]
             points = [f"{name} {value}" for name, value in zip(names, values, strict=False)] if names else values
-            contents.say(f"{series.name}: {', '.join(points)}\n")
+            contents.add_text(f"{series.name}: {', '.join(points)}\n")
 
 
 def _clean(text: str) -> str:

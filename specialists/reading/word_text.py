@@ -46,7 +46,7 @@ class _Word:
         styles, broken = package.optional("word/styles.xml")
         numbering, broken_too = package.optional("word/numbering.xml")
         if broken or broken_too:
-            contents.gap("its styles are damaged: headings and numbers may be missing")
+            contents.add_gap("its styles are damaged: headings and numbers may be missing")
         self._levels, self._numbered = _read_styles(styles)
         self._numbers = ParagraphNumbers(numbering)
         self._paragraphs: list[int] = []
@@ -67,7 +67,7 @@ class _Word:
                 self._add_notes(target, _NOTES[kind])
         self._add_margins()
         for gap in self._runs.gaps():
-            self._contents.gap(gap)
+            self._contents.add_gap(gap)
 
     def _add_pictures(self, name: str) -> bool:
         """Pass on the pictures of a document that has nothing else, as one that was scanned. False if there is none."""
@@ -76,16 +76,16 @@ class _Word:
             found = (
                 shrink_picture(self._package.read(target)) if kind == "image" and self._package.holds(target) else None
             )
-            if found and self._contents.picture(f"{name} picture {seen + 1}", *found):
+            if found and self._contents.add_picture(f"{name} picture {seen + 1}", *found):
                 seen += 1
-                self._contents.section(f"picture {seen}")
-                self._contents.say(f"[picture {seen}]\n")
+                self._contents.begin_section(f"picture {seen}")
+                self._contents.add_text(f"[picture {seen}]\n")
         return bool(seen)
 
     def _add_blocks(self, parent: ET.Element, depth: int) -> None:
         for block in parent:
-            if self._contents.full or depth > _DEEPEST:
-                self._contents.gap("it is too long or nested too deep to be read whole: its end is missing")
+            if self._contents.is_full or depth > _DEEPEST:
+                self._contents.add_gap("it is too long or nested too deep to be read whole: its end is missing")
                 return
             kind = local_name(block)
             if kind == "p":
@@ -100,11 +100,11 @@ class _Word:
         level, number = self._find_heading_and_number(paragraph)
         line = f"{number} {text}".strip() if text.strip() else ""
         if line and level:
-            self._contents.section(line)
+            self._contents.begin_section(line)
             line = f"{'#' * level} {line}"
         if line:
             self._paragraphs.append(self._contents.length)
-            self._contents.say(f"{line}\n")
+            self._contents.add_text(f"{line}\n")
         for box in boxes:
             self._add_blocks(box, 1)
 
@@ -131,13 +131,13 @@ class _Word:
                 cells.append(" ".join(" ".join(texts).split()))
             if any(cells):
                 self._paragraphs.append(self._contents.length)
-                self._contents.say(" | ".join(cells) + "\n")
-        self._contents.say("\n")
+                self._contents.add_text(" | ".join(cells) + "\n")
+        self._contents.add_text("\n")
 
     def _add_notes(self, target: str, word: str) -> None:
         tree, broken = self._package.optional(target)
         if broken:
-            self._contents.gap(f"its {word}s are damaged and not read")
+            self._contents.add_gap(f"its {word}s are damaged and not read")
         for note in tree if tree is not None else ():
             texts = [self._runs.text_of(paragraph)[0] for paragraph in note.iter() if local_name(paragraph) == "p"]
             text = " ".join(" ".join(texts).split())
@@ -145,8 +145,8 @@ class _Word:
             if text:
                 number = self._runs.number_of(word, value_of(note, "id"))
                 label = f"{word} {number}{f' by {author}' if author else ''}"
-                self._contents.section(label)
-                self._contents.say(f"[{label}] {text}\n")
+                self._contents.begin_section(label)
+                self._contents.add_text(f"[{label}] {text}\n")
 
     def _add_margins(self) -> None:
         seen = set()
@@ -158,7 +158,7 @@ class _Word:
             text = " ".join(" ".join(texts).split())
             if text and text not in seen:
                 seen.add(text)
-                self._contents.say(f"[{_HEADERS[kind]}] {text}\n")
+                self._contents.add_text(f"[{_HEADERS[kind]}] {text}\n")
 
 
 def _read_styles(styles: ET.Element | None) -> tuple[dict[str, int], dict[str, tuple[str, str]]]:

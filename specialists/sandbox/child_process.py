@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 
 from specialists.sandbox.confine import INPUT, UNWALLED
 from specialists.sandbox.kernel_walls import hide_from_children
-from specialists.sandbox.scratch import scratch
+from specialists.sandbox.scratch import scratch_folder
 
 Failure = Literal["", "time", "cpu", "crash", "too_much", "busy", "unwalled"]
 
@@ -188,7 +188,7 @@ async def _make_child_folder(files: Mapping[str, Path | bytes]) -> AsyncIterator
 
     Gives the folder, and the files of other places that it leads to.
     """
-    folder = Path(tempfile.mkdtemp(prefix="leadhand-", dir=scratch()))
+    folder = Path(tempfile.mkdtemp(prefix="leadhand-", dir=scratch_folder()))
     try:
         (folder / _WORK).mkdir()
         (folder / INPUT).mkdir()

@@ -83,7 +83,7 @@ def input_path(name: str) -> str:
     return f"../{INPUT}/{name}"
 
 
-def own_stdout() -> BinaryIO:
+def claim_stdout() -> BinaryIO:
     """Keep the pipe to the parent for our reply alone: what libraries print goes to stderr from here on."""
     reply = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -98,7 +98,7 @@ def limit_processor_from_now(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (min(limit, hard), min(limit + 1, hard)))
 
 
-def write_no_more_files() -> None:
+def forbid_file_writes() -> None:
     """Forbid this process to write a byte to any file from here on (pipes still work)."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 

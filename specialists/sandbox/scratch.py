@@ -26,7 +26,7 @@ _held: dict[tuple[int, str], tuple[Path, int]] = {}
 """The folder of this process and the descriptor of its lock, by process id and the folder for temporary files."""
 
 
-def scratch() -> Path:
+def scratch_folder() -> Path:
     """Give the folder of this process, for us alone; it is made when first asked for, and removed when we end."""
     where = (os.getpid(), tempfile.gettempdir())
     found = _held.get(where)

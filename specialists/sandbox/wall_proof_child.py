@@ -14,7 +14,7 @@ import struct
 import sys
 from typing import Any
 
-from specialists.sandbox.confine import own_stdout, standing
+from specialists.sandbox.confine import claim_stdout, standing
 from specialists.sandbox.kernel_walls import SCOPES_SINCE, landlock_version
 
 _INET, _UNIX, _STREAM = 2, 1, 1
@@ -24,7 +24,7 @@ _SET_OWNER = 8
 def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
-    reply = own_stdout()
+    reply = claim_stdout()
     with reply:
         told = {"standing": sorted(standing), "landlock": landlock_version(), "reached": _list_reachable(request)}
         reply.write(json.dumps(told).encode())

@@ -26,7 +26,7 @@ class Addressee:
     shared: bool = False
 
     @property
-    def written(self) -> str:
+    def name_with_id(self) -> str:
         """Name it so that it is found again whatever it is called by then: `#ops (C0123)`."""
         return f"{self.name} ({self.id})"
 
@@ -47,7 +47,7 @@ class Readers:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class MessageDelivery:
     """The Slack `id` of a message that went out; empty if it certainly never did, then `fault` says why.
 
     `address` is the link to the message, if it has one.
@@ -75,20 +75,20 @@ class Messenger(Protocol):
     async def find(self, to: str) -> Addressee | str:
         """Resolve a channel or a person, by name or id; a text says why there is none, fit for a model."""
 
-    async def crossing(self, goes: Addressee) -> Readers | None:
+    async def find_deciding_readers(self, goes: Addressee) -> Readers | None:
         """Say who may allow what was said in the job to go there; None if nobody has to allow it."""
 
-    async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> Delivered:
+    async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> MessageDelivery:
         """Post Markdown once, in the job's name. A `draft` goes to the requester alone, for them to send.
 
         Raises DeliveryUnknown.
         """
 
-    async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> Delivered:
+    async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> MessageDelivery:
         """Add a row to the list that the bot keeps for a channel, once. Raises DeliveryUnknown."""
 
-    async def look_up_row(self, to: Addressee, *, key: str) -> Delivered | None:
+    async def look_up_row(self, to: Addressee, *, key: str) -> MessageDelivery | None:
         """Find the row that was added with a key; None: there certainly is none. Raises DeliveryUnknown."""
 
-    async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> Delivered | None:
+    async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
         """Find what was sent with a key; None: it certainly was not, and no longer will be. Raises DeliveryUnknown."""

@@ -270,7 +270,7 @@ class Tool:
                 found.append(f"must have a {name} that takes {', '.join(given)}")
         return tuple(found)
 
-    def words(self, arguments: BaseModel) -> str:
+    def describe_call(self, arguments: BaseModel) -> str:
         """Word what a call does, in a few words for people."""
         if self.what is not None:
             return _shorten_line(self.what(arguments), _WORDS)
@@ -366,7 +366,7 @@ class FolderWorkbench:
         return self._given + tuple(self._made)
 
     @property
-    def made(self) -> tuple[Artifact, ...]:
+    def made_artifacts(self) -> tuple[Artifact, ...]:
         """The files that tools made here, in order."""
         return tuple(self._made)
 

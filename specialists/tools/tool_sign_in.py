@@ -39,7 +39,7 @@ class SignIn(Protocol):
     def host(self) -> str:
         """Where it is, as people know it."""
 
-    async def is_in(self, kept: KeptSignIns) -> bool:
+    async def is_signed_in(self, kept: KeptSignIns) -> bool:
         """Say if somebody has signed in, as far as we know: the server has the last word."""
 
     async def begin(self, kept: KeptSignIns, user: str, lands: str, about: str) -> str:

@@ -26,8 +26,8 @@ def name_fault(arguments: type[BaseModel], given: Mapping[str, Any]) -> str:
     """
     schema = _schema_of(arguments)
     try:
-        return next(_Names(schema).faults([schema], given, ""), "")
-    except (_NamesSpent, RecursionError):
+        return next(_Names(schema).find_faults([schema], given, ""), "")
+    except (_TooManyNames, RecursionError):
         return _TOO_MUCH
 
 
@@ -36,7 +36,7 @@ def _schema_of(arguments: type[BaseModel]) -> Mapping[str, Any]:
     return arguments.model_json_schema()
 
 
-class _NamesSpent(Exception):
+class _TooManyNames(Exception):
     """A check has taken all of its steps."""
 
 
@@ -47,7 +47,7 @@ class _Names:
     root: Mapping[str, Any]
     left: int = MOST_STEPS
 
-    def faults(self, schemas: Iterable[Any], value: Any, place: str) -> Iterator[str]:
+    def find_faults(self, schemas: Iterable[Any], value: Any, place: str) -> Iterator[str]:
         """Yield what is wrong with the names in a value that may be as any of some schemas say."""
         self._count_step()
         if not isinstance(value, Mapping | list):
@@ -56,7 +56,7 @@ class _Names:
         if isinstance(value, list):
             items = [one for part in parts for one in _item_schemas(part)]
             for each in value:
-                yield from self.faults(items, each, place)
+                yield from self.find_faults(items, each, place)
             return
         listed: dict[str, list[Any]] = {}
         others: list[Any] = []
@@ -71,7 +71,7 @@ class _Names:
                 names = ", ".join(listed) or "none"
                 yield f"there is no {name[:80]!r}{_describe_place(place)}; the names there are: {names[:600]}"
             else:
-                yield from self.faults(listed.get(name, others), each, f"{place}.{name}" if place else name)
+                yield from self.find_faults(listed.get(name, others), each, f"{place}.{name}" if place else name)
 
     def _list_schemas(self, schemas: Iterable[Any]) -> list[Mapping[str, Any]]:
         """Return all schemas that may say something of a value: with what references and choices lead to."""
@@ -98,7 +98,7 @@ class _Names:
     def _count_step(self) -> None:
         self.left -= 1
         if self.left < 0:
-            raise _NamesSpent
+            raise _TooManyNames
 
 
 def _additional_schemas(part: Mapping[str, Any]) -> list[Any]:

@@ -41,7 +41,7 @@ class Endings:
         found = self._end_with_words(turn.text.strip(), fault=gap)
         return found if isinstance(found, Escalation) else self.conversation.complete(found, gap=gap)
 
-    def with_text(self, turn: Turn, limit: str) -> Result | Escalation | None:
+    def end_with_text(self, turn: Turn, limit: str) -> Result | Escalation | None:
         """End with a turn that makes no call; None for the first such turn, whose words are sent back."""
         if self.conversation.silent == 1 and not limit:
             return None
@@ -50,7 +50,7 @@ class Endings:
         said = text if self.conversation.holds_call(text) else self.conversation.words
         return self._complete_outcome(self._end_with_words(said), limit)
 
-    def without_finish(self, turn: Turn, limit: str) -> Result | Escalation:
+    def end_without_finish(self, turn: Turn, limit: str) -> Result | Escalation:
         """Hand over what the last call said though it brought no end, or give up."""
         ends = [call for call in turn.calls if call.name in finish_tools.NAMES]
         outcome = finish_tools.read_leniently(ends[0]) if ends else None
@@ -66,12 +66,14 @@ class Endings:
         partial = escalation.partial_result
         whole = self.conversation.complete(partial) if partial else None
         if whole is None and self.conversation.artifacts:
-            whole = self.conversation.partial()
+            whole = self.conversation.make_partial_result()
         return escalation.model_copy(update={"partial_result": whole})
 
     def give_up(self, reason: EscalationReason, message: str) -> Escalation:
         """Escalate in the specialist's place, with what there is so far."""
-        return Escalation(reason=reason, message=message, partial_result=self.conversation.partial(gap=message))
+        return Escalation(
+            reason=reason, message=message, partial_result=self.conversation.make_partial_result(gap=message)
+        )
 
     def _complete_outcome(self, outcome: Result | Escalation, limit: str) -> Result | Escalation:
         return outcome if isinstance(outcome, Escalation) else self.complete(outcome, limit)
@@ -84,7 +86,7 @@ class Endings:
             return self.give_up("confidence_too_low", "The specialist wrote a tool call as text, and no result.")
         done = self.conversation.work_done
         if doubt := done.doubt(text) or (
-            briefing.read_note("doubt_no_tool", file=done.unopened) if done.unopened else ""
+            briefing.read_note("doubt_no_tool", file=done.unopened_file) if done.unopened_file else ""
         ):
             return Escalation(reason="confidence_too_low", message=doubt)  # the words are no part of a result
         return finish_tools.doubt_result(finish_tools.make_text_result(text), briefing.read_note("doubt_in_words"))

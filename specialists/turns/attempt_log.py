@@ -27,19 +27,21 @@ class AttemptLog(Protocol):
     def can_ask(self) -> bool:
         """True if there are people who can be asked to approve something."""
 
-    def news(self) -> Sequence[str]:
+    def take_new_words(self) -> Sequence[str]:
         """Return what the requester said since this was last asked: the model is told at once. Mostly nothing."""
 
     def list_known_texts(self) -> Iterable[str]:
         """Return what people and earlier results told the specialist, nearest first: figures in it count as known."""
 
-    async def turn(self, turn: Turn) -> None:
-        """Keep a model turn. It is surely kept once `keep_intent` or `tool` has returned for one of its calls."""
+    async def keep_turn(self, turn: Turn) -> None:
+        """Keep a model turn. It is surely kept once `keep_intent` or `keep_reply` has returned for one of its calls."""
 
     async def find_rulings(self, approval: Approval) -> EarlierRulings:
         """Say what earlier rulings say of a call: one may hold for it as well."""
 
-    def intent(self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None) -> ToolStarted:
+    def make_intent(
+        self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
+    ) -> ToolStarted:
         """Make the intent of a call that writes. It is not kept yet: `keep_intent` does that."""
 
     async def keep_intent(self, intent: ToolStarted) -> None:
@@ -51,7 +53,7 @@ class AttemptLog(Protocol):
         `ruling` is that by which people approved it; None: nobody had to.
         """
 
-    async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
+    async def keep_reply(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         """Keep a tool's reply. Awaited before the model is told of it.
 
         Calls of one turn that only read run side by side, so this may be awaited several times at once.

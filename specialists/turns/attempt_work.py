@@ -72,12 +72,12 @@ class WorkDone:
         self._asked += (value for value in call.arguments.values() if isinstance(value, str))
 
     @property
-    def nothing(self) -> bool:
+    def gave_nothing(self) -> bool:
         """True if there are tools, and none of them gave anything."""
         return bool(self._toolbox) and not self._given
 
     @property
-    def unopened(self) -> str:
+    def unopened_file(self) -> str:
         """The name of a file that a tool can open, if no tool gave anything."""
         return "" if self._given else self._file
 
@@ -87,7 +87,7 @@ class WorkDone:
         return bool(self._preview and self.readers) and not self._read
 
     @property
-    def astray(self) -> bool:
+    def failed_beside_files(self) -> bool:
         """True if the last call failed, and was of a tool that reads no file."""
         tool = self._toolbox.get(self._failed[-1][0]) if self._failed else None
         return tool is not None and not tool.endings
@@ -100,7 +100,7 @@ class WorkDone:
 
     def find_objection(self, content: str) -> str:
         """Tell the specialist why this is no result, or may be none; empty if there is no objection."""
-        if text := self.no_work(content):
+        if text := self.find_missing_work(content):
             return text
         readers = " or ".join(self.readers)
         if self._ignores_file(content):
@@ -108,13 +108,13 @@ class WorkDone:
         named = self._list_unasked_names()
         return briefing.read_note("no_work_unasked", named=named, tools=readers) if named else ""
 
-    def no_work(self, content: str) -> str:
+    def find_missing_work(self, content: str) -> str:
         """Tell the specialist why no work is behind this result; empty if there is some."""
         tools = ", ".join(self._toolbox)
         if text := self._note_last_failure("no_work", content, tools=tools):
             return text
-        if self.unopened and not self._handed:
-            return briefing.read_note("no_work_unread", file=self.unopened, tools=tools)
+        if self.unopened_file and not self._handed:
+            return briefing.read_note("no_work_unread", file=self.unopened_file, tools=tools)
         if self.only_described:
             return briefing.read_note("no_work_preview", tool=self._preview, tools=" or ".join(self.readers))
         return ""

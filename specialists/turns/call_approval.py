@@ -14,7 +14,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from handoff.approval_values import ADMINS, ASK, Approval, ApprovalTerms, combine_approvals, digest_of
+from handoff.approval_values import (
+    ADMINS,
+    DEFAULT_APPROVAL_TERMS,
+    Approval,
+    ApprovalTerms,
+    combine_approvals,
+    digest_of,
+)
 from handoff.contracts import REQUESTER, PrivateSource, ToolCall
 from handoff.state.state_values import EarlierRulings, Ruling
 from handoff.text.visible_text import spell_out
@@ -22,7 +29,7 @@ from specialists.tools.messenger import Readers
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.tool_sign_in import SignIn
 from specialists.turns import briefing
-from specialists.turns.one_call import Ready
+from specialists.turns.one_call import ReadyCall
 
 MOST_REFUSED = 3
 """Calls of one tool that people may deny or leave undecided in an attempt; further ones are refused without asking."""
@@ -38,7 +45,7 @@ Terms = Callable[[str], ApprovalTerms | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class UnreleasedData:
     """What a call would send out that nobody has released: people have to approve it first.
 
     `leaves` is what would leave, word for word, and `why` says for people why they are asked.
@@ -61,28 +68,28 @@ class Approvals:
         """Note from the history how an approval ended."""
         self._rulings[ruling.call] = ruling
 
-    def as_ruled(self, call: ToolCall, *, prepared: bool = False) -> ToolCall:
+    def apply_ruling(self, call: ToolCall, *, prepared: bool = False) -> ToolCall:
         """Return the call with the arguments that people approved in place of the model's, if they edited it.
 
         `prepared`: also if they approved it unedited, as its tool had prepared it then: prepared anew from the model's
         arguments, it might mean something else by now.
         """
         ruling = self._rulings.get(call.id)
-        if ruling is None or not (ruling.outcome == "edited" or (prepared and ruling.approved)):
+        if ruling is None or not (ruling.outcome == "edited" or (prepared and ruling.is_approved)):
             return call
         return call.model_copy(update={"arguments": dict(ruling.arguments)})
 
     def refusal(self, call: ToolCall) -> ToolOutcome | None:
         """Say that a call was denied, or that nobody decided on it; None if neither is so."""
         ruling = self._rulings.get(call.id)
-        if ruling is not None and not ruling.approved:
+        if ruling is not None and not ruling.is_approved:
             return _report_refusal(ruling)
         if self._refused[call.name] >= MOST_REFUSED:
             return ToolOutcome(briefing.read_note("denied_often", tool=call.name), failed=True)
         return None
 
     async def find_needed(
-        self, ready: Ready, leaving: Leaving | None = None, in_view: Collection[PrivateSource] = ()
+        self, ready: ReadyCall, leaving: UnreleasedData | None = None, in_view: Collection[PrivateSource] = ()
     ) -> Approval | ToolOutcome | Ruling | None:
         """Return what people have to approve before this call is made, or the ruling that lets it be made now.
 
@@ -91,7 +98,7 @@ class Approvals:
         """
         terms = self.terms(ready.tool.name) if ready.tool.access == "write" else None
         if ready.readers is not None:
-            terms = terms_for(ready.readers, terms or self.terms("") or ASK)
+            terms = limit_to_readers(ready.readers, terms or self.terms("") or DEFAULT_APPROVAL_TERMS)
             if terms is None:
                 return ToolOutcome(briefing.read_note("nobody_reads_both", **_name_places(ready.readers)), failed=True)
         if terms is None and leaving is None:
@@ -106,9 +113,9 @@ class Approvals:
                 return ToolOutcome(briefing.read_note("too_long_to_ask", tool=asked.tool), failed=True)
             new = tuple(dict.fromkeys(seen[one] for one in earlier.new))
             return asked.model_copy(update={"new": new})
-        return ruling if ruling.approved else _report_refusal(ruling)
+        return ruling if ruling.is_approved else _report_refusal(ruling)
 
-    async def sign_in(self, ready: Ready, way: SignIn) -> Approval | ToolOutcome:
+    async def sign_in(self, ready: ReadyCall, way: SignIn) -> Approval | ToolOutcome:
         """Return the sign-in that a call waits for, on the terms of its crew; an outcome if it came to nothing."""
         asked = Approval(
             kind="sign_in",
@@ -117,16 +124,16 @@ class Approvals:
             what=f"Sign in to {way.server}",
             digest=digest_of_sign_in(way),
             target=f"{way.server} ({way.host})",
-            terms=(self.terms("") or ASK).model_copy(update={"mode": "always", "quorum": 1}),
+            terms=(self.terms("") or DEFAULT_APPROVAL_TERMS).model_copy(update={"mode": "always", "quorum": 1}),
         )
         ruling = (await self._find_earlier_rulings(ready, asked)).ruling
         if ruling is None:
             return asked
-        if not ruling.approved:
+        if not ruling.is_approved:
             return _report_refusal(ruling)
         return ToolOutcome(briefing.read_note("sign_in_lost", tool=ready.tool.name, server=way.server), failed=True)
 
-    async def _find_earlier_rulings(self, ready: Ready, asked: Approval) -> EarlierRulings:
+    async def _find_earlier_rulings(self, ready: ReadyCall, asked: Approval) -> EarlierRulings:
         """Return the ruling on exactly this call, or what earlier ones say of it."""
         ruling = self._rulings.get(ready.call.id)
         if ruling is not None and ruling.digest == asked.digest:
@@ -147,7 +154,7 @@ class Approvals:
     def use_up(self, call: str) -> None:
         """Use up the ruling on a call that has an outcome now."""
         ruling = self._rulings.pop(call, None)
-        if ruling is not None and not ruling.approved and ruling.leads:
+        if ruling is not None and not ruling.is_approved and ruling.leads:
             self._refused[ruling.tool] += 1
 
 
@@ -184,7 +191,7 @@ def _report_refusal(ruling: Ruling) -> ToolOutcome:
     return ToolOutcome(briefing.read_note(note, tool=ruling.tool, reason=said), failed=True)
 
 
-def terms_for(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | None:
+def limit_to_readers(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | None:
     """Return the terms with only those approvers who may read both places; None if nobody is left.
 
     Members of a user group count only if they are named themselves: who is in a group is not known before the click.
@@ -199,7 +206,7 @@ def terms_for(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | None:
 
 def _still_allows(ruling: Ruling, readers: Readers | None) -> bool:
     """Return True unless a call was approved by people who may not read both places any more."""
-    return readers is None or not ruling.approved or not readers.people.isdisjoint(ruling.users)
+    return readers is None or not ruling.is_approved or not readers.people.isdisjoint(ruling.users)
 
 
 def _name_places(readers: Readers) -> dict[str, str]:
@@ -216,12 +223,12 @@ def _is_own_reply(source: PrivateSource, asked: Approval) -> bool:
     return source.tool == asked.tool and source.target in {"", asked.target}
 
 
-def describe_target(ready: Ready) -> str:
+def describe_target(ready: ReadyCall) -> str:
     """Say where a call goes to, as far as its tool says: a place in words, else who it sends to."""
     return (ready.tool.target(ready.arguments) if ready.tool.target is not None else "") or ready.to
 
 
-def _explain_approval(ready: Ready, leaving: Leaving | None, *, writes: bool) -> str:
+def _explain_approval(ready: ReadyCall, leaving: UnreleasedData | None, *, writes: bool) -> str:
     """Say why people are asked. A call that writes is approved in any case, so its tool's reason comes first."""
     if leaving is None or not writes:
         return leaving.why if leaving else ready.why
@@ -229,41 +236,41 @@ def _explain_approval(ready: Ready, leaving: Leaving | None, *, writes: bool) ->
 
 
 def _make_approval(
-    ready: Ready, terms: ApprovalTerms | None, leaving: Leaving | None, usual: ApprovalTerms | None
+    ready: ReadyCall, terms: ApprovalTerms | None, leaving: UnreleasedData | None, usual: ApprovalTerms | None
 ) -> Approval:
     tool, arguments = ready.tool, dump_arguments(ready.arguments)
     return Approval(
         kind="egress" if terms is None else "write",
         call=ready.call.id,
         tool=tool.name,
-        what=tool.words(ready.arguments),
+        what=tool.describe_call(ready.arguments),
         arguments=arguments,
         digest=digest_of(tool.name, arguments),
         target=describe_target(ready),
         leaves=leaving.leaves if leaving else "",
         why=_explain_approval(ready, leaving, writes=terms is not None),
-        terms=terms or usual or ASK,
+        terms=terms or usual or DEFAULT_APPROVAL_TERMS,
     )
 
 
 @dataclass(slots=True)
-class SignedOut:
+class SignInCheck:
     """The calls for which somebody has to sign in first. `can_ask` says whether there are people to ask."""
 
     workbench: Workbench
     can_ask: bool
     _calls: set[str] = field(default_factory=set)
 
-    async def see(self, call: ToolCall, tool: Tool | None) -> None:
+    async def note_call(self, call: ToolCall, tool: Tool | None) -> None:
         """Note whether a call needs a sign-in, right before the call is judged. Raises WorkbenchLost."""
         self._calls.discard(call.id)
         if tool is None or tool.signs_in is None:
             return
         kept = self.workbench.sign_ins
-        if kept is None or not await tool.signs_in.is_in(kept):
+        if kept is None or not await tool.signs_in.is_signed_in(kept):
             self._calls.add(call.id)
 
-    async def first(self, ready: Ready, approvals: Approvals) -> Approval | ToolOutcome | None:
+    async def find_sign_in(self, ready: ReadyCall, approvals: Approvals) -> Approval | ToolOutcome | None:
         """Return the sign-in that a call waits for, or what came of it; None if it needs none."""
         way = ready.tool.signs_in
         if way is None or ready.call.id not in self._calls:

@@ -41,7 +41,7 @@ class ReadReply(BaseModel):
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptReply:
     """A tool's reply and its place among the messages. `number` is that of the reply that it repeats, or its own."""
 
     tool: str
@@ -69,7 +69,7 @@ class ContextRoom:
         self._estimate = overhead
         self._factor = 1.0
         self._sizes: list[int] = []
-        self._kept: list[_Kept] = []
+        self._kept: list[_KeptReply] = []
         self._unread = -1
         self._has_left_out = False
 
@@ -95,7 +95,7 @@ class ContextRoom:
         self._unread = len(self.messages)
         for place, (tool, reply, repeated) in enumerate(replies):
             number = repeated or len(self._kept) + 1
-            self._kept.append(_Kept(tool, reply, len(self.messages), place, number))
+            self._kept.append(_KeptReply(tool, reply, len(self.messages), place, number))
         self.add(message)
 
     def correct(self, turn: Turn) -> None:
@@ -105,7 +105,7 @@ class ContextRoom:
             factor = turn.usage.tokens_in / max(1, self._estimate)
             self._factor = min(max(factor, _LEAST_FACTOR), _MOST_FACTOR)
 
-    def make(self) -> None:
+    def make_room(self) -> None:
         """Make room for the next call: leave out the oldest replies; one that no turn has read, only if it must be."""
         if self.tokens <= self._limit:
             return
@@ -123,7 +123,7 @@ class ContextRoom:
         """
         before = self.tokens
         self._limit = int(min(before, self._limit) * share * SURE)
-        self.make()
+        self.make_room()
         return self.tokens < before
 
     def number_of(self, arguments: object) -> int | None:
@@ -131,7 +131,7 @@ class ContextRoom:
         number = arguments.get("number") if isinstance(arguments, dict) else None
         return number if isinstance(number, int) and 0 < number <= len(self._kept) else None
 
-    def _leave_out(self, kept: _Kept) -> None:
+    def _leave_out(self, kept: _KeptReply) -> None:
         length = f"{len(kept.reply.text):,}"
         text = briefing.read_note(
             "left_out", number=str(kept.number), tool=self._kept[kept.number - 1].tool, length=length

@@ -109,10 +109,10 @@ class Conversation:
     def add_turn(self, turn: Turn) -> None:
         """Add the model's turn. A call in a turn that did not stop for its tools is no call."""
         calls = turn.calls if turn.stop == "tool_use" else ()
-        self.room.make()  # as it was done for the call that brought the turn
+        self.room.make_room()  # as it was done for the call that brought the turn
         self.room.correct(turn)
         self.turns += 1
-        self.egress.turn_ended()
+        self.egress.note_turn_end()
         self.usage += turn.usage
         self.add_gaps(turn.unseen)
         self.last = turn
@@ -139,7 +139,11 @@ class Conversation:
         if not self.silent:
             self.words = ""
             return
-        if text and not unread and not (self.words and (not self.work_done.nothing or len(text) <= len(self.words))):
+        if (
+            text
+            and not unread
+            and not (self.words and (not self.work_done.gave_nothing or len(text) <= len(self.words)))
+        ):
             self.words = text
         if unread:
             self.add_note("written_call", tools=", ".join(self._names))
@@ -194,10 +198,10 @@ class Conversation:
     def _record_reply(self, call: ToolCall, reply: ToolReply, target: str) -> None:
         """Take in what a call's reply changes."""
         self._count_replayed_call(call)
-        self.egress.reply_read(call.name, reply, target)
+        self.egress.note_reply(call.name, reply, target)
         ends = call.name in finish_tools.NAMES
-        self.finishes += ends and not self.mixed
-        self.idle = ends and not self.mixed and bool(self.work_done.no_work(finish_tools.content_of(call)))
+        self.finishes += ends and not self.is_mixed
+        self.idle = ends and not self.is_mixed and bool(self.work_done.find_missing_work(finish_tools.content_of(call)))
         if not ends and call.name != READ_REPLY and key_of(call) not in self._said:
             self.work_done.note_reply(call, reply)
         if call.name in self._writing:
@@ -254,7 +258,7 @@ class Conversation:
         """Return True if a text holds a tool call that is none, see `text_calls.holds_call`."""
         return text_calls.holds_call(text, self._names)
 
-    def earlier(self, call: ToolCall) -> ToolReply | None:
+    def find_earlier_reply(self, call: ToolCall) -> ToolReply | None:
         """Return the reply that the very same call got before, if it only reads and nothing was written since."""
         return self._said.get(key_of(call))
 
@@ -265,12 +269,12 @@ class Conversation:
         return [(call, times) for call, times, reply in calls if reply is None]
 
     @property
-    def answered(self) -> int:
+    def answered_count(self) -> int:
         """How many calls of the last turn have a reply."""
         return sum(reply is not None for reply in self._replies)
 
     @property
-    def mixed(self) -> bool:
+    def is_mixed(self) -> bool:
         """True if the last turn both called tools and wished to end."""
         return len({call.name in finish_tools.NAMES for call in self._calls}) > 1
 
@@ -291,7 +295,7 @@ class Conversation:
             }
         )
 
-    def partial(self, *, gap: str = "") -> Result | None:
+    def make_partial_result(self, *, gap: str = "") -> Result | None:
         """Put together what there is so far, the last text and the tools' own words; None if there is nothing."""
         if not (self._text or self._found or self.artifacts):
             return None

@@ -29,7 +29,7 @@ from handoff.briefs.addresses import addresses_in
 from handoff.contracts import ToolReply
 from handoff.state.state_values import Provenance, reply_source
 from specialists.tools.tool import OutgoingData, Tool
-from specialists.turns.call_approval import Leaving
+from specialists.turns.call_approval import UnreleasedData
 from specialists.turns.known_urls import KnownUrls, comparable_host, encode_host, find_urls, host_of, site_of, urls_in
 from specialists.turns.requester_words import BITS, WordBudget, free_words
 
@@ -56,7 +56,7 @@ class EgressVerdict:
 
     arguments: BaseModel
     to: str = ""
-    asks: Leaving | None = None
+    asks: UnreleasedData | None = None
     refused: str = ""
 
 
@@ -117,14 +117,14 @@ class EgressGuard:
 
     # ------------------------------------------------------------ what was read
 
-    def turn_ended(self) -> None:
+    def note_turn_end(self) -> None:
         """Judge the calls of the turn that just ended by all that had been read when the model chose them."""
         self._restricted = self._has_read
         self._in_view = tuple(self._private)
         self.sources = tuple(self._sources)
         self._judged.clear()
 
-    def reply_read(self, tool: str, reply: ToolReply, target: str = "") -> None:
+    def note_reply(self, tool: str, reply: ToolReply, target: str = "") -> None:
         """Note that a tool replied, what of it is private, and the URLs in it if the tool takes them from the web.
 
         `target` is where the call went to, if its tool says so.
@@ -213,11 +213,11 @@ class EgressGuard:
             return EgressVerdict(arguments, host, refused="url_refused")
         return (
             EgressVerdict(arguments, host)
-            if self._may_choose(host)
+            if self._count_choice(host)
             else self._ask_people_or_refuse(arguments, sends, TOO_MANY)
         )
 
-    def _may_choose(self, host: str) -> bool:
+    def _count_choice(self, host: str) -> bool:
         """Count a request among known URLs; False if an attempt has made too many of them."""
         site = site_of(host)
         if self._asked[site] >= MOST_A_SITE or self._asked.total() >= MOST_SITES:
@@ -242,7 +242,9 @@ class EgressGuard:
         leaves = leaving_text(sends)
         if leaves is None:
             return EgressVerdict(arguments, sends.to, refused="too_long_to_ask")
-        return EgressVerdict(arguments, sends.to, asks=Leaving(leaves, f"{why}{_describe_private_view(self._in_view)}"))
+        return EgressVerdict(
+            arguments, sends.to, asks=UnreleasedData(leaves, f"{why}{_describe_private_view(self._in_view)}")
+        )
 
 
 def leaving_text(sends: OutgoingData) -> str | None:

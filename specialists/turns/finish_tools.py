@@ -96,7 +96,7 @@ RETURNING_ROWS = ToolSpec(RETURN, SPECS[0].description + ROWS_TOLD, SPECS[0].par
 _WHY = {"type": "object", "properties": {"why": _PART_OF_TEXT}, "required": ["why"]}
 
 
-def handing_over(others: str) -> ToolSpec:
+def make_hand_over_spec(others: str) -> ToolSpec:
     """Return the third way to end, of a first responder alone; `others` are the planner's specialists, a line each."""
     told = (
         f"Give the request to a planner. why: what it takes that you do not have. The planner's specialists:\n{others}"
@@ -130,7 +130,7 @@ class _Escalate(BaseModel):
     partial_result: str = ""
 
 
-def _handed_over(call: ToolCall) -> Escalation:
+def _read_hand_over(call: ToolCall) -> Escalation:
     why = _read_text(call.arguments.get("why")).strip()
     return Escalation(reason="hand_over", message=why or "It takes more than one specialist.")
 
@@ -149,7 +149,7 @@ def read(call: ToolCall) -> Result | Escalation:
         ValidationError: Some argument is missing or wrong.
     """
     if call.name == HAND_OVER:
-        return _handed_over(call)
+        return _read_hand_over(call)
     if call.name == ESCALATE:
         wish = _Escalate.model_validate(call.arguments)
         partial = make_text_result(wish.partial_result) if wish.partial_result.strip() else None

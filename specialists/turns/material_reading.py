@@ -36,14 +36,14 @@ class SearchMaterial(BaseModel):
     words: str = Field(min_length=1)
 
 
-def readers_of(readable: Sequence[Material], *, tables: bool) -> tuple[Tool, ...]:
+def make_reading_tools(readable: Sequence[Material], *, tables: bool) -> tuple[Tool, ...]:
     """Return the tools that read and search the material; of tables only with `tables`. None if there is no text."""
     texts = tuple(one for one in readable if one.text and (tables or not one.is_table))
-    return _Readers(texts).tools if texts else ()
+    return _MaterialTools(texts).tools if texts else ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Readers:
+class _MaterialTools:
     """The tools that read these texts."""
 
     texts: tuple[Material, ...]

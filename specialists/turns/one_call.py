@@ -44,7 +44,7 @@ class ToolBroke(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyCall:
     """A call that may be made: its tool is there, and its arguments are valid. `to` is who it sends to, if it does.
 
     `why` and `readers` are those of `PreparedCall`, of a call that its tool has prepared. `ruling` is by what people
@@ -62,7 +62,7 @@ class Ready:
 
 def check(
     call: ToolCall, tools: Mapping[str, Tool], *, times: int, ruled: ToolCall | None = None
-) -> Ready | ToolOutcome:
+) -> ReadyCall | ToolOutcome:
     """See whether a call may be made, or say why not.
 
     Args:
@@ -87,12 +87,12 @@ def check(
         return _failed_outcome(f"{call.name} was not run: {fault}. Give only arguments that it has, spelt as they are.")
     made = call if ruled is None else ruled
     try:
-        return Ready(made, tool, tool.arguments.model_validate(made.arguments))
+        return ReadyCall(made, tool, tool.arguments.model_validate(made.arguments))
     except ValidationError as error:
         return _failed_outcome(f"{call.name} was not run. Correct its arguments: {faults_of(error)}")
 
 
-async def prepare_call(ready: Ready | ToolOutcome, workbench: Workbench) -> Ready | ToolOutcome:
+async def prepare_call(ready: ReadyCall | ToolOutcome, workbench: Workbench) -> ReadyCall | ToolOutcome:
     """Have the tool of a call that writes prepare it, if it does that, or say why it cannot be made.
 
     Raises ToolBroke and WorkbenchLost, as `perform` does.
@@ -114,7 +114,7 @@ async def prepare_call(ready: Ready | ToolOutcome, workbench: Workbench) -> Read
     return replace(ready, arguments=found.arguments, why=found.why, readers=found.readers)
 
 
-async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: float = LONGEST) -> ToolOutcome:
+async def perform(ready: ReadyCall, workbench: Workbench, *, until: float, longest: float = LONGEST) -> ToolOutcome:
     """Make a call that only reads.
 
     Args:

@@ -26,7 +26,7 @@ class Sources:
         self._conversation = conversation
         self._materials: list[ReadDocument] | None = None
 
-    async def documents(self) -> list[ReadDocument]:
+    async def load_documents(self) -> list[ReadDocument]:
         """Return the documents, those of material first. A text that is no longer kept is left out."""
         if self._materials is None:
             there = (*self._handoff.given_whole, *self._handoff.readable)

@@ -195,11 +195,11 @@ def _redirect_query(call: ToolCall, toolbox: Mapping[str, Tool], runs: Tool) -> 
     values = list(call.arguments.values())
     if tool is None or tool.access == "write" or tool.query or len(values) != 1 or not isinstance(values[0], str):
         return call
-    sql = query_in(values[0])
+    sql = extract_query(values[0])
     return call.model_copy(update={"name": runs.name, "arguments": {SQL: sql}}) if sql else call
 
 
-def query_in(text: str) -> str:
+def extract_query(text: str) -> str:
     """Return the query that a text is, or the only one that it holds in quotes; empty if there is none."""
     if _SELECT.match(text):
         return text.strip()

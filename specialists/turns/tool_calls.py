@@ -14,10 +14,10 @@ from handoff.events import ToolStarted, TurnTaken
 from handoff.state.state_values import CheckedWrite, Checkpoint, Ruling, UnknownWrite
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
-from specialists.turns.call_approval import Approvals, SignedOut, combine_on_card, describe_target
+from specialists.turns.call_approval import Approvals, SignInCheck, combine_on_card, describe_target
 from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.egress import EgressVerdict
-from specialists.turns.one_call import Ready, check, perform, prepare_call
+from specialists.turns.one_call import ReadyCall, check, perform, prepare_call
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
@@ -57,10 +57,10 @@ class ToolCalls:
     approvals: Approvals
     intents: list[ToolStarted] = field(default_factory=list)
     barred: dict[str, str] = field(default_factory=dict)
-    signed_out: SignedOut = field(init=False)
+    signed_out: SignInCheck = field(init=False)
 
     def __post_init__(self) -> None:
-        self.signed_out = SignedOut(self.workbench, self.log.can_ask)
+        self.signed_out = SignInCheck(self.workbench, self.log.can_ask)
 
     def replay(self, item: Checkpoint) -> None:
         """Take in a checkpoint of the history."""
@@ -95,10 +95,10 @@ class ToolCalls:
         The first call that people have to approve ends it, once those before it and the reads beside it have run.
         """
         due = self.conversation.open_calls
-        room = max(0, MOST - self.conversation.answered)
+        room = max(0, MOST - self.conversation.answered_count)
         for writing, calls in groupby(due[:room], key=lambda one: self._is_write(one[0])):
             if not writing:
-                asked = await self._read_all(list(calls))
+                asked = await self._run_reads(list(calls))
                 if asked is not None:
                     return asked
                 continue
@@ -119,7 +119,7 @@ class ToolCalls:
         private = self.conversation.egress.is_private(call.name)
         outcome = replace(self.approvals.tell_edited(call, outcome), private=private)
         reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
-        await self.log.tool(reply, outcome)
+        await self.log.keep_reply(reply, outcome)
         self._close_intent(call.id)
         self.conversation.add_reply(reply, outcome)
 
@@ -132,20 +132,20 @@ class ToolCalls:
     def _apply_ruling(self, call: ToolCall) -> ToolCall:
         """Return the call as people ruled: edited, or as it was prepared when they approved it."""
         tool = self.toolbox.get(call.name)
-        return self.approvals.as_ruled(call, prepared=tool is not None and tool.prepare is not None)
+        return self.approvals.apply_ruling(call, prepared=tool is not None and tool.prepare is not None)
 
     def _is_write(self, call: ToolCall) -> bool:
         tool = self.toolbox.get(call.name)
         return tool is not None and tool.access == "write"
 
-    async def _read_all(self, calls: list[tuple[ToolCall, int]]) -> Approval | None:
+    async def _run_reads(self, calls: list[tuple[ToolCall, int]]) -> Approval | None:
         """Make calls that only read, side by side; the same call twice is made once.
 
         Those that need approval are left open, and what to ask for them is returned.
         """
         while calls:
             for call, _ in calls:
-                await self.signed_out.see(call, self.offered.get(call.name))
+                await self.signed_out.note_call(call, self.offered.get(call.name))
             asked = [await self._find_needed_approval(*one) for one in calls]
             free = [one for one, approval in zip(calls, asked, strict=True) if approval is None]
             waiting = [one for one in asked if one is not None]
@@ -160,7 +160,11 @@ class ToolCalls:
 
     async def _find_needed_approval(self, call: ToolCall, times: int) -> Approval | None:
         """Return what people have to approve before a call that only reads is made; None if it is not for them."""
-        if call.name in finish_tools.NAMES or self.conversation.earlier(call) is not None or self._is_out_of_time():
+        if (
+            call.name in finish_tools.NAMES
+            or self.conversation.find_earlier_reply(call) is not None
+            or self._is_out_of_time()
+        ):
             return None
         found = await self._check_call(call, times)
         return found if isinstance(found, Approval) else None
@@ -168,7 +172,7 @@ class ToolCalls:
     async def _read(self, call: ToolCall, times: int) -> None:
         if call.name in finish_tools.NAMES:
             outcome = ToolOutcome(_MIXED.format(name=call.name), failed=True)
-        elif (earlier := self.conversation.earlier(call)) is not None:
+        elif (earlier := self.conversation.find_earlier_reply(call)) is not None:
             outcome = ToolOutcome(briefing.read_note("again", reply=earlier.text))
         elif self._is_out_of_time():
             outcome = ToolOutcome(_LATE, failed=True)
@@ -176,10 +180,12 @@ class ToolCalls:
             found = await self._check_call(call, times)
             if isinstance(found, Approval):  # a call beside it made it one: it stays open
                 return
-            outcome = await self._perform(found) if isinstance(found, Ready) else await self._refuse_call(call, found)
+            outcome = (
+                await self._perform(found) if isinstance(found, ReadyCall) else await self._refuse_call(call, found)
+            )
         await self.reply(call, outcome)
 
-    async def _perform(self, ready: Ready) -> ToolOutcome:
+    async def _perform(self, ready: ReadyCall) -> ToolOutcome:
         if ready.to:
             await self.log.record_sending(ready.tool.name, ready.to, ruling=ready.ruling)
         return replace(await perform(ready, self.workbench, until=self.until), target=describe_target(ready))
@@ -191,20 +197,20 @@ class ToolCalls:
         await self.log.record_sending(call.name, found.to, refused=found.refused)
         return ToolOutcome(briefing.read_note(found.refused, tool=call.name), failed=True)
 
-    async def _check_call(self, call: ToolCall, times: int) -> Ready | ToolOutcome | EgressVerdict | Approval:
+    async def _check_call(self, call: ToolCall, times: int) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
         """Return a call if it may be made, else why not: it is wrong, refused, or waits for people's approval."""
         if (refusal := self.approvals.refusal(call)) is not None:
             return refusal
         return await self._judge_call(check(call, self.offered, times=times, ruled=self._apply_ruling(call)))
 
-    async def _judge_call(self, ready: Ready | ToolOutcome) -> Ready | ToolOutcome | EgressVerdict | Approval:
-        if not isinstance(ready, Ready):
+    async def _judge_call(self, ready: ReadyCall | ToolOutcome) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
+        if not isinstance(ready, ReadyCall):
             return ready
         verdict = self.conversation.egress.judge(ready.tool, ready.arguments)
         if verdict.refused:
             return verdict
         ready = replace(ready, arguments=verdict.arguments, to=verdict.to)
-        if (first := await self.signed_out.first(ready, self.approvals)) is not None:
+        if (first := await self.signed_out.find_sign_in(ready, self.approvals)) is not None:
             return first
         needed = await self.approvals.find_needed(ready, verdict.asks, self.conversation.egress.sources)
         if isinstance(needed, Approval) and not self.log.can_ask:
@@ -218,32 +224,34 @@ class ToolCalls:
         found = await self._check_write(call, times)
         if isinstance(found, EgressVerdict):
             found = await self._refuse_call(call, found)
-        outcome = await self._write_once(found) if isinstance(found, Ready) else found
+        outcome = await self._write_once(found) if isinstance(found, ReadyCall) else found
         if isinstance(outcome, ToolOutcome):
             await self.reply(call, outcome)
             return None
         return outcome
 
-    async def _check_write(self, call: ToolCall, times: int) -> Ready | ToolOutcome | EgressVerdict | Approval:
+    async def _check_write(self, call: ToolCall, times: int) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
         """Check a call that writes, as it would be made. Nobody is asked about one that could not be made anyway."""
         ready = self.approvals.refusal(call) or check(call, self.offered, times=times, ruled=self._apply_ruling(call))
         ready = await prepare_call(ready, self.workbench)
-        await self.signed_out.see(call, self.offered.get(call.name))
+        await self.signed_out.note_call(call, self.offered.get(call.name))
         found = await self._judge_call(ready)
         if isinstance(found, Approval) and (self._is_out_of_time() or self._find_barred_reply(ready) is not None):
             return ToolOutcome(self._find_barred_reply(ready) or _LATE, failed=True)
         return found
 
-    def _find_barred_reply(self, ready: Ready | ToolOutcome) -> str | None:
+    def _find_barred_reply(self, ready: ReadyCall | ToolOutcome) -> str | None:
         """Return the reply in place of a call that must not be made again; None if it may be."""
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
-        return self.barred.get(write_calls.digest_call(ready)) if isinstance(ready, Ready) else None
+        return self.barred.get(write_calls.digest_call(ready)) if isinstance(ready, ReadyCall) else None
 
-    async def _write_once(self, ready: Ready) -> ToolOutcome | UnknownWrite:
+    async def _write_once(self, ready: ReadyCall) -> ToolOutcome | UnknownWrite:
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
-        late = (_APPROVED_LATE.format(what=ready.tool.words(ready.arguments)),) if ready.ruling is not None else ()
+        late = (
+            (_APPROVED_LATE.format(what=ready.tool.describe_call(ready.arguments)),) if ready.ruling is not None else ()
+        )
         barred = self.barred.get(write_calls.digest_call(ready))
         if barred is not None:
             return ToolOutcome(barred, failed=True)

@@ -18,7 +18,7 @@ from handoff.events import ToolStarted
 from handoff.state.state_values import UnknownWrite
 from specialists.tools.tool import ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import briefing
-from specialists.turns.one_call import Ready, cut_outcome, prepare_call
+from specialists.turns.one_call import ReadyCall, cut_outcome, prepare_call
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
@@ -41,20 +41,20 @@ class _NoOutcome:
     reason: str
 
 
-def intent_of(ready: Ready, log: AttemptLog) -> ToolStarted:
+def intent_of(ready: ReadyCall, log: AttemptLog) -> ToolStarted:
     """Make the intent of a call that is about to be made for the first time, with the ruling that allows it."""
     key = str(uuid.uuid4()) if ready.tool.key != "none" else ""
-    what = ready.tool.words(ready.arguments)
-    return log.intent(ready.call, what=what, key=key, digest=digest_call(ready), ruling=ready.ruling)
+    what = ready.tool.describe_call(ready.arguments)
+    return log.make_intent(ready.call, what=what, key=key, digest=digest_call(ready), ruling=ready.ruling)
 
 
-def digest_call(ready: Ready) -> str:
+def digest_call(ready: ReadyCall) -> str:
     """Return the digest of a call: equal for calls of one tool with the same arguments, and for no others."""
     return hashlib.sha256(f"{ready.tool.name} {ready.arguments.model_dump_json()}".encode()).hexdigest()[:32]
 
 
 async def carry_out(
-    ready: Ready, intent: ToolStarted, workbench: Workbench, *, until: float
+    ready: ReadyCall, intent: ToolStarted, workbench: Workbench, *, until: float
 ) -> ToolOutcome | UnknownWrite:
     """Make the call, whose intent is kept, for the first time. `until` is on the running loop's clock."""
     outcome = await _run_tool(ready, intent, workbench, until)
@@ -63,7 +63,9 @@ async def carry_out(
     return outcome
 
 
-async def settle(ready: Ready | ToolOutcome, intent: ToolStarted, workbench: Workbench) -> ToolOutcome | UnknownWrite:
+async def settle(
+    ready: ReadyCall | ToolOutcome, intent: ToolStarted, workbench: Workbench
+) -> ToolOutcome | UnknownWrite:
     """Find out what became of a call that somebody began, and make it now if it certainly was not carried out."""
     if isinstance(ready, ToolOutcome) or ready.tool.access != "write":
         return make_unknown_write(intent, _ELSEWHERE)
@@ -74,7 +76,7 @@ async def settle(ready: Ready | ToolOutcome, intent: ToolStarted, workbench: Wor
 
 
 async def _find_outcome(
-    ready: Ready, intent: ToolStarted, workbench: Workbench, cause: _NoOutcome, *, cut: bool
+    ready: ReadyCall, intent: ToolStarted, workbench: Workbench, cause: _NoOutcome, *, cut: bool
 ) -> ToolOutcome | UnknownWrite:
     """Look the call up, or repeat it with its key.
 
@@ -101,7 +103,9 @@ def make_unknown_write(intent: ToolStarted, reason: str) -> UnknownWrite:
     return UnknownWrite(intent.call, intent.tool, intent.what, reason)
 
 
-async def _run_tool(ready: Ready, intent: ToolStarted, workbench: Workbench, until: float) -> ToolOutcome | _NoOutcome:
+async def _run_tool(
+    ready: ReadyCall, intent: ToolStarted, workbench: Workbench, until: float
+) -> ToolOutcome | _NoOutcome:
     tool = ready.tool
     try:
         async with asyncio.timeout_at(until):
@@ -115,12 +119,12 @@ async def _run_tool(ready: Ready, intent: ToolStarted, workbench: Workbench, unt
         return _NoOutcome(f"it broke off with an error, {type(error).__name__}")
 
 
-def _tool_inputs(ready: Ready, intent: ToolStarted, workbench: Workbench) -> tuple[Any, ...]:
+def _tool_inputs(ready: ReadyCall, intent: ToolStarted, workbench: Workbench) -> tuple[Any, ...]:
     given = (ready.arguments, workbench)
     return given if ready.tool.key == "none" else (*given, intent.key)
 
 
-async def _look_up(ready: Ready, intent: ToolStarted, workbench: Workbench) -> ToolOutcome | _NoOutcome | None:
+async def _look_up(ready: ReadyCall, intent: ToolStarted, workbench: Workbench) -> ToolOutcome | _NoOutcome | None:
     """Look up what came of a call; None if it certainly was not made, `_NoOutcome` if nobody can tell."""
     if ready.tool.look_up is None:
         return _NoOutcome("")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 
-from bot.app import open_store, running
-from bot.command_line.serve import keep_what_is_loaded, open_slack_connection
+from bot.app import open_app, open_store
+from bot.command_line.serve import open_slack_connection, tune_garbage_collector
 from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import choose_model
 from bot.settings import read_settings
@@ -21,10 +21,10 @@ async def main() -> None:
     crew = CREWS[os.environ.get("BENCH_CREW", "six")]()
     async with (
         open_store(settings) as store,
-        running(settings, store, model, crew) as app,
+        open_app(settings, store, model, crew) as app,
         open_slack_connection(app.bolt, settings),
     ):
-        keep_what_is_loaded()
+        tune_garbage_collector()
         print("ready", flush=True)
         await wait_for_stop()
 

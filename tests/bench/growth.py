@@ -14,7 +14,7 @@ from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
 from handoff.effects import card_key, question_key
 from handoff.engine.engine import fold
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job
 from handoff.summaries.summary import projection
 from tests.bench.child import child
@@ -120,7 +120,7 @@ async def pause(store: Store, team: str, number: int) -> Job:
     log = _waiting_log(team, number)
     job = fold(log)
     assert job is not None
-    assert outstanding(job, 0.0) == ([], None), "the job does not wait"
+    assert list_outstanding_effects(job, 0.0) == ([], None), "the job does not wait"
     of = {"dedupe": [f"event {number}"], "user": job.latest.request.user}
     await _keep(store, JobKey(team, job.id), log, ingested=of, fields=projection(job))
     return job

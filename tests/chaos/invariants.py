@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bot.store.redis.layout import member
+from bot.store.redis.layout import encode_job_key
 from bot.store.values import Head, Intent, LogEntry
 from handoff import events as ev
 from handoff.engine.answer import gaps
@@ -128,7 +128,7 @@ def _place(placed: dict[str, list[str]]) -> Check:
     """Each job is in exactly one of due, lease or ended."""
 
     def check(found: Found) -> Iterator[Violation]:
-        sets = placed.get(member(found.visit.key), [])
+        sets = placed.get(encode_job_key(found.visit.key), [])
         over = found.job is not None and found.job.current is None
         quarantined = found.head is not None and found.head.quarantined
         if quarantined:
@@ -150,7 +150,7 @@ def _spent(found: Found, reason: str) -> bool:
 def _ends(found: Found) -> Iterator[Violation]:
     """Each request ended, once, as it should."""
     for ask in found.job.asks if found.job else ():
-        if not ask.over:
+        if not ask.is_over:
             yield Violation("stuck", f"the request {ask.id} is {ask.state}")
         if ask.refusal:
             yield Violation("wrong", f"the request {ask.id} was refused: {ask.refusal}")
@@ -158,7 +158,7 @@ def _ends(found: Found) -> Iterator[Violation]:
             yield Violation("wrong", f"the request {ask.id} failed: {ask.run.failure.step}: {ask.run.failure.reason}")
     ends = Counter(key for message in found.messages if (key := key_of(message)).endswith(":answer"))
     for ts in found.visit.asked:
-        if found.job is not None and found.job.ask(ts) is not None and ends[f"{ts}:answer"] == 0:
+        if found.job is not None and found.job.find_request(ts) is not None and ends[f"{ts}:answer"] == 0:
             yield Violation("lost", f"no end of the request {ts} can be seen")
 
 
@@ -214,7 +214,7 @@ def _far_side(run: Run) -> Check:
             yield Violation("twice", f"the record {record} was entered {run.far_side.entered[record]} times")
         works = [work for ask in found.job.asks for work in ask.work.values()] if found.job else []
         rulings = [one.ruling for work in works for one in work.answered if one.ruling is not None]
-        if run.far_side.entered[record] and found.job and not any(ruling.approved for ruling in rulings):
+        if run.far_side.entered[record] and found.job and not any(ruling.is_approved for ruling in rulings):
             yield Violation("wrong", f"the record {record} was entered, and nobody approved it")
 
     return check
@@ -225,7 +225,7 @@ def _calls(run: Run) -> Check:
 
     def check(found: Found) -> Iterator[Violation]:
         for turn, ts in enumerate(found.visit.asked, 1):
-            ask = found.job.ask(ts) if found.job else None
+            ask = found.job.find_request(ts) if found.job else None
             retries = sum(decision.what == "retry" for decision in ask.decisions) if ask else 0
             calls = run.models.answered[found.visit.errand.name(turn)]
             for text in repeated(calls, found.head, retries):
@@ -240,7 +240,7 @@ def _answers(run: Run) -> Check:
     def check(found: Found) -> Iterator[Violation]:
         errand = found.visit.errand
         for turn, ts in enumerate(found.visit.asked, 1):
-            ask = found.job.ask(ts) if found.job else None
+            ask = found.job.find_request(ts) if found.job else None
             if ask is None or ask.run.answer is None:
                 continue
             text = " ".join(shown(message) for message in found.visit.with_key(f"{ts}:answer"))

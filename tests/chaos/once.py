@@ -9,7 +9,7 @@ from bot.store.counters import WINDOW
 from bot.store.values import Head
 from handoff import events as ev
 
-ONCE: dict[type[ev.OfRequest], Callable[..., tuple[object, ...]]] = {
+ONCE: dict[type[ev.RequestEvent], Callable[..., tuple[object, ...]]] = {
     ev.MaterialGathered: lambda _: (),
     ev.PlanProposed: lambda event: (event.within,),
     ev.PlanRevised: lambda event: (event.within, event.subtask),
@@ -34,7 +34,7 @@ def twice_in(events: Sequence[ev.Event]) -> Iterator[str]:
     steps = Counter(
         (event.type, event.request, *about(event))
         for event in events
-        if isinstance(event, ev.OfRequest) and (about := ONCE.get(type(event))) is not None
+        if isinstance(event, ev.RequestEvent) and (about := ONCE.get(type(event))) is not None
     )
     for step, count in steps.items():
         if count > 1:

@@ -48,7 +48,7 @@ class Tap:
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)
-        self._workspace.stand_behind(f"http://127.0.0.1:{self._runner.addresses[0][1]}")
+        self._workspace.set_public_url(f"http://127.0.0.1:{self._runner.addresses[0][1]}")
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from bot.store.redis.layout import member
+from bot.store.redis.layout import encode_job_key
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
@@ -103,7 +103,7 @@ class Watch:
             async with self._looking, self._redis.pipeline(transaction=False) as pipeline:
                 for key in keys:
                     pipeline.hmget(self._store._keys.of_job(key)[0], ["_epoch", "_seq", "_aside"])
-                    pipeline.zscore(f"{self._store._keys.part_of(key)}:lease", member(key))
+                    pipeline.zscore(f"{self._store._keys.part_of(key)}:lease", encode_job_key(key))
                 replies = await pipeline.execute()
                 for number, key in enumerate(keys):
                     self._saw(key, replies[2 * number], replies[2 * number + 1])

@@ -143,7 +143,7 @@ async def test_text_of_a_repository_is_marked_and_hides_nothing(tmp_path: Path) 
 
 
 async def test_without_git_that_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shop: Path) -> None:
-    monkeypatch.setattr(bare_copy, "git_is_here", lambda: False)
+    monkeypatch.setattr(bare_copy, "is_git_installed", lambda: False)
     outcome = await caller(toolkit(tmp_path, f"shop={shop}"))("list_files")
     assert outcome.text == git_process.NO_GIT
 

@@ -55,7 +55,7 @@ async def test_a_review_goes_out_in_one_call_with_comments_at_lines_that_the_req
     async with local_forge() as forge:
         tool = poster(forge.env, tmp_path)
         arguments = review(forge.link)
-        assert tool.words(arguments) == f"post a review on {forge.link} with 2 comments at lines"
+        assert tool.describe_call(arguments) == f"post a review on {forge.link} with 2 comments at lines"
         assert tool.look_up is not None
         assert await tool.look_up(arguments, None, "k1") is None
         done = await tool.run(arguments, None, "k1")

@@ -139,10 +139,10 @@ def test_requests_of_a_forge_are_found_though_its_code_comes_over_ssh() -> None:
     one = named("git@github.com:acme/shop.git")
     assert isinstance(one, Repository)
     assert (one.forge, one.path, one.address) == ("github", "acme/shop", "https://github.com/acme/shop")
-    assert one.line("abc", "a.py", 3) == "https://github.com/acme/shop/blob/abc/a.py#L3"
+    assert one.line_url("abc", "a.py", 3) == "https://github.com/acme/shop/blob/abc/a.py#L3"
     own = named("git@git.acme.example:shop.git")
     assert isinstance(own, Repository)
-    assert (own.forge, own.is_local, own.line("abc", "a.py", 3)) == (None, False, "")
+    assert (own.forge, own.is_local, own.line_url("abc", "a.py", 3)) == (None, False, "")
 
 
 def test_ssh_reads_no_configuration_and_asks_nobody() -> None:

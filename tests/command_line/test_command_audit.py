@@ -88,7 +88,7 @@ def test_the_command_tells_what_is_wanted_as_a_table_and_as_json(tmp_path: Path)
 
         async def share() -> None:
             store = await Store.connect(url)
-            await store.share()
+            await store.allow_any_team()
             await store.close()
 
         asyncio.run(fill())

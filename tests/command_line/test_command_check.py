@@ -19,9 +19,9 @@ from bot.command_line.check import (
     CheckResult,
     _check_bot,
     _check_collector,
+    _check_connection,
     _check_models,
     _check_redis,
-    _way_in,
     check,
     describe_readers,
     verdicts,
@@ -188,14 +188,14 @@ async def test_a_crew_is_checked_alone(tmp_path: Path, capsys: pytest.CaptureFix
 async def test_wrong_tokens(workspace: Start, checked: Checked) -> None:
     place = await workspace()
     found = await checked(
-        _check_bot, _way_in, **slack(place, SLACK_BOT_TOKEN="xoxb-wrong", SLACK_APP_TOKEN="xapp-wrong")
+        _check_bot, _check_connection, **slack(place, SLACK_BOT_TOKEN="xoxb-wrong", SLACK_APP_TOKEN="xapp-wrong")
     )
     for what in ("Slack bot token", "Slack app token"):
         assert "invalid_auth" in found[what].fault
         assert "copy it again" in found[what].fault
     assert "Slack scopes" not in found
     found = await checked(
-        _check_bot, _way_in, **slack(place, SLACK_BOT_TOKEN=place.app_token, SLACK_APP_TOKEN=place.bot_token)
+        _check_bot, _check_connection, **slack(place, SLACK_BOT_TOKEN=place.app_token, SLACK_APP_TOKEN=place.bot_token)
     )
     for what in ("Slack bot token", "Slack app token"):
         assert "xoxb-... for the bot, xapp-... for Socket Mode" in found[what].fault
@@ -216,20 +216,20 @@ async def test_scopes_against_the_manifest(workspace: Start, checked: Checked, t
 
 async def test_socket_mode_that_is_off(workspace: Start, checked: Checked) -> None:
     place = await workspace(request_url="http://127.0.0.1:9/slack/events")
-    assert "switch Socket Mode on" in (await checked(_way_in, **slack(place)))["Slack app token"].fault
+    assert "switch Socket Mode on" in (await checked(_check_connection, **slack(place)))["Slack app token"].fault
 
 
 async def test_http_mode(workspace: Start, checked: Checked) -> None:
     place, port = await workspace(), str(free_port())
     env = slack(place, SLACK_APP_TOKEN="", SLACK_SIGNING_SECRET=place.signing_secret, LEADHAND_PORT=port)
-    found = await checked(_way_in, **env)
+    found = await checked(_check_connection, **env)
     assert found["Slack signing secret"].fault == ""
     assert (found["HTTP mode"].fault, port in found["HTTP mode"].note) == ("", True)
     assert "set LEADHAND_URL" in found["HTTP mode"].note
-    found = await checked(_way_in, **env | {"LEADHAND_URL": "https://bot.example.com"})
+    found = await checked(_check_connection, **env | {"LEADHAND_URL": "https://bot.example.com"})
     assert "sign-ins end at https://bot.example.com/signed-in" in found["HTTP mode"].note
     taken = await asyncio.start_server(lambda *_: None, "127.0.0.1", int(port))
-    found = await checked(_way_in, **env | {"SLACK_SIGNING_SECRET": "xoxb-1"})
+    found = await checked(_check_connection, **env | {"SLACK_SIGNING_SECRET": "xoxb-1"})
     taken.close()
     assert "Basic Information" in found["Slack signing secret"].fault
     assert "LEADHAND_PORT" in found["HTTP mode"].fault
@@ -238,8 +238,8 @@ async def test_http_mode(workspace: Start, checked: Checked) -> None:
 async def test_something_that_is_not_slack(checked: Checked) -> None:
     tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
     async with ProviderServer(lambda _: Reply("hello")) as server:
-        other = await checked(_check_bot, _way_in, **tokens, SLACK_API_URL=f"{server.url}/api/")
-    nobody = await checked(_check_bot, _way_in, **tokens, SLACK_API_URL="http://127.0.0.1:9/api/")
+        other = await checked(_check_bot, _check_connection, **tokens, SLACK_API_URL=f"{server.url}/api/")
+    nobody = await checked(_check_bot, _check_connection, **tokens, SLACK_API_URL="http://127.0.0.1:9/api/")
     for what in ("Slack bot token", "Slack app token"):
         assert "does not answer as Slack does: look at SLACK_API_URL" in other[what].fault
         assert "http://127.0.0.1:9/api/ cannot be reached" in nobody[what].fault

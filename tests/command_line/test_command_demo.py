@@ -124,7 +124,7 @@ async def test_a_demo_is_played_with_its_real_tools_and_says_that_no_model_read_
 ) -> None:
     async with crew_demo.stage_demo(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=30.0)
-        model = demo.cast(RehearsalModel())
+        model = demo.prepare_model(RehearsalModel())
         tools = all_tools(ToolSettings(demo.settings.env))
         async with scene.bot(model, crew=load_crew(crew, tools)) as app:
             demo.introduce(str(crew), model)
@@ -178,7 +178,7 @@ async def test_a_step_that_writes_is_shown_and_not_done_where_nobody_sits_at_the
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=30.0)
         settings = ToolSettings(demo.settings.env)
         made = load_crew(crew, all_tools(settings), settings)
-        async with scene.bot(demo.cast(RehearsalModel()), crew=made) as app:
+        async with scene.bot(demo.prepare_model(RehearsalModel()), crew=made) as app:
             code = await do_one_job(scene.workspace, app, told, demo.files)
     ended = capsys.readouterr()
     said = ended.out

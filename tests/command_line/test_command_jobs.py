@@ -100,13 +100,13 @@ async def test_who_runs_the_bot_sees_the_jobs_of_all_workspaces_or_of_one(
     monkeypatch.setattr(
         module.Store, "connect", lambda url, **more: connected(url, **{"prefix": store._keys.prefix, **more})
     )
-    await store.share()
+    await store.allow_any_team()
     places = {}
     for team in ("T0NORTH", "T0SOUTH"):
         await store.installations.put(team, "an installation", was="")
         places[team] = Place(team=team, channel="C0000000A", thread_ts="1700000000.000100")
         await kept(store, places[team], "U1", f"a request of {team}", over=False)
-        await store.homes.waits(JobKey(team, places[team].job_id), now=[EVERYBODY], before=[])
+        await store.homes.note_waits(JobKey(team, places[team].job_id), now=[EVERYBODY], before=[])
     for words in ({}, {"user": "U1"}):
         _, out, _ = await list_jobs(capsys, server_url, **words)
         rows = [line.split()[:2] for line in out.splitlines()]
@@ -122,5 +122,5 @@ async def test_who_runs_the_bot_sees_the_jobs_of_all_workspaces_or_of_one(
     for number in range(250):
         await store.jobs.ingest(JobKey("T0NORTH", f"J{number}"), "{}", dedupe=())
     await store.jobs.ingest(JobKey("T0SOUTH", "JLAST"), "{}", dedupe=())
-    found = await JobLists(store).under_way(["T0SOUTH"])
+    found = await JobLists(store).read_running_heads(["T0SOUTH"])
     assert {head.key.job for head in found} == {places["T0SOUTH"].job_id, "JLAST"}, "however much others have"

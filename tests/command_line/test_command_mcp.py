@@ -35,7 +35,7 @@ def settings(harbour: Harbour) -> Settings:
 @pytest.fixture
 def run(settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the command where nobody sits; gives its code and what it said."""
-    monkeypatch.setattr(mcp_servers, "is_manned", lambda: False)
+    monkeypatch.setattr(mcp_servers, "is_interactive", lambda: False)
 
     async def ran(deed: str, *servers: str, yes: bool = False) -> tuple[int, str]:
         options = argparse.Namespace(deed=deed, servers=list(servers), yes=yes)
@@ -110,7 +110,7 @@ async def test_who_accepts_a_server_that_wants_a_sign_in_signs_in_at_the_termina
             link = next(line for line in capsys.readouterr().out.splitlines()[::-1] if line.startswith(server.base))
             return pasted.pop(0) or await server.browser(link)
 
-        monkeypatch.setattr(console, "is_manned", lambda: True)
+        monkeypatch.setattr(console, "is_interactive", lambda: True)
         monkeypatch.setattr(console, "ask", person)
         code, said = await run("accept", "tides", yes=True)
     assert code == 0, said

@@ -23,7 +23,7 @@ async def _fill(store: Store) -> JobKey:
     """Put the log of a day's work into a store, as an instance does."""
     events = a_day()
     key = JobKey(PLACE.team, PLACE.job_id)
-    await store.home(PLACE.team)
+    await store.find_home_team(PLACE.team)
     await store.jobs.ingest(key, ev.dump(events[0]), dedupe=["x"], user="UANA")
     claim = await take_job(store, lease=60.0, schema=ev.SCHEMA)
     lines = [ev.dump(event) for event in events]

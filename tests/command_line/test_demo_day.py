@@ -9,7 +9,7 @@ import pytest
 from bot.command_line import demo_day
 from bot.command_line.crew_demo import StagedDemos
 from bot.command_line.day_file import Day, DayFault, read_day
-from bot.command_line.demo_day import DayPlayer, came_to
+from bot.command_line.demo_day import DayPlayer, read_scene_end
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.settings import Settings
@@ -73,7 +73,7 @@ def test_a_fault_in_the_file_is_named(tmp_path: Path, of: str, to: str, said: st
     ],
 )
 def test_what_a_job_has_come_to(fields: dict[str, str], is_at: str) -> None:
-    assert came_to(Head(JobKey("T", "J"), 1, 1, 1, None, "", 1.0, 0, False, fields)) == is_at
+    assert read_scene_end(Head(JobKey("T", "J"), 1, 1, 1, None, "", 1.0, 0, False, fields)) == is_at
 
 
 async def test_scenes_are_played_over_the_day(
@@ -83,7 +83,7 @@ async def test_scenes_are_played_over_the_day(
     path.write_text(DAY)
     day = read_day(path)
     staged = StagedDemos(Settings(env={}), {}, (DemoScript("total customers", None, is_held=True),))
-    model = RehearsalModel().following(*staged.scripts)
+    model = RehearsalModel().with_scripts(*staged.scripts)
     async with scene_on(server_url) as scene:
         scene.workspace.clock.advance(-7200)
         async with bot_in(scene.workspace, scene.url, prefix=scene.prefix, model=model, later=-7200) as app:

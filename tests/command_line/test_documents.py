@@ -48,7 +48,7 @@ def sources(words: str = r"\benv|getenv") -> Iterator[tuple[Path, ast.AST]]:
 
 
 def names_read(tree: ast.AST) -> Iterator[str]:
-    """Every name looked up in an environment: `env.get(X)`, `env[X]`, `os.getenv(X)`, `X in env`, `_read_span(env, X)`.
+    """Names looked up in an environment: `env.get(X)`, `env[X]`, `os.getenv(X)`, `X in env`, `_read_duration(env, X)`.
 
     A name put together, as in f"LEADHAND_MODEL_{tier}", comes with a star for what is open.
     """

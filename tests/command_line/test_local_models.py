@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.command_line.model_proof import choose_local, find_local_models, prove
+from bot.command_line.model_proof import choose_local, find_local_models, prove_tiers
 from bot.models.provider_model import ProviderModel
 from handoff.contracts import ContextLimits, ToolCall
 from tests.providers.rendering import Reply
@@ -50,7 +50,7 @@ async def test_the_one_that_passes_is_used_and_each_is_told_with_what_it_lacks(
         assert model.provider == f"127.0.0.1:{port_of(good)}"
         assert f"127.0.0.1:{port_of(good)}: makes plans and calls tools" in said
         assert f"127.0.0.1:{port_of(bad)}: it " in said, "what it cannot do"
-        proofs = await prove(model, ("writer",), ContextLimits())
+        proofs = await prove_tiers(model, ("writer",), ContextLimits())
         await model.close()
     assert all(not proof.fault for proof in proofs.values())
 

@@ -7,7 +7,7 @@ import pytest
 from bot.access.access_values import ChannelValues
 from bot.command_line.check import describe_retention
 from bot.settings import Address, SettingsError, read_settings
-from bot.store.values import AS_EVER, DAY, Retention
+from bot.store.values import DAY, DEFAULT_RETENTION, Retention
 from handoff.contracts import AskingTerms
 
 WRONG: list[tuple[str, str, str]] = [
@@ -66,7 +66,7 @@ def test_one_that_cannot_be_is_named_with_what_it_takes(name: str, text: str, wo
 
 
 def test_what_is_not_set_is_left_open() -> None:
-    assert read_settings({}).in_channel("C0123ABCD") == ChannelValues()
+    assert read_settings({}).find_channel_values("C0123ABCD") == ChannelValues()
 
 
 def test_each_of_those_on_access_is_read() -> None:
@@ -85,12 +85,12 @@ def test_each_of_those_on_access_is_read() -> None:
     )
     for channel, allowed, heard in (("C0123ABCD", True, False), ("C0456EFGH", True, True), ("C0789IJKL", False, True)):
         values = {"allowed": allowed, "follow_ups": heard}
-        assert settings.in_channel(channel) == everywhere.model_copy(update=values)
+        assert settings.find_channel_values(channel) == everywhere.model_copy(update=values)
 
 
 def test_what_is_set_as_it_is_by_default_comes_from_the_environment_all_the_same() -> None:
-    assert read_settings({"LEADHAND_FOLLOW_UPS": "on"}).in_channel("C0123ABCD").follow_ups is True
-    assert read_settings({"LEADHAND_GUESTS": "off"}).in_channel("C0123ABCD").guests is False
+    assert read_settings({"LEADHAND_FOLLOW_UPS": "on"}).find_channel_values("C0123ABCD").follow_ups is True
+    assert read_settings({"LEADHAND_GUESTS": "off"}).find_channel_values("C0123ABCD").guests is False
 
 
 def asking(**env: str) -> AskingTerms:
@@ -129,7 +129,7 @@ def test_follow_ups_are_heard_where_it_says(text: str, in_c1: bool, in_c2: bool)
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("", AS_EVER),
+        ("", DEFAULT_RETENTION),
         ("jobs 7", Retention(jobs=7 * DAY)),
         (" Audit 1000 , materials 0.5 ", Retention(materials=0.5 * DAY, audit=1000 * DAY)),
         ("jobs 60, questions 10, materials 60", Retention(jobs=60 * DAY, waiting=10 * DAY, materials=60 * DAY)),
@@ -144,7 +144,7 @@ def test_check_says_it_in_days() -> None:
         "jobs 30 days after their end, questions that nobody answers 180 days, files and their texts 7 days, "
         "the audit 365 days"
     )
-    assert "as long as their job" in describe_retention(AS_EVER)
+    assert "as long as their job" in describe_retention(DEFAULT_RETENTION)
 
 
 def test_where_its_endpoints_are() -> None:

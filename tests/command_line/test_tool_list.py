@@ -105,13 +105,13 @@ async def test_toolkits_are_proved_side_by_side_in_bounded_time(
     proved = {one.__name__: Toolkit(one.__name__, prove=one, close=close) for one in (fine, away, hangs, breaks)}
     crew = load_crew(tmp_path, {}, around=tuple(proved.values()))
     done: set[tuple[str, Path | None]] = {("known", None)}
-    assert {origin: faults async for origin, faults in tool_list.proofs(crew, done)} == {
+    assert {origin: faults async for origin, faults in tool_list.prove_toolkits(crew, done)} == {
         "fine": (),
         "away": ("the server is away; start it",),
         "hangs": ("gave no answer within 0.05 s; see if what it reaches is up, or take it away",),
         "breaks": ("its proof broke with LookupError (odd); tell whoever made it",),
     }
-    assert [one async for one in tool_list.proofs(crew, done)] == [], "each is proved once"
+    assert [one async for one in tool_list.prove_toolkits(crew, done)] == [], "each is proved once"
     await crew.close()
     assert len(closed) == 4, "one that cannot be closed does not keep the others open"
 
@@ -132,7 +132,7 @@ async def test_what_a_crew_holds_open_is_closed_also_if_nobody_takes_the_output(
     (tmp_path / "a.md").write_text(page("a"))
     crew = load_crew(tmp_path, {}, around=(Toolkit("held", close=close),))
     monkeypatch.setattr(check, "say", say)
-    monkeypatch.setattr(check, "open_crews", lambda _: Crews.of([crew]))
+    monkeypatch.setattr(check, "open_crews", lambda _: Crews.from_crews([crew]))
     with pytest.raises(BrokenPipeError):
         await check.check(argparse.Namespace(crew=None), read_settings({}))
     assert (len(said), closed) == (1, [True])

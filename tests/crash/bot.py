@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.app import running
+from bot.app import open_app
 from bot.command_line.serve import open_slack_connection
 from bot.settings import Settings
 from bot.store.redis.redis_store import Store
@@ -62,7 +62,7 @@ async def work(
     with watched_slack(passages):
         async with (
             watched_store(store, passages) as watched,
-            running(settings, watched, model, crew, looks=(0.0,)) as app,
+            open_app(settings, watched, model, crew, looks=(0.0,)) as app,
             open_slack_connection(app.bolt, settings),
         ):
             await asyncio.Event().wait()

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from bot.slack.send.lookup import key_of
+from bot.slack.send.lookup import read_key
 from handoff import events as ev
 from handoff.engine.engine import fold
 from tests.chaos.once import twice_in
@@ -98,7 +98,7 @@ def check_log(seqs: list[int], last: int, events: list[ev.Event]) -> None:
 
 
 def _shown(message: Json) -> Shown:
-    key = key_of(message).partition(":")[2]
+    key = read_key(message).partition(":")[2]
     kind = "card" if block_of(message, "plan") else key
     text = _TIMES.sub("T", _DATE.sub("D", _IDS.sub("I", _LINK.sub("L", shown(message)))))
     return Shown(

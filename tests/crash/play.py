@@ -12,7 +12,7 @@ from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from tests.crash.bot import Start
 from tests.crash.ends import End, end_of, without_questions
-from tests.crash.points import passed
+from tests.crash.points import passed, whole
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import Nursery
 from tests.patience import patience
@@ -24,10 +24,14 @@ LATER = 60.0
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """How a scenario goes if nothing happens: its end, its points, and how often a model or a tool is called."""
+    """How a scenario goes if nothing happens: its end, its points, and how often a model or a tool is called.
+
+    Of what was committed together only the last is a point; `passed` has all of it.
+    """
 
     end: End
     points: tuple[str, ...]
+    passed: str
     calls: Counter[str]
 
 
@@ -63,7 +67,7 @@ class Stage:
             await store.close()
         points = passed(Path(start.passages))
         plainly = without_questions(end) if SCENARIOS[name].may_ask else end
-        return Undisturbed(plainly, tuple(dict.fromkeys(points)), calls_in(points))
+        return Undisturbed(plainly, tuple(dict.fromkeys(points)), whole(Path(start.passages)), calls_in(points))
 
     async def killed(self, name: str, point: str, expected: Undisturbed) -> bool:
         """Play it with a bot that dies at a point. False where it never came there. Raises Broke."""

@@ -52,8 +52,11 @@ class Passages:
         self.at("after", *what)
 
 
+def whole(path: Path) -> str:
+    """All that was passed, a line a moment; empty if nothing was."""
+    return path.read_text() if path.exists() else ""
+
+
 def passed(path: Path) -> list[str]:
     """The names in such a file, in order; of several at once, the last."""
-    if not path.exists():
-        return []
-    return [line.split(BETWEEN)[-1] for line in path.read_text().splitlines()]
+    return [line.split(BETWEEN)[-1] for line in whole(path).splitlines()]

@@ -29,19 +29,19 @@ WRITES = {
     "jobs": frozenset(
         {"ingest", "signal", "claim", "beat", "release", "commit", "quarantine", "release_quarantined", "forget"}
     ),
-    "outbox": frozenset({"begin", "sending", "draft", "done", "erase_left_behind"}),
-    "blobs": frozenset({"put", "drop", "came_from"}),
+    "outbox": frozenset({"begin", "note_sending", "note_draft", "note_finished", "erase_left_behind"}),
+    "blobs": frozenset({"put", "drop", "note_files_read"}),
     "schedules": frozenset({"put", "swap", "fire"}),
     "settings": frozenset({"put"}),
     "audit": frozenset({"note"}),
 }
 READS = {
-    "jobs": frozenset({"log", "inbox", "head", "heads", "glance", "next_due", "forgotten"})
-    | frozenset({"list_asked_by", "keys_asked_by", "number_asked_by", "keys_under_way"}),
+    "jobs": frozenset({"log", "inbox", "head", "heads", "read_glances", "next_due", "read_forget_time"})
+    | frozenset({"list_asked_by", "keys_asked_by", "count_asked_by", "keys_under_way"}),
     "outbox": frozenset({"messages", "read_left_behind"}),
     "blobs": frozenset({"get", "count", "jobs_that_read"}),
-    "schedules": frozenset({"read", "of", "due", "next_due"}),
-    "settings": frozenset({"of"}),
+    "schedules": frozenset({"read", "list_all", "list_due", "next_due"}),
+    "settings": frozenset({"read_team"}),
     "audit": frozenset({"read"}),
 }
 """The methods of a store's parts. Its own only read."""

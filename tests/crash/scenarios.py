@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from bot.models.choosing import ANTHROPIC_TIERS
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import TERMS
-from bot.slack.send.outbox import STREAMED
+from bot.slack.send.outbox import STREAM_SUFFIX
 from bot.workspace.person import Attached
 from bot.workspace.refusal import ActionFailed
 from handoff import events as ev
@@ -221,7 +221,7 @@ async def _half_written(talk: Talk) -> bool:
     """Whether a part of the answer can be read, or never will be: an owner was lost that had recorded its stream."""
     if any(message["streaming"] for message in talk.words()):
         return True
-    begun = (await talk.scene.store.outbox.messages(talk.key)).get(answer_key(talk.ts) + STREAMED)
+    begun = (await talk.scene.store.outbox.messages(talk.key)).get(answer_key(talk.ts) + STREAM_SUFFIX)
     return begun is not None and any(event.at > begun.began for event in await talk.of(ev.TakenOver))
 
 
@@ -452,7 +452,7 @@ _ALL = (
         "canvas_direct",
         CANVAS,
         channel="@leadhand",
-        new=("canvases.access.set", "outbox.done file"),
+        new=("canvases.access.set", "outbox.note_finished file"),
     ),
     Scenario("cancel", {"planner": planned(WRITER), "specialist:writer": hangs}, people=stops),
     Scenario(

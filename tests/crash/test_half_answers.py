@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.slack.send.lookup import key_of
-from bot.slack.send.outbox import STREAMED
+from bot.slack.send.lookup import read_key
+from bot.slack.send.outbox import STREAM_SUFFIX
 from bot.workspace.refusal import ActionFailed
 from handoff.effects import answer_key
 from handoff.state.job_state import Job
@@ -28,7 +28,7 @@ from tests.system.scene import Json, Talk, bot_in, eventually, shown
 
 on_one_loop = pytest.mark.asyncio(loop_scope="module")
 NAME = "stopped_answer"
-UNKNOWN, RECORDED = "after chat.startStream#1", "after outbox.draft answer:stream#1"
+UNKNOWN, RECORDED = "after chat.startStream#1", "after outbox.note_draft answer:stream#1"
 WHOLE = says(turn("Tea is ready. The scones are warm."))
 Act = Callable[[Talk], Awaitable[object]]
 
@@ -128,7 +128,7 @@ async def half_written(stage: Stage, point: str, words: Words, meanwhile: Act) -
         async with stage.nursery.bot(asdict(replace(start, crash_at=point))) as dead:
             assert await dead == -9
         assert point in passed(Path(start.passages))
-        (half,) = [message for message in talk.words() if not key_of(message)]
+        (half,) = [message for message in talk.words() if not read_key(message)]
         assert half["streaming"]
         await meanwhile(talk)
         scenario: Mapping[str, Words] = {**SCENARIOS[NAME].words, "synthesizer": words}
@@ -143,8 +143,8 @@ async def half_written(stage: Stage, point: str, words: Words, meanwhile: Act) -
 
 def half_answers(talk: Talk) -> list[Json]:
     """The bot's messages that bear no key of a finished one."""
-    bare = [one for one in talk.replies() if not key_of(one) and not one.get("files")]
-    return bare + [one for one in talk.replies() if one["streaming"] or key_of(one).endswith(STREAMED)]
+    bare = [one for one in talk.replies() if not read_key(one) and not one.get("files")]
+    return bare + [one for one in talk.replies() if one["streaming"] or read_key(one).endswith(STREAM_SUFFIX)]
 
 
 RUNS = [(UNKNOWN, ending) for ending in ENDINGS] + [(RECORDED, ending) for ending in (ENDINGS[0], ENDINGS[-1])]
@@ -160,7 +160,7 @@ async def test_no_half_answer_stays(stage: Stage, point: str, ending: Ending, mo
         if ending.state:
             assert (await over(talk)).asks[0].state == ending.state
     assert not half_answers(talk)
-    ends = [message for message in talk.words() if key_of(message) == answer_key(talk.ts)]
+    ends = [message for message in talk.words() if read_key(message) == answer_key(talk.ts)]
     assert len(ends) == ending.ends
     assert all(ending.said in shown(message) for message in ends)
 
@@ -180,7 +180,7 @@ async def over(talk: Talk) -> Job:
 @on_one_loop
 async def test_an_edited_request_gets_its_own_answer_and_the_first_one_too(stage: Stage) -> None:
     async with half_written(stage, UNKNOWN, WHOLE, edits) as talk:
-        await talk.seen(lambda: key_of(talk.words()[-1]) == answer_key(talk.ts))
+        await talk.seen(lambda: read_key(talk.words()[-1]) == answer_key(talk.ts))
         await over(talk)
     assert not half_answers(talk)
-    assert len([one for one in talk.words() if key_of(one) == answer_key(talk.ts)]) == 1
+    assert len([one for one in talk.words() if read_key(one) == answer_key(talk.ts)]) == 1

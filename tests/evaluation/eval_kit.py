@@ -38,7 +38,7 @@ async def model_of(brain: Brain) -> AsyncIterator[tuple[ProviderModel, ProviderS
 
 
 def bench_of(model: ProviderModel) -> CaseBench:
-    crew = load_crew(GENERAL, all_tools()).without_first()
+    crew = load_crew(GENERAL, all_tools()).without_first_responder()
     return CaseBench(crew, Planning(crew, model, TrackRecord(), Terms()), Terms(), (SAMPLES,))
 
 

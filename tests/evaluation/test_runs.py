@@ -36,7 +36,7 @@ def run_of(*records: CaseRecord) -> RunFile:
 def test_the_table_adds_up_both_sides_and_says_if_they_differ_beyond_chance() -> None:
     records = [record(n, right=n < 8, seconds=n, cost=0.01, measures={"clean": n < 4}) for n in range(10)]
     records += [record(n, NAIVE, right=n < 1, error="slow" if n == 9 else "") for n in range(10)]
-    product, naive, clean = scoreboard.lines(records)
+    product, naive, clean = scoreboard.make_score_lines(records)
     assert (product.n, product.right, product.share, product.errors) == (10, 8, 0.8, 0)
     assert (round(product.low, 2), round(product.high, 2)) == (0.49, 0.94)
     assert (product.tokens_in, product.tokens_out, product.seconds) == (100, 10, 4.5)
@@ -52,7 +52,7 @@ def test_the_table_adds_up_both_sides_and_says_if_they_differ_beyond_chance() ->
 
 def test_only_cases_that_both_sides_did_are_compared() -> None:
     first, second = [record(n, right=True) for n in range(5)], [record(n, NAIVE, right=n > 1) for n in range(1, 9)]
-    assert scoreboard.discordant(first, second) == (1, 0)
+    assert scoreboard.count_discordant_cases(first, second) == (1, 0)
 
 
 def test_a_comparison_names_what_changed_and_calls_it_chance_where_it_may_be() -> None:

@@ -48,7 +48,7 @@ def tags(of: LabelledSet) -> Counter[str]:
 
 
 def specialists() -> set[str]:
-    return set(load_crew(GENERAL, all_tools()).without_first().specialists)
+    return set(load_crew(GENERAL, all_tools()).without_first_responder().specialists)
 
 
 @pytest.mark.parametrize(("name", "least"), LEAST.items())
@@ -144,7 +144,7 @@ def test_the_sets_of_a_crew_can_be_played(name: str) -> None:
 
 @pytest.fixture
 def crew() -> Crew:
-    return load_crew(GENERAL, all_tools()).without_first()
+    return load_crew(GENERAL, all_tools()).without_first_responder()
 
 
 def faults(crew: Crew, name: str, **case: Any) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ async def test_who_can_write_does_not_step_in(crew: Crew) -> None:
         bench = replace(bench_of(model), crew=with_a_buyer(crew))
         job = StagedJob(bench, CountedModel(model), "a question")
     part = Subtask(id="a", title="A", intent="Find the figure", specialist="analyst")
-    job.plan(Plan(goal="g", subtasks=(part,)))
+    job.set_plan(Plan(goal="g", subtasks=(part,)))
     members = job.ask.run.members
     assert members["analyst"].fallback == ""
     assert members["writer"].fallback == "reviewer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from bot.command_line.whole_jobs import ask_plainly, stage
+from bot.command_line.whole_jobs import make_naive_trial, open_job_stage
 from bot.evaluation.cases import ExpectedAnswer, JobCase, RequestCase
 from bot.evaluation.harness import CaseChoice, CaseRecord, run_sets
 from bot.evaluation.outcome import CaseTrial
@@ -36,7 +36,10 @@ def one_of_each() -> tuple[JobCase, ...]:
 
 async def played(tmp_path: Path, *cases: JobCase) -> dict[str, CaseRecord]:
     records: list[CaseRecord] = []
-    async with stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs, model_of(lambda _: None) as (model, _):
+    async with (
+        open_job_stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs,
+        model_of(lambda _: None) as (model, _),
+    ):
         given = [LabelledSet("jobs", cases, WHOLE.folders)]
         trials = {"jobs": CaseTrial(jobs.play)}
         bench = bench_of(model)
@@ -95,8 +98,8 @@ async def test_a_request_is_done_by_the_models_and_beside_it_by_one_plain_loop(t
 
     records: list[CaseRecord] = []
     first = load_crew(GENERAL, all_tools()).specialists["assistant"]
-    async with stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs, model_of(brain) as (model, _):
-        trials = {"requests": CaseTrial(jobs.ask, ask_plainly(first))}
+    async with open_job_stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs, model_of(brain) as (model, _):
+        trials = {"requests": CaseTrial(jobs.ask, make_naive_trial(first))}
         given = [LabelledSet("requests", (right, wrong), WHOLE.folders)]
         await run_sets(
             given, bench_of(model), model, CaseChoice(), on_record=lambda one, *_: records.append(one), trials=trials
@@ -117,11 +120,11 @@ async def test_a_request_that_is_asked_about_ends_there(tmp_path: Path) -> None:
     records: list[CaseRecord] = []
     first = load_crew(GENERAL, all_tools()).specialists["assistant"]
     async with (
-        stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs,
+        open_job_stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs,
         model_of(lambda _: Reply(calls=(asks,), stop="tool_use")) as (model, _),
     ):
         given = [LabelledSet("requests", (case,), WHOLE.folders)]
-        trials = {"requests": CaseTrial(jobs.ask, ask_plainly(first))}
+        trials = {"requests": CaseTrial(jobs.ask, make_naive_trial(first))}
         await run_sets(
             given, bench_of(model), model, CaseChoice(), on_record=lambda one, *_: records.append(one), trials=trials
         )

@@ -65,7 +65,7 @@ async def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
         assert any("no replica has confirmed" in text for text in promises[0].refused)
 
         async def told() -> bool:
-            return (await store.about()).endswith("2 replicas, each write waits for 1")
+            return (await store.describe()).endswith("2 replicas, each write waits for 1")
 
         await eventually(told)  # the third server may still be on its way to the new primary
         await store.close()

@@ -108,7 +108,7 @@ async def test_replicas_are_told_of(pair: tuple[Node, Node]) -> None:
         ("?replicas=2", "1 replica, each write waits for 2"),
     ):
         store = await Store.connect(base + options)
-        assert (await store.about()).endswith(words)
+        assert (await store.describe()).endswith(words)
         faults = await store.check()
         assert bool(faults) is options.endswith("2"), faults
         assert all("its writes do not count" in fault for fault in faults)

@@ -70,7 +70,7 @@ async def test_all_of_the_store_works_through_tls(tls_port: int) -> None:
         await eventually(hears_all)
     digest = await store.blobs.put(JOBS[0], b"x" * 300_000)
     assert await store.blobs.get(JOBS[0], digest) == b"x" * 300_000
-    assert "Valkey" in await store.about() or "Redis" in await store.about()
+    assert "Valkey" in await store.describe() or "Redis" in await store.describe()
     await store.close()
 
 

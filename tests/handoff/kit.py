@@ -10,7 +10,7 @@ from handoff.briefs.context import handoff_for
 from handoff.contracts import Escalation, Handoff, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.effects import Effect, MakePlan, RunSubtask
 from handoff.engine.engine import fold
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.planner_reply import read_reply
@@ -76,7 +76,7 @@ def ask(state: Job) -> RequestState:
 
 
 def effects(state: Job, now: float = 100.0) -> list[Effect]:
-    return outstanding(state, now)[0]
+    return list_outstanding_effects(state, now)[0]
 
 
 def running(state: Job, now: float = 100.0) -> list[tuple[str, int, str]]:

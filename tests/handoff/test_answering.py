@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.supervisor.planner import describe as for_planner
+from bot.supervisor.planner import build_brief as for_planner
 from bot.supervisor.reducer import part_of
-from bot.supervisor.synthesizer import describe
-from bot.supervisor.verifier import describe as for_verifier
+from bot.supervisor.synthesizer import build_brief
+from bot.supervisor.verifier import build_brief as for_verifier
 from bot.supervisor.verifier import evidence_of
 from handoff import events as ev
 from handoff.answering.reducing import MAX_PARTS, MAX_ROUNDS, build_notes_from_reply
@@ -34,9 +34,9 @@ from handoff.contracts import (
 )
 from handoff.effects import Effect, Post, ReduceMaterial, SelectAnswer, VerifyAnswer, WriteAnswer
 from handoff.engine.answer import contents, gaps, is_draft
-from handoff.engine.answer_sources import figures_of_no_result, figures_of_no_source
+from handoff.engine.answer_sources import find_invented_figures, find_unsourced_figures
 from handoff.engine.engine import apply, fold
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.evidence.binding import ReadDocument
 from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Job
@@ -105,7 +105,7 @@ def test_every_answer_ends_within_its_caps(seed: int, contents: list[str], *, ve
     job = require(fold(log))
     done: list[Effect] = []
     for step in range(200):
-        effects, _ = outstanding(job, 10.0 + step)
+        effects, _ = list_outstanding_effects(job, 10.0 + step)
         if not effects:
             break
         effect = rng.choice(effects)
@@ -149,7 +149,7 @@ def test_a_figure_of_no_source_is_written_again_once_and_then_kept_apart() -> No
     assert (late.answer, late.unsupported) == ("47,231 sold at $21.", wrong), "after the deadline it is known at once"
     job = apply(job, first)
     assert job.asks[0].run.answer is None
-    (again,) = outstanding(job, 6.0)[0]
+    (again,) = list_outstanding_effects(job, 6.0)[0]
     assert isinstance(again, WriteAnswer)
     assert [fault.split("“")[1].split("”")[0] for fault in again.faults] == ["47,231", "$21"]
     text, wrong = "41,237 sold at $21. See `$21`.", ("$21",)
@@ -162,14 +162,14 @@ def test_the_verifier_and_the_check_of_figures_ask_for_one_rewrite_together() ->
     job = require(fold(after_results(["We sold 41,237 at $12.", "All went well."], verifier=True)))
     wrong = {"invented": ("47,231",), "unsupported": ("47,231",)}
     job = apply(job, ev.AnswerWritten(at=5.0, request=R, text="47,231 sold.", draft=True, **wrong))
-    assert outstanding(job, 6.0)[0] == [VerifyAnswer(R)]
+    assert list_outstanding_effects(job, 6.0)[0] == [VerifyAnswer(R)]
     passed = apply(job, ev.AnswerVerified(at=6.0, request=R))
     assert passed.asks[0].run.answer is None, "nothing is refuted, but a figure has no source"
-    (again,) = outstanding(passed, 7.0)[0]
+    (again,) = list_outstanding_effects(passed, 7.0)[0]
     assert isinstance(again, WriteAnswer)
     assert len(again.faults) == 1
     refuted = ev.AnswerVerified(at=6.0, request=R, refuted=(WRONG,), unanswered=("of Norway",))
-    (both,) = outstanding(apply(job, refuted), 7.0)[0]
+    (both,) = list_outstanding_effects(apply(job, refuted), 7.0)[0]
     assert isinstance(both, WriteAnswer)
     assert len(both.faults) == 3
     cleared = apply(job, ev.AnswerVerified(at=6.0, request=R, borne_out=("47,231",))).asks[0]
@@ -186,7 +186,7 @@ def test_where_all_parts_lead_to_one_there_is_nothing_to_select_from(
     subtasks = (*planned.plan.subtasks[:2], planned.plan.subtasks[2].model_copy(update={"after": after}))
     plan = planned.plan.model_copy(update={"subtasks": subtasks})
     job = require(fold([log[0], planned.model_copy(update={"plan": plan}), *log[2:]]))
-    assert isinstance(outstanding(job, 10.0)[0][0], expected)
+    assert isinstance(list_outstanding_effects(job, 10.0)[0][0], expected)
 
 
 def test_a_finding_that_the_content_does_not_hold_is_part_of_the_answer() -> None:
@@ -201,10 +201,10 @@ def test_a_finding_that_the_content_does_not_hold_is_part_of_the_answer() -> Non
 
 def test_a_refuted_sentence_goes_back_once_and_is_then_shown_as_refuted() -> None:
     job = require(fold(after_results(["Churn was 4.2 %.", "Churn was 6.1 %."], verifier=True)))
-    assert outstanding(job, 5.0)[0] == [WriteAnswer(R)]
+    assert list_outstanding_effects(job, 5.0)[0] == [WriteAnswer(R)]
     job = apply(job, ev.AnswerWritten(at=6.0, request=R, text="Churn was 9 %.", draft=True))
     assert job.asks[0].run.answer is None
-    assert outstanding(job, 7.0)[0] == [VerifyAnswer(R)]
+    assert list_outstanding_effects(job, 7.0)[0] == [VerifyAnswer(R)]
     verified = ev.AnswerVerified(
         at=7.0,
         request=R,
@@ -217,10 +217,10 @@ def test_a_refuted_sentence_goes_back_once_and_is_then_shown_as_refuted() -> Non
         "“Churn was 9 %.” is wrong: churn.csv has “Churn was 4.2 %.”.",
         "The answer leaves out what the request asks for here: “Norway”.",
     )
-    assert outstanding(job, 8.0)[0] == [WriteAnswer(R, faults)]
+    assert list_outstanding_effects(job, 8.0)[0] == [WriteAnswer(R, faults)]
     assert apply(job, ev.AnswerVerified(at=7.5, request=R)).asks == job.asks, "it is read once"
     job = apply(job, ev.AnswerWritten(at=8.0, request=R, text="Churn was 9 % all the same.", draft=True))
-    assert outstanding(job, 9.0)[0] == [VerifyAnswer(R)]
+    assert list_outstanding_effects(job, 9.0)[0] == [VerifyAnswer(R)]
     ask = apply(job, verified.model_copy(update={"at": 9.0})).asks[0]
     assert ask.run.answer == (
         "Churn was 9 % all the same.\n\n"
@@ -235,7 +235,7 @@ def test_a_single_result_that_says_nothing_of_fact_is_not_verified() -> None:
     assert ask.run.answer == "Dear all, welcome."
     read = Result(summary="s", content="Dear all, welcome.", evidence=("rows: 3",))
     job = require(fold(after_results([read], verifier=True)))
-    assert outstanding(job, 5.0)[0] == [VerifyAnswer(R)]
+    assert list_outstanding_effects(job, 5.0)[0] == [VerifyAnswer(R)]
     left_out = apply(job, ev.AnswerVerified(at=6.0, request=R, unanswered=("Norway",))).asks[0]
     assert left_out.run.answer == "Dear all, welcome.", "nobody else has what a single result lacks"
     assert gaps(left_out, left_out.run) == ("Not answered: “Norway”",)
@@ -244,13 +244,13 @@ def test_a_single_result_that_says_nothing_of_fact_is_not_verified() -> None:
 def test_at_the_deadline_nobody_condenses_or_verifies_any_more() -> None:
     contents = [*CONTENTS[:2], LONG, LONG.replace("well", "fine")]
     job = require(fold(after_results(contents, verifier=True, seconds=100.0)))
-    early, due = outstanding(job, 5.0)
+    early, due = list_outstanding_effects(job, 5.0)
     assert {type(effect) for effect in early} == {ReduceMaterial}
     assert due == 102.0
-    assert outstanding(job, due) == ([WriteAnswer(R)], None)
+    assert list_outstanding_effects(job, due) == ([WriteAnswer(R)], None)
     job = apply(job, ev.AnswerWritten(at=101.0, request=R, text="draft", draft=True))
-    assert outstanding(job, 101.5)[0] == [VerifyAnswer(R)]
-    assert outstanding(job, 103.0)[0] == [VerifyAnswer(R, late=True)]
+    assert list_outstanding_effects(job, 101.5)[0] == [VerifyAnswer(R)]
+    assert list_outstanding_effects(job, 103.0)[0] == [VerifyAnswer(R, late=True)]
     late = apply(job, ev.AnswerVerified(at=103.0, request=R, refuted=(WRONG,)))
     assert late.asks[0].run.answer is not None, "there is no time to write it again"
 
@@ -260,12 +260,12 @@ def test_the_gravest_findings_stay_beside_the_notes_and_the_others_are_named() -
     grave = Finding(message="The tap drips.", severity="critical")
     result = Result(summary="s", content=LONG, findings=(*many, grave))
     job = require(fold(after_results([result, LONG.replace("well", "fine")], verifier=False)))
-    while parts := [one for one in outstanding(job, 5.0)[0] if isinstance(one, ReduceMaterial)]:
+    while parts := [one for one in list_outstanding_effects(job, 5.0)[0] if isinstance(one, ReduceMaterial)]:
         for effect in parts:
             notes = (Note(source=f"Note {effect.part}", text="- all is well"),)
             of = {"request": R, "round": effect.round, "part": effect.part, "notes": notes}
             job = apply(job, ev.MaterialReduced.model_validate({"at": 5.0, **of}))
-    shown = describe(job.asks[0], job.asks[0].run)
+    shown = build_brief(job.asks[0], job.asks[0].run)
     assert "- critical: The tap drips." in shown.text
     assert "Note 1\n- all is well" in shown.text
     assert "(and more)" in shown.text
@@ -299,7 +299,7 @@ def test_a_result_cannot_pose_as_a_section_of_what_a_role_is_told() -> None:
         ],
     }
     for role, text in (
-        ("synthesizer", describe(ask, ask.run).text),
+        ("synthesizer", build_brief(ask, ask.run).text),
         ("planner", planner.text),
         ("verifier", verified.text),
     ):
@@ -318,6 +318,6 @@ def test_an_answers_figures_come_from_results_tools_and_people() -> None:
         ("47,231 at $21.", ("47,231", "$21"), ("47,231", "$21")),
         ("The North made 35,264,754.", ("35,264,754",), ()),
     ):
-        assert figures_of_no_source(ask, ask.run, text) == of_no_source, text
-        assert figures_of_no_result(ask, ask.run, text) == of_no_result, text
-    assert figures_of_no_source(ask, ask.run, "It was 8,765 before.", ["Last year: 8,765."]) == ()
+        assert find_unsourced_figures(ask, ask.run, text) == of_no_source, text
+        assert find_invented_figures(ask, ask.run, text) == of_no_result, text
+    assert find_unsourced_figures(ask, ask.run, "It was 8,765 before.", ["Last year: 8,765."]) == ()

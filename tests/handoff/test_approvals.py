@@ -14,9 +14,9 @@ from handoff.contracts import Estimate, Request, Terms
 from handoff.effects import Post, RunSubtask, question_key
 from handoff.engine import approvals, thread_messages
 from handoff.engine.answer import gaps
-from handoff.engine.approvals import deciders, earlier, may_decide
+from handoff.engine.approvals import deciders, find_earlier_rulings, may_decide
 from handoff.engine.engine import apply, fold
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.replay import open_log
 from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import Question, Ruling
@@ -67,12 +67,14 @@ def ruled(*log: ev.Event) -> tuple[str, tuple[str, ...], dict[str, Any]]:
 
 
 def running(state: Job) -> list[int]:
-    return [one.attempt for one in outstanding(state, 250.0)[0] if isinstance(one, RunSubtask)]
+    return [one.attempt for one in list_outstanding_effects(state, 250.0)[0] if isinstance(one, RunSubtask)]
 
 
 def ruled_before(state: Job, wish: Approval) -> Ruling | None:
     """The earlier ruling that holds for a call, with everybody still there and in the user group S9."""
-    return earlier(state, ask(state), wish, {f"U{n}": Actor(f"U{n}", ("S9",)) for n in range(1, 10)}).ruling
+    return find_earlier_rulings(
+        state, ask(state), wish, {f"U{n}": Actor(f"U{n}", ("S9",)) for n in range(1, 10)}
+    ).ruling
 
 
 TEA, CAKE = {"text": "tea"}, {"text": "cake"}
@@ -84,7 +86,7 @@ def test_nothing_runs_while_people_are_asked_and_the_question_is_posted() -> Non
     assert running(state) == []
     assert ask(state).state == "input_required"
     assert (question(state).number, question(state).whom, question(state).approval) == (1, ("U1",), approval())
-    assert Post(R, question_key(R, "a", 1)) in outstanding(state, 20.0)[0]
+    assert Post(R, question_key(R, "a", 1)) in list_outstanding_effects(state, 20.0)[0]
     (open_one,) = open_questions(projection(state))
     assert open_one.approval
     assert not open_one.may_answer("U1"), "no words answer it"

@@ -12,7 +12,7 @@ from handoff import events as ev
 from handoff.access.rights import Actor
 from handoff.approval_values import ADMINS, Approval, ApprovalTerms, digest_of
 from handoff.contracts import REQUESTER, Request
-from handoff.engine.approvals import earlier, list_excluded_users
+from handoff.engine.approvals import find_earlier_rulings, list_excluded_users
 from handoff.engine.engine import apply
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import EarlierRulings, Question, Ruling
@@ -114,11 +114,11 @@ class Thread:
             terms=terms,
             in_view=tuple(sorted(view)),
         )
-        found = earlier(self.job, self.ask, asked, self.actors())
+        found = find_earlier_rulings(self.job, self.ask, asked, self.actors())
         if found.ruling is None:
             self.add(ev.ApprovalAsked(**self.of, approval=asked))
             return
-        assert found.ruling.approved
+        assert found.ruling.is_approved
         self.covered += 1
         self.made(found.ruling, terms)
         requester, users = self.ask.request.user, frozenset(found.ruling.users)
@@ -150,7 +150,7 @@ class Thread:
             )
         )
         for ruling in self.ask.work["a"].checkpoints[before:]:
-            if isinstance(ruling, Ruling) and ruling.approved:
+            if isinstance(ruling, Ruling) and ruling.is_approved:
                 self.clicked += 1
                 self.made(ruling, approval.terms)
                 if ruling.alike:
@@ -231,6 +231,6 @@ def test_what_came_into_view_since_is_named() -> None:
     assert thread.job is not None
     wish = Approval(call="c9", tool="post", what="post", terms=TERMS[0])
     for view, new in ((("file",), ()), ((), ()), (("file", "thread"), ("thread",))):
-        found = earlier(thread.job, thread.ask, wish.model_copy(update={"in_view": view}), thread.actors())
+        found = find_earlier_rulings(thread.job, thread.ask, wish.model_copy(update={"in_view": view}), thread.actors())
         assert (found.ruling is None, found.new) == (bool(new), new)
-    assert earlier(thread.job, thread.ask, wish, {"U1": None}) == EarlierRulings()
+    assert find_earlier_rulings(thread.job, thread.ask, wish, {"U1": None}) == EarlierRulings()

@@ -28,7 +28,7 @@ from handoff.contracts import (
 from handoff.conversation.working_time import add_working_seconds, describe_span, read_span
 from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, question_key, reminder_key
 from handoff.engine.engine import apply
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.questions import MOST_REMINDERS, list_askable
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.tier_cap import capped_allowance, capped_members, capped_plan
@@ -129,7 +129,9 @@ def test_the_planners_question_is_for_whom_it_names_too() -> None:
 
 
 def next_of(state: Job, now: float = 1e12) -> RemindOfQuestion | ExpireQuestion | None:
-    found = [one for one in outstanding(state, now)[0] if isinstance(one, RemindOfQuestion | ExpireQuestion)]
+    found = [
+        one for one in list_outstanding_effects(state, now)[0] if isinstance(one, RemindOfQuestion | ExpireQuestion)
+    ]
     assert len(found) <= 1
     return found[0] if found else None
 
@@ -140,14 +142,14 @@ def reminded(state: Job, at: float) -> Job:
     assert isinstance(effect, RemindOfQuestion)
     state = apply(state, ev.QuestionReminded(at=at, request=R, subtask="a", number=1, to=effect.to))
     key = reminder_key(R, "a", 1, len(ask(state).open_questions["a"].reminders))
-    assert Post(R, key) in outstanding(state, at)[0]
+    assert Post(R, key) in list_outstanding_effects(state, at)[0]
     return apply(state, ev.Posted(at=at, request=R, key=key, ts=f"{at}"))
 
 
 def test_nobody_is_reminded_unless_it_is_set_and_a_requester_who_was_asked_once() -> None:
-    assert outstanding(question(AskingTerms()), 1e12) == ([], None)
+    assert list_outstanding_effects(question(AskingTerms()), 1e12) == ([], None)
     state = reminded(question(AskingTerms(remind_after=HOUR)), MONDAY_9 + HOUR)
-    assert outstanding(state, 1e12) == ([], None)
+    assert list_outstanding_effects(state, 1e12) == ([], None)
     anybody = question(AskingTerms(whom=("anyone",), then=("U2",), remind_after=HOUR))
     assert next_of(anybody, MONDAY_9 + HOUR) == RemindOfQuestion(R, "a", 1, ("U1",))
     assert whom(reminded(reminded(anybody, MONDAY_9 + HOUR), MONDAY_9 + 2 * HOUR)) == (), "it stays for anybody"
@@ -156,18 +158,18 @@ def test_nobody_is_reminded_unless_it_is_set_and_a_requester_who_was_asked_once(
 def test_first_who_was_asked_then_the_next_then_the_requester_and_then_nobody() -> None:
     state = question(AskingTerms(whom=("U2",), then=("U3", "S1"), remind_after=4 * HOUR))
     first = MONDAY_9 + 4 * HOUR
-    assert outstanding(state, first - 1) == ([], first)
+    assert list_outstanding_effects(state, first - 1) == ([], first)
     state = reminded(state, first)
     assert whom(state) == ("U2",)
-    second = outstanding(state, first)[1]
+    second = list_outstanding_effects(state, first)[1]
     assert second == MONDAY_9 + 19 * HOUR, "four hours of U3's work, who is nine hours ahead and off until the morning"
     state = reminded(state, second)
     assert whom(state) == ("U2", "U3"), "who is brought in may answer"
     for expected in (("U2", "U3", "S1"), ("U2", "U3", "S1", "U1")):
-        due = require(outstanding(state, second)[1])
+        due = require(list_outstanding_effects(state, second)[1])
         state = reminded(state, due)
         assert whom(state) == expected
-    assert outstanding(state, 1e12) == ([], None)
+    assert list_outstanding_effects(state, 1e12) == ([], None)
     assert len(ask(state).open_questions["a"].reminders) == MOST_REMINDERS
 
 
@@ -186,7 +188,7 @@ def test_what_the_thread_does_not_show_yet_nobody_is_reminded_of() -> None:
     state = question(AskingTerms(remind_after=HOUR))
     posted = {key: ts for key, ts in ask(state).posted.items() if "question" not in key}
     hidden = state.with_ask(replace(ask(state), posted=posted))
-    assert outstanding(hidden, 1e12)[0] == [Post(R, question_key(R, "a", 1))]
+    assert list_outstanding_effects(hidden, 1e12)[0] == [Post(R, question_key(R, "a", 1))]
 
 
 # ---------------------------------------------------------------- expiry
@@ -252,10 +254,10 @@ def approving(asking: AskingTerms) -> Job:
 
 def test_of_an_approval_only_those_are_reminded_who_may_decide() -> None:
     state = approving(AskingTerms(then=("U2",), remind_after=HOUR))
-    state = reminded(state, require(outstanding(state, MONDAY_9)[1]))
+    state = reminded(state, require(list_outstanding_effects(state, MONDAY_9)[1]))
     assert ask(state).open_questions["a"].reminders[0].to == ("U3",)
     assert whom(state) == ("U3",)
-    assert outstanding(state, 1e12) == ([], None)
+    assert list_outstanding_effects(state, 1e12) == ([], None)
 
 
 def test_an_approval_expires_and_is_neither_denied_nor_assumed() -> None:

@@ -11,7 +11,7 @@ from handoff.contracts import Request, RequestSetting
 from handoff.conversation.message_kinds import split_crew_name
 from handoff.effects import MakePlan, Post, RunSubtask, WriteAnswer, answer_key, card_end_key, card_key, question_key
 from handoff.engine.nested import build_run_brief as to_answer
-from handoff.engine.outstanding import CARD_FIRST, outstanding
+from handoff.engine.outstanding import CARD_FIRST, list_outstanding_effects
 from handoff.engine.replay import open_log
 from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Job
@@ -91,10 +91,10 @@ def test_the_planners_own_answer_ends_the_request_without_a_plan() -> None:
 def test_an_answer_without_a_plan_does_not_overtake_its_card() -> None:
     quick = ev.AnswerWritten(at=3.0, request=R, text="You are welcome.")
     state = job(asked(), quick)
-    assert outstanding(state, 3.1) == ([Post(R, card_key(R))], 3.0 + CARD_FIRST)
+    assert list_outstanding_effects(state, 3.1) == ([Post(R, card_key(R))], 3.0 + CARD_FIRST)
     assert Post(R, answer_key(R)) in effects(state, 3.0 + CARD_FIRST), "nor waits for one that Slack does not take"
     for card in (CARD, CARD.model_copy(update={"ts": "", "fault": "refused"})):
-        there, due = outstanding(job(asked(), card, quick), 3.1)
+        there, due = list_outstanding_effects(job(asked(), card, quick), 3.1)
         assert Post(R, answer_key(R)) in there
         assert due is None
 

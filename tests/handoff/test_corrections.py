@@ -12,9 +12,9 @@ from handoff.briefs.provenance import list_requester_words
 from handoff.contracts import Note, Request
 from handoff.effects import SortMessage
 from handoff.engine.corrections import MOST, SAID
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.thread_messages import PAUSES
-from handoff.state.job_state import LATER, Job
+from handoff.state.job_state import CORRECTIONS_HEADING, Job
 from tests.handoff.kit import R, ask, asked, effects, job, planned, started, subtask
 
 AT_WORK = (asked(), planned(subtask("a"), subtask("b", "a")), started("a"))
@@ -42,9 +42,9 @@ def notes(state: Job) -> str:
 
 def test_a_correction_survives_a_later_edit_of_the_request() -> None:
     state = job(*AT_WORK, *correction(1, "only the Sales team"), edit(R, "compare the meals", 1.0))
-    assert ask(state).text == f"compare the meals\n\n{LATER} only the Sales team"
+    assert ask(state).text == f"compare the meals\n\n{CORRECTIONS_HEADING} only the Sales team"
     assert ask(state).changes[-1].endswith(ask(state).text), "who works on it is told both"
-    assert list_requester_words(state, ask(state)) == (ask(state).text.replace(f"{LATER} ", ""),)
+    assert list_requester_words(state, ask(state)) == (ask(state).text.replace(f"{CORRECTIONS_HEADING} ", ""),)
 
 
 _STEPS = st.lists(
@@ -78,7 +78,7 @@ def test_whatever_is_said_edited_and_deleted_in_any_order_the_text_is_what_stand
             changes += 1
             log.append(ev.RequestWithdrawn(at=30.0, message=name))
     state = job(*AT_WORK, *log)
-    assert ask(state).text == "\n\n".join([request, *(f"{LATER} {words}" for words in replies.values())])
+    assert ask(state).text == "\n\n".join([request, *(f"{CORRECTIONS_HEADING} {words}" for words in replies.values())])
     assert ask(state).corrections == changes, "who works on it is told of each change"
 
 
@@ -97,7 +97,7 @@ def test_a_deleted_correction_leaves_no_words_behind() -> None:
 def test_an_edited_correction_is_told_anew_and_others_may_not_edit_it() -> None:
     said = correction(1, "in euros")
     state = job(*AT_WORK, *said, edit("2.1", "in pounds", 1.0))
-    assert ask(state).text.endswith(f"{LATER} in pounds")
+    assert ask(state).text.endswith(f"{CORRECTIONS_HEADING} in pounds")
     assert "in euros" not in notes(state)
     other = edit("2.1", "in yen", 1.0).model_copy(update={"user": "U2"})
     assert ask(job(*AT_WORK, *said, other)).text.endswith("in euros")
@@ -122,13 +122,13 @@ def unknown(at: float) -> ev.MessageSorted:
 def test_a_message_of_which_nobody_can_tell_what_it_is_for_is_looked_at_again() -> None:
     state = job(*AT_WORK, correction(1, "in euros")[0], unknown(11.0))
     assert [one.outcome for one in state.heard] == ["", "unsorted"], "its author is told"
-    found, due = outstanding(state, 12.0)
+    found, due = list_outstanding_effects(state, 12.0)
     assert not any(isinstance(effect, SortMessage) for effect in found)
     assert due is not None
     assert due <= 11.0 + PAUSES[0]
-    assert any(isinstance(effect, SortMessage) for effect in outstanding(state, 11.0 + PAUSES[0])[0])
+    assert any(isinstance(effect, SortMessage) for effect in list_outstanding_effects(state, 11.0 + PAUSES[0])[0])
     again = job(*AT_WORK, correction(1, "in euros")[0], unknown(11.0), unknown(40.0), correction(1, "")[1])
-    assert ask(again).text.endswith(f"{LATER} in euros")
+    assert ask(again).text.endswith(f"{CORRECTIONS_HEADING} in euros")
     assert [one.outcome for one in again.heard] == ["applied", "unsorted"], "its author is told once"
 
 

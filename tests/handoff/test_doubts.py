@@ -6,7 +6,7 @@ from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.effects import Post, RunSubtask, question_key
 from handoff.engine.answer import gaps
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.writes import OPTIONS, verdict_of
 from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import CheckedWrite
@@ -43,14 +43,14 @@ def work(state: Job) -> SubtaskState:
 
 
 def running(state: Job) -> list[int]:
-    effects, _ = outstanding(state, 250.0)
+    effects, _ = list_outstanding_effects(state, 250.0)
     return [effect.attempt for effect in effects if isinstance(effect, RunSubtask)]
 
 
 def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
     state = job(*DOUBT)
     assert ask(state).state == "input_required"
-    effects, due = outstanding(state, 250.0)
+    effects, due = list_outstanding_effects(state, 250.0)
     assert (running(state), due) == ([], None)
     assert Post(R, question_key(R, "a", 1)) in effects
     asking = require(work(state).question)
@@ -74,7 +74,7 @@ def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: st
     assert work(state).checkpoints[-1] == CheckedWrite(110.0, "c1", verdict, "U1", text)  # type: ignore[arg-type]
     assert work(state).intents == ()
     assert work(state).attempt_started == 3.0 + 100.0, "its clock stood still while people were asked"
-    assert work(state).unknown == (("post c1",) if verdict == "words" else ())
+    assert work(state).unknown_writes == (("post c1",) if verdict == "words" else ())
     assert [(one.question.number, one.user, one.text) for one in work(state).answered] == [(1, "U1", text)]
     assert work(state).failures == ()
 
@@ -130,7 +130,7 @@ def test_a_doubt_about_a_call_that_has_an_outcome_changes_nothing() -> None:
 def test_the_next_attempt_is_told_what_was_written_and_what_may_have_been() -> None:
     log = (*OPEN, ended("c1"), begun("c2"), doubted("c2"), said("who knows"), begun("c3"), ended("c3", fails=True))
     state = job(*log, failed("a", at=200.0, transient=True))
-    (effect,) = [one for one in outstanding(state, 250.0)[0] if isinstance(one, RunSubtask)]
+    (effect,) = [one for one in list_outstanding_effects(state, 250.0)[0] if isinstance(one, RunSubtask)]
     assert effect.attempt == 2
     note = handed(state, effect).context[-1].text
     assert note == "- carried out: post c1\n- may have been carried out: post c2"
@@ -144,10 +144,10 @@ def test_the_next_attempt_is_told_what_was_written_and_what_may_have_been() -> N
 @pytest.mark.parametrize("log", [OPEN, DOUBT])
 def test_a_stop_names_what_may_have_been_carried_out(log: tuple[ev.Event, ...]) -> None:
     state = job(*log, ev.CancelRequested(at=20.0, user="U1"))
-    assert ask(state).unknown == ("post c1",)
+    assert ask(state).unknown_writes == ("post c1",)
     assert running(state) == []
     answered = job(*log, ev.CancelRequested(at=20.0, user="U1"), said("It did not happen"))
-    assert ask(answered).unknown == ("post c1",), "an answer that comes too late changes nothing"
+    assert ask(answered).unknown_writes == ("post c1",), "an answer that comes too late changes nothing"
 
 
 def test_only_the_words_of_a_button_count() -> None:

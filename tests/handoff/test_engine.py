@@ -21,10 +21,10 @@ from handoff.effects import (
     file_key,
     question_key,
 )
-from handoff.engine.answer import gaps, missing
+from handoff.engine.answer import gaps, list_missing_subtasks
 from handoff.engine.engine import apply, fold
 from handoff.engine.opening import OPENED
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job
 from tests.handoff.kit import (
     PLACE,
@@ -103,7 +103,7 @@ def test_several_results_are_synthesized_once_all_have_ended() -> None:
 
 def test_a_passing_fault_is_tried_again_after_a_wait() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), failed("a", at=10.0, transient=True))
-    found, due = outstanding(state, 10.0)
+    found, due = list_outstanding_effects(state, 10.0)
     assert not any(isinstance(e, RunSubtask) for e in found)
     assert due == 11.0
     assert running(state, 11.0) == [("a", 2, "analyst")]
@@ -119,7 +119,7 @@ def test_the_five_task_example_delivers_what_it_can() -> None:
     assert "not available" in handed(state, effect).context[0].text
     state = apply(apply(state, started("t5")), returned("t5"))
     assert WriteAnswer(R) in effects(state)
-    assert [work.subtask.id for work in missing(ask(state), ask(state).run)] == ["t1", "t3"]
+    assert [work.subtask.id for work in list_missing_subtasks(ask(state), ask(state).run)] == ["t1", "t3"]
     assert any("the model broke" in gap for gap in gaps(ask(state), ask(state).run))
 
 
@@ -258,7 +258,7 @@ def test_an_end_that_people_have_seen_stays_an_end_whatever_policy_is_today() ->
     assert effects(state) == []
     state = job(log[0], planned(subtask("a"), subtask("b")), *log[2:], started("b"), returned("b"))
     state = _posted(state, card_key(R), answer_key(R), card_end_key(R))
-    assert ask(state).over, "with a part that came back, too"
+    assert ask(state).is_over, "with a part that came back, too"
 
 
 def test_an_attempt_that_began_without_the_rung_of_today_is_gone_on_with() -> None:

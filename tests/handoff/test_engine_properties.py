@@ -24,7 +24,7 @@ from handoff.effects import (
 )
 from handoff.engine.engine import apply, fold
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.replan import MAX_REVISIONS, current_trigger, list_changeable
 from handoff.engine.returned_results import MAX_ROUNDS
 from handoff.engine.writes import OPTIONS
@@ -125,7 +125,7 @@ class World:
     def revision(self, job: Job, effect: RevisePlan) -> ev.Event:
         """What a planner says that has no sense, read as any planner's words are; or a plan that nobody checked."""
         self.revised += 1
-        ask = require(job.ask(effect.request))
+        ask = require(job.find_request(effect.request))
         trigger = require(current_trigger(ask))
         run = ask.run_of(effect.within)
         ids = sorted(list_changeable(ask, trigger)) if self.rng.random() < 0.8 else list(ask.work)
@@ -147,7 +147,7 @@ class World:
         return ev.BriefRefined(**of, intent=self.rng.choice(("", "do it in another way")))
 
     def attempt(self, job: Job, effect: RunSubtask) -> list[ev.Event]:
-        ask = require(job.ask(effect.request))
+        ask = require(job.find_request(effect.request))
         for name in ask.work[effect.subtask].subtask.after:
             assert ask.work[name].state in {"complete", "error", "skipped"}, "it started before its dependencies ended"
         work = ask.work[effect.subtask]
@@ -229,7 +229,7 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
         if step == cancel_at:
             log.append(ev.CancelRequested(at=world.now, user="U"))
             job = apply(job, log[-1])
-        effects, due = outstanding(job, world.now)
+        effects, due = list_outstanding_effects(job, world.now)
         if effects:
             new = world.perform(job, world.rng.choice(effects))
         elif due is not None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.supervisor.synthesizer import FINDINGS, describe
+from bot.supervisor.synthesizer import FINDINGS, build_brief
 from handoff.answering.code_places import CodePlace, line_link, place_in
 from handoff.answering.findings import is_same, merge_graded_findings
 from handoff.answering.material import contains_message, render_result
@@ -47,7 +47,7 @@ def render_brief_material(*results: tuple[str, tuple[Finding, ...]], strategy: s
     made = [Result(summary="s", content=content, findings=findings) for content, findings in results]
     ask = require(fold(after_results(made, verifier=False, strategy=strategy))).asks[0]
     run = replace(ask.run, terms=ask.run.terms.model_copy(update=terms))
-    return describe(ask, run).text
+    return build_brief(ask, run).text
 
 
 def test_a_finding_of_two_results_is_one_with_both_and_all_that_is_known_of_it() -> None:

@@ -296,7 +296,7 @@ def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
     assert [one.text for one in ask(state).work["time"].answered] == ["food: at nine"]
     state = replied(open_questions("place"), "Oslo", user="U2")
     assert thread_messages.list_questions_for(state, the_message(state)) == []
-    assert thread_messages.meant_by(state, the_message(state)) is None
+    assert thread_messages.find_meant_question(state, the_message(state)) is None
     assert thread_messages.classify_by_rules(state, the_message(state)) == "nothing"
 
 

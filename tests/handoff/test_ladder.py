@@ -13,7 +13,7 @@ from handoff import events as ev
 from handoff.briefs.context import join_words_for_subtask
 from handoff.contracts import Member, Result, Terms
 from handoff.effects import ReachDeadline, RefineBrief, RunSubtask, VerifyAnswer, WriteAnswer
-from handoff.engine.answer import LATE, gaps, missing, seconds_for_call
+from handoff.engine.answer import LATE, gaps, list_missing_subtasks, seconds_for_call
 from handoff.engine.engine import apply
 from handoff.engine.ladder import (
     BACKOFF,
@@ -22,10 +22,10 @@ from handoff.engine.ladder import (
     MAX_FAILURES,
     MAX_QUESTIONS,
     RUNGS,
-    Standing,
+    FailureSituation,
     choose_next_rung,
 )
-from handoff.engine.outstanding import BEYOND, outstanding
+from handoff.engine.outstanding import BEYOND, list_outstanding_effects
 from handoff.engine.returned_results import MAX_ROUNDS
 from handoff.state.job_state import Job
 from handoff.state.state_values import FailureCause, RecoveryStep
@@ -48,7 +48,7 @@ from tests.handoff.kit import (
 )
 
 TROUBLES: tuple[FailureCause, ...] = tuple(LADDER)
-HERE = Standing("researcher", "balanced", fallback="analyst")
+HERE = FailureSituation("researcher", "balanced", fallback="analyst")
 TERMS = Terms(job_seconds=600, subtask_seconds=60, confidence=80)
 
 
@@ -103,12 +103,12 @@ def test_the_rungs_are_climbed_in_order(trouble: FailureCause, rungs: list[Recov
 def test_the_planner_is_asked_once_where_another_plan_may_help(
     trouble: FailureCause, fallback: str, rungs: list[RecoveryStep]
 ) -> None:
-    assert climbed(trouble, Standing("researcher", "balanced", fallback=fallback, replans=True)) == rungs
-    never = climbed(trouble, Standing("researcher", "balanced", fallback=fallback))
+    assert climbed(trouble, FailureSituation("researcher", "balanced", fallback=fallback, replans=True)) == rungs
+    never = climbed(trouble, FailureSituation("researcher", "balanced", fallback=fallback))
     assert never == [rung for rung in rungs if rung != "replan"]
 
 
-def climbed(trouble: FailureCause, at: Standing) -> list[RecoveryStep]:
+def climbed(trouble: FailureCause, at: FailureSituation) -> list[RecoveryStep]:
     found: list[RecoveryStep] = []
     failures = questions = 0
     while not found or found[-1] != "without":
@@ -136,7 +136,7 @@ def climbed(trouble: FailureCause, at: Standing) -> list[RecoveryStep]:
 def test_a_pause_that_was_asked_for_is_kept_by_whoever_goes_on_within_the_deadline(
     trouble: FailureCause, at: dict[str, Any], rung: RecoveryStep, delay: float
 ) -> None:
-    following = choose_next_rung(trouble, Standing("a", "fast", **at))
+    following = choose_next_rung(trouble, FailureSituation("a", "fast", **at))
     assert (following.rung, following.delay) == (rung, delay)
     assert following.specialist == ("b" if rung == "fallback" else "a")
 
@@ -178,7 +178,7 @@ def test_a_fallback_has_one_of_its_own_and_the_chain_never_goes_back_nor_beyond_
 
 
 STANDINGS = st.builds(
-    Standing,
+    FailureSituation,
     specialist=st.just("a"),
     tier=st.sampled_from(["fast", "balanced", "deep"]),
     failures=st.integers(1, 6),
@@ -196,7 +196,7 @@ STANDINGS = st.builds(
 
 @given(trouble=st.sampled_from(TROUBLES), at=STANDINGS)
 @settings(max_examples=120, deadline=None)
-def test_no_rung_is_taken_that_cannot_be(trouble: FailureCause, at: Standing) -> None:
+def test_no_rung_is_taken_that_cannot_be(trouble: FailureCause, at: FailureSituation) -> None:
     following = choose_next_rung(trouble, at)
     assert following.rung in LADDER[trouble]
     assert following.delay < max(at.left, 0.001)
@@ -305,7 +305,7 @@ def test_pauses_that_a_provider_asks_for_never_exceed_the_deadline(turns: list[t
         if work.state != "pending":
             break
         at = max(at, work.not_before)
-        (effect,) = [e for e in outstanding(state, at)[0] if isinstance(e, RunSubtask)]
+        (effect,) = [e for e in list_outstanding_effects(state, at)[0] if isinstance(e, RunSubtask)]
         took = min(takes, effect.timeout)
         state = apply(state, started("a", attempt, at=at))
         at += took
@@ -323,10 +323,10 @@ def test_what_an_attempt_had_when_its_call_failed_is_not_thrown_away() -> None:
 
 def test_an_attempt_that_does_not_end_is_cut_beyond_its_deadline() -> None:
     state = under(asked(), planned(subtask("a"), subtask("b")), started("a", at=10.0), started("b", at=60.0))
-    found, due = outstanding(state, 69.0)
+    found, due = list_outstanding_effects(state, 69.0)
     assert due == 70.0 + BEYOND
     assert ReachDeadline(R, "a") not in found
-    assert ReachDeadline(R, "a") in outstanding(state, 70.0 + BEYOND)[0]
+    assert ReachDeadline(R, "a") in list_outstanding_effects(state, 70.0 + BEYOND)[0]
     state = apply(state, ev.DeadlineReached(at=91.0, request=R, subtask="a"))
     assert ask(state).work["a"].state == "error"
     assert running(state, 91.0) == [("b", 1, "analyst")]
@@ -336,10 +336,10 @@ def test_at_the_jobs_deadline_the_answer_is_what_is_there() -> None:
     plan = planned(subtask("a"), subtask("b"), subtask("c", "b"))
     state = under(asked(), plan, started("a"), started("b"), returned("a"))
     assert ReachDeadline(R) not in effects(state, 601.0)
-    assert ReachDeadline(R) in outstanding(state, 602.0)[0]
+    assert ReachDeadline(R) in list_outstanding_effects(state, 602.0)[0]
     state = apply(state, ev.DeadlineReached(at=602.0, request=R))
     assert WriteAnswer(R) in effects(state, 602.0)
-    lost = [(work.state, "600 s" in work.reason) for work in missing(ask(state), ask(state).run)]
+    lost = [(work.state, "600 s" in work.reason) for work in list_missing_subtasks(ask(state), ask(state).run)]
     assert lost == [("error", True), ("skipped", True)]
     assert len(gaps(ask(state), ask(state).run)) == 2
 

@@ -25,8 +25,8 @@ from handoff.effects import (
 )
 from handoff.engine.answer import contents, gaps
 from handoff.engine.engine import apply
-from handoff.engine.nested import handed_up, inner_plan, is_for_people
-from handoff.evidence.work_receipts import statements_of_no_source
+from handoff.engine.nested import inner_plan, is_for_people, make_crew_outcome
+from handoff.evidence.work_receipts import list_unsourced_statements
 from handoff.state.job_state import SETTLED, Job
 from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, level, require, running
 
@@ -76,7 +76,7 @@ def result_of(state: Job, name: str = "law") -> Result:
 
 def up(state: Job, at: float = 9.0, name: str = "law") -> Job:
     """What the crew hands up."""
-    return apply(state, handed_up(ask(state), ask(state).work[name], at))
+    return apply(state, make_crew_outcome(ask(state), ask(state).work[name], at))
 
 
 def of_kind(state: Job, kind: type[Effect], now: float = 10.0) -> list[Any]:
@@ -107,8 +107,8 @@ def test_what_is_inside_lies_beside_all_others() -> None:
     state = within(at_law(part("sum", "law")), *READ_AND_CHECK)
     view = ask(state)
     assert list(view.work) == ["law", "sum", "law/read", "law/check"]
-    assert [work.subtask.id for work in view.inside("")] == ["law", "sum"]
-    assert [work.subtask.id for work in view.inside("law")] == ["law/read", "law/check"]
+    assert [work.subtask.id for work in view.list_subtasks("")] == ["law", "sum"]
+    assert [work.subtask.id for work in view.list_subtasks("law")] == ["law/read", "law/check"]
     assert view.work["law/check"].subtask.after == ("law/read",)
     assert (level(view, "law"), level(view, "law/read")) == (0, 1)
     assert [one.id for one in require(view.run_of("law").plan).subtasks] == ["law/read", "law/check"]
@@ -196,11 +196,11 @@ def test_a_crews_figures_of_no_source_are_told_to_people() -> None:
         state = done(state, "law/check", confidence=80)
         of: dict[str, Any] = {"at": 8, "request": R, "within": "law", "text": text, "unsupported": ("45",)}
         state = apply(state, ev.AnswerWritten(**of))
-        event = handed_up(ask(state), ask(state).work["law"], 9.0)
+        event = make_crew_outcome(ask(state), ask(state).work["law"], 9.0)
         assert isinstance(event, ev.ResultReturned)
         assert event.result.unsupported == ("45",)
     last = require(apply(up(state), ev.AnswerVerified(at=20.0, request=R)).current)
-    assert statements_of_no_source(last) == ("45",), "people are told of it"
+    assert list_unsourced_statements(last) == ("45",), "people are told of it"
 
 
 @pytest.mark.parametrize(("others", "read"), [((), True), ((part("sum"),), False)])
@@ -222,7 +222,7 @@ def test_the_one_that_was_picked_goes_up_alone() -> None:
 
 def sent_back(state: Job, fault: str) -> Job:
     """The crew at `law` hands up its result, and a check finds a fault in it."""
-    event = handed_up(ask(state), ask(state).work["law"], 10.0)
+    event = make_crew_outcome(ask(state), ask(state).work["law"], 10.0)
     assert isinstance(event, ev.ResultReturned)
     return apply(state, event.model_copy(update={"faults": (fault,)}))
 
@@ -252,7 +252,7 @@ def test_where_all_inside_failed_the_ladder_outside_follows() -> None:
     state = broken(within(at_law(part("sum", "law")), *READ_AND_CHECK), "law/read")
     assert ask(state).work["law/check"].state == "skipped", "the cascade inside"
     assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
-    event = handed_up(ask(state), ask(state).work["law"], 9.0)
+    event = make_crew_outcome(ask(state), ask(state).work["law"], 9.0)
     assert isinstance(event, ev.AttemptFailed)
     assert (event.kind, event.subtask, event.message, event.took) == ("crew", "law", "Part read: the model broke", 6.0)
     state = apply(state, event)
@@ -354,7 +354,7 @@ def test_what_a_crew_lets_go_of_ends_with_all_inside() -> None:
     assert of_kind(state, RevisePlan) == [RevisePlan(R, "law", "law/read")]
     state = apply(state, ev.AttemptFailed(at=7.0, request=R, subtask="law", attempt=1, kind="crew", message="broke"))
     assert not of_kind(state, RevisePlan), "nobody works by that plan any more"
-    assert all(work.state in SETTLED for work in ask(state).inside("law"))
+    assert all(work.state in SETTLED for work in ask(state).list_subtasks("law"))
     state = within(apply(state, begun("law", attempt=2, at=8.0)), *READ_AND_CHECK, at=9.0)
     assert not of_kind(state, RevisePlan), "the second plan is another one"
     assert {effect.subtask for effect in of_kind(state, RunSubtask)} == {"note", "law/read~2"}

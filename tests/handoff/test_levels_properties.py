@@ -21,8 +21,8 @@ from handoff.effects import (
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply, fold
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
-from handoff.engine.nested import MAX_IN_ALL, handed_up, inner_plan, is_open, room_left
-from handoff.engine.outstanding import outstanding
+from handoff.engine.nested import MAX_IN_ALL, count_subtasks_left, inner_plan, is_open, make_crew_outcome
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.replan import MAX_REVISIONS
 from handoff.engine.replay import open_log
 from handoff.engine.returned_results import MAX_ROUNDS
@@ -87,7 +87,7 @@ class Levels(World):
         )
 
     def perform(self, job: Job, effect: Effect) -> list[ev.Event]:
-        ask = require(job.ask(effect.request))
+        ask = require(job.find_request(effect.request))
         events = self.perform_effect(ask, job, effect)
         self.calls += sum(_calls(event) for event in events)
         return events
@@ -97,7 +97,7 @@ class Levels(World):
         if isinstance(effect, HandUp):
             key = (effect.subtask, effect.attempt)
             self.handed[key] = self.handed.get(key, 0) + 1
-            return [handed_up(ask, ask.work[effect.subtask], self.now)]
+            return [make_crew_outcome(ask, ask.work[effect.subtask], self.now)]
         if isinstance(effect, MakePlan):
             if effect.within:
                 return [self.inner(ask, effect, of)]
@@ -146,7 +146,7 @@ class Levels(World):
             self.attempts[effect.within] = self.attempts.get(effect.within, 0) + 1
             return ev.AttemptStarted(**attempt, specialist=work.specialist, tier="balanced")
         fate, plan, path = self.rng.random(), self.plan(f"{work.specialist}/"), f"{work.specialist}/"
-        if fate < 0.1 or len(plan.subtasks) > room_left(ask):
+        if fate < 0.1 or len(plan.subtasks) > count_subtasks_left(ask):
             return ev.PlanRejected(**of, within=effect.within, faults=("no",), usage=CALL)
         if fate < 0.15:
             return ev.AttemptFailed(**attempt, kind="model", message="m", usage=CALL)
@@ -170,7 +170,7 @@ def _calls(event: ev.Event) -> int:
 
 def _next(world: Levels, job: Job) -> list[ev.Event] | None:
     """What happens next: something that is to be done, time, or a person's answer; None: nothing can happen."""
-    effects, due = outstanding(job, world.now)
+    effects, due = list_outstanding_effects(job, world.now)
     if effects:
         return world.perform(job, world.rng.choice(effects))
     if due is not None:
@@ -199,7 +199,7 @@ def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int
         log += new
         for event in new:
             job = apply(job, event)
-            assert all(len(job.asks[0].inside(name)) <= AT_MOST for name in job.asks[0].work)
+            assert all(len(job.asks[0].list_subtasks(name)) <= AT_MOST for name in job.asks[0].work)
     ask = job.asks[0]
     assert ask.state in ENDED
     assert world.answers == 1
@@ -209,10 +209,10 @@ def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int
     assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS for count in world.attempts.values())
     assert all(len(work.failures) <= MAX_FAILURES for work in ask.work.values())
     if not ask.cancelled_by:
-        assert all(work.state in SETTLED for work in ask.inside(""))
+        assert all(work.state in SETTLED for work in ask.list_subtasks(""))
         assert ask.usage.calls <= world.calls
         assert ask.usage.calls == world.calls or not world.reads, "each call is counted once"
-    assert sum(work.usage.calls for work in ask.inside("")) <= ask.usage.calls, (
+    assert sum(work.usage.calls for work in ask.list_subtasks("")) <= ask.usage.calls, (
         "what is inside is counted with what is around"
     )
     if ask.run.answer is not None:
@@ -240,7 +240,7 @@ class Busy:
     def step(self) -> bool:
         """Something happens; False where nothing can any more."""
         assert self.job is not None
-        effects, due = outstanding(self.job, self.world.now)
+        effects, due = list_outstanding_effects(self.job, self.world.now)
         self.match(effects)
         self.world.now += self.world.pace * self.rng.random() / 4
         if self.rng.random() < self.trouble:
@@ -266,7 +266,7 @@ class Busy:
             assert not any(same_work(gone, effect) for effect in effects), "cut off and begun again"
             late = self.going.pop(gone)[:1]
             self.add(*late if self.rng.random() < 0.3 else ())
-        for effect in outstanding(self.job, self.world.now)[0]:
+        for effect in list_outstanding_effects(self.job, self.world.now)[0]:
             if isinstance(effect, RevisePlan) and effect.within:
                 assert is_open(self.job.asks[0].work[effect.within]), "nobody works by that plan"
             if effect not in self.going:
@@ -334,7 +334,9 @@ def test_whatever_happens_at_once_a_job_ends(seed: int, cancel_at: int | None) -
     for work in ask.work.values():
         assert work.attempt <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS
         assert len(work.failures) <= MAX_FAILURES
-        assert work.usage.calls >= sum(one.usage.calls for one in ask.inside(work.subtask.id)), "charged all around"
+        assert work.usage.calls >= sum(one.usage.calls for one in ask.list_subtasks(work.subtask.id)), (
+            "charged all around"
+        )
     lines = [ev.dump(event) for event in busy.log]
     assert open_log(lines) == fold(map(ev.load, lines)) == job, "opened quickly, or replayed"
     cut = lines[: busy.rng.randint(1, len(lines))]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff.contracts import MadeSpecialist, Member, Plan, Tier
-from handoff.engine.ladder import LADDER, Standing, choose_next_rung
+from handoff.engine.ladder import LADDER, FailureSituation, choose_next_rung
 from handoff.planning import adhoc
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_check import MAX_FAULT_LENGTH, MAX_FAULTS
@@ -211,7 +211,7 @@ def test_no_history_lifts_a_made_one_above_its_tiers(troubles: list[Any], tiers:
     rungs: tuple[Any, ...] = ()
     name = "jurist"
     for count, trouble in enumerate(troubles, start=1):
-        standing = Standing(name, tier, count, taken=rungs, fallback="writer", tiers=allowed)
+        standing = FailureSituation(name, tier, count, taken=rungs, fallback="writer", tiers=allowed)
         following = choose_next_rung(trouble, standing)
         if following.rung in {"without", "fallback"}:
             return  # over, or a member's with a member's tiers

@@ -187,7 +187,7 @@ def test_the_beginnings_of_a_long_text_halve_and_say_that_they_are_cut() -> None
 
 def test_the_budgets_of_the_tiers_can_be_set_each_on_its_own() -> None:
     context = read_settings({"LEADHAND_CONTEXT": "fast 4k, deep 12500"}).terms.context
-    assert [context.of(tier) for tier in ("fast", "balanced", "deep", None)] == [4_000, 32_000, 12_500, 32_000]
+    assert [context.get_tokens(tier) for tier in ("fast", "balanced", "deep", None)] == [4_000, 32_000, 12_500, 32_000]
     assert read_settings({}).terms.context == ContextLimits()
     for wrong in ("4k", "fast", "fast 0", "quick 4k", "fast 4k, fast 5k", "fast 4 k 5"):
         with pytest.raises(SettingsError, match=r"LEADHAND_CONTEXT is .*; it takes a tier and its tokens"):

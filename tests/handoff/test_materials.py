@@ -12,7 +12,7 @@ from handoff.briefs.context import BRIEF, handoff_for, texts_needed
 from handoff.briefs.provenance import provenance_of
 from handoff.contracts import Artifact, ContextLimits, Material, Member, Note, Place, Plan, Request, Result, Subtask
 from handoff.engine.answer import gaps
-from handoff.materials.material_lists import digest_of, material_of, needed_by, texts_of
+from handoff.materials.material_lists import digest_of, find_needed_material, material_of, texts_of
 from handoff.planning.needs import settle
 from handoff.planning.plan_brief import BEGINNING, make_request_brief, make_subtask_brief
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
@@ -108,8 +108,8 @@ def test_material_is_named_apart_and_the_newest_keeps_its_name() -> None:
 def test_a_part_gets_what_it_needs_and_one_that_names_nothing_all() -> None:
     both = state(file("a.txt"), file("b.txt", "other"), needs=("b.txt",))
     works = ask(both).work
-    assert names(*needed_by(both, ask(both), works["a"]).all) == ["b.txt"]
-    assert names(*needed_by(both, ask(both), works["b"]).all) == ["a.txt", "b.txt"]
+    assert names(*find_needed_material(both, ask(both), works["a"]).all) == ["b.txt"]
+    assert names(*find_needed_material(both, ask(both), works["b"]).all) == ["a.txt", "b.txt"]
     handoff, _ = handoff_for(both, ask(both), works["a"], NOW, {digest_of("other"): "other"})
     assert [(note.source, note.text) for note in handoff.given] == [("b.txt", "other")]
     assert [one.name for one in handoff.artifacts] == ["b.txt"]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.slack.receive.thread_reader import read_until
+from bot.slack.receive.thread_reader import find_last_read
 from bot.slack.show.session import has_new_title
 from handoff import events as ev
 from handoff.briefs.addresses import known_addresses
@@ -23,12 +23,12 @@ from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Place, Plan, Request, Result, Subtask, ToolReply, Turn, Usage
 from handoff.effects import answer_key, card_end_key, card_key
 from handoff.engine.engine import apply, fold
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.replay import _lines_that_matter, open_log
 from handoff.events import NewerEvent
 from handoff.materials.material_lists import texts_of
 from handoff.planning.plan_brief import make_request_brief
-from handoff.state.derived_values import once
+from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import ENDED, Job, RequestState, replace
 from handoff.summaries.audit_events import deeds_of
 from handoff.summaries.summary import projection
@@ -102,7 +102,7 @@ def played(seed: int, *, owners: float = 0.0, oddities: float = 0.0) -> list[ev.
 
 def following(world: World, job: Job) -> list[ev.Event]:
     """What comes next in a job, or nothing once it is over."""
-    effects, due = outstanding(job, world.now)
+    effects, due = list_outstanding_effects(job, world.now)
     if effects:
         return world.perform(job, world.rng.choice(effects))
     if due is not None:
@@ -154,7 +154,7 @@ def test_what_befalls_the_owners_changes_no_request(seed: int) -> None:
     assert (job.quarantine is not None) == isinstance(last, ev.SetAside)
     without = require(fold(event for event in log if not isinstance(event, OWNERS)))
     assert replace(job, seq=0, takeovers=0, quarantine=None) == replace(without, seq=0)
-    assert outstanding(job, 1e9) == outstanding(without, 1e9)
+    assert list_outstanding_effects(job, 1e9) == list_outstanding_effects(without, 1e9)
 
 
 def begun(*names: str) -> list[ev.Event]:
@@ -257,14 +257,14 @@ def log_of(number: int) -> Iterator[ev.Event]:
 def looked_at(before: Job | None, event: ev.Event) -> Job:
     """A job after an event, looked at as a bot does."""
     after = apply(before, event)
-    outstanding(after, event.at)
+    list_outstanding_effects(after, event.at)
     projection(after)
     deeds_of(before, event, after)
     if before is not None:
         has_new_title(before, after)
     ask = after.latest
     if isinstance(event, ev.RequestAdded):
-        read_until(after, ask)
+        find_last_read(after, ask)
     if isinstance(event, ev.MaterialGathered):
         make_request_brief(after, ask)
     if isinstance(event, ev.AttemptStarted):
@@ -327,13 +327,13 @@ def test_whose_words_are_in_a_brief_is_found_in_a_thread_of_any_length() -> None
 # ---------------------------------------------------------------- what is kept with a value
 
 
-@once
+@cache_on_value
 def letters(ask: RequestState) -> list[str]:
     """A new list each time that it is worked out."""
     return list(ask.request.text)
 
 
-@once
+@cache_on_value
 def together(job: Job, ask: RequestState) -> list[str]:
     """The same, of a request in a job."""
     return [one.id for one in job.asks if one is not ask]

@@ -15,7 +15,7 @@ from handoff.contracts import Artifact, Member, Place, Plan, Request, Result, Su
 from handoff.effects import MakePlan, Post, RunSubtask, SelectAnswer, VerifyAnswer, WriteAnswer
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_DEPTH, MAX_FAULT_LENGTH, MAX_FAULTS, MAX_SUBTASKS, check
 from handoff.planning.plan_repair import mend
@@ -431,7 +431,7 @@ def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
     place = Place(team="T", channel="C", thread_ts="1.0")
     job = apply(None, ev.RequestAdded(at=1.0, place=place, request=Request(id="1.0", user="U", text="t", at=1.0)))
     for step in range(200):
-        effects, _ = outstanding(job, 2.0 + step)
+        effects, _ = list_outstanding_effects(job, 2.0 + step)
         if not effects:
             break
         effect, at = effects[0], 2.0 + step

@@ -36,7 +36,7 @@ from handoff.contracts import (
 from handoff.effects import GatherMaterial, MakePlan, answer_key
 from handoff.engine.engine import apply
 from handoff.engine.nested import inner_plan
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job, replace
 from handoff.state.state_values import Provenance, reply_source
 from tests.handoff.kit import (
@@ -131,10 +131,10 @@ def test_what_others_said_and_attached_before_names_no_host() -> None:
 @pytest.mark.parametrize("look_back", ["thread", "files"])
 def test_a_request_inside_a_thread_is_not_planned_before_the_thread_was_read(look_back: str) -> None:
     added = requested(look_back=look_back)
-    to_do = outstanding(job(added), 2.0)[0]
+    to_do = list_outstanding_effects(job(added), 2.0)[0]
     assert GatherMaterial(R) in to_do
     assert not [effect for effect in to_do if isinstance(effect, MakePlan)]
-    assert MakePlan(R) in outstanding(job(added, ev.MaterialGathered(at=2.0, request=R)), 2.0)[0]
+    assert MakePlan(R) in list_outstanding_effects(job(added, ev.MaterialGathered(at=2.0, request=R)), 2.0)[0]
 
 
 # ---------------------------------------------------------------- what is private

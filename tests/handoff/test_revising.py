@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bot.supervisor.prompts import prompt
 from handoff import events as ev
 from handoff.briefs.context import handoff_for
-from handoff.contracts import Escalation, Finding, Material, Member, OnlyFor, Result, Subtask
+from handoff.contracts import Escalation, Finding, FindingCondition, Material, Member, Result, Subtask
 from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
@@ -348,8 +348,8 @@ def test_what_is_done_or_under_way_is_never_touched(seed: int) -> None:
     log = played(seed)
     for place, event in enumerate(log):
         if isinstance(event, ev.PlanRevised):
-            old = require(job(*log[:place]).ask(event.request))
-            new = require(job(*log[: place + 1]).ask(event.request))
+            old = require(job(*log[:place]).find_request(event.request))
+            new = require(job(*log[: place + 1]).find_request(event.request))
             for name, work in untouched(old, event).items():
                 assert new.work[name] == work or stranded(new, work, new.work[name])
             assert new.revisions <= MAX_REVISIONS
@@ -397,7 +397,7 @@ def test_an_added_part_needs_the_material_that_it_names() -> None:
 
 # ---------------------------------------------------------------- parts that are only there for some findings
 
-SEVERE_AND_UNSURE = OnlyFor(severity="high", below=80)
+SEVERE_AND_UNSURE = FindingCondition(severity="high", below=80)
 UNSURE = Finding(message="It may be lost.", severity="critical", confidence=79)
 
 

@@ -9,7 +9,7 @@ import pytest
 from handoff import events as ev
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry
-from handoff.access.rights import Actor, Crossing, crossings, may_allow, may_go
+from handoff.access.rights import Actor, Crossing, crossings, may_allow, may_pass_on
 from handoff.approval_values import Approval, digest_of
 from handoff.contracts import (
     Artifact,
@@ -58,17 +58,17 @@ def test_a_stop_ends_what_its_person_asked_for_and_an_admins_all(actor: Actor, e
     before = job(*TEAM, of_ben())
     stop = ev.CancelRequested(at=9.0, user=actor.user, groups=actor.groups, admin=actor.admin)
     after = job(*TEAM, of_ben(), stop)
-    assert {ask.id for ask in rights.stoppable(before, actor)} == ends
+    assert {ask.id for ask in rights.list_stoppable_requests(before, actor)} == ends
     assert {ask.id for ask in after.asks if ask.cancelled_by} == ends
     owners = {R: "U1", BEN: "U2"}
-    assert set(rights.going_on(before, actor)) == {owners[one] for one in {R, BEN} - ends}
+    assert set(rights.list_other_requesters(before, actor)) == {owners[one] for one in {R, BEN} - ends}
 
 
 def test_what_is_answered_cannot_be_stopped_any_more_and_an_aside_job_stays_for_others() -> None:
     of_ben_ends = ev.CancelRequested(at=9.0, user="U2")
     done = job(*TEAM, of_ben(), of_ben_ends)
-    assert rights.stoppable(done, Actor("U2")) == ()
-    assert rights.going_on(done, Actor("U2")) == ("U1",)
+    assert rights.list_stoppable_requests(done, Actor("U2")) == ()
+    assert rights.list_other_requesters(done, Actor("U2")) == ("U1",)
     aside = ev.SetAside(at=6.0, step="planning", reason="it broke")
     assert job(*TEAM, of_ben(), aside, of_ben_ends).quarantine is not None
     assert job(*TEAM, of_ben(), aside, ev.CancelRequested(at=9.0, user="U9", admin=True)).quarantine is None
@@ -134,7 +134,7 @@ PLACES = [
 
 def test_only_what_is_public_or_stays_where_it_is_may_go() -> None:
     for came, goes in itertools.product(PLACES, PLACES):
-        assert may_go(came, goes) == (came.channel in {"C1", "C2"} or came.channel == goes.channel), (came, goes)
+        assert may_pass_on(came, goes) == (came.channel in {"C1", "C2"} or came.channel == goes.channel), (came, goes)
 
 
 def test_material_without_an_audience_is_that_of_its_job() -> None:

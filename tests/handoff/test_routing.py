@@ -238,7 +238,7 @@ def test_what_such_work_took_weighs_more_the_more_often_it_was_seen() -> None:
     usage = Usage(calls=2, tokens_in=1_000, tokens_out=200)
     past, tokens = NO_PAST, [estimate(part(), BUSY, NO_PAST, price).tokens]
     for _ in range(30):
-        past = past.and_then(usage, 2.0, most=20)
+        past = past.add_attempt(usage, 2.0, most=20)
         tokens.append(estimate(part(), BUSY, past, price).tokens)
     assert tokens == sorted(tokens, reverse=True)
     assert abs(tokens[-1] - 1_200) < 1_200 * 0.25
@@ -248,7 +248,7 @@ def test_what_such_work_took_weighs_more_the_more_often_it_was_seen() -> None:
 def test_an_older_way_of_working_fades() -> None:
     past = NO_PAST
     for tokens in [10_000] * 50 + [1_000] * 50:
-        past = past.and_then(Usage(calls=1, tokens_in=tokens), 1.0, most=20)
+        past = past.add_attempt(Usage(calls=1, tokens_in=tokens), 1.0, most=20)
     assert past.tokens_in < 2_000
 
 

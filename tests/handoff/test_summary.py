@@ -34,11 +34,11 @@ from handoff.summaries.summary import (
     APART,
     describe_step,
     gain_words,
+    measure_parallel_seconds,
     open_questions,
     parts_words,
     projection,
     rows,
-    side_by_side,
     title_of,
 )
 from handoff.summaries.thread_subject import subject_of
@@ -183,14 +183,14 @@ def test_the_row_of_a_crew_says_how_far_it_is() -> None:
 def test_work_side_by_side_is_told_by_what_it_gained() -> None:
     log = (asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
     apart = ask(job(*log, returned("a", at=13.0), returned("b", at=13.0)))
-    assert side_by_side(apart) == (20.0, 10.0)
+    assert measure_parallel_seconds(apart) == (20.0, 10.0)
     assert gain_words(apart) == "2 specialists side by side: 2.0x faster than one by one"
     scripted = replace(apart, usage=Usage(model=SCRIPTED_REPLIES, calls=4))
-    assert (side_by_side(scripted), gain_words(scripted)) == ((0.0, 0.0), ""), (
+    assert (measure_parallel_seconds(scripted), gain_words(scripted)) == ((0.0, 0.0), ""), (
         "a script's times say nothing of a crew's"
     )
     make_single_plan = ask(job(*log[:3], returned("a", at=13.0)))
-    assert (side_by_side(make_single_plan), gain_words(make_single_plan)) == ((0.0, 0.0), "")
+    assert (measure_parallel_seconds(make_single_plan), gain_words(make_single_plan)) == ((0.0, 0.0), "")
 
 
 # ---------------------------------------------------------------- receipts, and the first responder

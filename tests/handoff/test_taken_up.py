@@ -13,18 +13,18 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Attachment, Material, Request, ToolReply, Turn, Usage
-from handoff.conversation.retry_words import RetryRef, RetryWish, names_the_last, wish_of
+from handoff.conversation.retry_words import RetryRef, RetryWish, repeats_last_request, wish_of
 from handoff.effects import Effect, MakePlan, Post, RunSubtask, file_key
 from handoff.engine import retry
 from handoff.engine.engine import apply, fold
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.replay import open_log
 from handoff.materials.deletions import FAULT
 from handoff.materials.material_lists import material_of
 from handoff.state.job_state import ENDED, SETTLED, Job, RequestState
 from handoff.state.state_values import Ruling
 from handoff.summaries.audit_events import deeds_of
-from handoff.summaries.step_names import step_line, step_meant
+from handoff.summaries.step_names import find_step, step_line
 from tests.handoff.kit import (
     MEMBERS,
     PLACE,
@@ -106,9 +106,9 @@ def test_what_failed_is_run_again_with_all_that_builds_on_it() -> None:
 
 def test_from_a_step_what_it_needs_and_lacks_is_run_as_well() -> None:
     first = in_part().asks[0]
-    assert retry.run_again(first, RetryRef(of=R, step="t4")) == {"t4", "t5", "t3", "t1"}
-    assert retry.run_again(first, RetryRef(of=R, step="t3")) == {"t1", "t3", "t5"}
-    assert retry.run_again(first, RetryRef(of=R, mode="whole")) == {"t1", "t2", "t3", "t4", "t5"}
+    assert retry.list_rerun_subtasks(first, RetryRef(of=R, step="t4")) == {"t4", "t5", "t3", "t1"}
+    assert retry.list_rerun_subtasks(first, RetryRef(of=R, step="t3")) == {"t1", "t3", "t5"}
+    assert retry.list_rerun_subtasks(first, RetryRef(of=R, mode="whole")) == {"t1", "t2", "t3", "t4", "t5"}
 
 
 def test_of_one_part_alone_the_answer_is_written_anew() -> None:
@@ -362,14 +362,14 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
         state = apply(state, event)
     first = state.asks[0]
     assert first.work["law"].result is not None
-    assert retry.run_again(first, RetryRef(of=R)) == {"law/check", "sum"}
+    assert retry.list_rerun_subtasks(first, RetryRef(of=R)) == {"law/check", "sum"}
     state = proposed(apply(state, wants()))
     again = state.asks[-1]
     assert (again.work["law"].state, again.work["law/check"].state) == ("in_progress", "pending")
     assert {name for name, work in again.work.items() if work.kept} == {"law/read", "law/list", "note"}
     assert running(state) == [("law/check", 1, "legal/checker")]
     assert not of_kind(state, MakePlan)
-    assert retry.run_again(first, RetryRef(of=R, step="law")) == {
+    assert retry.list_rerun_subtasks(first, RetryRef(of=R, step="law")) == {
         "law",
         "law/read",
         "law/check",
@@ -411,7 +411,7 @@ def test_words_that_want_it_again(text: str, wish: RetryWish | None) -> None:
     ("text", "same"), [("the same for Q2", True), ("Again, but only for Lisbon", True), ("the same old story", False)]
 )
 def test_words_for_the_same_again(text: str, same: bool) -> None:  # noqa: FBT001
-    assert names_the_last(text) == same
+    assert repeats_last_request(text) == same
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ def test_words_for_the_same_again(text: str, same: bool) -> None:  # noqa: FBT00
 )
 def test_a_step_by_its_id_its_number_or_its_title(words: str, step: str | tuple[str, ...]) -> None:
     first = in_part().asks[0]
-    found = step_meant(first, words)
+    found = find_step(first, words)
     assert found == step if step else isinstance(found, tuple)
     assert step_line(first, "t2") == "2. Part t2 (t2)"
 
@@ -457,7 +457,7 @@ def play(world: Tries, job: Job, log: list[ev.Event], stop: int) -> Job:
         ask = job.current
         if ask is None:
             return job
-        effects, due = outstanding(job, world.now)
+        effects, due = list_outstanding_effects(job, world.now)
         effects = [one for one in effects if type(one).__name__ not in {"Acknowledge", "SortMessage"}]
         if step == stop:
             new: list[ev.Event] = [ev.CancelRequested(at=world.now, user="U")]

@@ -15,7 +15,7 @@ from handoff.answering.fixed_words import PHRASES, Language, Phrase, language_of
 from handoff.answering.material import NAMED, render_with_unsure_note
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Finding, Result, Terms
-from handoff.conversation.memory import Memory, MemoryWish, is_plain, match_memories, place_for, wish_in
+from handoff.conversation.memory import Memory, MemoryWish, is_certain_match, match_memories, place_for, wish_in
 from handoff.conversation.pointing import MOST_WORDS, Pointer, find_pointer
 from handoff.materials.memory_text import ROOM, render_memories
 from handoff.text.context_budget import tokens
@@ -331,7 +331,7 @@ def test_what_is_meant_is_plain_or_several_or_nothing() -> None:
         ("that approach", (), False),
     ):
         assert match_memories(kept, text) == found, text
-        assert is_plain(kept, found, text) is plain, text
+        assert is_certain_match(kept, found, text) is plain, text
 
 
 def test_all_is_told_while_it_fits_and_then_what_fits_best_and_how_much_is_left_out() -> None:

@@ -18,7 +18,7 @@ from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Member, Place, Plan, Request, Subtask
 from handoff.effects import RunSubtask
 from handoff.engine.engine import apply
-from handoff.engine.outstanding import outstanding
+from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question
 from specialists.crew import Crew
@@ -100,7 +100,7 @@ class Desk:
 
     def find(self, request: str) -> tuple[Job, RequestState]:
         assert self.job is not None
-        ask = self.job.ask(request)
+        ask = self.job.find_request(request)
         assert ask is not None
         return self.job, ask
 
@@ -154,7 +154,7 @@ async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Le
     """Have the worker do its part, and the person decide. Returns how the first attempt ended."""
     while True:
         job, _ = desk.find(REQUEST)
-        effect = next(one for one in outstanding(job, desk.now())[0] if isinstance(one, RunSubtask))
+        effect = next(one for one in list_outstanding_effects(job, desk.now())[0] if isinstance(one, RunSubtask))
         runner: Any = desk
         nowhere: Any = None
         event = await run_attempt(

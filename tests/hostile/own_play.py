@@ -234,7 +234,7 @@ async def _remembered(scene: Scene) -> list[str]:
     team, kept = scene.workspace.team_id, scene.store.memories
     found = []
     for place in await kept.places(team):
-        for name, row in (await kept.of(team, place)).items():
+        for name, row in (await kept.read_place(team, place)).items():
             found += [f"remembered: {row}"] if json.loads(row)["user"] != scene.person("ben").id else []
             await kept.put(team, place, name, "", was=row)
     return found

@@ -160,7 +160,7 @@ def test_a_role_is_named_nowhere_else() -> None:
 
 def test_each_event_of_a_request_has_its_transition() -> None:
     kinds = get_args(get_args(ev.Event)[0])
-    assert {kind.__name__ for kind in kinds if issubclass(kind, ev.OfRequest)} == set(TRANSITIONS)
+    assert {kind.__name__ for kind in kinds if issubclass(kind, ev.RequestEvent)} == set(TRANSITIONS)
 
 
 def test_each_effect_is_handled() -> None:

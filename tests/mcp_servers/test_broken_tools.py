@@ -53,7 +53,7 @@ async def listed(harbour: Harbour, *tools: Any, pages: int = 1) -> dict[str, str
     (server,) = harbour.servers()
     connection = connection_to(server, harbour.settings, "crew")
     try:
-        live = await connection.tools()
+        live = await connection.list_tools()
     finally:
         await connection.close()
     path = harbour.folder / "mcp.lock"

@@ -138,9 +138,9 @@ async def test_what_is_no_server_is_said_at_once_and_not_tried_again_at_once(
 ) -> None:
     connection = ServerConnection(ServerConfig("port", "stdio", command, arguments), tmp_path, PATH["PATH"])
     with pytest.raises(NotReached, match=words):
-        await connection.tools()
+        await connection.list_tools()
     with pytest.raises(NotReached, match="tried again in 1 s"):
-        await connection.tools()
+        await connection.list_tools()
     await connection.close()
 
 
@@ -150,7 +150,7 @@ async def test_a_server_that_never_answers_is_given_up_and_gone(
     monkeypatch.setattr(server_connection, "CONNECTING", 0.2)
     connection = ServerConnection(ServerConfig("port", "stdio", "sleep", ("60",)), tmp_path, PATH["PATH"])
     with pytest.raises(NotReached, match=r"not ready within 0\.2 seconds"):
-        await asyncio.gather(connection.tools(), connection.tools())  # both wait for the one
+        await asyncio.gather(connection.list_tools(), connection.list_tools())  # both wait for the one
     await connection.close()
     assert not [one for one in psutil.Process().children() if "sleep" in one.name()]
 
@@ -160,9 +160,9 @@ def test_a_flood_is_counted_within_its_window() -> None:
     meter = flood_meter.FloodMeter(lambda: now[0])
     for _ in range(5):
         for _ in range(flood_meter.MOST_MESSAGES):
-            meter.message(10)
+            meter.count_message(10)
         now[0] += flood_meter.WINDOW + 1
     for _ in range(4):
-        meter.message(flood_meter.LONGEST_MESSAGE)
+        meter.count_message(flood_meter.LONGEST_MESSAGE)
     with pytest.raises(flood_meter.Flood, match="16 MB in 10 seconds"):
-        meter.message(1)
+        meter.count_message(1)

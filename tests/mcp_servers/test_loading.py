@@ -25,7 +25,7 @@ from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NotReached, ServerConnection
 from specialists.mcp.server_tools import read
 from specialists.tools.web.fetch import FetchFailed, FetchSettings, download
-from specialists.tools.mail.smtp_server import SmtpServer, would_take_mail
+from specialists.tools.mail.smtp_server import SmtpServer, find_login_fault
 from specialists.tools.toolkit import ToolSettings
 from bot.models.openai_chat import OpenAIChat
 from bot.models.anthropic_messages import AnthropicMessages
@@ -66,7 +66,7 @@ async def work():
     await discover(url)
     connection = ServerConnection(ServerConfig("tides", "http", url=url), folder, "")
     try:
-        await connection.tools()
+        await connection.list_tools()
     except NotReached:
         pass
     await connection.close()
@@ -78,7 +78,7 @@ async def work():
         await download(page, FetchSettings(), lambda _: "", follows)
     except FetchFailed:
         pass
-    await would_take_mail(SmtpServer("127.0.0.1", 9, "off", "", ""))
+    await find_login_fault(SmtpServer("127.0.0.1", 9, "off", "", ""))
     for wire in (OpenAIChat("key", "http://127.0.0.1:9/v1"), AnthropicMessages("key", "http://127.0.0.1:9")):
         model = ProviderModel(wire, {"fast": "m", "balanced": "m", "deep": "m"}, provider="home")
         await model.warm()

@@ -106,7 +106,7 @@ def deep(levels: int) -> dict[str, Any]:
     ],
 )
 def test_a_schema_that_could_hurt_is_not_offered(schema: dict[str, Any], words: str) -> None:
-    found = safe_schema.fault(schema)
+    found = safe_schema.find_schema_fault(schema)
     assert (words in found) if words else not found
 
 
@@ -150,7 +150,7 @@ def test_a_crooked_schema_goes_through_all_that_reads_schemas() -> None:
     assert "required" not in shown
     assert len(json.dumps(shown)) < 40_000
     spec = ToolSpec("a", "Does it.", shown)
-    assert strict_schema.enforced_schema(shown)["type"] == "object"
+    assert strict_schema.drop_unenforced_limits(shown)["type"] == "object"
     assert schema_steps.steps_schema([spec])
     assert schema_steps._render_signature(shown)
     arguments = {"yes": 1, "fine": None, "more": [1]}
@@ -265,7 +265,7 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
             return ServerConnection(ServerConfig("port", "http", url=site.url(path), headers=headers), tmp_path, "")
 
         good = connection("/mcp")
-        assert [one.name for one in await good.tools()] == NAMES
+        assert [one.name for one in await good.list_tools()] == NAMES
         assert (await good.call(parse_told_tool(told("look")), {})).content[0].text == "high"
         with pytest.raises(ServerRefused, match="no such method"):
             await good.call(parse_told_tool(told("lost")), {})
@@ -289,9 +289,9 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
         for (path, key), words in wrong.items():
             bad = connection(path, key)
             with pytest.raises(NotReached, match=words):
-                await bad.tools()
+                await bad.list_tools()
             await bad.close()
     gone = connection("/mcp")
     with pytest.raises(NotReached, match="nobody answers there"):
-        await gone.tools()
+        await gone.list_tools()
     await gone.close()

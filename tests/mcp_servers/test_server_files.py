@@ -29,12 +29,16 @@ def test_a_file_as_everyone_has_it_is_read_with_its_variables(tmp_path: Path) ->
         tmp_path, {"command": "serve", "args": ["--at", "${AT:-/srv}"], "env": {"KEY": "${KEY}"}}, KEY="k"
     ).servers
     assert (one.kind, one.command, one.args, one.env) == ("stdio", "serve", ("--at", "/srv"), {"KEY": "k"})
-    assert (one.read_only, one.local, one.reaches) == (frozenset(), False, "MCP server port")
+    assert (one.read_only, one.local, one.recipient) == (frozenset(), False, "MCP server port")
     remote = {"type": "http", "url": "https://${HOST}/mcp", "headers": {"Authorization": "Bearer ${KEY}"}}
     (one,) = read(
         tmp_path, {**remote, "leadhand": {"readOnly": ["a"], "local": True}}, HOST="x.example", KEY="k"
     ).servers
-    assert (one.url, one.headers, one.reaches) == ("https://x.example/mcp", {"Authorization": "Bearer k"}, "x.example")
+    assert (one.url, one.headers, one.recipient) == (
+        "https://x.example/mcp",
+        {"Authorization": "Bearer k"},
+        "x.example",
+    )
     assert (one.read_only, one.local) == ({"a"}, True)
     assert "Bearer" not in repr(one)
     assert server_config.read(tmp_path / "none.json", {}) == server_config.ServerList()
@@ -194,7 +198,7 @@ def test_specialists_name_tools_or_servers_and_a_tool_that_writes_has_one_owner(
     note = crew.specialists["keeper"].tools[0]
     assert (note.access, note.key, note.look_up, note.faults) == ("write", "none", None, ())
     arguments = note.arguments.model_validate({"text": "tea"})
-    assert note.words(arguments) == 'note(text="tea") on the MCP server port'
+    assert note.describe_call(arguments) == 'note(text="tea") on the MCP server port'
     assert note.target is not None
     assert note.sends is not None
     assert (note.target(arguments), note.sends(arguments).wire) == ("MCP server port", 'note {"text": "tea"}')

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from specialists.mcp.oauth_requests import fault_of
+from specialists.mcp.oauth_requests import find_url_fault
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_sign_in import LASTS, ServerSignIn
 from specialists.mcp.server_tools import toolkit_of
@@ -38,14 +38,14 @@ async def signed_in(server: OAuthServer, kept: HeldSignIns) -> ServerSignIn:
     """A sign-in that somebody has been through."""
     way = signing_in(server, kept)
     await way.finish(kept, ANA, await server.browser(await way.begin(kept, ANA)))
-    assert await way.is_in(kept)
+    assert await way.is_signed_in(kept)
     return way
 
 
 async def test_the_link_asks_for_what_the_server_wants_and_the_address_is_good_once(server: OAuthServer) -> None:
     kept = HeldSignIns()
     way = signing_in(server, kept)
-    assert not await way.is_in(kept)
+    assert not await way.is_signed_in(kept)
     link = await way.begin(kept, ANA)
     asked = {key: value[0] for key, value in parse_qs(urlsplit(link).query).items()}
     assert asked["redirect_uri"] == LANDS
@@ -78,7 +78,7 @@ async def test_a_wrong_address_is_told_and_costs_nothing(server: OAuthServer, pa
     assert len(str(caught.value)) <= 150, "a window shows no more"
     assert server.forms == []
     await way.finish(kept, ANA, landed)
-    assert await way.is_in(kept)
+    assert await way.is_signed_in(kept)
 
 
 async def test_an_address_is_for_one_person_one_server_and_ten_minutes(server: OAuthServer) -> None:
@@ -107,7 +107,7 @@ async def test_who_says_no_at_the_server_is_told_so_and_a_wrong_code_is_no_token
         state = parse_qs(urlsplit(await way.begin(kept, ANA)).query)["state"][0]
         with pytest.raises(SignInFailed, match=words):
             await way.finish(kept, ANA, f"{LANDS}?{answer}&state={state}")
-    assert not await way.is_in(kept)
+    assert not await way.is_signed_in(kept)
 
 
 async def test_a_token_is_renewed_before_its_end_and_dropped_when_it_cannot_be(server: OAuthServer) -> None:
@@ -124,7 +124,7 @@ async def test_a_token_is_renewed_before_its_end_and_dropped_when_it_cannot_be(s
     assert await way.token(refused=second) == third, "somebody else was refused the same, and it is renewed by now"
     server.revoke()
     assert await way.token(refused=third) == ""
-    assert not await way.is_in(kept)
+    assert not await way.is_signed_in(kept)
     assert kept.texts == {}
 
 
@@ -182,4 +182,4 @@ async def test_a_check_says_if_people_could_sign_in_and_what_to_write_where_they
     ],
 )
 def test_only_https_and_nobody_inside(url: str, used: bool) -> None:  # noqa: FBT001 - a case
-    assert (fault_of(url, "https://mcp.example/mcp") == "") is used
+    assert (find_url_fault(url, "https://mcp.example/mcp") == "") is used

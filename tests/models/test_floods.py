@@ -213,14 +213,14 @@ def test_thoughts_are_stripped_alike_whole_and_in_pieces() -> None:
         while rest:
             cut = dice.randrange(1, len(rest) + 1)
             said, rest = said + stripper.feed(rest[:cut]), rest[cut:]
-        said += stripper.end()
+        said += stripper.flush()
         whole = ThinkTagStripper()
-        assert said == whole.feed(text) + whole.end(), text
+        assert said == whole.feed(text) + whole.flush(), text
 
 
 def test_a_long_thought_costs_what_it_is_long() -> None:
     stripper = ThinkTagStripper()
     before = time.thread_time()
     said = [stripper.feed(piece) for piece in ["<think>", *["and "] * 200_000, "</think>", "\nSo.", " Yes."]]
-    assert "".join([*said, stripper.end()]) == "So. Yes."
+    assert "".join([*said, stripper.flush()]) == "So. Yes."
     assert time.thread_time() - before < 2

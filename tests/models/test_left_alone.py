@@ -11,7 +11,7 @@ from bot.limits.breakers import RULES
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SpendingBudget
 from bot.store.counters import CLOSED, Counter
-from specialists.model import ModelCall, ModelError, Withheld
+from specialists.model import CallWithheld, ModelCall, ModelError
 from tests.models import conftest
 from tests.models.conftest import ANA, FINE, Desk
 from tests.patience import patience
@@ -49,7 +49,7 @@ async def ended(limits: CallLimits, call: ModelCall) -> str:
     """How a call ended: fine, failed, or withheld."""
     try:
         await limits.reply(ANA, call)
-    except Withheld:
+    except CallWithheld:
         return "withheld"
     except ModelError:
         return "failed"
@@ -72,7 +72,7 @@ async def test_a_model_that_keeps_failing_is_left_alone_by_all_and_tried_by_one(
         with pytest.raises(ModelError):
             await limits.reply(ANA, ask(tries=1))
     assert len(desk.server.requests) == 5
-    with pytest.raises(Withheld) as caught:
+    with pytest.raises(CallWithheld) as caught:
         await two.reply(ANA, ask())
     assert (caught.value.reason, caught.value.transient) == ("breaker", True)
     desk.clock.advance(31)
@@ -102,7 +102,7 @@ async def test_a_provider_that_asks_to_be_left_alone_is_by_all_instances(desk: D
     with pytest.raises(ModelError) as caught:
         await one.reply(ANA, ask(deadline=5.0))
     assert (caught.value.kind, caught.value.pause) == ("rate_limited", 45.0)
-    with pytest.raises(Withheld) as withheld:
+    with pytest.raises(CallWithheld) as withheld:
         await two.reply(ANA, ask())
     assert 40 < withheld.value.pause <= 46
     assert len(desk.server.requests) == 1

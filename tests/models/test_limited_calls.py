@@ -13,7 +13,7 @@ from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, read_bu
 from bot.models.server_facts import prompt_tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_counters import Counters
-from specialists.model import ModelError, Withheld
+from specialists.model import CallWithheld, ModelError
 from tests.models.conftest import ANA, FINE, HOME, Desk, ask
 from tests.patience import patience
 from tests.providers.faults import Fault
@@ -29,7 +29,7 @@ async def test_a_rate_is_shared_and_what_cannot_wait_is_not_called(desk: Desk) -
     one, two = desk.limits(rates=rates), desk.limits(rates=rates)
     for limits in (one, two, one):
         await limits.reply(ANA, ask())
-    with pytest.raises(Withheld) as caught:
+    with pytest.raises(CallWithheld) as caught:
         await two.reply(ANA, ask(deadline=10.0))
     assert (caught.value.reason, caught.value.transient) == ("rate", True)
     assert 50 < caught.value.pause <= 61
@@ -53,7 +53,7 @@ async def test_calls_at_once_are_limited_for_a_workspace_and_the_next_goes_when_
     await one.close()
     held = await desk.store.counters.admit("held", [Counter("calls:T1", "slots", 1)], patience=0, hold=60)
     assert held.ruling == "ok"
-    with pytest.raises(Withheld, match="This workspace already makes 1 model calls at once"):
+    with pytest.raises(CallWithheld, match="This workspace already makes 1 model calls at once"):
         await two.reply(ANA, ask(deadline=0.3))
     await call(4, two, Payer("T2", "C1", "U1", "J1"))
 
@@ -84,7 +84,7 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
     desk.said.words = lambda: FINE
     await one._held_slots.close()  # its instance is killed, and nobody says that the call is over
     desk.clock.advance(held_slots.HOLD - 2)
-    with pytest.raises(Withheld, match="already makes 1 model calls"):
+    with pytest.raises(CallWithheld, match="already makes 1 model calls"):
         await two.reply(ANA, ask(deadline=0.3))
     desk.clock.advance(3)
     await two.reply(ANA, ask(deadline=0.3))
@@ -98,14 +98,14 @@ async def test_a_budget_counts_what_was_really_taken(desk: Desk) -> None:
     await limits.close(patience())
     taken = turn.usage.tokens_in + turn.usage.tokens_out
     assert await desk.store.counters.read_spending([TOKENS]) == [taken]
-    assert await limits.find_used_up(ANA) is None
+    assert await limits.find_used_up_budget(ANA) is None
     while taken < 100:
         taken += (await limits.reply(ANA, ask())).usage.tokens_out + turn.usage.tokens_in
-    with pytest.raises(Withheld) as caught:
+    with pytest.raises(CallWithheld) as caught:
         await limits.reply(ANA, ask())
     assert (caught.value.reason, caught.value.transient) == ("budget", False)
     assert "LEADHAND_BUDGET_PERSON" in caught.value.advice
-    full = await limits.find_used_up(ANA)
+    full = await limits.find_used_up_budget(ANA)
     assert full is not None
     assert "is used up" in full.refusal
     await limits.reply(ANA, ask(last=True))
@@ -117,13 +117,13 @@ async def test_a_budget_that_an_admin_raised_lets_calls_through_again(desk: Desk
     limits = desk.limits(budgets={"person": SpendingBudget(tokens=40)})
     await limits.reply(ANA, ask())
     await limits.close(patience())
-    with pytest.raises(Withheld):
+    with pytest.raises(CallWithheld):
         await limits.reply(ANA, ask())
     for _ in range(2):  # by a second admin, or a second click, as by the first
         now = await limits.raise_budget(ANA, "person", "more:1")
         assert now == "The requester's budget for today is now 80 tokens."
     assert await limits.raise_budget(ANA, "channel", "more:2") == "", "there is no such budget"
-    assert await limits.find_used_up(ANA) is None
+    assert await limits.find_used_up_budget(ANA) is None
     await limits.reply(ANA, ask())
     assert "of 80 tokens (40 tokens of it allowed by an admin) used" in (await limits.status(ANA))[0]
     desk.clock.advance(86_400)

@@ -12,7 +12,12 @@ from bot.limits.rules import LimitRules, read_rates
 from bot.models import prices
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
-from bot.models.named_models import fault_of, name_at, names_at, take_on
+from bot.models.named_models import (
+    explain_unavailable_model,
+    list_provider_names,
+    register_named_models,
+    strip_provider,
+)
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.metered import MeteredModel
 from bot.operation.metrics import Metrics
@@ -21,10 +26,10 @@ from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Plan, Subtask, Terms
-from handoff.engine.ladder import Standing, choose_next_rung
+from handoff.engine.ladder import FailureSituation, choose_next_rung
 from handoff.planning.plan_check import check
 from specialists.crew import Crew
-from specialists.model import ModelError, Withheld
+from specialists.model import CallWithheld, ModelError
 from specialists.registry import CrewError, load_crew
 from tests.models.conftest import ANA, ask, connect, effort_of, paired
 from tests.operation.probe import Samples
@@ -53,7 +58,7 @@ async def test_a_named_model_is_called_and_billed_by_its_own_name(api: Api, monk
     monkeypatch.setattr(prices, "_load_listed_rates", listed)
     async with paired(api, lambda _: Reply("Yes."), own=True) as pair:
         name = CLAUDE if api == "anthropic" else GPT
-        assert await pair.model.take_on([f"{pair.model.provider}/{name}"]) == {}
+        assert await pair.model.register_models([f"{pair.model.provider}/{name}"]) == {}
         await pair.model.warm()
         turn = await pair.model.reply(ask(tier="fast", model=f"{pair.model.provider}/{name}", effort="high"))
         costs = [pair.model.price("fast", 1_000_000, 0, *named) for named in ((), (name,))]
@@ -90,24 +95,24 @@ async def test_effort_and_temperature_go_to_whoever_takes_them(api: Api) -> None
 def test_a_model_that_the_provider_does_not_have_is_refused_in_words(
     wished: str, provider: str, served: tuple[str, ...], said: str
 ) -> None:
-    fault = fault_of(wished, provider, served)
+    fault = explain_unavailable_model(wished, provider, served)
     assert (said in fault) if said else not fault
 
 
 def test_only_the_providers_own_name_is_taken_off() -> None:
-    assert name_at("openai", "openai/gpt-6-luna") == "gpt-6-luna"
-    assert name_at("openrouter.ai", "openai/gpt-6-luna") == "openai/gpt-6-luna"
+    assert strip_provider("openai", "openai/gpt-6-luna") == "gpt-6-luna"
+    assert strip_provider("openrouter.ai", "openai/gpt-6-luna") == "openai/gpt-6-luna"
 
 
 async def test_a_start_refuses_it_with_file_and_line(tmp_path: Path) -> None:
     there = crew(tmp_path, ann=f"model: {GPT}", bob="model: fast")
     model = await choose_model({"LEADHAND_MODEL": "anthropic", "ANTHROPIC_API_KEY": "k"})
-    [fault] = await take_on(model, there)
+    [fault] = await register_named_models(model, there)
     assert str(fault).startswith(f"{tmp_path / 'ann.md'}:5: model names {GPT}, one of openai's")
-    assert await take_on(RehearsalModel(), there) == ()
+    assert await register_named_models(RehearsalModel(), there) == ()
     async with ProviderServer(lambda _: Reply("Fine."), ollama=("qwen3:8b",)) as server:
         home = await choose_model({"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
-        [fault] = await take_on(home, there)
+        [fault] = await register_named_models(home, there)
         assert "ollama does not serve" in fault.text
         await home.close()
         settings = read_settings({"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
@@ -123,7 +128,11 @@ async def test_limits_and_metrics_know_it_by_its_real_name(
     rules = LimitRules(rates=read_rates(f"{GPT}: 1 requests"))
     async with paired("responses", lambda _: Fault("not_found"), own=True) as pair:
         limits = CallLimits(
-            store.counters, MeteredModel(pair.model, metrics), rules, store.clock, named=names_at(pair.model, there)
+            store.counters,
+            MeteredModel(pair.model, metrics),
+            rules,
+            store.clock,
+            named=list_provider_names(pair.model, there),
         )
         call = ask(model=f"openai/{GPT}", deadline=2.0)
         with pytest.raises(ModelError, match="at `model` in crew files"):
@@ -132,7 +141,7 @@ async def test_limits_and_metrics_know_it_by_its_real_name(
             await limits.reply(ANA, call)
         assert any(GPT in line for line in await limits.status(ANA))
         await limits.close()
-    assert Samples(metrics.page()[0].decode()).of("model_calls_total", model=GPT) == 1
+    assert Samples(metrics.render()[0].decode()).of("model_calls_total", model=GPT) == 1
     assert not [record for record in caplog.records if "LEADHAND_RATES" in record.message]
 
 
@@ -141,7 +150,7 @@ def test_it_stays_on_its_model_the_ladder_goes_on_to_the_fallback(tmp_path: Path
     wish = there.specialists["ann"].wish
     assert (wish.name, wish.effort, wish.temperature) == (CLAUDE, "low", 0.2)
     members = {one.name: one for one in Planning(there, RehearsalModel(), TrackRecord(), Terms())._members}
-    now = Standing("ann", members["ann"].tier, tiers=members["ann"].tiers, fallback="bob", taken=("refine",))
+    now = FailureSituation("ann", members["ann"].tier, tiers=members["ann"].tiers, fallback="bob", taken=("refine",))
     assert choose_next_rung("bad_reply", now).rung == "fallback"
     part = Subtask(id="a", title="Sum", intent="Write down what 3 tins cost.", specialist="ann", tier="deep")
     [fault] = check(Plan(goal="x", subtasks=(part,)), members)
@@ -198,10 +207,10 @@ async def test_a_rate_by_the_name_of_the_provider_limits_it_and_metrics_name_it_
         rules = LimitRules(rates=read_rates(f"{name}: 1 requests"))
         limits = CallLimits(store.counters, MeteredModel(model, metrics), rules, store.clock)
         await limits.reply(ANA, ask())
-        with pytest.raises(Withheld, match=f"1 requests a minute for {name}"):
+        with pytest.raises(CallWithheld, match=f"1 requests a minute for {name}"):
             await limits.reply(ANA, ask(deadline=5.0))
         assert server.stats.calls == 1
-        assert Samples(metrics.page()[0].decode()).of("model_calls_total", provider=name, outcome="ok") == 1
+        assert Samples(metrics.render()[0].decode()).of("model_calls_total", provider=name, outcome="ok") == 1
         assert not [record for record in caplog.records if "LEADHAND_RATES" in record.message]
         await limits.close()
         await model.close()

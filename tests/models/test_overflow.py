@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.models.context_overflow import is_overflow, numbers_in, share_that_fits
+from bot.models.context_overflow import estimate_fitting_share, is_overflow, numbers_in
 from bot.models.model_faults import code_and_message
 from tests.models.conftest import catch_failures
 from tests.providers.faults import Fault
@@ -36,7 +36,7 @@ def test_numbers_say_what_fits_however_they_are_written(limit: int, over: float,
     said = f"the maximum context length is {shown[0]} tokens, but the prompt has {shown[1]}"
     assert numbers_in(said) == [limit, asked]
     assert is_overflow(400, "", said)
-    assert share_that_fits(said) == pytest.approx(min(max(limit / asked, 0.1), 0.9))
+    assert estimate_fitting_share(said) == pytest.approx(min(max(limit / asked, 0.1), 0.9))
 
 
 BODIES: list[tuple[Any, str]] = [

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from bot.models.choosing import ModelSettingsError, choose_model
-from bot.models.picture_support import MESSAGES, OPENAI, claude_sees, openai_sees, replace_excess_pictures
+from bot.models.picture_support import (
+    ANTHROPIC_LIMITS,
+    OPENAI_LIMITS,
+    claude_sees_pictures,
+    openai_sees_pictures,
+    replace_excess_pictures,
+)
 from bot.models.provider_model import ProviderModel
 from bot.models.server_facts import prompt_tokens
 from handoff.contracts import Tier, ToolCall
@@ -140,28 +146,28 @@ def left_out(limits: Any, *pictures: Picture) -> tuple[str, ...]:
 
 def test_limits_of_the_providers() -> None:
     big = picture("big.png", png(padding=4_000_000))
-    assert left_out(MESSAGES, big, TWO[0]) == (
+    assert left_out(ANTHROPIC_LIMITS, big, TWO[0]) == (
         "big.png: not shown to this model, as it has 4.0 MB, and 3.75 MB are allowed",
     )
-    assert left_out(OPENAI, big) == ()
+    assert left_out(OPENAI_LIMITS, big) == ()
     wide = picture("wide.png", png(9_000, 1))
-    assert left_out(MESSAGES, wide) == (
+    assert left_out(ANTHROPIC_LIMITS, wide) == (
         "wide.png: not shown to this model, as it has 9,000 x 1 pixels, and 8,000 a side are allowed",
     )
     broken = picture("cut.png", png()[:14])
-    assert left_out(OPENAI, broken) == ("cut.png: not shown to this model, as the file is broken",)
+    assert left_out(OPENAI_LIMITS, broken) == ("cut.png: not shown to this model, as the file is broken",)
 
 
 def test_many_pictures_at_once() -> None:
     many = [picture(f"{number}.png") for number in range(102)]
-    assert left_out(MESSAGES, *many) == tuple(
+    assert left_out(ANTHROPIC_LIMITS, *many) == tuple(
         f"{number}.png: not shown to this model, which takes at most 100 pictures at once" for number in (100, 101)
     )
     tall = picture("tall.png", png(1, 2_100))
-    assert left_out(MESSAGES, tall, *many[:19]) == ()
-    assert "and 2,000 a side are allowed" in left_out(MESSAGES, tall, *many[:20])[0]
+    assert left_out(ANTHROPIC_LIMITS, tall, *many[:19]) == ()
+    assert "and 2,000 a side are allowed" in left_out(ANTHROPIC_LIMITS, tall, *many[:20])[0]
     heavy = [picture(f"{number}.png", png(padding=3_700_000)) for number in range(6)]
-    assert left_out(MESSAGES, *heavy) == (
+    assert left_out(ANTHROPIC_LIMITS, *heavy) == (
         "5.png: not shown to this model, which takes at most 22 MB of pictures at once",
     )
 
@@ -171,10 +177,10 @@ def test_pictures_count_as_tokens() -> None:
 
 
 def test_the_providers_own_models_by_name() -> None:
-    assert all(map(openai_sees, (*GPT.values(), "gpt-4o-mini", "gpt-4.1", "o3")))
-    assert not any(map(openai_sees, ("gpt-3.5-turbo", "gpt-4-0613", "o3-mini", "qwen3", "llama-gpt-5")))
-    assert all(map(claude_sees, CLAUDE.values()))
-    assert not any(map(claude_sees, ("claude-2.1", "claude-instant-1", "home")))
+    assert all(map(openai_sees_pictures, (*GPT.values(), "gpt-4o-mini", "gpt-4.1", "o3")))
+    assert not any(map(openai_sees_pictures, ("gpt-3.5-turbo", "gpt-4-0613", "o3-mini", "qwen3", "llama-gpt-5")))
+    assert all(map(claude_sees_pictures, CLAUDE.values()))
+    assert not any(map(claude_sees_pictures, ("claude-2.1", "claude-instant-1", "home")))
 
 
 async def test_the_setting_says_which_tiers_see() -> None:
@@ -184,7 +190,7 @@ async def test_the_setting_says_which_tiers_see() -> None:
         model = await choose_model(env | {"LEADHAND_SEES": setting})
         assert isinstance(model, ProviderModel)
         try:
-            return [await model.sees(tier) for tier in TIERS]
+            return [await model.sees_pictures(tier) for tier in TIERS]
         finally:
             await model.close()
 

@@ -19,7 +19,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.wire import Tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_store import Store
-from specialists.model import Withheld
+from specialists.model import CallWithheld
 from tests.models.conftest import ANA, CLAUDE, GPT, Said, ask, connect, paired
 from tests.models.price_lists import failing_price_list, held_price_list
 from tests.patience import patience
@@ -38,7 +38,7 @@ SPENT = Counter("day:T1/all:micros", "day", 1)
 async def test_costs_agree_with_the_list_for_any_mix_of_tokens(provider: str) -> None:
     prices = Prices(MODELS[provider], provider=provider)
     assert prices.cost(MODELS[provider][0], Tokens(1000, 10)) is None  # nothing is known yet
-    await prices.ready()
+    await prices.wait_until_ready()
     for model in MODELS[provider]:
         for tokens in (Tokens(1000, 10), Tokens(900_000, 500, 300_000, 1000), Tokens(150_000, 1), Tokens(7, 3, 7)):
             usage = genai_prices.Usage(
@@ -53,10 +53,10 @@ async def test_costs_agree_with_the_list_for_any_mix_of_tokens(provider: str) ->
 
 async def test_an_unknown_model_has_no_price() -> None:
     prices = Prices(["my-own-model"], provider="openai")
-    await prices.ready()
+    await prices.wait_until_ready()
     assert prices.cost("my-own-model", Tokens(1000, 10)) is None
     nameless = Prices(["gpt-6-luna"])
-    await nameless.ready()
+    await nameless.wait_until_ready()
     assert nameless.cost("gpt-6-luna", Tokens(1000, 10)) is None
 
 
@@ -139,7 +139,7 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
         said = Said(lambda: FINE)
         limits = CallLimits(store.counters, model, DOLLARS, store.clock)
         limits.on_wait = said.waited
-        with pytest.raises(Withheld, match="prices of models are still being looked up") as caught:
+        with pytest.raises(CallWithheld, match="prices of models are still being looked up") as caught:
             await limits.reply(ANA, ask(deadline=0.2))
         assert (caught.value.reason, caught.value.transient) == ("budget", True)
         call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))

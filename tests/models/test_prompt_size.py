@@ -14,24 +14,24 @@ CALL = ask("Total by region? " * 40)
 def test_an_estimate_is_corrected_by_what_was_counted() -> None:
     sizes = PromptSizes()
     plain = prompt_tokens(CALL)
-    assert sizes.of(CALL, "qwen") == plain
+    assert sizes.estimate_tokens(CALL, "qwen") == plain
     sizes.learn(CALL, "qwen", 2 * plain)
-    assert sizes.of(CALL, "qwen") == 2 * plain
-    assert sizes.of(CALL, "other") == plain
+    assert sizes.estimate_tokens(CALL, "qwen") == 2 * plain
+    assert sizes.estimate_tokens(CALL, "other") == plain
     for _ in range(20):
         sizes.learn(CALL, "qwen", plain)
-    assert sizes.of(CALL, "qwen") == pytest.approx(plain, rel=0.01)
+    assert sizes.estimate_tokens(CALL, "qwen") == pytest.approx(plain, rel=0.01)
 
 
 @pytest.mark.parametrize(("counted", "most"), [(0, 1), (10**9, 4)])
 def test_what_is_no_count_moves_an_estimate_little(counted: int, most: int) -> None:
     sizes = PromptSizes()
     sizes.learn(CALL, "qwen", counted)
-    assert sizes.of(CALL, "qwen") <= most * prompt_tokens(CALL)
+    assert sizes.estimate_tokens(CALL, "qwen") <= most * prompt_tokens(CALL)
 
 
 async def test_a_provider_learns_from_each_reply() -> None:
     async with paired("chat", lambda _: Reply("Yes.")) as pair:
         await pair.model.reply(CALL)
         counted = pair.server.stats.prompt_tokens
-        assert pair.model._sizes.of(CALL, "gpt-6.1-terra") == counted
+        assert pair.model._sizes.estimate_tokens(CALL, "gpt-6.1-terra") == counted

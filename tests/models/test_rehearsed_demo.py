@@ -24,7 +24,7 @@ STEPS = (
     DemoStep((("publish", {"markdown": "The fee is 12."}),), 8),
     DemoStep((("return_result", {"content": "The fee is 12.", "confidence": 90}),), 9),
 )
-MODEL = RehearsalModel().following(DemoScript(ASK, DemoReplies(PLAN, {"scout": STEPS}, "Acme charges 12.")))
+MODEL = RehearsalModel().with_scripts(DemoScript(ASK, DemoReplies(PLAN, {"scout": STEPS}, "Acme charges 12.")))
 TOOLS = tuple(ToolSpec(name, "", {"type": "object", "properties": {}}) for name in ("look", "dig", "publish"))
 BRIEF = f"It is part of: {ASK}\n\n# Task\nRead.\n\n# Source material\n## a.txt\nThe fee is 12."
 ANSWERED = BRIEF.replace("# Source", "# From earlier steps\n## Question\nAnswered by a person: one\n\n# Source")

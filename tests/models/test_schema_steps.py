@@ -54,8 +54,8 @@ async def test_a_call_written_as_text_is_read_and_the_next_ones_are_held_by_a_sc
     assert not second.tools
     assert "tool_choice" not in second.body
     assert second.answer_schema is not None
-    assert pair.model.takes_steps("balanced")
-    assert not pair.model.takes_steps("deep")
+    assert pair.model.needs_step_schema("balanced")
+    assert not pair.model.needs_step_schema("deep")
 
 
 async def test_the_tools_are_listed_and_the_conversation_is_told_in_plain_messages() -> None:
@@ -157,7 +157,7 @@ async def test_native_calls_and_plain_answers_switch_nothing() -> None:
     async with paired("chat", lambda _: replies.pop(0)) as pair:
         turns = [await pair.model.reply(ask(tools=TOOLS)) for _ in range(3)]
     assert [turn.text for turn in turns] == ["It is 42.", "", "Done."]
-    assert not pair.model.takes_steps("balanced")
+    assert not pair.model.needs_step_schema("balanced")
 
 
 async def test_a_call_that_a_server_does_not_force_is_forced_by_a_schema_this_once() -> None:
@@ -171,7 +171,7 @@ async def test_a_call_that_a_server_does_not_force_is_forced_by_a_schema_this_on
     assert forced.calls[0].name == "query_table"
     assert pair.server.stats.calls == 3
     assert free.usage.tokens_in + forced.usage.tokens_in == pair.server.stats.prompt_tokens
-    assert not pair.model.takes_steps("balanced")  # calls that it makes may well be recognised
+    assert not pair.model.needs_step_schema("balanced")  # calls that it makes may well be recognised
 
 
 async def test_a_step_that_was_cut_is_no_call_and_is_never_streamed(heard: Heard) -> None:
@@ -184,4 +184,4 @@ async def test_the_providers_own_servers_are_never_switched() -> None:
     async with paired("chat", lambda _: Reply(WRITTEN), own=True) as pair:
         turn = await pair.model.reply(ask(tools=TOOLS))
     assert turn.text == WRITTEN
-    assert not pair.model.takes_steps("balanced")
+    assert not pair.model.needs_step_schema("balanced")

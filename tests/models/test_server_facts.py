@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.models.server_facts import ask_for_sight, context_at
+from bot.models.server_facts import fetch_context_size, fetch_picture_support
 from tests.models.conftest import connect_to
 
 
@@ -49,7 +49,8 @@ CONTEXTS = [
 
 
 @pytest.mark.parametrize(
-    ("ask", "path", "said", "fact"), [(ask_for_sight, *row) for row in SEES] + [(context_at, *row) for row in CONTEXTS]
+    ("ask", "path", "said", "fact"),
+    [(fetch_picture_support, *row) for row in SEES] + [(fetch_context_size, *row) for row in CONTEXTS],
 )
 async def test_servers_say_in_their_ways_what_their_models_can(ask: Any, path: str, said: Any, fact: Any) -> None:
     async with telling(path, said) as url:
@@ -70,6 +71,9 @@ MODEL = {"id": "m", "type": "model", "max_input_tokens": 200_000}
 async def test_anthropic_says_what_its_models_can(said: Any, sees: object, context: int | None) -> None:
     async with telling("/v1/models/claude-opus-5-5", said) as url:
         model = connect_to("anthropic", url)
-        assert (await model.sees("deep"), await model.context("deep")) == (sees, context)
-        assert (await model.sees("fast"), await model.context("fast")) == (None, None)  # it is not there
+        assert (await model.sees_pictures("deep"), await model.fetch_context_size("deep")) == (sees, context)
+        assert (await model.sees_pictures("fast"), await model.fetch_context_size("fast")) == (
+            None,
+            None,
+        )  # it is not there
         await model.close()

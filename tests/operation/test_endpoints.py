@@ -106,4 +106,4 @@ async def test_a_port_that_is_taken(tmp_path: Path) -> None:
 
 def door(address: Address | None) -> AbstractAsyncContextManager[str]:
     """The endpoints of an instance that has just begun."""
-    return Instrumentation().server(address)
+    return Instrumentation().serve_health(address)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.jobs.quarantine import UnreadableLog, read_log
-from bot.logs import HIDDEN, about, configure, describe, formatter, ids
+from bot.logs import HIDDEN, configure, current_ids, describe, formatter, log_context
 from bot.settings import Form, SettingsError
 from bot.slack.connection import NotConnected
 from bot.slack.send.web_calls import SlackRefused
@@ -59,21 +59,21 @@ def raised(error: BaseException) -> BaseException:
 
 async def test_tasks_inherit_what_they_are_about() -> None:
     async def look() -> dict[str, str | int]:
-        with about(subtask="analysis", attempt=2):
+        with log_context(subtask="analysis", attempt=2):
             await asyncio.sleep(0)
-            return dict(ids())
+            return dict(current_ids())
 
-    with about(job="J1", request="1.2"):
+    with log_context(job="J1", request="1.2"):
         first = asyncio.create_task(look())
-    with about(job="J2"):
+    with log_context(job="J2"):
         second = asyncio.create_task(look())
     assert await first == {"job": "J1", "request": "1.2", "subtask": "analysis", "attempt": 2}
     assert await second == {"job": "J2", "subtask": "analysis", "attempt": 2}
-    assert ids() == {}
+    assert current_ids() == {}
 
 
 def test_a_line_as_json() -> None:
-    with about(instance="i1", job="J1", subtask="analysis", attempt=2, effect="RunSubtask"):
+    with log_context(instance="i1", job="J1", subtask="analysis", attempt=2, effect="RunSubtask"):
         told = json.loads(line("json", "lost %d\nlines", 3, event="fenced"))
     assert told.pop("time").endswith("Z")
     assert told == {
@@ -90,7 +90,7 @@ def test_a_line_as_json() -> None:
 
 
 def test_a_line_as_text() -> None:
-    with about(instance="i1", job="J1", request="1.2", subtask="analysis", attempt=2, effect="RunSubtask"):
+    with log_context(instance="i1", job="J1", request="1.2", subtask="analysis", attempt=2, effect="RunSubtask"):
         assert line("text", "lost").endswith("Z WARNING bot.jobs.job_runner [J1 1.2 analysis#2 RunSubtask]: lost")
     assert line("text", "lost").endswith("Z WARNING bot.jobs.job_runner: lost")
 

@@ -25,7 +25,7 @@ EVENT = '{"n":1}'
 
 
 def samples(metrics: Metrics) -> Samples:
-    return Samples(metrics.page()[0].decode())
+    return Samples(metrics.render()[0].decode())
 
 
 async def test_the_store(store: Store) -> None:
@@ -61,16 +61,16 @@ async def test_a_store_that_is_away() -> None:
     store = metered_store(Store(Server("redis://127.0.0.1:9", 1.0)), metrics, Heartbeat())
     for _ in range(2):
         with pytest.raises(StoreError):
-            await store.full()
+            await store.explain_fullness()
     with pytest.raises(StoreError):
         await store.jobs.head(JOB)
     with pytest.raises(PayloadTooLarge):
         await store.blobs.put(JOB, bytes(BLOB_LIMIT + 1))
     counts = samples(metrics)
-    assert counts.of("store_errors_total", operation="full") == 2
+    assert counts.of("store_errors_total", operation="explain_fullness") == 2
     assert counts.of("store_errors_total", operation="jobs.head") == 1
     assert counts.of("store_errors_total") == 3
-    starting, away, deaf = await HealthState(store=store).unready()
+    starting, away, deaf = await HealthState(store=store).list_readiness_faults()
     assert (starting, deaf) == ("starting", "Slack is not connected")
     assert "cannot be reached" in away
 
@@ -164,12 +164,19 @@ async def test_how_tools_end() -> None:
 
 async def test_health_state(store: Store) -> None:
     state = HealthState(store=store, claiming=lambda: True, slack_connected=lambda: asyncio.sleep(0, result=True))
-    assert (state.unhealthy(), await state.unready()) == ([], [])
+    assert (state.list_liveness_faults(), await state.list_readiness_faults()) == ([], [])
     state.heartbeat.last -= 50
-    assert (state.unhealthy(), await state.unready()) == ([], ["the instance has not looked for jobs for 50 s"])
+    assert (state.list_liveness_faults(), await state.list_readiness_faults()) == (
+        [],
+        ["the instance has not looked for jobs for 50 s"],
+    )
     state.heartbeat.last -= 50
-    assert state.unhealthy() == ["the instance has not looked for jobs for 100 s"] == await state.unready()
+    assert (
+        state.list_liveness_faults()
+        == ["the instance has not looked for jobs for 100 s"]
+        == await state.list_readiness_faults()
+    )
     state.claiming = lambda: False
-    assert state.unhealthy() == ["the instance no longer looks for jobs"]
+    assert state.list_liveness_faults() == ["the instance no longer looks for jobs"]
     state.stopping = True
-    assert (state.unhealthy(), await state.unready()) == ([], ["stopping"])
+    assert (state.list_liveness_faults(), await state.list_readiness_faults()) == ([], ["stopping"])

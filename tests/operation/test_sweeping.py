@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.operation.sweep import sweep
+from bot.operation.sweep import remove_leftovers
 from bot.workspace.workspace_server import Workspace
 from specialists.sandbox import scratch
 from specialists.tools.tables.table_cache import TableCache
@@ -22,10 +22,10 @@ from tests.system.brains import plan, rehearsed, subtask, tool_call
 
 HOLDER = """
 import sys, time
-from specialists.sandbox.scratch import scratch
+from specialists.sandbox.scratch import scratch_folder
 from tests.patience import patience
-(scratch() / "secret.csv").write_text("x")
-print(scratch(), flush=True)
+(scratch_folder() / "secret.csv").write_text("x")
+print(scratch_folder(), flush=True)
 time.sleep(60)
 """
 HEAVY = "select count(*) from sales a, sales b, sales c, sales d where a.region < d.region"
@@ -61,11 +61,11 @@ async def test_only_what_dead_processes_left_is_swept(temporary: Path) -> None:
     for folder in (foreign, temporary / f"{scratch.PREFIX}mine"):
         folder.mkdir()
     link.symlink_to(foreign)
-    own = scratch.scratch()
+    own = scratch.scratch_folder()
     try:
         kill(dead)
         assert left.is_dir()
-        await sweep()
+        await remove_leftovers()
         assert not left.exists()
         assert (kept / "secret.csv").exists(), "its process lives"
         assert own.is_dir()
@@ -74,23 +74,23 @@ async def test_only_what_dead_processes_left_is_swept(temporary: Path) -> None:
         assert (temporary / f"{scratch.PREFIX}mine").is_dir()
     finally:
         kill(alive)
-    await sweep()
+    await remove_leftovers()
     assert not kept.exists()
 
 
 def test_a_process_that_ends_by_itself_leaves_nothing(temporary: Path) -> None:
-    code = "from specialists.sandbox.scratch import scratch; print(scratch())"
+    code = "from specialists.sandbox.scratch import scratch_folder; print(scratch_folder())"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert Path(made.stdout.strip()).parent == temporary
     assert list(temporary.iterdir()) == []
 
 
 def test_a_folder_that_somebody_removed_is_made_anew(temporary: Path) -> None:
-    first = scratch.scratch()
+    first = scratch.scratch_folder()
     assert first.parent == temporary
     first.rmdir()
-    assert scratch.scratch().is_dir()
-    assert scratch.scratch() == scratch.scratch() != first
+    assert scratch.scratch_folder().is_dir()
+    assert scratch.scratch_folder() == scratch.scratch_folder() != first
 
 
 def test_an_entry_that_was_never_finished_is_swept_from_the_tables(tmp_path: Path) -> None:

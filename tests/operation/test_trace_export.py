@@ -122,9 +122,9 @@ async def test_a_collector_that_is_away_or_refuses_is_told_from_one_that_takes_a
         collector.answers = [503, 401, 400]
         there = sender(collector)
         assert (await there.send(KEY, ALL)).later
-        assert await there.proof() == "answers 401 Unauthorized"
+        assert await there.find_fault() == "answers 401 Unauthorized"
         assert await there.send(KEY, ALL) == ExportOutcome("answers 400 Bad Request")
-        assert await there.proof() == ""
+        assert await there.find_fault() == ""
     assert (await there.send(KEY, ALL)).fault.startswith("cannot be reached")
 
 
@@ -150,7 +150,7 @@ async def test_nothing_is_lost_while_a_collector_is_away(
         for number, job in enumerate(jobs, start=1):
             export.send_soon(job, f"{number}.1")
         collector.answers = [503, 503, 400]
-        async with export.sending(store), asyncio.timeout(patience()):
+        async with export.send_in_background(store), asyncio.timeout(patience()):
             await collector.took.wait()
     assert collector.bodies, (
         "and once more if the instance stops before it hears that it was taken: the ids are the same"

@@ -28,7 +28,7 @@ from bot.settings import read_settings
 from bot.slack.send.web_calls import close_client, make_client
 from specialists.crew import Crew
 from specialists.mcp import tool_lock
-from specialists.mcp.oauth_requests import ask
+from specialists.mcp.oauth_requests import send_request
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NotReached, ServerConnection
 from specialists.mcp.server_sign_in import ServerSignIn
@@ -126,7 +126,7 @@ async def scene(server_url: str) -> AsyncIterator[Scene]:
 async def test_a_whole_job_goes_by_the_proxy_alone(scene: Scene, proxy: ConnectProxy, tmp_path: Path) -> None:
     port = int(scene.workspace.api_url.rsplit(":", 1)[1].split("/")[0])
     await proxy.route("slack.test", port)
-    scene.workspace.stand_behind("https://slack.test")
+    scene.workspace.set_public_url("https://slack.test")
     words: dict[str, Any] = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
     async with (
         ProviderServer(rehearsed(**words)) as models,
@@ -274,7 +274,7 @@ async def test_traces_go_by_the_proxy_over_plain_http_with_its_password(proxy: C
         await proxy.route("otel.test", site.port)
         sender = open_sender({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel.test:4318"})
         assert sender is not None
-        assert await sender.proof() == ""
+        assert await sender.find_fault() == ""
     assert asked == ["None"], "the proxy keeps its password to itself"
     assert proxy.asked == ["POST http://otel.test:4318/v1/traces HTTP/1.1"]
 
@@ -301,10 +301,10 @@ async def test_a_certificate_of_nobody_is_told_with_what_to_do(
             await fetched("https://tides.example/", public)
         connection = ServerConnection(ServerConfig("port", "http", url="https://mcp.test/mcp"), tmp_path, "")
         with pytest.raises(NotReached, match=MEND):
-            await connection.tools()
+            await connection.list_tools()
         await connection.close()
         with pytest.raises(SignInFailed, match=MEND):
-            await ask(httpx2.Request("GET", "https://mcp.test/a"), "https://mcp.test/mcp")
+            await send_request(httpx2.Request("GET", "https://mcp.test/a"), "https://mcp.test/mcp")
 
 
 @pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")

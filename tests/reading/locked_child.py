@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from specialists.sandbox.confine import own_stdout
+from specialists.sandbox.confine import claim_stdout
 
 
 def main() -> None:
-    reply = own_stdout()
+    reply = claim_stdout()
     request = json.load(sys.stdin)
     tries: dict[str, Callable[[], object]] = {
         "connect": lambda: socket.create_connection(("127.0.0.1", request["port"])),

@@ -113,8 +113,8 @@ async def test_a_function_that_the_outline_leaves_out_is_cited_by_its_line(read_
 def test_a_page_that_the_outline_leaves_out_is_cited_by_its_number() -> None:
     contents = Contents()
     for number in range(1, 2001):
-        contents.section(f"page {number}: Title {number}")
-        contents.say(f"[page {number}]\n# {number}\nClause of {word(number)}.\n\n")
+        contents.begin_section(f"page {number}: Title {number}")
+        contents.add_text(f"[page {number}]\n# {number}\nClause of {word(number)}.\n\n")
     text = contents.finish()
     outline = [Section(name=name, start=start, unnamed=contents.unnamed) for name, start in contents.outline]
     for number in (1, 2, 777, 1000, 1999, 2000):
@@ -127,8 +127,8 @@ def test_a_page_that_the_outline_leaves_out_is_cited_by_its_number() -> None:
 def test_what_follows_a_part_that_is_left_out_stands_in_the_section_that_it_stands_in() -> None:
     contents = Contents()
     for number in range(4):
-        contents.section(f"Chapter {number}")
-        contents.say(f"words of {number}\n" * 100_000)
+        contents.begin_section(f"Chapter {number}")
+        contents.add_text(f"words of {number}\n" * 100_000)
     text = contents.finish()
     outline = [Section(name=name, start=start) for name, start in contents.outline]
     assert "left out here" in text

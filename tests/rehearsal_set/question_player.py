@@ -40,7 +40,7 @@ async def _end(talk: Talk, number: int) -> Job:
     def ended(job: Job) -> Job | None:
         if len(job.asks) < number:
             return None
-        return job if job.asks[number - 1].over or job.asks[number - 1].state == "input_required" else None
+        return job if job.asks[number - 1].is_over or job.asks[number - 1].state == "input_required" else None
 
     job = await talk.until(ended)
     assert job is not None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bot.access.time_zones import find_zone_name, nearest_zone, zone_of
+from bot.access.time_zones import find_zone, find_zone_name, nearest_zone
 from bot.features.schedules.commands import match_words
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.form import form
@@ -239,7 +239,7 @@ def test_a_zone_behind_the_time_counts(form: str, named: str, zone: str) -> None
     assert (found.zone, found.asks, found.rule.cron) == (zone, "list x", "0 9 * * mon")
     at = next_time(found.rule, zone or BERLIN, NOW)
     assert at is not None
-    assert datetime.fromtimestamp(at, zone_of(zone or BERLIN)).strftime("%a %H:%M") == "Mon 09:00"
+    assert datetime.fromtimestamp(at, find_zone(zone or BERLIN)).strftime("%a %H:%M") == "Mon 09:00"
     assert find_zone_name(zone_words(zone)) == zone, "the read-back names it so that it can be read again"
 
 

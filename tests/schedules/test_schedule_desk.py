@@ -16,7 +16,7 @@ from bot.features.schedules.schedule import (
     Schedule,
     ScheduleRefusal,
     ScheduleRule,
-    name_of,
+    make_name,
 )
 from bot.features.schedules.service import BUSY, FULL, GONE, NOT_YOURS, TOO_MANY, ScheduleDesk, new_id
 from bot.features.schedules.talk import check_written_rule
@@ -102,7 +102,7 @@ async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleDesk,
     assert isinstance(one, Schedule)
     assert isinstance(other, Schedule)
     await desk.make(wanted(owner="U2"))
-    assert [each.id for each in await desk.of("T1", "U1")] == [other.id, one.id], "the next to run first"
+    assert [each.id for each in await desk.list_schedules("T1", "U1")] == [other.id, one.id], "the next to run first"
     assert await desk.find("T1", one.id, "U2") is None
     assert await desk.find("T1", one.id.lower(), "UADMIN") == one
     assert await desk.edit(one, "U2", paused, "paused") == NOT_YOURS
@@ -134,7 +134,7 @@ async def test_of_two_edits_at_once_one_counts_and_the_other_is_told(desk: Sched
 
     came = await asyncio.gather(asks("a"), asks("b"))
     assert sum(found == BUSY for found in came) == 1
-    (kept,) = await desk.of("T1", "U1")
+    (kept,) = await desk.list_schedules("T1", "U1")
     assert kept.asks == next(found.asks for found in came if isinstance(found, Schedule))
 
 
@@ -143,13 +143,15 @@ async def test_what_a_run_notes_and_what_a_person_edits_both_stay(desk: Schedule
     assert isinstance(one, Schedule)
     last = LastRun(due=1.0, at=2.0, trace="J1", job="J2")
     await asyncio.gather(
-        desk.ran(one, last, failures=1),
+        desk.record_run(one, last, failures=1),
         desk.edit(one, "U1", lambda now: now.model_copy(update={"asks": "b"}), "edited"),
     )
-    (kept,) = await desk.of("T1", "U1")
+    (kept,) = await desk.list_schedules("T1", "U1")
     assert (kept.asks, kept.last, kept.failures, kept.next_at) == ("b", last, 1, one.next_at)
-    await desk.ran(one, last.model_copy(update={"at": 1.0}), failures=0)
-    assert (await desk.of("T1", "U1"))[0].failures == 1, "an earlier run that comes late says nothing any more"
+    await desk.record_run(one, last.model_copy(update={"at": 1.0}), failures=0)
+    assert (await desk.list_schedules("T1", "U1"))[0].failures == 1, (
+        "an earlier run that comes late says nothing any more"
+    )
 
 
 async def test_the_same_wish_twice_is_one(desk: ScheduleDesk) -> None:
@@ -165,11 +167,11 @@ async def test_the_same_wish_twice_is_one(desk: ScheduleDesk) -> None:
 async def test_nobody_fills_it_up(desk: ScheduleDesk, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(MOST_OWN):
         one = wanted(id=f"S{number}")
-        await store.schedules.put("T1", name_of(one), one.model_dump_json(exclude_defaults=True), NOW * 2)
+        await store.schedules.put("T1", make_name(one), one.model_dump_json(exclude_defaults=True), NOW * 2)
     assert await desk.make(wanted()) == TOO_MANY
     monkeypatch.setattr(layout, "SCHEDULE_LIMIT", MOST_OWN)
     assert await desk.make(wanted(owner="U2")) == FULL
-    assert len(await store.schedules.of("T1", KIND)) == MOST_OWN
+    assert len(await store.schedules.list_all("T1", KIND)) == MOST_OWN
 
 
 def test_a_models_rule_is_checked_as_any_other() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from bot.features.schedules.cron_text import WEEKDAYS
 from bot.features.schedules.loop import BATCH, MOST_CAUGHT_UP, ScheduleLoop
-from bot.features.schedules.schedule import KIND, Schedule, ScheduleRule, name_of
-from bot.features.schedules.service import ScheduleDesk, begin_run, new_id, run_place
+from bot.features.schedules.schedule import KIND, Schedule, ScheduleRule, make_name
+from bot.features.schedules.service import ScheduleDesk, begin_run, make_run_place, new_id
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, StoreError
 from tests.store.kit import MovedClock
@@ -57,7 +57,7 @@ async def make_schedule(store: Store, **more: Any) -> Schedule:
 
 
 def job_of(one: Schedule, due: float) -> str:
-    return run_place(one, due).job_id
+    return make_run_place(one, due).job_id
 
 
 async def test_two_instances_begin_each_due_time_once(pair: tuple[Store, Store]) -> None:
@@ -66,7 +66,7 @@ async def test_two_instances_begin_each_due_time_once(pair: tuple[Store, Store])
     for day in range(3):
         for store in pair:
             MovedClock(store).advance(one.next_at + day * DAY + 1 - store.clock())
-        await asyncio.gather(*(loop_on(store).round() for store in pair))
+        await asyncio.gather(*(loop_on(store).begin_due_runs() for store in pair))
     assert await runs(pair[0]) == {job_of(one, one.next_at + day * DAY): 1 for day in range(3)}
     assert await pair[0].schedules.next_due(KIND) == one.next_at + 3 * DAY
 
@@ -83,10 +83,10 @@ async def test_no_run_begins_in_the_quiet_hours_of_its_channel(pair: tuple[Store
 
     loop = ScheduleLoop(store, ScheduleDesk(store), quiet_until)
     MovedClock(store).advance(one.next_at + 1 - store.clock())
-    await loop.round()
+    await loop.begin_due_runs()
     assert await runs(store) == {}
     MovedClock(store).advance(7200)
-    await loop.round()
+    await loop.begin_due_runs()
     assert await runs(store) == {job_of(one, quiet): 1}
     assert await store.schedules.next_due(KIND) == one.next_at + DAY
 
@@ -124,9 +124,9 @@ async def test_who_dies_in_between_loses_no_run_and_begins_none_twice(
     for store in pair:
         MovedClock(store).advance(one.next_at + 1 - store.clock())
     with pytest.raises(StoreError, match="it died"):
-        await ScheduleLoop(Dying(pair[0], call, after=after), ScheduleDesk(pair[0])).round()  # type: ignore[arg-type]
+        await ScheduleLoop(Dying(pair[0], call, after=after), ScheduleDesk(pair[0])).begin_due_runs()  # type: ignore[arg-type]
     MovedClock(pair[1]).advance(2 * 3600.0)  # longer than a dedupe id is remembered would do no harm either
-    await loop_on(pair[1]).round()
+    await loop_on(pair[1]).begin_due_runs()
     assert await runs(pair[1]) == {job_of(one, one.next_at): 1}
 
 
@@ -144,7 +144,7 @@ async def test_missed_runs(store: Store, missed: str, begun: int) -> None:
     one = await make_schedule(store, missed=missed)
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 4 * DAY + 3600 - store.clock())
-    await loop_on(store).round()
+    await loop_on(store).begin_due_runs()
     expected = {"once": [0], "all": range(5), "skip": []}[missed]
     assert await runs(store) == {job_of(one, one.next_at + day * DAY): 1 for day in expected}
     assert len(list(expected)) == begun
@@ -155,7 +155,7 @@ async def test_of_many_missed_runs_the_last_ten_are_made_up_for(store: Store) ->
     one = await make_schedule(store, missed="all", rule=ScheduleRule(cron="0 * * * *"))
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 400 * DAY + 1800 - store.clock())  # at the full hour one more falls due
-    await loop_on(store).round()
+    await loop_on(store).begin_due_runs()
     assert len(await runs(store)) == MOST_CAUGHT_UP
 
 
@@ -163,7 +163,7 @@ async def test_one_that_is_a_little_late_was_not_missed(store: Store) -> None:
     one = await make_schedule(store, missed="skip")
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 300 - store.clock())
-    await loop_on(store).round()
+    await loop_on(store).begin_due_runs()
     assert await runs(store) == {job_of(one, one.next_at): 1}
 
 
@@ -173,10 +173,10 @@ async def test_a_draft_is_dropped_and_a_paused_one_rests(store: Store) -> None:
     paused = await make_schedule(store)
     await desk.edit(paused, "U1", lambda now: now.model_copy(update={"state": "paused"}), "paused")
     MovedClock(store).advance(3 * DAY)
-    await loop_on(store).round()
+    await loop_on(store).begin_due_runs()
     assert await runs(store) == {}
-    assert [one.state for one in await desk.of("T1", "U1")] == ["paused"]
-    assert len(await store.schedules.of("T1", KIND)) == 1
+    assert [one.state for one in await desk.list_schedules("T1", "U1")] == ["paused"]
+    assert len(await store.schedules.list_all("T1", KIND)) == 1
 
 
 async def test_a_damaged_one_holds_nothing_up(store: Store) -> None:
@@ -186,7 +186,7 @@ async def test_a_damaged_one_holds_nothing_up(store: Store) -> None:
     one = await make_schedule(store)
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 1 - store.clock())
-    await loop_on(store).round()
+    await loop_on(store).begin_due_runs()
     assert await runs(store) == {job_of(one, one.next_at): 1}
 
 
@@ -212,14 +212,14 @@ async def test_a_week_of_two_thousand_schedules_on_two_instances(pair: tuple[Sto
     now = first.clock() // 60 * 60 + 30  # rules come up at full minutes: none falls due while the test looks
     every = [_weekly(number, now) for number in range(TWO_THOUSAND)]
     payloads, due, _ = first._keys.schedules  # all in two commands: what is looked at is what becomes of them
-    rows = [(f"T1/{name_of(one)}", one.model_dump_json(exclude_defaults=True), at) for one, at, _ in every]
+    rows = [(f"T1/{make_name(one)}", one.model_dump_json(exclude_defaults=True), at) for one, at, _ in every]
     await first._server.command("HSET", payloads, *(part for name, payload, _ in rows for part in (name, payload)))
     await first._server.command("ZADD", due, *(part for name, _, at in rows for part in (repr(at), name)))
     hours = [now + hour * 3600 for hour in (5, 11, 26, 47, 48, 70, 100, 119, 145, 168)]
     for number, hour in enumerate(hours):
         for store in pair:
             MovedClock(store).advance(hour - store.clock())
-        work = [asyncio.create_task(loop_on(store).round()) for store in pair]
+        work = [asyncio.create_task(loop_on(store).begin_due_runs()) for store in pair]
         if number % 3 == 1:  # one of them dies in the middle, and is started again next time
             await asyncio.sleep(0.05)
             work[0].cancel()
@@ -232,7 +232,7 @@ async def test_a_week_of_two_thousand_schedules_on_two_instances(pair: tuple[Sto
     assert set(begun) == expected
     assert set(begun.values()) == {1}
     assert len(expected) > TWO_THOUSAND
-    assert not await second.schedules.due(kind=KIND, limit=BATCH)
+    assert not await second.schedules.list_due(kind=KIND, limit=BATCH)
 
 
 def _weekly(number: int, now: float) -> tuple[Schedule, float, float]:

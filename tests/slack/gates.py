@@ -40,7 +40,7 @@ class MemorySettings:
         rows[name] = payload
         return True
 
-    async def of(self, team: str) -> dict[str, str]:
+    async def read_team(self, team: str) -> dict[str, str]:
         self._there()
         return dict(self.rows.get(team, {}))
 

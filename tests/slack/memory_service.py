@@ -13,7 +13,7 @@ from bot.features.catalogue import register_all
 from bot.features.channel_settings.actions import SettingsForm
 from bot.features.crews.service import CrewDesk
 from bot.features.erasure.service import ErasureDesk
-from bot.features.erasure.view import Forgettable, JobToForget
+from bot.features.erasure.view import ErasureTarget, JobToForget
 from bot.features.feedback.service import FeedbackDesk, ThumbOutcome
 from bot.features.home.service import HomeDesk, Pages, Publish
 from bot.features.job_controls.lists import Filter, JobLists
@@ -23,10 +23,10 @@ from bot.features.memory.service import MemoryDesk
 from bot.features.requests.service import AnswerOutcome, RequestDesk
 from bot.features.requests.typed import TypedRequests
 from bot.features.retries.service import RetryDesk
-from bot.features.schedules import StandingWork
+from bot.features.schedules import InstanceSchedules
 from bot.features.sign_in.service import SignInDesk
 from bot.features.traces.service import TraceDesk, VisibleTrace
-from bot.jobs.job_records import Denied, JobRecords
+from bot.jobs.job_records import DenialReason, JobRecords
 from bot.limits.call_limits import CallLimits
 from bot.settings import Settings
 from bot.slack.receive.subcommand import CommandContext
@@ -35,7 +35,7 @@ from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.notices import make_note
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import ListPage, page_of
+from bot.slack.views.paging import ListPage, take_page
 from bot.slack.views.question import AnswerChoice
 from bot.store.values import LogEntry, StoreError
 from bot.tracing.whole_trace import read_trace
@@ -82,11 +82,11 @@ class MemoryService:
         del team, channel
         return ()
 
-    async def recalls(self, place: Place, user: str) -> bool:
+    async def has_memories_for(self, place: Place, user: str) -> bool:
         del place, user
         return False
 
-    async def remembers(self, place: Place) -> bool:
+    async def has_memories(self, place: Place) -> bool:
         del place
         return False
 
@@ -103,34 +103,36 @@ class MemoryService:
         self._seen.update(dedupe)
         return not known
 
-    async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
+    async def record_request(
+        self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = ""
+    ) -> bool:
         if not self._fresh(dedupe):
             return False
         self.requests.append((place, request, refusal))
         return True
 
-    async def take(self, given: CommandContext) -> Outgoing:
+    async def record_typed_request(self, given: CommandContext) -> Outgoing:
         self.typed.append(given.command.text)
         return make_note("Taken as a request.")
 
-    async def knows(self, place: Place) -> bool:
+    async def has_job(self, place: Place) -> bool:
         if self.away:
             raise StoreError("the store is away")
         del place
         return bool(self.requests)
 
-    async def offers(self, place: Place, text: str) -> bool:
+    async def is_offered_answer(self, place: Place, text: str) -> bool:
         del place, text
         return False
 
-    async def turns_away(self, place: Place, bot: str) -> bool:
+    async def should_turn_away(self, place: Place, bot: str) -> bool:
         return self._fresh((f"{place.channel}/{bot}",))
 
-    async def over_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
+    async def find_exceeded_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
         del place, user, ts
         return None
 
-    async def asks_for_more(self, place: Place, user: str, scope: str) -> bool:
+    async def should_ask_admins(self, place: Place, user: str, scope: str) -> bool:
         return self._fresh((f"more {place.channel} {user} {scope}",))
 
     async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
@@ -141,7 +143,7 @@ class MemoryService:
         del team, channel, user, job
         return []
 
-    async def reply(
+    async def record_reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
     ) -> AnswerOutcome:
         del place, message, mentioned, others, dedupe
@@ -161,7 +163,7 @@ class MemoryService:
         del place
         return self._fresh(dedupe) and not self.changes.append(f"{message} is gone")  # type: ignore[func-returns-value]
 
-    async def answer(
+    async def record_choice(
         self, place: Place, choice: AnswerChoice, *, user: str, dedupe: tuple[str, ...], words: str = ""
     ) -> AnswerOutcome:
         del place, user, dedupe, words
@@ -184,18 +186,18 @@ class MemoryService:
         del team, job, user
         return "not_admin"
 
-    async def trouble(self) -> str:
+    async def find_halt_reason(self) -> str:
         return ""
 
-    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
+    async def list_own(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
         mine = [(p, r) for p, r, _ in self.requests if r.user == user and p.team == team and not kind]
-        return page_of([JobLine(p.job_id, "working", r.text, p.channel, r.at) for p, r in mine], page)
+        return take_page([JobLine(p.job_id, "working", r.text, p.channel, r.at) for p, r in mine], page)
 
-    async def of_all(self, team: str, page: int = 1) -> ListPage[JobLine]:
+    async def list_running(self, team: str, page: int = 1) -> ListPage[JobLine]:
         users = {r.user for _, r, _ in self.requests}
-        return page_of([line for user in users for line in (await self.of(team, user, 1)).rows], page)
+        return take_page([line for user in users for line in (await self.list_own(team, user, 1)).rows], page)
 
-    async def job(self, team: str, job: str, user: str) -> Job | Denied:
+    async def job(self, team: str, job: str, user: str) -> Job | DenialReason:
         found = await self.trace(team, job, user)
         if isinstance(found, str):
             return found
@@ -204,7 +206,7 @@ class MemoryService:
     async def put_names(self, text: str) -> str:
         return text
 
-    async def trace(self, team: str, job: str, user: str) -> VisibleTrace | Denied:
+    async def trace(self, team: str, job: str, user: str) -> VisibleTrace | DenialReason:
         found = [(p, r, why) for p, r, why in self.requests if p.job_id == job and p.team == team]
         if not found:
             return "unknown"
@@ -214,22 +216,24 @@ class MemoryService:
         entries = [LogEntry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
         return VisibleTrace(read_trace(entries), fold(events))
 
-    async def job_of_thread(self, place: Place) -> Job | None:
+    async def find_thread_job(self, place: Place) -> Job | None:
         return self.kept.get(place)
 
     async def feedback(self, *_: Any, **__: Any) -> ThumbOutcome:
         return "recorded"
 
-    async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
+    async def find_target(
+        self, team: str, user: str, *, job: str = "", person: str = ""
+    ) -> ErasureTarget | DenialReason:
         del team
         one = JobToForget(job or "JAAAAAAAAAA", "old", "C1", "1.0", 3, 1, 10, 2, False, {"1.0": user})
-        return Forgettable((one,), person=person)
+        return ErasureTarget((one,), person=person)
 
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
         del team, user, mark, job, person
         return True
 
-    async def file_deleted(self, team: str, file: str) -> int:
+    async def record_file_deletion(self, team: str, file: str) -> int:
         del team
         self.changes.append(f"{file} deleted")
         return 1
@@ -242,24 +246,24 @@ class MemoryHomes:
         self.calls = WebCalls(CallBudget(unlimited=True))
         self.team = team
 
-    def shows_with(self, publish: Publish) -> None:
+    def set_publisher(self, publish: Publish) -> None:
         del publish
 
-    def touch(self, *who: str) -> None:
+    def mark_changed(self, *who: str) -> None:
         del who
 
     async def note_opening(self, user: str, turned: Pages | None = None) -> Pages:
         del user
         return turned or {}
 
-    async def place_of(self, job: str) -> Place | None:
+    async def find_place(self, job: str) -> Place | None:
         del job
         return None
 
     async def note_drawing(self, user: str, digest: str) -> None:
         del user, digest
 
-    def around(self, effects: Any) -> Any:
+    def wrap_effects(self, effects: Any) -> Any:
         return effects
 
     async def run(self) -> None:
@@ -268,7 +272,7 @@ class MemoryHomes:
     admins: frozenset[str] = frozenset()
 
 
-OTHERS = (TypedRequests, ErasureDesk, CrewDesk, MemoryDesk, ApprovalDesk, SignInDesk, StandingWork)
+OTHERS = (TypedRequests, ErasureDesk, CrewDesk, MemoryDesk, ApprovalDesk, SignInDesk, InstanceSchedules)
 SERVICES = (RequestDesk, BudgetDesk, JobControlDesk, TraceDesk, FeedbackDesk, JobLists, RetryDesk, *OTHERS)
 """The services that a `MemoryService` stands in for."""
 

@@ -27,12 +27,12 @@ from bot.slack.receive.http import web_app
 from bot.slack.receive.payloads import MessageShortcut
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background, close_client, make_client
-from bot.slack.views.button_data import carry
+from bot.slack.views.button_data import encode_data
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import ListPage, page_of
+from bot.slack.views.paging import ListPage, take_page
 from bot.slack.views.question import ANSWER, AnswerChoice
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Request
@@ -56,16 +56,18 @@ class SeenService(MemoryService):
         self.places: list[Place] = []
         self.known = True
 
-    async def knows(self, place: Place) -> bool:
+    async def has_job(self, place: Place) -> bool:
         del place
         return self.known
 
-    async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
+    async def record_request(
+        self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = ""
+    ) -> bool:
         self.places.append(place)
         self.seen.append("turned away" if refusal else "request")
-        return await super().request(place, request, dedupe=dedupe, refusal=refusal)
+        return await super().record_request(place, request, dedupe=dedupe, refusal=refusal)
 
-    async def reply(
+    async def record_reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
     ) -> AnswerOutcome:
         del message, others, dedupe
@@ -73,7 +75,7 @@ class SeenService(MemoryService):
         self.seen.append("reply")
         return AnswerOutcome("ignored" if mentioned else "heard")
 
-    async def answer(
+    async def record_choice(
         self, place: Place, choice: AnswerChoice, *, user: str, dedupe: tuple[str, ...], words: str = ""
     ) -> AnswerOutcome:
         del choice, user, dedupe, words
@@ -92,14 +94,14 @@ class SeenService(MemoryService):
         self.seen.append("edit")
         return True
 
-    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
+    async def list_own(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
         del team, user, kind
         self.seen.append("status")
-        return page_of([], page)
+        return take_page([], page)
 
-    async def take(self, given: CommandContext) -> Outgoing:
+    async def record_typed_request(self, given: CommandContext) -> Outgoing:
         self.seen.append("typed")
-        return await super().take(given)
+        return await super().record_typed_request(given)
 
 
 @dataclass
@@ -202,7 +204,7 @@ class Door:
     def _base(self, kind: str, person: str) -> Json:
         home, team = self.town.team_id, self.team(person)
         user = {"id": self.user(person), "name": person, "team_id": team}
-        trigger = self.town._world.views.trigger(user["id"])
+        trigger = self.town._world.views.issue_trigger(user["id"])
         return {"type": kind, "user": user, "team": {"id": team if team != home else home}, "trigger_id": trigger}
 
     def _clicked(self, person: str, place: str, action: Json) -> Json:
@@ -214,7 +216,7 @@ class Door:
     def _answer(self, person: str, place: str) -> Json:
         job = Place(team=self.town.team_id, channel=self.place(place, person), thread_ts=ROOT).job_id
         choice = AnswerChoice(job, "r", "s", 1, 0)
-        return self._clicked(person, place, {"action_id": f"{ANSWER}0", "value": carry(choice)})
+        return self._clicked(person, place, {"action_id": f"{ANSWER}0", "value": encode_data(choice)})
 
     def _stop(self, person: str, place: str) -> Json:
         return self._clicked(person, place, {"action_id": STOP, "value": "-"})
@@ -273,7 +275,7 @@ async def signed_door(
     app = AsyncApp(client=client, signing_secret=SECRET, process_before_response=True)
     service = SeenService()
     named = frozenset(f"{admins_in or town.team_id}:{town.person(name).id}" for name in admins)
-    gate = MemoryGate(client, town.team_id, admins=Settings(env={}, admins=named).admins_in(town.team_id))
+    gate = MemoryGate(client, town.team_id, admins=Settings(env={}, admins=named).list_admins(town.team_id))
     door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
     tries = tries_of(door) if tries_of else None
     real = service_of(door) if service_of else None

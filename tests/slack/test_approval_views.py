@@ -9,10 +9,10 @@ import pytest
 
 from bot.features.approvals.actions import refusal
 from bot.features.approvals.service import DecisionRefused
-from bot.features.approvals.view import AboutApproval, arguments_window, deny_window, edit_window, window_about
-from bot.slack.views.approval import ApprovalRef, approval, approval_decided, approval_dropped, people
+from bot.features.approvals.view import AboutApproval, arguments_window, deny_window, edit_window, read_window_data
+from bot.slack.views.approval import ApprovalRef, approval, approval_decided, approval_dropped, name_deciders
 from bot.slack.views.argument_blocks import FIELD, fields, format_value, read_fields
-from bot.slack.views.button_data import carry, read_carried
+from bot.slack.views.button_data import decode_data, encode_data
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms, digest_of
@@ -73,10 +73,22 @@ def test_a_hostile_argument_stands_there_as_plain_text() -> None:
     assert not any(kind in json.dumps(rich) for kind in ('"link"', '"user"', '"broadcast"', '"emoji"'))
 
 
+def test_a_card_of_a_costly_part_says_what_it_takes_and_names_no_tool() -> None:
+    always = ApprovalTerms(mode="always")
+    takes = "about 5,000 tokens, and more than 1,000 is asked for first"
+    card = drawn(
+        {"specialist": "writer", "task": "Draft the note."}, kind="cost", what="Begin 'Part a'", why=takes, terms=always
+    )
+    assert f"is likely to take {takes}. It begins only if that is approved." in shown(card)
+    assert "Draft the note." in shown(card)
+    assert "Tool:" not in shown(card)
+    assert list(buttons(card)) == ["Approve", "Deny"]
+
+
 def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
     card = drawn({"text": "a secret"})
     for button in buttons(card).values():
-        spot = read_carried(button["value"], ApprovalRef)
+        spot = decode_data(button["value"], ApprovalRef)
         assert spot is not None
         assert spot.digest == digest_of("post", {"text": "a secret"})
         assert "secret" not in button["value"]
@@ -86,15 +98,15 @@ def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
     "value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"1","subtask":"a","number":true,"digest":""}']
 )
 def test_a_forged_value_is_none_of_ours(value: str) -> None:
-    assert read_carried(value, ApprovalRef) is None
-    assert window_about(value) is None
+    assert decode_data(value, ApprovalRef) is None
+    assert read_window_data(value) is None
 
 
 def test_a_windows_place_must_fit_its_job() -> None:
     place = Place(team="T", channel="C", thread_ts="1.0")
     own = ApprovalRef(place.job_id, "1.0", "a", 1, "d")
-    assert window_about(carry(AboutApproval(place, own))) == AboutApproval(place, own)
-    assert window_about(carry(AboutApproval(place, SPOT))) is None
+    assert read_window_data(encode_data(AboutApproval(place, own))) == AboutApproval(place, own)
+    assert read_window_data(encode_data(AboutApproval(place, SPOT))) is None
 
 
 @pytest.mark.parametrize(
@@ -139,7 +151,7 @@ def test_a_card_says_when_it_expires_and_who_may_decide() -> None:
     )
     assert "It expires <!date^2000000000" in text
     assert "Waits for <@U222>, <!subteam^S34> or an admin." in text
-    assert people(("U222",)) == "<@U222>"
+    assert name_deciders(("U222",)) == "<@U222>"
 
 
 def test_each_end_is_told_apart() -> None:

@@ -64,8 +64,8 @@ async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: 
     asked: list[TurnGrant] = []
 
     class CountersThatRecord(type(store.counters)):  # type: ignore[misc]
-        async def turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
-            asked.append(await super().turns(lane, who, wish))
+        async def request_turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
+            asked.append(await super().request_turns(lane, who, wish))
             return asked[-1]
 
     both = [CallBudget(CountersThatRecord(store._calls), who=str(number), place="T1") for number in range(2)]
@@ -78,16 +78,18 @@ async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: 
 
 async def test_progress_leaves_room_for_the_edits_that_are_sure_to_come(store: Store) -> None:
     here, there = (CallBudget(store.counters, who=name, place="T1") for name in ("here", "there"))
-    here.owes(EDIT, lambda: 20)
-    there.owes(EDIT, lambda: 15)
+    here.reserve_for(EDIT, lambda: 20)
+    there.reserve_for(EDIT, lambda: 15)
     lane = CallLane("a lane", 50, 62.0)
-    at_once = [await store.counters.turns(lane, name, LaneRequest(50, 5, yields=True, sure=20)) for name in ("a", "b")]
+    at_once = [
+        await store.counters.request_turns(lane, name, LaneRequest(50, 5, yields=True, sure=20)) for name in ("a", "b")
+    ]
     assert sum(one.given for one in at_once) == 13, "a fourth of them in a fourth of the time"
-    assert (await store.counters.turns(lane, "c", LaneRequest(50, RANK["settled"]))).given == 50 - 2 - 13
-    assert (await store.counters.turns(lane, "c", LaneRequest(50, RANK["answer"]))).given == 2, (
+    assert (await store.counters.request_turns(lane, "c", LaneRequest(50, RANK["settled"]))).given == 50 - 2 - 13
+    assert (await store.counters.request_turns(lane, "c", LaneRequest(50, RANK["answer"]))).given == 2, (
         "and those are for answers"
     )
-    refused = await store.counters.turns(lane, "c", LaneRequest(1, 0))
+    refused = await store.counters.request_turns(lane, "c", LaneRequest(1, 0))
     assert (refused.given, refused.askers) == (0, 3)
     assert 55 < refused.wait <= 62
 
@@ -123,7 +125,7 @@ class Away:
 
     asked = 0
 
-    async def turns(self, *_: object) -> TurnGrant:
+    async def request_turns(self, *_: object) -> TurnGrant:
         self.asked += 1
         raise StoreError("away")
 
@@ -174,6 +176,6 @@ async def test_no_minute_sees_more_than_slack_allows(store: Store) -> None:
     for limit in LIMITS.values():
         assert limit.calls * 60 / (limit.seconds - (0 if limit.by_channel else JITTER)) <= 100
     lane = CallLane("edits", 50, 60.0 + JITTER)
-    given = [await store.counters.turns(lane, "a", LaneRequest(7, 0)) for _ in range(10)]
+    given = [await store.counters.request_turns(lane, "a", LaneRequest(7, 0)) for _ in range(10)]
     assert sum(one.given for one in given) == 50
     assert given[-1].wait > 60.0 - 5.0

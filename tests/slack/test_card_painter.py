@@ -75,7 +75,9 @@ async def card(store: Store) -> AsyncIterator[Card]:
     async def read_job() -> Job | None:
         return made.now_job
 
-    painter = CardPainter(outbox, allowed=outbox.holder(claim), needs_stop=lambda _: made.needs_stop, read_job=read_job)
+    painter = CardPainter(
+        outbox, allowed=outbox.make_claim_check(claim), needs_stop=lambda _: made.needs_stop, read_job=read_job
+    )
     made = Card(workspace, painter, place, claim)
     posted = plan_card(*made.job(), 0.0, stop=False)
     made.ts = (await outbox.post(claim, place, "card", posted)).ts
@@ -126,7 +128,7 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
 
 async def test_an_owner_that_freezes_within_an_edit_puts_the_next_ones_card_right(card: Card) -> None:
     painter, outbox = card.painter, card.painter._outbox
-    holds = outbox.holder(card.claim)
+    holds = outbox.make_claim_check(card.claim)
     ended, ask = card.job("complete", "complete")
     card.now_job = ended
 

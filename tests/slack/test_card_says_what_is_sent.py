@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.features.approvals.view import arguments_window, edit_window
-from bot.slack.views.argument_blocks import FIELD, argument_blocks, fields, read_back, read_fields
+from bot.slack.views.argument_blocks import FIELD, argument_blocks, fields, parse_value, read_fields
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff.approval_values import digest_of
 from handoff.text.visible_text import spell_out, unspell, visible
@@ -49,7 +49,7 @@ def read_from(blocks: list[dict[str, Any]]) -> dict[str, Any]:
             found[name] = []
         if plain is not None:
             found[name].append(plain)
-    return {_name(label): read_back("".join(pieces)) for label, pieces in found.items()}
+    return {_name(label): parse_value("".join(pieces)) for label, pieces in found.items()}
 
 
 def _told(element: dict[str, Any]) -> tuple[str, str | None]:

@@ -11,7 +11,7 @@ import pytest
 from bot.access import channels_file
 from bot.access.access_values import NAMES, Access, ChannelValues, merge_sources
 from bot.access.channel_settings import ChannelSettings
-from bot.access.channels_file import NAME, read
+from bot.access.channels_file import NAME, read_channels_file
 from bot.access.quiet_hours import BadQuietHours, read_quiet_hours
 from bot.access.time_zones import NoSuchZone, offset_at, read_zone
 from bot.app import open_crew
@@ -31,7 +31,7 @@ def at(text: str) -> float:
 def test_the_example_of_the_docs_sets_every_value(tmp_path: Path) -> None:
     (example,) = re.findall(r"```yaml\n(# channels\.yml\n.*?)```", DOCS.read_text(), re.DOTALL)
     (tmp_path / NAME).write_text(example)
-    file = read(tmp_path, ("general", "review"))
+    file = read_channels_file(tmp_path, ("general", "review"))
     assert file.faults == []
     named = {name for values in file.channels.values() for name in NAMES if getattr(values, name) is not None}
     assert named == set(NAMES)
@@ -56,7 +56,7 @@ def test_the_example_of_the_docs_sets_every_value(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_in_the_file_is_said_with_its_line(tmp_path: Path, line: str, words: str) -> None:
     (tmp_path / NAME).write_text(f"{C}:\n  {line}\n")
-    (fault,) = read(tmp_path).faults
+    (fault,) = read_channels_file(tmp_path).faults
     assert fault.line == 2
     assert words in fault.text
 
@@ -99,7 +99,7 @@ def test_quiet_hours_are_read_and_kept_in_one_form() -> None:
 )
 def test_when_quiet_hours_end(hours: str, moment: str, until: str) -> None:
     access = Access(quiet_hours=hours, zone="Europe/Berlin")
-    assert access.quiet_until(at(moment)) == at(until or moment)
+    assert access.find_quiet_end(at(moment)) == at(until or moment)
 
 
 def test_a_zone_is_found_whatever_its_case_and_the_nearest_is_named() -> None:
@@ -122,12 +122,12 @@ def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
     file = {C: ChannelValues(zone="Europe/Berlin"), "C0456EFGH": ChannelValues(crew="law")}
     channels = ChannelSettings(
         None,  # type: ignore[arg-type] - nothing is read
-        environment.in_channel,
+        environment.find_channel_values,
         file,
         crews={"general": "", "law": ""},
         of_crews=of_crews,
     )
-    access = channels.without_form(C)
+    access = channels.build_access_without_form(C)
     found = {name: (getattr(access, name), access.origin(name).source) for name in NAMES}
     assert found["highest_tier"] == ("balanced", "crew")
     assert found["follow_ups"] == (False, "crew")
@@ -135,7 +135,7 @@ def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
     assert found["quiet_hours"] == ("22-6", "environment")
     assert found["budget"] == ("$9", "environment")
     assert found["instructions"] == ("", "default")
-    other = channels.without_form("C0456EFGH")
+    other = channels.build_access_without_form("C0456EFGH")
     assert (other.zone, other.highest_tier) == ("UTC", "fast"), "what another crew's file says counts there"
 
 
@@ -148,10 +148,10 @@ async def test_the_budget_of_a_channel_takes_the_place_of_that_of_all_channels()
             return merge_sources([(ChannelValues(budget=channel), "file")] if channel else [])
 
     settings = Fixed(None, lambda _: ChannelValues(), {})  # type: ignore[arg-type] - nothing is read
-    assert await settings.rules_in(usual, "T1", "") == usual
-    own = await settings.rules_in(usual, "T1", "$2")
+    assert await settings.add_channel_budget(usual, "T1", "") == usual
+    own = await settings.add_channel_budget(usual, "T1", "$2")
     assert own.budgets == {"channel": SpendingBudget(2_000_000), "day": SpendingBudget(99)}
-    assert (await settings.rules_in(usual, "T1", "off")).budgets == {"day": SpendingBudget(99)}
+    assert (await settings.add_channel_budget(usual, "T1", "off")).budgets == {"day": SpendingBudget(99)}
 
 
 def test_what_is_wrong_in_a_crews_file_or_in_the_environment_is_said_at_the_start(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.access.access_values import NAMES, ChannelValues, ValueOrigin, merge_sources
-from bot.access.channels_file import NAME, read
+from bot.access.channels_file import NAME, read_channels_file
 
 GOOD = """\
 # where they differ
@@ -27,12 +27,15 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_missing_file_says_nothing_and_an_empty_one_neither(tmp_path: Path) -> None:
-    assert (read(tmp_path).channels, read(tmp_path).faults) == ({}, [])
-    assert (read(written(tmp_path, "# none yet\n")).channels, read(tmp_path).faults) == ({}, [])
+    assert (read_channels_file(tmp_path).channels, read_channels_file(tmp_path).faults) == ({}, [])
+    assert (read_channels_file(written(tmp_path, "# none yet\n")).channels, read_channels_file(tmp_path).faults) == (
+        {},
+        [],
+    )
 
 
 def test_each_value_is_read(tmp_path: Path) -> None:
-    file = read(written(tmp_path, GOOD))
+    file = read_channels_file(written(tmp_path, GOOD))
     assert file.faults == []
     assert file.channels == {
         "C0123ABCD": ChannelValues(users=("U0123ABCD", "S0123ABCD"), guests=True, follow_ups=False),
@@ -66,17 +69,17 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "line", "words"), WRONG)
 def test_what_is_wrong_is_said_with_file_line_and_remedy(tmp_path: Path, text: str, line: int, words: str) -> None:
-    (fault,) = read(written(tmp_path, text)).faults
+    (fault,) = read_channels_file(written(tmp_path, text)).faults
     assert (fault.path, fault.line) == (tmp_path / NAME, line)
     assert words in fault.text, fault.text
 
 
 def test_a_file_that_is_no_text_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"\xff\xfe\x00")
-    (fault,) = read(tmp_path).faults
+    (fault,) = read_channels_file(tmp_path).faults
     assert "save it as UTF-8" in fault.text
     (tmp_path / NAME).write_bytes(b"[" * 100_000)
-    assert read(tmp_path).faults
+    assert read_channels_file(tmp_path).faults
 
 
 def test_the_form_comes_before_the_file_that_before_the_environment_and_each_value_says_whence() -> None:

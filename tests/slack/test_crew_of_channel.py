@@ -9,10 +9,10 @@ import pytest
 
 from bot.access.access_values import ChannelValues, ValueOrigin, merge_sources
 from bot.access.channel_settings import ChannelSettings, FormValues
-from bot.access.channels_file import NAME, read
+from bot.access.channels_file import NAME, read_channels_file
 from bot.app import open_crews
-from bot.features.channel_settings.reading import settings_of
-from bot.features.channel_settings.window import AS_BEFORE, WindowContent, WindowOf, settings_modal, settings_text
+from bot.features.channel_settings.reading import parse_settings
+from bot.features.channel_settings.window import AS_BEFORE, SettingsWindow, WindowContent, settings_modal, settings_text
 from bot.settings import Settings, SettingsError, read_settings
 from bot.slack.views.channel_words import SECTIONS, names_in
 from bot.store.redis.redis_store import Store
@@ -21,7 +21,7 @@ from bot.workspace.blocks import check_view
 CREWS = ("general", "review")
 NOTHING = ChannelValues()
 WORK = SECTIONS[1]
-WINDOW = WindowOf("C0123ABCD", WORK, {})
+WINDOW = SettingsWindow("C0123ABCD", WORK, {})
 
 
 def test_the_form_comes_before_the_file_and_that_before_the_first_crew() -> None:
@@ -36,14 +36,14 @@ def test_the_form_comes_before_the_file_and_that_before_the_first_crew() -> None
 
 def test_a_file_may_name_a_crew_that_is_there(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text("C0123ABCD:\n  crew: review\n")
-    assert read(tmp_path, CREWS).channels["C0123ABCD"].crew == "review"
+    assert read_channels_file(tmp_path, CREWS).channels["C0123ABCD"].crew == "review"
     (tmp_path / NAME).write_text("C0123ABCD:\n  crew: revue\n")
-    (fault,) = read(tmp_path, CREWS).faults
+    (fault,) = read_channels_file(tmp_path, CREWS).faults
     assert (fault.line, fault.text) == (
         2,
         "there is no crew revue (did you mean review?); there are general, review",
     )
-    (fault,) = read(tmp_path).faults
+    (fault,) = read_channels_file(tmp_path).faults
     assert "there is one crew; LEADHAND_CREW takes several" in fault.text
 
 
@@ -69,18 +69,18 @@ def chosen(value: str) -> dict[str, Any]:
 
 
 def test_what_is_chosen_is_kept_and_what_cannot_be_chosen_here_stays() -> None:
-    assert settings_of(chosen("review"), NOTHING, WINDOW, CREWS) == ChannelValues(crew="review")
-    assert settings_of(chosen(AS_BEFORE), ChannelValues(crew="review"), WINDOW, CREWS) == NOTHING
-    assert not isinstance(settings_of(chosen("law"), NOTHING, WINDOW, CREWS), ChannelValues)
+    assert parse_settings(chosen("review"), NOTHING, WINDOW, CREWS) == ChannelValues(crew="review")
+    assert parse_settings(chosen(AS_BEFORE), ChannelValues(crew="review"), WINDOW, CREWS) == NOTHING
+    assert not isinstance(parse_settings(chosen("law"), NOTHING, WINDOW, CREWS), ChannelValues)
 
 
 async def test_an_instance_with_one_crew_loses_no_crew_that_was_set(store: Store) -> None:
     settings = ChannelSettings(store, lambda _: NOTHING, {})
-    await settings.set("T1", "C0123ABCD", ChannelValues(crew="review"), user="U1")
-    found = settings_of({}, ChannelValues(crew="review"), WINDOW)
+    await settings.save_form("T1", "C0123ABCD", ChannelValues(crew="review"), user="U1")
+    found = parse_settings({}, ChannelValues(crew="review"), WINDOW)
     assert isinstance(found, ChannelValues)
     names = names_in(WORK, "C0123ABCD", ())
-    assert await settings.set("T1", "C0123ABCD", found, user="U2", names=names) == ()
+    assert await settings.save_form("T1", "C0123ABCD", found, user="U2", names=names) == ()
     assert (await settings.form("T1", "C0123ABCD")).values.crew == "review"
 
 

@@ -45,7 +45,7 @@ async def test_who_and_what_is_found_and_how_it_is_told(workspace: Workspace, di
         assert (one.id, one.name, one.kind, one.private) == (sales, "#sales", "channel", False)
         assert one.about.startswith("a public channel of ")
         assert one.about.endswith(everybody)
-        assert one.written == f"#sales ({sales})"
+        assert one.name_with_id == f"#sales ({sales})"
     private = await found("#leads")
     assert isinstance(private, Addressee)
     assert (private.id, private.private, private.about) == (leads, True, "a private channel of 4 members")

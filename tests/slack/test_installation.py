@@ -13,7 +13,7 @@ from slack_sdk.oauth.installation_store import Installation
 from bot.settings import SettingsError, read_settings, require_slack
 from bot.slack.installation.install_pages import OAuthStates
 from bot.slack.installation.records import BadKey, InstallationRecords, TokenCipher
-from bot.slack.receive.payload_reader import Addressed, read_addressed
+from bot.slack.receive.payload_reader import PayloadAddressee, read_addressed
 from bot.slack.token_proof import TokenProof
 from bot.store.redis.redis_store import Store
 from tests.system.installing import KEY, OTHER_KEY
@@ -82,7 +82,7 @@ async def test_new_tokens_change_nothing_of_one_that_has_left(store: Store) -> N
     records = records_in(store)
     await records.async_save(installed())
     bot = installed(token="xoxb-2").to_bot()
-    await records.leave("T1")
+    await records.mark_left("T1")
     await records.async_save_bot(bot)
     assert await records.async_find_bot(enterprise_id=None, team_id="T1") is None
 
@@ -97,7 +97,7 @@ async def test_what_no_key_opens_is_left_alone_and_installed_anew(
         assert await stranger.all() == {}
         assert await stranger.all() == {}, "a second look says the same"
     assert caplog.text.count("T1 cannot be read") == 1
-    await stranger.leave("T1")
+    await stranger.mark_left("T1")
     await stranger.link("T1", "E1")
     assert await stranger.encrypt_anew() == 0
     assert await store.installations.read("T1") == row
@@ -117,9 +117,9 @@ async def test_what_was_read_stays_known_while_the_keys_are_changed(store: Store
 async def test_a_token_that_is_refused_says_nothing_of_a_later_installation(store: Store) -> None:
     records = records_in(store)
     await records.async_save(installed(token="xoxb-2"))
-    await records.leave("T1", "xoxb-1")
+    await records.mark_left("T1", "xoxb-1")
     assert await records.async_find_bot(enterprise_id=None, team_id="T1") is not None
-    await records.leave("T1", "xoxb-2")
+    await records.mark_left("T1", "xoxb-2")
     assert await records.async_find_bot(enterprise_id=None, team_id="T1") is None
 
 
@@ -151,22 +151,22 @@ WIDE = {"team_id": None, "enterprise_id": "E1", "is_enterprise_install": True}
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ({"type": "url_verification", "challenge": "x"}, Addressed()),
-        ({**EVENT, "authorizations": [OWN]}, Addressed("T1")),
-        ({**EVENT, "authorizations": [WIDE]}, Addressed("T9", "E1")),
-        ({**EVENT, "authorizations": [WIDE], "context_team_id": "T3"}, Addressed("T3", "E1")),
-        ({"command": "/leadhand", "team_id": "T2", "is_enterprise_install": "false"}, Addressed("T2")),
+        ({"type": "url_verification", "challenge": "x"}, PayloadAddressee()),
+        ({**EVENT, "authorizations": [OWN]}, PayloadAddressee("T1")),
+        ({**EVENT, "authorizations": [WIDE]}, PayloadAddressee("T9", "E1")),
+        ({**EVENT, "authorizations": [WIDE], "context_team_id": "T3"}, PayloadAddressee("T3", "E1")),
+        ({"command": "/leadhand", "team_id": "T2", "is_enterprise_install": "false"}, PayloadAddressee("T2")),
         (
             {"type": "block_actions", "team": {"id": "T2"}, "user": {"id": "U1"}, "message": {"user": "UBOT"}},
-            Addressed("T2", author="UBOT"),
+            PayloadAddressee("T2", author="UBOT"),
         ),
         (
             {"type": "view_submission", "team": {"id": "T2"}, "view": {"app_installed_team_id": "T1"}},
-            Addressed("T1"),
+            PayloadAddressee("T1"),
         ),
     ],
 )
-def test_whom_a_payload_is_for(body: dict[str, object], expected: Addressed) -> None:
+def test_whom_a_payload_is_for(body: dict[str, object], expected: PayloadAddressee) -> None:
     assert read_addressed(AsyncBoltRequest(body=body, mode="socket_mode")) == expected
 
 
@@ -180,13 +180,13 @@ def test_settings_of_installations_are_whole_or_refused() -> None:
     }
     settings = read_settings(whole)
     require_slack(settings)
-    assert (settings.installs, settings.token_keys, settings.teams) == (True, (KEY, OTHER_KEY), {"T1", "E1"})
+    assert (settings.is_installable, settings.token_keys, settings.teams) == (True, (KEY, OTHER_KEY), {"T1", "E1"})
     assert {KEY, OTHER_KEY, "s"} <= settings.secrets
     assert KEY not in repr(settings)
     with pytest.raises(SettingsError, match=r"LEADHAND_TOKEN_KEYS not: .* makes a key"):
         require_slack(read_settings({**whole, "LEADHAND_TOKEN_KEYS": ""}))
     both = read_settings({**whole, "SLACK_BOT_TOKEN": "xoxb-1"})
-    assert not both.installs, "`leadhand try` has a token of its own"
+    assert not both.is_installable, "`leadhand try` has a token of its own"
     with pytest.raises(SettingsError, match="remove SLACK_BOT_TOKEN"):
         require_slack(both)
     with pytest.raises(SettingsError, match="remove SLACK_APP_TOKEN"):
@@ -196,7 +196,7 @@ def test_settings_of_installations_are_whole_or_refused() -> None:
 def test_admins_are_named_for_a_workspace_or_an_organisation_where_there_are_several() -> None:
     named = {"LEADHAND_ADMINS": "T1:UANA, E1:UBEN, UCLEO"}
     settings = read_settings(named)
-    found = [settings.admins_in(*of) for of in (("T1", ""), ("T1", "E1"), ("T2", "E1"), ("T2", "E2"))]
+    found = [settings.list_admins(*of) for of in (("T1", ""), ("T1", "E1"), ("T2", "E1"), ("T2", "E2"))]
     assert found == [{"UANA", "UCLEO"}, {"UANA", "UBEN", "UCLEO"}, {"UBEN", "UCLEO"}, {"UCLEO"}]
     several = {"SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "s", "SLACK_SIGNING_SECRET": "x" * 32}
     several |= {"LEADHAND_TOKEN_KEYS": KEY}

@@ -156,7 +156,7 @@ def test_a_stream_of_links_equals_the_whole(size: int) -> None:
     for target in targets:
         cleaner = StreamCleaner(known=KNOWN, target=target)
         pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(cuts)]
-        whole = StreamCleaner(known=KNOWN, target=target).whole(text)
+        whole = StreamCleaner(known=KNOWN, target=target).clean_whole(text)
         assert "".join(pieces) + cleaner.finish() == whole
         assert whole.count(DOCS) >= 3
 
@@ -231,7 +231,7 @@ def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int]
     cleaner = StreamCleaner(known=KNOWN, target=target)
     at = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(at)]
-    assert "".join(pieces) + cleaner.finish() == StreamCleaner(known=KNOWN, target=target).whole(text)
+    assert "".join(pieces) + cleaner.finish() == StreamCleaner(known=KNOWN, target=target).clean_whole(text)
 
 
 @settings(max_examples=90, deadline=None)

@@ -11,7 +11,7 @@ import pytest
 from bot.jobs.lease import Lease, boottime
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.lookup import LOOKS, Lookup, _remaining_waits
-from bot.slack.send.outbox import ELSEWHERE, SENDS, Outbox, SentMessage
+from bot.slack.send.outbox import NOT_ALLOWED_ELSEWHERE, SENDS, Outbox, SentMessage
 from bot.slack.send.web_calls import CALL_SECONDS, TRIES, JobGone, close_client, make_client
 from bot.slack.show.open_questions import close_open_questions
 from bot.slack.show.publisher import Publisher
@@ -56,7 +56,7 @@ class Scene:
         """Post the end of the request whose answer is streamed here, as `Thread` does."""
         claim = claim or self.claim
         sent = await self.outbox.post(claim, self.place, "answer", message)
-        await self.outbox.clear_stream(claim, self.place, "answer", allowed=self.outbox.holder(claim))
+        await self.outbox.clear_stream(claim, self.place, "answer", allowed=self.outbox.make_claim_check(claim))
         return sent
 
     async def taken_over(self) -> Claim:
@@ -69,7 +69,7 @@ class Scene:
     def stream(self, claim: Claim | None = None) -> AnswerStream:
         reader = self.workspace.person("ana").id
         claim = claim or self.claim
-        allowed = self.outbox.holder(claim)
+        allowed = self.outbox.make_claim_check(claim)
         return AnswerStream(self.outbox, claim, self.place, "answer", reader=reader, allowed=allowed)
 
 
@@ -109,7 +109,7 @@ async def test_a_job_posts_nowhere_but_in_its_own_thread(scene: Scene) -> None:
     for elsewhere in ({"thread_ts": "1.0"}, {"channel": scene.workspace.channel_id("sales")}, {"team": "T0OTHER"}):
         place = scene.place.model_copy(update=elsewhere)
         sent = await scene.outbox.post(scene.claim, place, "k", Outgoing("secret", ()))
-        assert (sent.ts, sent.fault) == ("", ELSEWHERE)
+        assert (sent.ts, sent.fault) == ("", NOT_ALLOWED_ELSEWHERE)
     assert scene.workspace.call_count("chat.postMessage") == 0
     assert (await scene.post()).ts, "and nothing of it was recorded as begun"
 
@@ -358,7 +358,7 @@ async def test_a_file_that_a_dead_owner_showed_is_found_by_its_id(
 async def test_a_file_that_a_dead_owner_only_uploaded_is_shown_under_its_id(scene: Scene) -> None:
     file_id = await scene.publisher._upload(TEA, b"green")
     await scene.outbox.begin(scene.claim, "f")
-    await scene.outbox.draft(scene.claim, "f", file_id)
+    await scene.outbox.record_draft(scene.claim, "f", file_id)
     sent = await scene.publisher.file(await scene.taken_over(), scene.place, "f", TEA, b"green")
     assert files(scene) == [sent.ts] == [file_id]
     assert scene.workspace.call_count("files.getUploadURLExternal") == 1
@@ -366,7 +366,7 @@ async def test_a_file_that_a_dead_owner_only_uploaded_is_shown_under_its_id(scen
 
 async def test_an_upload_that_slack_has_forgotten_is_made_again(scene: Scene) -> None:
     await scene.outbox.begin(scene.claim, "f")
-    await scene.outbox.draft(scene.claim, "f", "F0FORGOTTEN")
+    await scene.outbox.record_draft(scene.claim, "f", "F0FORGOTTEN")
     sent = await scene.publisher.file(await scene.taken_over(), scene.place, "f", TEA, b"green")
     assert files(scene) == [sent.ts]
 
@@ -427,13 +427,13 @@ async def test_a_stream_is_ended_where_the_history_does_not_call_it_one(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`streaming_state` is documented for events alone; without it, what Slack lets us end was a stream."""
-    half_written = Lookup.half_written
+    half_written = Lookup.list_half_written
 
     def without_state(self: Lookup, messages: list[dict], record: str, since: float) -> list[dict]:
         found = half_written(self, messages, record, since)
         return [{name: value for name, value in one.items() if name != "streaming_state"} for one in found]
 
-    monkeypatch.setattr(Lookup, "half_written", without_state)
+    monkeypatch.setattr(Lookup, "list_half_written", without_state)
     scene.workspace.faults.add("chat.startStream", "lost_reply")
     scene.workspace.faults.add("chat.stopStream", "lost_reply", times=SENDS - 1)
     stream = scene.stream()
@@ -489,7 +489,7 @@ async def test_what_an_earlier_release_left_is_taken_away(scene: Scene) -> None:
         recipient_team_id=place.team,
         recipient_user_id=scene.workspace.person("ana").id,
     )
-    await scene.outbox.draft(scene.claim, "answer", str(started["ts"]))
+    await scene.outbox.record_draft(scene.claim, "answer", str(started["ts"]))
     await scene.end(await scene.taken_over())
     (message,) = scene.seen()
     assert message["text"] == "Hello"
@@ -498,13 +498,13 @@ async def test_what_an_earlier_release_left_is_taken_away(scene: Scene) -> None:
 async def test_a_job_that_is_set_aside_loses_the_half_of_its_answer_and_keeps_the_earlier_ones(scene: Scene) -> None:
     await scene.post("earlier:answer")
     await scene.outbox.begin(scene.claim, "earlier:answer:stream")
-    await scene.outbox.draft(scene.claim, "earlier:answer:stream", scene.seen()[0]["ts"])
+    await scene.outbox.record_draft(scene.claim, "earlier:answer:stream", scene.seen()[0]["ts"])
     stream = scene.stream()
     await stream.write("Half of the ans")
     await scene.workspace.until(lambda: len(scene.seen()) == 2)
     stream.drop()
     claim = await scene.taken_over()
-    await scene.outbox.clear_streams(claim, scene.place, allowed=scene.outbox.holder(claim))
+    await scene.outbox.clear_streams(claim, scene.place, allowed=scene.outbox.make_claim_check(claim))
     (message,) = scene.seen()
     assert message["text"] == "Hello"
 
@@ -544,7 +544,7 @@ async def test_a_question_is_closed_in_a_thread_too_new_for_the_history(scene: S
     key = question_key("1.1", "a", 1)
     await scene.outbox.post(scene.claim, scene.place, key, Outgoing("Which?", (buttons,)))
     scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=60)
-    await close_open_questions(scene.outbox, job, allowed=scene.outbox.holder(scene.claim))
+    await close_open_questions(scene.outbox, job, allowed=scene.outbox.make_claim_check(scene.claim))
     (message,) = scene.seen()
     assert not [block for block in message["blocks"] if block["type"] == "actions"]
 
@@ -642,7 +642,7 @@ async def test_a_message_is_found_on_the_second_page_of_a_long_thread(scene: Sce
 async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_posts_nothing(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.slack.send.outbox.FRESH", 0.3)
+    monkeypatch.setattr("bot.slack.send.outbox.FRESH_SECONDS", 0.3)
     await scene.outbox.begin(scene.claim, "k")
     claim = await scene.taken_over()
     scene.outbox.lookup.looks = (0.0, 60 - CALL_SECONDS + 1)  # it comes a minute late
@@ -657,7 +657,7 @@ async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_po
 async def test_who_waited_for_slack_and_lost_the_job_meanwhile_posts_nothing(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.slack.send.outbox.FRESH", 0.3)
+    monkeypatch.setattr("bot.slack.send.outbox.FRESH_SECONDS", 0.3)
     scene.workspace.faults.add("chat.postMessage", "rate_limited", retry_after=1)
     posting = asyncio.create_task(scene.post())
     await polled(lambda: scene.workspace.call_count("chat.postMessage"))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.features.requests.actions import METADATA_LIMIT, decode_metadata, encode_metadata, quoted_in
-from bot.slack.receive.action import read_acting, set_own_workspace
+from bot.features.requests.actions import METADATA_LIMIT, decode_metadata, encode_metadata, find_quoted_text
+from bot.slack.receive.action import read_action, set_own_workspace
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.message_reader import parse_files
 from bot.slack.receive.payload_reader import EVENTS, read_payload
@@ -25,7 +25,7 @@ from bot.slack.receive.payloads import (
     SlashCommand,
     StopPressed,
     ViewChanged,
-    opened_in,
+    find_window_channel,
     parse_change,
     parse_click,
     parse_command,
@@ -120,7 +120,7 @@ def test_who_has_something_else_open_stands_in_the_event_or_in_the_envelope() ->
     named = {**told, "authorizations": [bot], "event": {**event, "user": "U2", "channel": "D2", "context": {}}}
     assert parse_view_changed(named) == ViewChanged(place.model_copy(update={"channel": "D2"}), "U2", None)
     assert parse_view_changed({**told, "authorizations": [bot]}) == Malformed("user")
-    who = read_acting(told, parse_view_changed(told), {})
+    who = read_action(told, parse_view_changed(told), {})
     assert who is not None
     assert (who.way, who.user) == ("event", "U1"), "the gate asks about them, and refuses in silence"
 
@@ -233,7 +233,12 @@ def test_a_click_in_a_window_is_of_that_window() -> None:
     here = {name: CLICK[name] for name in ("team", "user", "trigger_id")}
     click = parse_click({**here, "view": view, "actions": [menu]})
     assert isinstance(click, Click)
-    assert (click.window, opened_in(click.metadata), click.value, click.in_home) == ("V1", "C1", "edit a", False)
+    assert (click.window, find_window_channel(click.metadata), click.value, click.in_home) == (
+        "V1",
+        "C1",
+        "edit a",
+        False,
+    )
     assert (click.place.channel, click.message_ts, click.posted) == ("", "", False)
 
 
@@ -289,7 +294,7 @@ def test_what_others_wrote_of_a_request_is_told_apart(author: str, size: int, qu
     back = decode_metadata(encode_metadata(MessageShortcut(place, "5.1", "U1", "t", author, message, ())), "U1")
     assert isinstance(back, MessageShortcut)
     text = f"{message}\nSum it up"
-    assert quoted_in(text, back) == {"message": message, "": "", "all": text}[quoted]
+    assert find_quoted_text(text, back) == {"message": message, "": "", "all": text}[quoted]
 
 
 @pytest.mark.parametrize("packed", ["", "{}", "[1]", '{"files": 3}', '{"files": [[1]]}', "null"])
@@ -323,7 +328,7 @@ def test_no_payload_raises(kind: str | None, body: dict[str, Any], event: str) -
     payload = {**body, "type": kind, "trigger_id": "t"}
     if isinstance(said := payload.get("event"), dict):
         payload["event"] = {**said, "type": event}
-    read_acting(set_own_workspace(payload, "T1"), read_payload(set_own_workspace(payload, "T1"), BOT), {})
+    read_action(set_own_workspace(payload, "T1"), read_payload(set_own_workspace(payload, "T1"), BOT), {})
     json.dumps(body)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bot.access.person_facts import HomeWorkspace, PersonFacts, facts_of
+from bot.access.person_facts import HomeWorkspace, PersonFacts, parse_person_facts
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show import people
@@ -116,18 +116,21 @@ OURS = {"id": "U1", "team_id": "T1", "is_bot": False, "is_restricted": False, "i
 
 @pytest.mark.parametrize("missing", ["team_id", "is_bot", "is_restricted", "is_ultra_restricted"])
 def test_a_missing_field_is_not_taken_for_false(missing: str) -> None:
-    assert facts_of({"user": OURS}, HomeWorkspace("T1")) == PersonFacts("ours", "T1")
+    assert parse_person_facts({"user": OURS}, HomeWorkspace("T1")) == PersonFacts("ours", "T1")
     assert (
-        facts_of({"user": {key: value for key, value in OURS.items() if key != missing}}, HomeWorkspace("T1")) is None
+        parse_person_facts({"user": {key: value for key, value in OURS.items() if key != missing}}, HomeWorkspace("T1"))
+        is None
     )
 
 
 def test_people_of_our_organisation_are_ours_and_of_others_strangers() -> None:
     other = {**OURS, "team_id": "T2", "enterprise_user": {"enterprise_id": "E1"}}
-    assert facts_of({"user": other}, HomeWorkspace("T1", "E1")) == PersonFacts("ours", "T2")
-    assert facts_of({"user": other}, HomeWorkspace("T1", "E2")) == PersonFacts("stranger", "T2")
-    assert facts_of({"user": other}, HomeWorkspace("T1")) == PersonFacts("stranger", "T2")
-    assert facts_of({"user": {**OURS, "is_stranger": True}}, HomeWorkspace("T1")) == PersonFacts("stranger", "T1")
+    assert parse_person_facts({"user": other}, HomeWorkspace("T1", "E1")) == PersonFacts("ours", "T2")
+    assert parse_person_facts({"user": other}, HomeWorkspace("T1", "E2")) == PersonFacts("stranger", "T2")
+    assert parse_person_facts({"user": other}, HomeWorkspace("T1")) == PersonFacts("stranger", "T2")
+    assert parse_person_facts({"user": {**OURS, "is_stranger": True}}, HomeWorkspace("T1")) == PersonFacts(
+        "stranger", "T1"
+    )
 
 
 async def test_groups_are_read_at_the_click_and_count_as_none_where_slack_fails(
@@ -138,7 +141,7 @@ async def test_groups_are_read_at_the_click_and_count_as_none_where_slack_fails(
         ana, ben, group = workspace.person("ana").id, workspace.person("ben").id, workspace.group_id("reviewers")
         assert await found.groups_of(ben) == ()
         assert workspace.call_count("usergroups.list") == 0, "no group is named"
-        found.name_groups(["U0NOGROUP", group, "S0ANOTHER"])
+        found.add_named_groups(["U0NOGROUP", group, "S0ANOTHER"])
         assert (await found.groups_of(ben), await found.groups_of(ana)) == ((group,), ())
         workspace.change_group("reviewers", add=["ana"], remove=["ben"])
         assert (await found.groups_of(ben), await found.groups_of(ana)) == ((), (group,))
@@ -146,7 +149,7 @@ async def test_groups_are_read_at_the_click_and_count_as_none_where_slack_fails(
         workspace.faults.add("usergroups.list", "error", error="fatal_error_of_theirs")
         assert await found.groups_of(ana) == ()
         workspace.faults.add("usergroups.list", "error", error="fatal_error_of_theirs")
-        assert await found.groups_known(ana, kept=0.0) is None
+        assert await found.find_groups(ana, kept=0.0) is None
         assert "count as none" in caplog.text
         assert await found.groups_of(ana) == (group,)
 

@@ -9,7 +9,7 @@ import pytest
 
 from bot.slack.views.answer_message import context_line
 from bot.slack.views.card import card_title, plan_card
-from bot.slack.views.thread_read_note import read_words
+from bot.slack.views.thread_read_note import describe_read
 from handoff.contracts import Artifact, Material, Place, Request, Section
 from handoff.state.job_state import Job, RequestState
 
@@ -53,13 +53,13 @@ def file(name: str, author: str = "Ben") -> Material:
     ],
 )
 def test_what_was_read_is_counted(ask: RequestState, words: str) -> None:
-    assert read_words(ask) == words
+    assert describe_read(ask) == words
     assert context_line(ask, "a model") == " · ".join(filter(None, (words, "0.0 s")))
     assert "rehearsal (rules)" in context_line(ask, "rehearsal (rules)"), "that no model answered is for everybody"
 
 
 def test_a_gap_makes_no_mention() -> None:
-    assert "<!channel>" not in read_words(ask_of(thread(1, "cut <!channel>")))
+    assert "<!channel>" not in describe_read(ask_of(thread(1, "cut <!channel>")))
 
 
 NO_SCOPE = "The thread could not be read: the app lacks a scope."

@@ -13,7 +13,7 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 
 from bot.access.access_values import NAMES, ChannelValues
-from bot.access.channel_settings import ChannelSettings, FormValues, NotSet
+from bot.access.channel_settings import ChannelSettings, FormNotSaved, FormValues
 from bot.features.channel_settings.window import AS_BEFORE, CHANGE, WindowContent, settings_modal, settings_text
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.show import notices
@@ -60,7 +60,7 @@ class Town:
         return dict(next(body for body in reversed(self.sent) if body["type"] == "view_errors")["errors"])
 
     async def holds(self, channel: str = "#sales") -> Any:
-        return await self.gate.settings.of(self.workspace.team_id, self.workspace.channel_id(channel))
+        return await self.gate.settings.read_access(self.workspace.team_id, self.workspace.channel_id(channel))
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +133,9 @@ async def test_an_admin_changes_what_holds_in_a_channel_and_everybody_can_read_i
 async def test_what_stays_keeps_who_set_it_and_what_is_left_to_others_is_no_longer_set() -> None:
     async with town() as place:
         channel, team = place.workspace.channel_id("#sales"), place.workspace.team_id
-        await place.gate.settings.set(team, channel, ChannelValues(guests=True, follow_ups=False), user="U0BEFORE")
+        await place.gate.settings.save_form(
+            team, channel, ChannelValues(guests=True, follow_ups=False), user="U0BEFORE"
+        )
         view = await place.opened()
         assert await place.ana.submit(view["id"], filled(view, guests=AS_BEFORE, strangers=EVERYBODY))
         access = await place.holds()
@@ -205,23 +207,25 @@ async def test_a_direct_message_cannot_be_left_out() -> None:
         assert "allowed" not in [block.get("block_id") for block in view["blocks"]]
         view = await place.opened("@leadhand", "times")
         assert await place.ana.submit(view["id"], filled(view, follow_ups=NO))
-        access = await place.gate.settings.of(place.workspace.team_id, place.ana.dm)
+        access = await place.gate.settings.read_access(place.workspace.team_id, place.ana.dm)
         assert (access.follow_ups, access.origin("allowed").source) == (False, "environment")
 
 
 async def test_settings_outlive_the_instance_and_are_seen_by_another(store: Store) -> None:
     nothing = ChannelSettings(store, lambda _: ChannelValues(), {})
     other = ChannelSettings(store, lambda _: ChannelValues(), {})
-    assert await nothing.set("T1", "C0123ABCD", ChannelValues(guests=True, users=("S0123ABCD",)), user="U1") == (
+    assert await nothing.save_form("T1", "C0123ABCD", ChannelValues(guests=True, users=("S0123ABCD",)), user="U1") == (
         "users",
         "guests",
     )
-    access = await other.of("T1", "C0123ABCD")
+    access = await other.read_access("T1", "C0123ABCD")
     assert (access.guests, access.users, access.origin("guests").user) == (True, ("S0123ABCD",), "U1")
     assert abs(access.origin("guests").at - store.clock()) < 60
     assert await other.groups("T1") == {"S0123ABCD"}
-    assert not (await other.of("T2", "C0123ABCD")).guests, "another team's channel of that id is another channel"
-    assert await nothing.set("T1", "C0123ABCD", ChannelValues(guests=True, users=("S0123ABCD",)), user="U2") == ()
+    assert not (await other.read_access("T2", "C0123ABCD")).guests, (
+        "another team's channel of that id is another channel"
+    )
+    assert await nothing.save_form("T1", "C0123ABCD", ChannelValues(guests=True, users=("S0123ABCD",)), user="U2") == ()
 
 
 async def test_two_admins_who_save_at_once_lose_nothing_of_what_they_typed() -> None:
@@ -253,17 +257,17 @@ async def test_admins_who_change_other_values_are_not_in_each_others_way(store: 
     one, other = (ChannelSettings(store, lambda _: ChannelValues(), {}) for _ in range(2))
     seen = {name: (await one.form("T1", "C0123ABCD")).stamp(name) for name in NAMES}
     of: Json = {"user": "U1", "seen": seen}
-    assert await one.set("T1", "C0123ABCD", ChannelValues(guests=True), names=("guests",), **of) == ("guests",)
-    assert await other.set("T1", "C0123ABCD", ChannelValues(zone="UTC"), names=("zone",), **of) == ("zone",)
+    assert await one.save_form("T1", "C0123ABCD", ChannelValues(guests=True), names=("guests",), **of) == ("guests",)
+    assert await other.save_form("T1", "C0123ABCD", ChannelValues(zone="UTC"), names=("zone",), **of) == ("zone",)
     both = await asyncio.gather(
-        one.set("T1", "C0123ABCD", ChannelValues(budget="$1"), names=("budget",), **of),
-        other.set("T1", "C0123ABCD", ChannelValues(quiet_hours="20-8"), names=("quiet_hours",), **of),
+        one.save_form("T1", "C0123ABCD", ChannelValues(budget="$1"), names=("budget",), **of),
+        other.save_form("T1", "C0123ABCD", ChannelValues(quiet_hours="20-8"), names=("quiet_hours",), **of),
     )
     assert both == [("budget",), ("quiet_hours",)]
-    access = await ChannelSettings(store, lambda _: ChannelValues(), {}).of("T1", "C0123ABCD")
+    access = await ChannelSettings(store, lambda _: ChannelValues(), {}).read_access("T1", "C0123ABCD")
     assert (access.guests, access.zone, access.budget, access.quiet_hours) == (True, "UTC", "$1", "20-8")
-    late = await other.set("T1", "C0123ABCD", ChannelValues(guests=False), names=("guests",), **of)
-    assert isinstance(late, NotSet)
+    late = await other.save_form("T1", "C0123ABCD", ChannelValues(guests=False), names=("guests",), **of)
+    assert isinstance(late, FormNotSaved)
     assert late.overtaken == ("guests",)
 
 
@@ -312,9 +316,9 @@ async def test_a_row_that_a_newer_release_wrote_closes_the_channel_and_is_not_wr
 async def test_a_row_that_is_broken_closes_the_channel_until_it_is_set_again(store: Store) -> None:
     await store.settings.put("T1", "C0123ABCD", "{broken")
     settings = ChannelSettings(store, lambda _: ChannelValues(), {})
-    assert not (await settings.of("T1", "C0123ABCD")).allowed
-    assert await settings.set("T1", "C0123ABCD", ChannelValues(allowed=True), user="U1") == ("allowed",)
-    assert (await settings.of("T1", "C0123ABCD")).allowed
+    assert not (await settings.read_access("T1", "C0123ABCD")).allowed
+    assert await settings.save_form("T1", "C0123ABCD", ChannelValues(allowed=True), user="U1") == ("allowed",)
+    assert (await settings.read_access("T1", "C0123ABCD")).allowed
 
 
 @pytest.mark.parametrize("count", [0, 1, 150])
@@ -328,7 +332,7 @@ def test_slack_takes_the_windows_however_much_is_in_them(count: int) -> None:
         highest_tier="fast",
     )
     settings = ChannelSettings(None, lambda _: values, {})  # type: ignore[arg-type] - nothing is read
-    without = settings.without_form("C0123ABCD")
+    without = settings.build_access_without_form("C0123ABCD")
     for channel in ("C0123ABCD", "D0123ABCD"):
         check_message_blocks(list(settings_text(channel, without, {}, form=True, crews=("a", "b")).blocks))
         for section in SECTIONS:

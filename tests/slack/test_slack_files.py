@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.attachments import LARGEST, download, is_slacks
+from bot.slack.receive.attachments import LARGEST, download, is_slack_address
 from bot.slack.receive.message_reader import CANVAS, parse_files
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
@@ -210,4 +210,4 @@ async def test_what_slack_answers_instead_of_the_file(scene: Scene) -> None:
     ],
 )
 def test_which_addresses_are_slacks(url: str, slacks: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert is_slacks(url, "http://127.0.0.1:3900/api/") is slacks
+    assert is_slack_address(url, "http://127.0.0.1:3900/api/") is slacks

@@ -11,21 +11,30 @@ import pytest
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
 from bot.slack.receive.router import list_help_words, usage_lines
 from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, detail_lines, list_sources
-from bot.slack.views.button_data import read_carried
+from bot.slack.views.button_data import decode_data
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.home import help_message, home_view, note_window, start_job_modal
 from bot.slack.views.job_rows import JobLine, job_line
-from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, context, render_moment, seconds, section, sections
-from bot.slack.views.paging import HomePart, ListPage, page_of
+from bot.slack.views.outgoing import (
+    SECTION_LIMIT,
+    Outgoing,
+    button,
+    context,
+    format_duration,
+    render_moment,
+    section,
+    sections,
+)
+from bot.slack.views.paging import HomePart, ListPage, take_page
 from bot.slack.views.question import AnswerChoice, question, question_answered, question_dropped
-from bot.slack.views.request_ends import render_cancellation, render_failure, render_refusal, unreachable
+from bot.slack.views.request_ends import render_cancellation, render_failure, render_refusal, render_unreachable
 from bot.slack.views.status import status_job, status_list, timeline, trace
 from bot.store.values import LogEntry
 from bot.tracing.steps import steps_of
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Material, Place, Plan, Request, Result, Subtask, Usage
-from handoff.engine.answer import gaps, out_of_reach
+from handoff.engine.answer import gaps, list_unreachable_parts
 from handoff.engine.writes import OPTIONS
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, SubtaskStatus
 from handoff.state.state_values import Failure, Question, QuestionAnswer, UnknownWrite
@@ -272,7 +281,7 @@ def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
     elements = message.blocks[1]["elements"]
     assert [each["text"]["text"] for each in elements] == ["2025", "2026"]
     assert [each["action_id"] for each in elements] == ["answer:0", "answer:1"]
-    choice = read_carried(elements[1]["value"], AnswerChoice)
+    choice = decode_data(elements[1]["value"], AnswerChoice)
     assert choice is not None
     assert (choice.job, choice.request, choice.subtask, choice.number, choice.option) == (
         job_of(ask).id,
@@ -291,7 +300,7 @@ def test_long_and_many_options_become_numbers() -> None:
     taken(message)
     buttons = message.blocks[2]["elements"]
     assert [each["text"]["text"] for each in buttons] == ["1", "2", "3", "4", "5"]
-    assert [choice.option for each in buttons if (choice := read_carried(each["value"], AnswerChoice))] == [
+    assert [choice.option for each in buttons if (choice := decode_data(each["value"], AnswerChoice))] == [
         0,
         1,
         2,
@@ -339,7 +348,7 @@ def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
     assert "I cannot tell: I was interrupted while it was under way." in shown
     elements = message.blocks[1]["elements"]
     assert [each["text"]["text"] for each in elements] == ["It happened", "It did not happen", "Stop this part"]
-    choices = [read_carried(each["value"], AnswerChoice) for each in elements]
+    choices = [decode_data(each["value"], AnswerChoice) for each in elements]
     assert [choice.option for choice in choices if choice] == [0, 1, 2]
 
 
@@ -358,7 +367,7 @@ def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"r","subtask":"s"}'])
 def test_a_foreign_buttons_value_is_no_choice(value: str) -> None:
-    assert read_carried(value, AnswerChoice) is None
+    assert decode_data(value, AnswerChoice) is None
 
 
 def answered(**more: Any) -> RequestState:
@@ -450,7 +459,7 @@ def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do(
     ask = changed(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
     shown = taken(render_failure(job_of(ask), ask))
     assert "*Missing from the start:*\\n• b.csv is too large.\\n• nobody in the crew can read c.txt" in shown
-    assert gaps(ask, ask.run)[:2] == out_of_reach(ask, ask.run)
+    assert gaps(ask, ask.run)[:2] == list_unreachable_parts(ask, ask.run)
 
 
 def two_parts(ask: RequestState) -> RequestState:
@@ -474,9 +483,9 @@ def test_a_stop_leaves_a_report() -> None:
 
 def test_status_lists_and_tells() -> None:
     lines = [JobLine(f"J{n}", "input_required", EVIL, "C1", 1.0) for n in range(30)]
-    assert "1 to 10 of 30" in taken(status_list(page_of(lines, 1), "U0000000A"))
-    assert "21 to 30 of 30" in taken(status_list(page_of(lines, 9), "U0000000A")), "a page beyond the end is the last"
-    assert "no jobs yet" in taken(status_list(page_of([], 1), "U0000000A"))
+    assert "1 to 10 of 30" in taken(status_list(take_page(lines, 1), "U0000000A"))
+    assert "21 to 30 of 30" in taken(status_list(take_page(lines, 9), "U0000000A")), "a page beyond the end is the last"
+    assert "no jobs yet" in taken(status_list(take_page([], 1), "U0000000A"))
     ask = ask_of(work("a", "complete", started=1.0, ended=2.0), work("b", "in_progress", started=3.0))
     shown = taken(status_job(job_of(ask), 5.0, "U0000000A"))
     assert "Do b · analyst · under way · 2.0 s so far" in shown
@@ -486,7 +495,7 @@ def test_status_says_what_the_thread_says() -> None:
     ana, ben = "U0000000A", "U0000000B"
 
     def words(reader: str, state: str, **more: Any) -> str:
-        return taken(status_list(page_of([JobLine("J1", state, "t", "C1", 1.0, **more)], 1), reader))
+        return taken(status_list(take_page([JobLine("J1", state, "t", "C1", 1.0, **more)], 1), reader))
 
     assert ":white_check_mark: `J1` t · done · " in words(ana, "completed")
     in_part = words(ana, "completed", in_part=True)
@@ -556,9 +565,9 @@ def test_what_the_requester_is_told_alone_is_valid() -> None:
     ask = answered()
     job = job_of(ask)
     for end in (*answer(job, ask, "m"), *answer(job, answered(answer="word " * 9000), "m")[:1]):
-        shown = taken(unreachable(job, EVIL, end))
+        shown = taken(render_unreachable(job, EVIL, end))
         assert f"/leadhand trace {job.id}" in shown
-        assert end.blocks[0] in unreachable(job, EVIL, end).blocks, "what the thread should have shown"
+        assert end.blocks[0] in render_unreachable(job, EVIL, end).blocks, "what the thread should have shown"
         assert "feedback_buttons" not in shown, "they would be pressed in another thread"
 
 
@@ -566,7 +575,7 @@ def test_home_help_and_window_are_valid() -> None:
     lines = [JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)]
     rows = [(section(job_line(line, "U0000000A")), context("more")) for line in lines] * 3
     part = HomePart("Under way", ListPage(tuple(rows), 1, 9, 90), "None.")
-    full = home_view([("a", part), ("b", HomePart("Recent", page_of([], 1))), ("c", "away")])
+    full = home_view([("a", part), ("b", HomePart("Recent", take_page([], 1))), ("c", "away")])
     check_view(full)
     assert len(full["blocks"]) <= 100
     assert "more of these" in str(full)
@@ -622,7 +631,7 @@ def test_no_view_lets_hostile_words_through() -> None:
         render_failure(job, ask),
         render_cancellation(job, replace(ask, cancelled_by="U0000000A")),
         render_refusal(EVIL),
-        status_list(page_of([JobLine("J1", EVIL, EVIL, "C1", 1.0)], 1), "U0000000A"),
+        status_list(take_page([JobLine("J1", EVIL, EVIL, "C1", 1.0)], 1), "U0000000A"),
         status_job(job, 3.0, "U0000000A"),
     ]
     for message in messages:
@@ -679,4 +688,4 @@ def test_a_buttons_value_that_slack_would_refuse_is_a_bug() -> None:
     ],
 )
 def test_durations_in_words(duration: float, words: str) -> None:
-    assert seconds(duration) == words
+    assert format_duration(duration) == words

@@ -177,7 +177,7 @@ TEXTS = st.one_of(
 @settings(max_examples=90, deadline=None)
 @given(TEXTS, st.lists(st.integers(0, 2000), max_size=12), st.sampled_from(["markdown", "mrkdwn"]))
 def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int], target: Target) -> None:
-    whole = StreamCleaner(known=KNOWN, target=target).whole(text)
+    whole = StreamCleaner(known=KNOWN, target=target).clean_whole(text)
     cleaner = StreamCleaner(known=KNOWN, target=target)
     at = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(at)]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from bot.slack.receive import thread_reader
-from bot.slack.receive.thread_reader import LOST_FILES, ThreadRead, ThreadReader, read_until
+from bot.slack.receive.thread_reader import LOST_FILES, ThreadRead, ThreadReader, find_last_read
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.lookup import metadata
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
@@ -114,7 +114,7 @@ async def test_a_later_request_reads_what_people_said_since() -> None:
         second = await workspace.person("ana").say("#general", "@leadhand answer him", thread_ts=root)
         job, ask = asked(workspace, root, second, before=[before])
         read = await reader.read(job, ask)
-        assert read_until(job, ask) == first
+        assert find_last_read(job, ask) == first
         unread = await reader.read(*asked(workspace, root, second, before=[RequestState(request=before.request)]))
 
     assert lines(read) == ["Ben Okafor: and what of March?"]

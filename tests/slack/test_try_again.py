@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from bot.features.retries.actions import describe_begun, later_words, untried_words
+from bot.features.retries.actions import describe_begun, describe_refusal, later_words
 from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused
 from bot.slack.views.answer_message import answer, detail_lines
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question
 from bot.slack.views.request_ends import render_cancellation, render_failure
-from bot.slack.views.try_again import try_again, try_line
+from bot.slack.views.try_again import render_retry_buttons, try_line
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.engine import apply
@@ -47,9 +47,13 @@ def test_buttons_stand_below_an_end_that_lacks_something() -> None:
     assert labels(render_cancellation(unplanned, unplanned.asks[0])) == ["Continue"]
     broke = apply(apply(None, asked()), ev.RequestFailed(at=2, request="1.0", step="s", reason="r", advice="a"))
     assert labels(render_failure(broke, broke.asks[0])) == ["Try again"]
-    assert try_again(job, replace(whole, refusal="no")) == try_again(job, replace(whole, withdrawn=True)) == []
+    assert (
+        render_retry_buttons(job, replace(whole, refusal="no"))
+        == render_retry_buttons(job, replace(whole, withdrawn=True))
+        == []
+    )
     done = replace(whole, work={"t2": whole.work["t2"]})
-    assert try_again(job, done) == [], "nothing of it failed"
+    assert render_retry_buttons(job, done) == [], "nothing of it failed"
 
 
 def test_what_nobody_here_can_do_offers_no_second_try() -> None:
@@ -87,8 +91,8 @@ def test_the_card_of_what_was_written_says_which_answer_does_it_again() -> None:
 
 def test_each_reason_why_nothing_is_tried_has_its_words() -> None:
     for why in set(get_args(RetryRefusalReason)) - {"asked"}:
-        assert len(untried_words(RetryRefused(why, users=("U1",)))) > 20, why
-    hostile = untried_words(RetryRefused("no_step", steps=("1. <!channel> *all*",)))
+        assert len(describe_refusal(RetryRefused(why, users=("U1",)))) > 20, why
+    hostile = describe_refusal(RetryRefused("no_step", steps=("1. <!channel> *all*",)))
     assert "<!channel>" not in hostile
     assert describe_begun(RetryRecorded(PLACE, "retry", ("Part a", "Part b"))) == (
         "I run “Part a” and “Part b” again, in its thread in <#C1>."

@@ -81,7 +81,7 @@ def test_each_kind_of_database_is_asked_and_outlined(database: named_databases.D
 
 def test_the_session_changes_nothing_even_if_the_statement_could(database: named_databases.Database) -> None:
     with database_child._make_engine(database.url, database.kind).connect() as connection:
-        database_session.read_alone(connection, database.kind, 5)
+        database_session.make_read_only(connection, database.kind, 5)
         with pytest.raises(DBAPIError, match=r"(?i)read.?only"):
             connection.exec_driver_sql("delete from orders")
 

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from sqlglot import exp
 
 from specialists.tools.databases import named_databases, read_only
-from specialists.tools.databases.database_session import read_alone
+from specialists.tools.databases.database_session import make_read_only
 from specialists.tools.databases.named_databases import Kind
 from specialists.tools.databases.read_only import NotReadOnly, read_only_statement
 
@@ -124,7 +124,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[tuple[Kind, Connection]]
         if one.kind in odd:
             connection.exec_driver_sql(odd[one.kind])
             connection.commit()
-        read_alone(connection, one.kind, 20)
+        make_read_only(connection, one.kind, 20)
         yield one.kind, connection.execution_options(no_parameters=True)
     engine.dispose()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handoff.contracts import Artifact
-from specialists.tools.messenger import Addressee, Delivered, Readers
+from specialists.tools.messenger import Addressee, MessageDelivery, Readers
 from specialists.tools.tool import FolderWorkbench
 
 
@@ -22,22 +22,22 @@ class KeptMessenger:
         known = to in {"#help", "#help (C0HELP)"}
         return Addressee("C0HELP", "#help", "channel", "a channel") if known else f"There is no {to}."
 
-    async def crossing(self, _goes: Addressee) -> Readers | None:
+    async def find_deciding_readers(self, _goes: Addressee) -> Readers | None:
         return self.readers
 
-    async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> Delivered:
+    async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> MessageDelivery:
         self.sent[key] = ("draft" if draft else to.name, text)
-        return Delivered("1.0")
+        return MessageDelivery("1.0")
 
-    async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> Delivered:
+    async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> MessageDelivery:
         self.sent[key] = (f"row of {to.name}", f"{title}: {body}")
-        return Delivered("Rec1")
+        return MessageDelivery("Rec1")
 
-    async def look_up_row(self, _to: Addressee, *, key: str) -> Delivered | None:
-        return Delivered("Rec1") if key in self.sent else None
+    async def look_up_row(self, _to: Addressee, *, key: str) -> MessageDelivery | None:
+        return MessageDelivery("Rec1") if key in self.sent else None
 
-    async def look_up(self, _to: Addressee, *, key: str, draft: bool = False) -> Delivered | None:
-        return Delivered("1.0") if key in self.sent and not draft else None
+    async def look_up(self, _to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
+        return MessageDelivery("1.0") if key in self.sent and not draft else None
 
 
 def bench(folder: Path, messenger: KeptMessenger | None = None, **files: bytes) -> FolderWorkbench:

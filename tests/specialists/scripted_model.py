@@ -91,16 +91,16 @@ class KeptLog:
         assert isinstance(kept, type(point))
         self.history.append(kept)
 
-    async def turn(self, turn: Turn) -> None:
+    async def keep_turn(self, turn: Turn) -> None:
         self._keep(taken(turn))
 
-    def news(self) -> tuple[str, ...]:
+    def take_new_words(self) -> tuple[str, ...]:
         return ()
 
     def list_known_texts(self) -> tuple[str, ...]:
         return ()
 
-    def intent(
+    def make_intent(
         self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
     ) -> ev.ToolStarted:
         of = {"call": call.id, "tool": call.name, "approved_by": ruling.users if ruling else (), **OF}
@@ -112,7 +112,7 @@ class KeptLog:
     async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:  # noqa: ARG002 - kept by the real one
         self.sent.append((tool, to, refused))
 
-    async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
+    async def keep_reply(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         of = {"artifacts": outcome.artifacts, "gaps": outcome.gaps, "sources": outcome.sources}
         of["private"] = outcome.private
         self._keep(ev.ToolReturned(reply=reply, **of, **OF))

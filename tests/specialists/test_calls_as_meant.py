@@ -15,7 +15,7 @@ from specialists.tools.tables.calculate import tools as calculate_tools
 from specialists.tools.tables.tables import tools as table_tools
 from specialists.tools.tool import Tool
 from specialists.turns.argument_names import name_fault
-from specialists.turns.text_calls import query_in, redirect_queries
+from specialists.turns.text_calls import extract_query, redirect_queries
 from tests.specialists.far_side import NoteArguments
 from tests.specialists.scripted_model import Looker, calling
 
@@ -60,7 +60,7 @@ def test_the_one_query_of_some_code_is_run_as_a_query(code: str) -> None:
     ],
 )
 def test_other_code_stays(code: str) -> None:
-    assert query_in(code) == ""
+    assert extract_query(code) == ""
     assert redirected_calls(calling(("calculate", {"code": code})), *table_tools()) == [("calculate", {"code": code})]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
-from handoff.contracts import ContextLimits, Escalation, OnlyFor, Terms, ToolCall
+from handoff.contracts import ContextLimits, Escalation, FindingCondition, Terms, ToolCall
 from handoff.planning.pipeline import Pipeline
 from specialists.crew import FLAT, Crew, suggest_inner_crews
 from specialists.loading.crew_file import _TERMS
@@ -248,11 +248,11 @@ def test_the_contact_stands_in_prompts_and_holds_for_the_crews_inside(tmp_path: 
     (inner / "escalator.md").write_text(page)
     (inner / "crew.yml").write_text("description: Hands over.\n")
     crew = load(tmp_path, "contact: '@it-help'")
-    found = crew.within("inner")
+    found = crew.find_crew("inner")
     assert found is not None
     assert found.contact == "@it-help"
     assert "Hand over to @it-help." in found.specialists["inner/escalator"].prompt
-    without = load(tmp_path, "").everyone["inner/escalator"]
+    without = load(tmp_path, "").all_specialists["inner/escalator"]
     assert "Hand over to nobody (the crew names no contact)." in without.prompt
 
 
@@ -282,7 +282,7 @@ def test_all_that_a_pipeline_may_say_is_read(tmp_path: Path) -> None:
     assert (second.name, second.needs, second.after, second.done_when) == ("b", (), (), "A page.")
     assert (last.name, last.specialist, last.after, last.critical) == ("together", "a", ("a", "b"), True)
     assert (last.needs, last.tier, last.only_for) == (None, "deep", None)
-    assert look.only_for == OnlyFor(severity="high", below=80)
+    assert look.only_for == FindingCondition(severity="high", below=80)
     assert (pipeline.strategy, pipeline.follow_ups) == ("reduce", "planner")
     assert pipeline.instruction == "The likelier cause first."
 
@@ -327,7 +327,7 @@ def test_a_specialists_file_says_whom_it_asks(tmp_path: Path) -> None:
     crew = load_crew(tmp_path, {})
     assert crew.specialists["a"].asks == ("requester", "S0FINANCE")
     assert crew.specialists["b"].asks == ("anyone",)
-    assert crew.asked == {"S0FINANCE", "U0BOSS"}
+    assert crew.addressees == {"S0FINANCE", "U0BOSS"}
 
 
 @pytest.mark.parametrize("more", ["asks: []\n", "asks: [ben]\n", "asks: [anyone, requester]\n"])
@@ -358,8 +358,8 @@ def test_many_side_by_side_are_told_to_be_put_into_crews(tmp_path: Path) -> None
 def test_several_crews_have_different_names(tmp_path: Path) -> None:
     one, other = crew_of(tmp_path / "a" / "desk", 1), crew_of(tmp_path / "b" / "desk", 1)
     with pytest.raises(ValueError, match="two crews are called desk"):
-        Crews.of([one, other])
+        Crews.from_crews([one, other])
     with pytest.raises(ValueError, match="there is no crew"):
-        Crews.of([])
-    alone = Crews.of([one])
+        Crews.from_crews([])
+    alone = Crews.from_crews([one])
     assert (alone.names, alone.find(""), alone.find("desk"), alone.find("law")) == ((), one, one, None)

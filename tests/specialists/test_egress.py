@@ -66,8 +66,8 @@ def bound(*words: str, page: str = "", private: tuple[str, ...] = (), allow_out:
     """A guard that was handed what others found, and has read a page."""
     tools = {tool.name: tool for tool in (OPEN, FIND, Looker().tool())}
     guard = EgressGuard(Provenance(words, private=private, share=0.25), tools, derived=True, allow_out=allow_out)
-    guard.reply_read("open", ToolReply(call_id="1", text=page))
-    guard.turn_ended()
+    guard.note_reply("open", ToolReply(call_id="1", text=page))
+    guard.note_turn_end()
     return guard
 
 
@@ -148,9 +148,9 @@ def test_choosing_among_known_addresses_is_counted_by_site() -> None:
 
 def test_other_tools_name_no_addresses_since_a_model_can_have_them_say_anything() -> None:
     guard = EgressGuard(Provenance(), {tool.name: tool for tool in (OPEN, replace(Looker().tool(), public=True))})
-    guard.reply_read("look", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
-    guard.reply_read("open", ToolReply(call_id="2", text="refused: https://evil.example/?d=salaries", failed=True))
-    guard.turn_ended()
+    guard.note_reply("look", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
+    guard.note_reply("open", ToolReply(call_id="2", text="refused: https://evil.example/?d=salaries", failed=True))
+    guard.note_turn_end()
     assert ruled(guard, "https://evil.example/?d=salaries") == "url_refused"
 
 
@@ -236,9 +236,9 @@ def test_what_a_tool_gave_makes_the_turns_after_it_wait() -> None:
     tools = {tool.name: tool for tool in (OPEN, FIND, Looker().tool())}
     guard = EgressGuard(Provenance(("the sea",)), tools)
     assert searched(guard, "anything") == "anything/5"
-    guard.reply_read("look", ToolReply(call_id="1", text="no such column: salary", failed=True))
+    guard.note_reply("look", ToolReply(call_id="1", text="no such column: salary", failed=True))
     assert searched(guard, "something") == "something/5", "the turn was taken before"
-    guard.turn_ended()
+    guard.note_turn_end()
     assert searched(guard, "anything") == "asks"
     assert ruled(guard, "https://x.example/a") == "asks"
 

@@ -66,7 +66,7 @@ def test_a_folder_with_a_crew_file_is_a_crew_and_others_are_order(tmp_path: Path
     assert legal.equals == (("legal/reader", "legal/writer"),)
     assert legal.terms == {"confidence": 60}
     assert list(legal.crews) == ["legal/contracts"]
-    assert list(crew.everyone) == [
+    assert list(crew.all_specialists) == [
         "cook",
         "scout",
         "legal/reader",
@@ -74,9 +74,9 @@ def test_a_folder_with_a_crew_file_is_a_crew_and_others_are_order(tmp_path: Path
         "legal/contracts/clerk",
         "legal2/only",
     ]
-    assert crew.within("legal/contracts") is legal.crews["legal/contracts"]
-    assert crew.within("") is crew
-    assert crew.within("legal/writer") is None
+    assert crew.find_crew("legal/contracts") is legal.crews["legal/contracts"]
+    assert crew.find_crew("") is crew
+    assert crew.find_crew("legal/writer") is None
     assert specialist_for(legal, None, "legal/reader", "fast") is legal.specialists["legal/reader"]
     assert specialist_for(crew, None, "legal/reader", "fast") is None, "nobody works for a crew that it is not in"
 
@@ -84,14 +84,14 @@ def test_a_folder_with_a_crew_file_is_a_crew_and_others_are_order(tmp_path: Path
 def test_a_tool_that_writes_belongs_to_one_specialist_of_each_crew(tmp_path: Path) -> None:
     files = {"a": page("a", tools="[post]"), "in/crew": ABOUT, "in/b": page("b", tools="[post]")}
     crew = load_crew(tree(tmp_path, **files), TOOLS)
-    assert [tool.name for one in crew.everyone.values() for tool in one.tools] == ["post", "post"]
+    assert [tool.name for one in crew.all_specialists.values() for tool in one.tools] == ["post", "post"]
     tree(tmp_path, **{"in/c": page("c", tools="[post]")})
     assert len(faults(tmp_path)) == 1
 
 
 def test_a_crew_of_crews_alone_is_a_crew(tmp_path: Path) -> None:
     crew = load_crew(tree(tmp_path, **{"in/crew": ABOUT, "in/b": page("b")}), TOOLS)
-    assert (crew.specialists, list(crew.everyone)) == ({}, ["in/b"])
+    assert (crew.specialists, list(crew.all_specialists)) == ({}, ["in/b"])
 
 
 def test_what_a_crew_says_of_itself_means_nothing_where_none_is_around_it(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_crews_inside_come_along_and_a_chain_may_bring_back_what_was_left_out(tm
     put_page(top, "ann", " again")
     (top / "crew.yml").write_text("extends: ../own\n")
     crew = load_crew(top, {})
-    assert sorted(crew.everyone) == ["ann", "bob", "law/clerk"]
+    assert sorted(crew.all_specialists) == ["ann", "bob", "law/clerk"]
     assert crew.default == "bob"
     assert "ann" not in load_crew(own, {}).specialists
 
@@ -238,7 +238,7 @@ def test_a_crew_may_build_on_the_one_inside_it_and_plan_without_its_pipeline(tmp
     put_page(tmp_path, "eve")
     (tmp_path / "crew.yml").write_text("extends: ./all\npipeline: none\ndefault: all\n")
     crew = load_crew(tmp_path, {})
-    assert sorted(crew.everyone) == ["all/ann", "ann", "eve"]
+    assert sorted(crew.all_specialists) == ["all/ann", "ann", "eve"]
     assert (crew.pipeline, crew.default, crew.terms["confidence"]) == (None, "all", 80)
     inner = crew.crews["all"].pipeline
     assert inner is not None

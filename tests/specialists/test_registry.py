@@ -275,7 +275,7 @@ def test_the_crew_general_loads_and_no_two_that_are_planned_with_share_a_tool() 
     crew = load_crew(CREWS / "general", general_tools())
     assert crew.first == "assistant"
     assert all(tool.access == "read" for tool in crew.specialists["assistant"].tools)
-    crew = crew.without_first()
+    crew = crew.without_first_responder()
     owned = {name: [tool.name for tool in one.tools] for name, one in crew.specialists.items()}
     assert owned == {
         "analyst": ["profile_table", "query_table", "calculate", "draw_chart"],
@@ -297,7 +297,7 @@ def test_the_prompts_of_the_crew_general_are_compact() -> None:
 def test_every_crew_that_comes_along_loads_with_the_real_tools() -> None:
     tools = all_tools()
     crews = [load_crew(CREWS / name, tools) for name in available_crews()]
-    used = {tool.name for crew in crews for one in crew.everyone.values() for tool in one.tools}
+    used = {tool.name for crew in crews for one in crew.all_specialists.values() for tool in one.tools}
     assert used >= set(tools), "a tool that nobody has is dead weight"
     for name, tool in tools.items():
         assert tool.name == name
@@ -336,7 +336,7 @@ def test_a_tool_that_is_declared_wrongly_is_named_where_it_is_used(fault: str, t
 
 def test_a_call_that_writes_is_named_in_a_few_words() -> None:
     plain = Tool("post", "write", LookArguments, _write)
-    assert plain.words(LookArguments(at="x" * 300)) == f"post(at='{'x' * 58}…, times=1)"
+    assert plain.describe_call(LookArguments(at="x" * 300)) == f"post(at='{'x' * 58}…, times=1)"
     told = Tool("post", "write", LookArguments, _write, what=lambda arguments: f"post to\n{arguments.at}")
-    assert told.words(LookArguments(at="the board")) == "post to the board"
+    assert told.describe_call(LookArguments(at="the board")) == "post to the board"
     assert not told.faults

@@ -372,7 +372,7 @@ async def test_time_spent_before_counts() -> None:
 
 async def test_a_timeout_error_of_the_log_is_no_timeout_of_the_work() -> None:
     class Broken(KeptLog):
-        async def turn(self, turn: Turn) -> None:  # noqa: ARG002  # the protocol names it
+        async def keep_turn(self, turn: Turn) -> None:  # noqa: ARG002  # the protocol names it
             raise TimeoutError
 
     with pytest.raises(TimeoutError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from handoff.approval_values import ASK, Approval, ApprovalTerms, digest_of
+from handoff.approval_values import DEFAULT_APPROVAL_TERMS, Approval, ApprovalTerms, digest_of
 from handoff.contracts import Result
 from handoff.events import ToolStarted
 from handoff.state.state_values import Provenance, Ruling
@@ -29,7 +29,7 @@ CAKE = ("post_note", {"text": "cake"})
 
 
 async def attempt(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) -> tuple[AttemptEnd, ScriptedModel]:
-    end, model, _ = await play(moves, *tools, log=log, max_turns=8, **{"asks": ASK, **more})
+    end, model, _ = await play(moves, *tools, log=log, max_turns=8, **{"asks": DEFAULT_APPROVAL_TERMS, **more})
     return end, model
 
 
@@ -128,7 +128,7 @@ async def test_several_denied_together_count_as_one_refusal() -> None:
         log = KeptLog()
         three = [("post_note", {"text": text}) for text in ("tea", "cake", "jam")]
         asked, _ = await asked_for(log, [calling(*three)], side.tool())
-        log.history += Ruling(2.0, "", "", "denied", asked.digest, {}, ("U1",)).of_calls(asked)
+        log.history += Ruling(2.0, "", "", "denied", asked.digest, {}, ("U1",)).split_by_call(asked)
         await asked_for(log, [calling(("post_note", {"text": "milk"}), ids=["d"])], side.tool())
 
 

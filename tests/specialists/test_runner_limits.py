@@ -9,11 +9,11 @@ import pytest
 
 from handoff.contracts import Constraints, Handoff, Result, ToolCall, Turn, Usage
 from handoff.text.context_budget import tokens
-from specialists.model import ModelCall, ModelError, Withheld
+from specialists.model import CallWithheld, ModelCall, ModelError
 from specialists.tools.tool import ToolOutcome
 from specialists.turns import finish_tools
 from specialists.turns.context_room import READ_REPLY
-from specialists.turns.one_call import Ready, check, perform
+from specialists.turns.one_call import ReadyCall, check, perform
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,
@@ -28,9 +28,9 @@ from tests.specialists.scripted_model import (
 )
 
 LOOK = calling(("look", {"at": "sea"}))
-FULL = Withheld("rate", "The rate is taken.", transient=True, pause=0.01)
-LONG = Withheld("rate", "The rate is taken for long.", transient=True, pause=60.0)
-RESTS = Withheld("breaker", "The specialist scout is left alone.", transient=False, limit="the rest of scout")
+FULL = CallWithheld("rate", "The rate is taken.", transient=True, pause=0.01)
+LONG = CallWithheld("rate", "The rate is taken for long.", transient=True, pause=60.0)
+RESTS = CallWithheld("breaker", "The specialist scout is left alone.", transient=False, limit="the rest of scout")
 
 
 async def test_what_is_a_matter_of_seconds_is_waited_for_with_the_tools_at_hand() -> None:
@@ -65,8 +65,8 @@ async def test_what_neither_helps_leaves_what_there_is(moves: list[Move]) -> Non
 
 
 @pytest.mark.parametrize("error", [FULL, RESTS, LONG])
-async def test_before_there_is_anything_the_ladder_goes_on(error: Withheld) -> None:
-    with pytest.raises(Withheld) as caught:
+async def test_before_there_is_anything_the_ladder_goes_on(error: CallWithheld) -> None:
+    with pytest.raises(CallWithheld) as caught:
         await play([error], Looker().tool())
     assert caught.value.partial is None
 
@@ -77,7 +77,7 @@ async def test_a_silent_tool_is_cut_at_its_own_deadline_and_the_time_is_left_to_
         raise AssertionError
 
     look = check(ToolCall(id="1", name="look", arguments={"at": "sea"}), {"look": Looker(stuck).tool()}, times=1)
-    assert isinstance(look, Ready)
+    assert isinstance(look, ReadyCall)
     now = asyncio.get_running_loop().time()
     outcome = await perform(look, EmptyBench(), until=now + 300.0, longest=0.05)
     assert (outcome.text, outcome.failed) == ("look took too long and was stopped.", True)

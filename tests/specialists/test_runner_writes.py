@@ -86,9 +86,9 @@ class OrderLog(KeptLog):
         self.order.append(("started", self.side.calls if self.side else -1))
         await super().keep_intent(intent)
 
-    async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
+    async def keep_reply(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         self.order.append(("returned", self.side.calls if self.side else -1))
-        await super().tool(reply, outcome)
+        await super().keep_reply(reply, outcome)
 
 
 async def test_the_intent_is_kept_before_the_call_and_the_outcome_before_the_next() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.logs import hide
 from bot.operation.trace_export import NoCollector, open_sender
 from bot.settings import SettingsError, read_settings, secret_values
-from bot.store.address import parse
+from bot.store.address import parse_url
 from bot.store.values import StoreError
 from specialists.service_url import BadUrl, read_url, secrets_in
 from specialists.tools.code import named_repositories
@@ -52,7 +52,7 @@ OPTIONS = (
 
 def _redis(env: Mapping[str, str]) -> str:
     try:
-        parse(env["REDIS_URL"])
+        parse_url(env["REDIS_URL"])
     except StoreError as error:
         return str(error)
     return ""
@@ -124,7 +124,7 @@ def test_an_encoded_login_is_read_whole(user: str, password: str) -> None:
     found = read_url(f"redis://{login}@Host.example:6380/3?a=b%20c", ("redis",))
     assert (found.user, found.password, found.hosts) == (user, password, (("host.example", 6380),))
     assert (found.path, found.options) == ("/3", {"a": "b c"})
-    assert found.shown == "redis://host.example:6380/3"
+    assert found.redacted_address == "redis://host.example:6380/3"
 
 
 @pytest.mark.parametrize("sign", "#/?%")

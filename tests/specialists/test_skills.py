@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.supervisor.prompts import call_of
+from bot.supervisor.prompts import make_role_call
 from handoff.contracts import Terms
 from specialists.crew import Crew
 from specialists.registry import CrewError, load_crew
@@ -95,7 +95,7 @@ def test_skills_of_other_places_and_of_the_crew_around_are_there(tmp_path: Path)
         "in/b.md": page("b", "skills: [brand-voice, dates]"),
     }
     crew = load_crew(write(tmp_path, files), {})
-    assert [one.name for one in crew.everyone["in/b"].skills] == ["brand-voice", "dates"]
+    assert [one.name for one in crew.all_specialists["in/b"].skills] == ["brand-voice", "dates"]
     assert crew.specialists["a"].toolbox["read_skill"].public
 
 
@@ -139,13 +139,13 @@ def test_house_rules_are_told_planner_and_synthesizer_once(tmp_path: Path) -> No
     crew = load_crew(write(tmp_path, files), {})
     assert crew.house_rules == "# House rules (AGENTS.md)\n### Rules\nPrices are net."
     assert crew.crews["in"].house_rules == crew.house_rules, "those of the crew around it, where it has none"
-    assert list(crew.everyone) == ["a", "in/b"]
+    assert list(crew.all_specialists) == ["a", "in/b"]
     terms = Terms(crew_words=crew.words.for_roles)
     for role in ("planner", "replanner", "synthesizer"):
-        system = call_of(role, "text", terms=terms, max_tokens=9).system
+        system = make_role_call(role, "text", terms=terms, max_tokens=9).system
         assert system.count("Prices are net.") == 1
         assert system.index("What this crew asks for") < system.index("### House rules (AGENTS.md)")
-    assert "Prices are net." not in call_of("verifier", "text", terms=terms, max_tokens=9).system
+    assert "Prices are net." not in make_role_call("verifier", "text", terms=terms, max_tokens=9).system
     (tmp_path / "in" / "CLAUDE.md").write_text("x" * 5_000)
     crew = load_crew(tmp_path, {})
     assert len(crew.crews["in"].house_rules) == 3_000 + len("# House rules (CLAUDE.md)\n")

@@ -256,7 +256,7 @@ def test_a_toolkit_serves_the_crews_inside_its_crew(tmp_path: Path) -> None:
     (inner / "toolkits").mkdir()
     (inner / "toolkits" / "f.py").write_text('def g() -> str:\n  "G."\n')
     text = 'def f() -> str:\n  "F."\n'
-    toolbox = crew_with(tmp_path, f=text).everyone["legal/b"].toolbox
+    toolbox = crew_with(tmp_path, f=text).all_specialists["legal/b"].toolbox
     assert {name: tool.origin for name, tool in toolbox.items()} == {"f": "toolkits/f.py", "g": "legal/toolkits/f.py"}
     (inner / "toolkits" / "f.py").write_text(text)
     found = faults(tmp_path)
@@ -267,11 +267,11 @@ def test_what_a_function_says_of_itself_holds_for_what_may_leave(toolbox: dict[s
     guard = EgressGuard(Provenance(), toolbox)
     day = toolbox["rate"].arguments.model_validate({"day": "2026-11-02"})
     assert guard.judge(toolbox["rate"], day).asks is None
-    guard.reply_read("rate", ToolReply(call_id="1", text="1.08"))  # public: nothing private is in view
-    guard.turn_ended()
+    guard.note_reply("rate", ToolReply(call_id="1", text="1.08"))  # public: nothing private is in view
+    guard.note_turn_end()
     assert guard.judge(toolbox["rate"], day).asks is None
-    guard.reply_read("look_up", ToolReply(call_id="2", text="Haus"))
-    guard.turn_ended()
+    guard.note_reply("look_up", ToolReply(call_id="2", text="Haus"))
+    guard.note_turn_end()
     later = toolbox["rate"].arguments.model_validate({"day": "Haus"})
     verdict = guard.judge(toolbox["rate"], later)
     assert verdict.to == "rates.example"

@@ -30,17 +30,17 @@ async def test_the_load_of_equals_is_that_of_all_instances(store: Store) -> None
         await gate.wait()
         return failed()
 
-    tasks = [asyncio.create_task(first.watch(EFFECT, attempt())) for _ in range(2)]
+    tasks = [asyncio.create_task(first.record_attempt(EFFECT, attempt())) for _ in range(2)]
     await asyncio.sleep(0)
-    await boards[0].put()
-    await second.look()
-    assert second.load("writer").waiting == 2
-    assert choose_lightest(equals, second.load)[0] == "scribe"
-    assert TrackRecord(crew="other", equals=equals, board=boards[1]).load("writer").waiting == 0
+    await boards[0].put_row()
+    await second.read_other_loads()
+    assert second.find_load("writer").waiting == 2
+    assert choose_lightest(equals, second.find_load)[0] == "scribe"
+    assert TrackRecord(crew="other", equals=equals, board=boards[1]).find_load("writer").waiting == 0
     await boards[0].close()
     boards[1]._looked -= instance_board.LOOK
-    await second.look()
-    assert second.load("writer").waiting == 0, "who was stopped has nothing under way"
+    await second.read_other_loads()
+    assert second.find_load("writer").waiting == 0, "who was stopped has nothing under way"
     gate.set()
     await asyncio.gather(*tasks)
     for board in boards:
@@ -56,9 +56,9 @@ async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: Store
     for name, text in (("odd", "1"), ("newer", '{"crews": {"a": 1}, "load": [[]]}'), ("worse", "{")):
         await store.board.put(name, text)
     board = InstanceBoard(store.board, "me", ["general"])
-    assert [await board.elsewhere(name) for name in ages] == [True, True, False]
-    assert board.busy("general:writer") == SpecialistLoad(1, 2.0), "a slow one counts as idle"
-    assert not await board.elsewhere("general"), "that is only here"
+    assert [await board.has_crew_elsewhere(name) for name in ages] == [True, True, False]
+    assert board.find_load("general:writer") == SpecialistLoad(1, 2.0), "a slow one counts as idle"
+    assert not await board.has_crew_elsewhere("general"), "that is only here"
 
 
 async def test_an_old_row_is_dropped(store: Store) -> None:
@@ -71,9 +71,9 @@ async def test_an_old_row_is_dropped(store: Store) -> None:
 async def test_a_store_that_is_away_changes_nothing(store: Store) -> None:
     board = InstanceBoard(store.board, "me", ["general"])
     other = InstanceBoard(store.board, "other", ["law"])
-    await other.put()
-    assert await board.elsewhere("law")
+    await other.put_row()
+    assert await board.has_crew_elsewhere("law")
     await store.close()
     board._looked -= instance_board.LOOK
-    assert await board.elsewhere("law"), "as last heard"
-    await board.put()
+    assert await board.has_crew_elsewhere("law"), "as last heard"
+    await board.put_row()

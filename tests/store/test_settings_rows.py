@@ -19,7 +19,7 @@ async def test_a_row_is_set_only_in_place_of_the_one_that_was_read(store: Store)
     assert await rows.put("T1", "C1", "two", instead_of="one")
     assert await rows.put("T1", "C1", "two", instead_of="one"), "the call itself, made again, is no conflict"
     assert await rows.put("T1", "C1", "three")
-    assert await rows.of("T1") == {"C1": "three"}
+    assert await rows.read_team("T1") == {"C1": "three"}
 
 
 async def test_a_full_hash_takes_no_new_row_but_changes_of_those_it_has(
@@ -40,8 +40,8 @@ async def test_what_one_instance_sets_holds_in_another_within_two_seconds(
     now = 100.0
     monkeypatch.setattr(channel_settings.time, "monotonic", lambda: now)
     one, other = (ChannelSettings(store, lambda _: ChannelValues(), {}) for _ in range(2))
-    assert (await other.of("T1", "C0123ABCD")).instructions == ""
-    await one.set("T1", "C0123ABCD", ChannelValues(instructions="In EUR."), user="U1")
-    assert (await one.of("T1", "C0123ABCD")).instructions == "In EUR.", "at once where it was set"
+    assert (await other.read_access("T1", "C0123ABCD")).instructions == ""
+    await one.save_form("T1", "C0123ABCD", ChannelValues(instructions="In EUR."), user="U1")
+    assert (await one.read_access("T1", "C0123ABCD")).instructions == "In EUR.", "at once where it was set"
     now += 2.0
-    assert (await other.of("T1", "C0123ABCD")).instructions == "In EUR."
+    assert (await other.read_access("T1", "C0123ABCD")).instructions == "In EUR."

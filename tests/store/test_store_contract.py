@@ -224,8 +224,8 @@ async def _can_do_nothing(kit: Kit, claim: Claim) -> None:
     assert not await kit.store.jobs.release(claim, due=0)
     assert await kit.store.jobs.commit(claim, f"late {claim.epoch}", 0, ["{}"], taken=[1]) is Commit.FENCED
     assert await kit.store.outbox.begin(claim, "answer", "o") is None
-    assert not await kit.store.outbox.draft(claim, "answer", "1.1")
-    assert not await kit.store.outbox.done(claim, "answer", "1.1")
+    assert not await kit.store.outbox.note_draft(claim, "answer", "1.1")
+    assert not await kit.store.outbox.note_finished(claim, "answer", "1.1")
     assert (await kit.store.jobs.head(JOB), await kit.store.jobs.log(JOB), await kit.store.jobs.inbox(JOB)) == before
     assert await kit.store.outbox.messages(JOB) == {}
 
@@ -351,15 +351,15 @@ async def test_a_message_is_begun_by_one_operation(kit: Kit) -> None:
     second = await kit.store.outbox.begin(successor, "answer", "op2")
     assert second is not None
     assert (second.first, second.began) == (False, first.began)
-    assert await kit.store.outbox.draft(successor, "answer", "1.5")
-    assert await kit.store.outbox.done(successor, "answer", "1.5")
+    assert await kit.store.outbox.note_draft(successor, "answer", "1.5")
+    assert await kit.store.outbox.note_finished(successor, "answer", "1.5")
     known = (await kit.store.outbox.messages(JOB))["answer"]
     assert (known.first, known.began, known.ts, known.draft_ts) == (False, first.began, "1.5", "1.5")
 
 
 async def test_a_message_sent_without_an_intent_is_recorded_too(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert await kit.store.outbox.done(claim, "card", "2.5")
+    assert await kit.store.outbox.note_finished(claim, "card", "2.5")
     assert (await kit.store.outbox.messages(JOB))["card"].ts == "2.5"
     intent = await kit.store.outbox.begin(claim, "card", "op")
     assert intent is not None
@@ -394,31 +394,31 @@ async def test_a_schedule_fires_for_one_caller_only(kit: Kit) -> None:
     due = now - 0.123456789
     await kit.store.schedules.put("T1", "daily", '{"ask":"x"}', due)
     await kit.store.schedules.put("T1", "later", "{}", now + 60)
-    assert await kit.store.schedules.due() == [("T1", "daily", '{"ask":"x"}', due)]
+    assert await kit.store.schedules.list_due() == [("T1", "daily", '{"ask":"x"}', due)]
     stores = [kit.store, *kit.others] * 3
     fired = await asyncio.gather(*(store.schedules.fire("T1", "daily", due, due + 30) for store in stores))
     assert sorted(fired) == [False] * 8 + [True]
-    assert await kit.store.schedules.due() == []
+    assert await kit.store.schedules.list_due() == []
     kit.advance(31)
-    assert [row[1] for row in await kit.store.schedules.due()] == ["daily"]
+    assert [row[1] for row in await kit.store.schedules.list_due()] == ["daily"]
     assert await kit.store.schedules.fire("T1", "daily", due + 30, None)
     assert not await kit.store.schedules.fire("T1", "daily", due + 30, None)
     kit.advance(31)
-    assert [row[1] for row in await kit.store.schedules.due()] == ["later"]
+    assert [row[1] for row in await kit.store.schedules.list_due()] == ["later"]
 
 
 async def test_a_schedule_can_be_changed_switched_off_and_removed(kit: Kit) -> None:
     await kit.store.schedules.put("T1", "s", "a", 1.0)
     await kit.store.schedules.put("T1", "s", "b", 2.0)
     assert not await kit.store.schedules.fire("T1", "s", 1.0, 3.0), "somebody changed it meanwhile"
-    assert await kit.store.schedules.due() == [("T1", "s", "b", 2.0)]
+    assert await kit.store.schedules.list_due() == [("T1", "s", "b", 2.0)]
     await kit.store.schedules.put("T1", "s", "b", None)
-    assert await kit.store.schedules.due() == []
+    assert await kit.store.schedules.list_due() == []
     await kit.store.schedules.put("T1", "s", "", None)
     assert not await kit.store.schedules.fire("T1", "s", 2.0, None)
     await kit.store.schedules.put("T2", "s", "c", 5.0)
     await kit.store.schedules.put("T1", "s", "d", 4.0)
-    assert await kit.store.schedules.due(limit=1) == [("T1", "s", "d", 4.0)]
+    assert await kit.store.schedules.list_due(limit=1) == [("T1", "s", "d", 4.0)]
 
 
 async def test_everybody_hears_of_what_comes_in_and_of_jobs_that_are_let_go(kit: Kit) -> None:
@@ -474,8 +474,8 @@ async def test_what_is_remembered_is_kept_by_place_and_nobody_undoes_anothers_ch
     assert not await kept.put("T1", "C1", "a", "other"), "there is one of that name"
     assert await kept.put("T1", "C1", "a", "two", was="one")
     assert not await kept.put("T1", "C1", "a", "three", was="one")
-    assert await kept.of("T1", "C1") == {"a": "two"}
-    assert await kept.of("T2", "C1") == {}
+    assert await kept.read_place("T1", "C1") == {"a": "two"}
+    assert await kept.read_place("T2", "C1") == {}
     assert await kept.places("T1") == {"C1", "U1"}
     changes = (each.put("T1", "U1", "a", f"by {number}", was="ä") for number, each in enumerate(raced))
     assert sum(await asyncio.gather(*changes)) == 1
@@ -487,7 +487,7 @@ async def test_what_is_remembered_is_kept_by_place_and_nobody_undoes_anothers_ch
     for place, text in (("C2", "one more"), ("C3", "x" * (INLINE_LIMIT + 1))):
         with pytest.raises(PayloadTooLarge):
             await kept.put("T1", place, "more", text)
-    assert len(await kept.of("T1", "C2")) == MEMORIES_LIMIT
+    assert len(await kept.read_place("T1", "C2")) == MEMORIES_LIMIT
 
 
 async def test_a_sign_in_is_kept_for_its_team_ends_by_itself_and_is_taken_once(kit: Kit) -> None:
@@ -545,11 +545,11 @@ async def test_schedules_are_read_for_one_team_alone(kit: Kit) -> None:
     now, schedules = await kit.store.now(), kit.store.schedules
     for team, due in (("T1", now - 20), ("T2", now - 10), ("T22", now - 5)):
         await schedules.put(team, "work:U1:S1", team, due)
-    assert [row[0] for row in await schedules.due(team="T2", kind="work:")] == ["T2"]
-    assert [row[0] for row in await schedules.due(team="T2", kind="work:", limit=1)] == ["T2"]
+    assert [row[0] for row in await schedules.list_due(team="T2", kind="work:")] == ["T2"]
+    assert [row[0] for row in await schedules.list_due(team="T2", kind="work:", limit=1)] == ["T2"]
     assert await schedules.next_due("work:", team="T2") == now - 10
     assert await schedules.next_due("work:", team="T3") is None
-    assert len(await schedules.due(kind="work:")) == 3
+    assert len(await schedules.list_due(kind="work:")) == 3
 
 
 async def test_a_team_is_forgotten_whole_and_its_neighbour_stays(kit: Kit) -> None:
@@ -568,14 +568,14 @@ async def test_a_team_is_forgotten_whole_and_its_neighbour_stays(kit: Kit) -> No
     assert await store.forget_team("T1") > 8
     assert await store.jobs.head(JobKey("T1", "J1")) is None
     assert await store.jobs.list_asked_by("T1", "U1") == []
-    assert await store.schedules.of("T1", "") == []
-    assert await store.settings.of("T1") == await store.memories.of("T1", "C1") == {}
+    assert await store.schedules.list_all("T1", "") == []
+    assert await store.settings.read_team("T1") == await store.memories.read_place("T1", "C1") == {}
     assert await store.memories.places("T1") == frozenset()
     assert await store.sign_ins.read("T1", "grant") == ""
     assert await store.homes.rows("T1") == {}
     assert {key.team for key in await store.jobs.keys_under_way(limit=50)} == {"T11"}
     assert len(await store.jobs.list_asked_by("T11", "U1")) == 2
-    assert await store.memories.of("T11", "C1") == {"a": "x"}
+    assert await store.memories.read_place("T11", "C1") == {"a": "x"}
     assert await store.schedules.read("T11", "work:U1:S1") == ("x", now + 60)
     assert len([line async for line in store.audit.read()]) == 2, "the audit has a time of its own"
     assert await store.forget_team("T1") == 0
@@ -584,9 +584,9 @@ async def test_a_team_is_forgotten_whole_and_its_neighbour_stays(kit: Kit) -> No
 
 
 async def test_a_store_is_opened_to_the_jobs_of_any_team(kit: Kit) -> None:
-    assert await kit.store.home("T1") == "T1"
-    await kit.store.share()
-    assert await kit.store.home("T1") == await kit.store.home("") == ANY_TEAM
+    assert await kit.store.find_home_team("T1") == "T1"
+    await kit.store.allow_any_team()
+    assert await kit.store.find_home_team("T1") == await kit.store.find_home_team("") == ANY_TEAM
 
 
 async def test_schedules_are_listed_by_kind_and_changed_only_as_they_were_seen(kit: Kit) -> None:
@@ -595,42 +595,42 @@ async def test_schedules_are_listed_by_kind_and_changed_only_as_they_were_seen(k
     await schedules.put("T1", "work:U1:S1", "a", now - 5)
     await schedules.put("T1", "work:U2:S2", "b", now + 60)
     await schedules.put("T2", "work:U1:S3", "c", None)
-    assert await schedules.of("T1", "work:") == [("work:U1:S1", "a", now - 5), ("work:U2:S2", "b", now + 60)]
-    assert await schedules.of("T2", "work:U1:") == [("work:U1:S3", "c", None)]
+    assert await schedules.list_all("T1", "work:") == [("work:U1:S1", "a", now - 5), ("work:U2:S2", "b", now + 60)]
+    assert await schedules.list_all("T2", "work:U1:") == [("work:U1:S3", "c", None)]
     assert await schedules.read("T1", "work:U1:S1") == ("a", now - 5)
     assert await schedules.read("T2", "work:U1:S3") == ("c", None)
     assert await schedules.read("T2", "work:U1:S1") is None
-    assert [row[1] for row in await schedules.due(kind="work:")] == ["work:U1:S1"]
+    assert [row[1] for row in await schedules.list_due(kind="work:")] == ["work:U1:S1"]
     assert await schedules.next_due("work:") == now - 5
     assert await schedules.next_due("other:") is None
     assert await schedules.swap("T1", "work:U1:S1", "a", "a2")
     assert not await schedules.swap("T1", "work:U1:S1", "a", "a3"), "somebody changed it meanwhile"
-    assert [row[1:] for row in await schedules.due(kind="work:")] == [("work:U1:S1", "a2", now - 5)]
+    assert [row[1:] for row in await schedules.list_due(kind="work:")] == [("work:U1:S1", "a2", now - 5)]
     assert await schedules.swap("T1", "work:U1:S1", "a2", "a4", now + 30)
     assert await schedules.next_due("work:") == now + 30
     assert await schedules.swap("T1", "work:U2:S2", "b", "b2", None)
     assert not await schedules.swap("T1", "work:U1:S1", "a2", "")
     assert await schedules.swap("T1", "work:U1:S1", "a4", "")
     assert not await schedules.swap("T1", "work:U1:S1", "a4", "a5"), "it was removed"
-    assert await schedules.of("T1", "work:") == [("work:U2:S2", "b2", None)]
+    assert await schedules.list_all("T1", "work:") == [("work:U2:S2", "b2", None)]
 
 
 async def test_jobs_that_wait_are_known_by_whom_they_wait_for(kit: Kit) -> None:
     first, second = JobKey("T1", "J1"), JobKey("T1", "J2")
     for key in (first, second):
         await kit.store.jobs.ingest(key, "{}", dedupe=[], user="U1")
-    await kit.store.homes.waits(first, now=["U1", "S1", "*"])
+    await kit.store.homes.note_waits(first, now=["U1", "S1", "*"])
     kit.advance(1)
-    await kit.store.homes.waits(second, now=["U1", "*"])
-    await kit.store.homes.waits(JobKey("T1", "J9"), now=["U1"])  # of which no job was ever kept
+    await kit.store.homes.note_waits(second, now=["U1", "*"])
+    await kit.store.homes.note_waits(JobKey("T1", "J9"), now=["U1"])  # of which no job was ever kept
 
     async def waiting(team: str, who: list[str]) -> list[Head]:
         other = kit.others[0] if kit.others else kit.store
-        return await other.jobs.heads(await other.homes.waiting(team, who))
+        return await other.jobs.heads(await other.homes.list_waiting_jobs(team, who))
 
     assert [head.key.job for head in await waiting("T1", ["U1", "S1"])] == ["J1", "J2"], "who waits longest first"
     assert await waiting("T2", ["U1"]) == []
-    await kit.store.homes.waits(first, now=["U2"], before=["U1", "S1", "*"])
+    await kit.store.homes.note_waits(first, now=["U2"], before=["U1", "S1", "*"])
     assert [head.key.job for head in await waiting("T1", ["U1"])] == ["J2"]
     assert [head.key.job for head in await waiting("T1", ["U2"])] == ["J1"]
     assert [head.key.job for head in await waiting("T1", ["*"])] == ["J2"]
@@ -654,14 +654,14 @@ async def test_a_persons_jobs_are_read_by_the_page_and_all_under_way_are_found(k
         kit.advance(1)
     jobs = kit.store.jobs
     assert [head.key.job for head in await jobs.list_asked_by("T1", "U1", limit=3, skip=2)] == ["J4", "J3", "J2"]
-    assert await jobs.number_asked_by("T1", "U1") == 7
-    assert await jobs.number_asked_by("T1", "U2") == 0
+    assert await jobs.count_asked_by("T1", "U1") == 7
+    assert await jobs.count_asked_by("T1", "U2") == 0
     claim = await jobs.claim("me", lease=60, schema=1)
     assert claim is not None
     every = await jobs.keys_under_way(limit=50)
     assert sorted(key.job for key in every) == [f"J{number}" for number in range(7)]
     assert len(await jobs.keys_under_way(limit=2)) == 2
-    glances = await jobs.glance([*every, JobKey("T1", "J99")])
+    glances = await jobs.read_glances([*every, JobKey("T1", "J99")])
     assert [(one.key, one.state) for one in glances] == [(key, "submitted") for key in every]
     await jobs.commit(claim, "1", 0, ["{}"], taken=[1], schema=1, ends=True)
     await jobs.release(claim, due=None)
@@ -669,6 +669,6 @@ async def test_a_persons_jobs_are_read_by_the_page_and_all_under_way_are_found(k
 
 
 async def test_whose_jobs_they_are_can_be_asked_by_nobody(kit: Kit) -> None:
-    assert await kit.store.home("") == ""
-    assert await kit.store.home("T1") == "T1", "who only asked took it for nobody"
-    assert await kit.store.home("") == "T1"
+    assert await kit.store.find_home_team("") == ""
+    assert await kit.store.find_home_team("T1") == "T1", "who only asked took it for nobody"
+    assert await kit.store.find_home_team("") == "T1"

@@ -114,8 +114,8 @@ async def test_instances_share_a_limit(kit: Kit) -> None:
 
 
 async def test_the_first_who_asks_is_told_so(kit: Kit) -> None:
-    assert await kit.store.counters.first("mark", seconds=60)
-    assert not await kit.others[0].counters.first("mark", seconds=60)
+    assert await kit.store.counters.claim_mark("mark", seconds=60)
+    assert not await kit.others[0].counters.claim_mark("mark", seconds=60)
 
 
 async def test_failures_in_a_row_open_a_breaker_and_a_success_between_them_does_not(kit: Kit) -> None:
@@ -192,7 +192,7 @@ async def test_nothing_is_kept_for_ever(served: Kit) -> None:
     admission = await admit(served, "a", REQUESTS, TOKENS, BUDGET, SLOTS, Counter("j", "life", 9))
     await served.store.counters.settle([Settlement("a", admission.second, (REQUESTS,), (1,))])
     await served.store.counters.breaker_failed("m", "f", RULE)
-    await served.store.counters.first("mark", seconds=60)
+    await served.store.counters.claim_mark("mark", seconds=60)
     full = Counter("full", "slots", 0)
     refused = [Counter("r", "day", 9), Counter("k", "life", 9), full]
     assert (await admit(served, "b", *refused)).ruling == "busy"

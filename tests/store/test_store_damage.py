@@ -85,12 +85,12 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
     limit = 8 * 1024 * 1024
     with tcp_server(tmp_path, "--maxmemory", str(limit), "--appendonly", "yes") as port:
         store = await Store.connect(f"redis://127.0.0.1:{port}")
-        assert await store.full() == ""
+        assert await store.explain_fullness() == ""
         await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
         claim = await take_job(store, lease=30)
         blobs = [bytes([number]) * 100_000 for number in range(100)]
-        kept = [(await store.blobs.put(JOB, blob), blob) for blob in blobs if not await store.full()]
-        text = await eventually(store.full)
+        kept = [(await store.blobs.put(JOB, blob), blob) for blob in blobs if not await store.explain_fullness()]
+        text = await eventually(store.explain_fullness)
         assert "% full" in text
         assert "maxmemory" in text
         assert "nothing is lost" in text
@@ -109,7 +109,7 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
         ask(port, "CONFIG", "SET", "maxmemory", str(2 * limit))
 
         async def has_room() -> bool:
-            return await store.full() == ""
+            return await store.explain_fullness() == ""
 
         await eventually(has_room)
         assert await store.jobs.log(JOB) == []
@@ -129,8 +129,8 @@ async def test_a_full_server_can_be_started_on_and_lets_go_of_jobs_but_gives_non
         claim = await take_job(store, lease=30)
         ask(port, "CONFIG", "SET", "maxmemory", "1mb")
         other = await Store.connect(f"redis://127.0.0.1:{port}")
-        assert "% full" in await other.full()
-        assert await other.full() in await other.check()
+        assert "% full" in await other.explain_fullness()
+        assert await other.explain_fullness() in await other.check()
         assert await store.jobs.release(claim, due=0)
         with pytest.raises(StoreError, match="out of memory"):
             await other.jobs.claim("me", lease=30, schema=1)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from redis.exceptions import ResponseError
 
-from bot.store.address import parse
+from bot.store.address import parse_url
 from bot.store.redis.redis_store import Store
-from bot.store.server_diagnosis import examine, explain
+from bot.store.server_diagnosis import explain_error, list_faults
 from bot.store.values import Commit, JobKey, LogEntry, Retention, StoreError
 from tests.store.kit import JOB, Kit, ask, eventually, free_port, hearing, take_job, tcp_server, until
 
@@ -149,7 +149,7 @@ async def test_a_url_that_is_none_is_one_line_without_its_password(url: str) -> 
 
 
 def test_urls_are_taken_apart() -> None:
-    sentinel = parse("rediss+sentinel://bot:p%40ss@a:1,b,[::1]:3/main/2?sentinel_password=x&ssl_ca_certs=/ca.pem")
+    sentinel = parse_url("rediss+sentinel://bot:p%40ss@a:1,b,[::1]:3/main/2?sentinel_password=x&ssl_ca_certs=/ca.pem")
     assert sentinel.hosts == (("a", 1), ("b", 26379), ("::1", 3))
     assert sentinel.master == "main"
     assert sentinel.options == {
@@ -160,16 +160,16 @@ def test_urls_are_taken_apart() -> None:
         "ssl_ca_certs": "/ca.pem",
         "sentinel_password": "x",
     }
-    cluster = parse("redis+cluster://a:7000,b:7001")
+    cluster = parse_url("redis+cluster://a:7000,b:7001")
     assert (cluster.hosts, cluster.shown) == ((("a", 7000), ("b", 7001)), "a:7000,b:7001")
-    assert parse("unix:///a%20b/s").shown == "/a b/s"
+    assert parse_url("unix:///a%20b/s").shown == "/a b/s"
 
 
 def test_an_old_server_is_refused() -> None:
-    (fault,) = examine({"redis_version": "6.2.14", "aof_enabled": 1}, None)
+    (fault,) = list_faults({"redis_version": "6.2.14", "aof_enabled": 1}, None)
     assert fault.fatal
     assert "Redis 7.0 or Valkey 7.2" in fault.text
-    assert examine({"redis_version": "7.0.0", "aof_enabled": 1}, None) == []
+    assert list_faults({"redis_version": "7.0.0", "aof_enabled": 1}, None) == []
 
 
 async def test_the_number_of_partitions_is_fixed_by_the_first(server_url: str) -> None:
@@ -342,7 +342,7 @@ async def test_everything_kept_has_a_bound(served: Kit) -> None:
 def test_the_arguments_that_a_server_quotes_are_left_out() -> None:
     """A server that knows no AUTH quotes the password, and the client the command of a pipeline."""
     quoted = ResponseError("unknown command 'AUTH', with args beginning with: 'leadhand' 'S3cret' ")
-    assert "S3cret" not in str(explain(quoted, "db:6379"))
-    assert "unknown command 'AUTH'" in str(explain(quoted, "db:6379"))
+    assert "S3cret" not in str(explain_error(quoted, "db:6379"))
+    assert "unknown command 'AUTH'" in str(explain_error(quoted, "db:6379"))
     piped = ResponseError("Command # 1 (SET key S3cret) of pipeline caused error: ERR syntax error")
-    assert str(explain(piped, "db:6379")).endswith("refused a command: ERR syntax error")
+    assert str(explain_error(piped, "db:6379")).endswith("refused a command: ERR syntax error")

@@ -17,15 +17,15 @@ async def test_a_job_is_erased_whole_and_whoever_owned_it_is_fenced(kit: Kit) ->
     claim = await take_job(store)
     assert kit.ok(await store.jobs.commit(claim, "1", 0, [BIG], taken=[1]))
     digest = await store.blobs.put(JOB, b"file")
-    await store.blobs.came_from(JOB, ["F1"])
+    await store.blobs.note_files_read(JOB, ["F1"])
     await store.outbox.begin(claim, "1.0:card", "op")
-    await store.outbox.done(claim, "1.0:card", "2.0")
+    await store.outbox.note_finished(claim, "1.0:card", "2.0")
     before = await store.now()
     done = await store.jobs.forget(JOB, users=["U1"], files=["F1"], audit=['{"a":1}'])
     assert done is not kit.repeats, "a repeat says that there is nothing left"
     assert await store.jobs.forget(JOB, users=["U1"], audit=['{"a":2}']) is False
     assert [entry async for entry in store.audit.read()] == ['{"a":1}']
-    assert (await store.jobs.forgotten(JOB) or 0.0) >= before
+    assert (await store.jobs.read_forget_time(JOB) or 0.0) >= before
     assert await store.jobs.head(JOB) is None
     assert await store.jobs.log(JOB) == await store.jobs.inbox(JOB) == []
     assert await store.outbox.messages(JOB) == {}
@@ -49,7 +49,7 @@ async def test_what_was_said_before_makes_it_no_job_again_and_what_is_said_later
     store = kit.store
     await kit.claimed()
     await store.jobs.forget(JOB, users=[])
-    at = await store.jobs.forgotten(JOB)
+    at = await store.jobs.read_forget_time(JOB)
     assert at is not None
     assert await store.jobs.signal(JOB, "{}", dedupe=["2"]) is False
     assert await store.jobs.ingest(JOB, "{}", dedupe=["3"], said=at - 1) is False

@@ -9,7 +9,7 @@ import pytest
 
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
-from bot.store.values import AS_EVER, JobKey, Retention
+from bot.store.values import DEFAULT_RETENTION, JobKey, Retention
 from tests.store.kit import Kit, eventually, redis_kit, take_job
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ async def pause(store: Store, number: int) -> JobKey:
         await store.jobs.commit(claim, operation, seq, [EVENT] * 5, taken=[1], fields=FIELDS, schema=2)
     for message in ("1795273287.589579:card", "1795273287.589579:question:analysis:1"):
         await store.outbox.begin(claim, message, f"{claim.owner}:{claim.epoch}:{message}")
-        await store.outbox.done(claim, message, "1795273287.621244")
+        await store.outbox.note_finished(claim, message, "1795273287.621244")
     assert await store.jobs.release(claim, due=None)
     return key
 
@@ -124,7 +124,7 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     claim = await take_job(store, lease=30, schema=2)
     await store.jobs.commit(claim, "a", 0, [EVENT, "x" * 20_000], taken=[1], schema=2)
     await store.outbox.begin(claim, "card", "o")
-    await store.outbox.done(claim, "card", "1.1")
+    await store.outbox.note_finished(claim, "card", "1.1")
     await store.blobs.put(key, b"table")
     await store.jobs.commit(claim, "b", 2, [EVENT], schema=2, ends=True)
     await store.jobs.release(claim, due=None)
@@ -157,6 +157,6 @@ async def test_a_job_set_aside_fades_whatever_comes_in(served: Kit) -> None:
     lives = await store._server.commands([("PTTL", name) for name in names])
     assert [name for name, life in zip(names, lives, strict=True) if life == -1 and b"partitions" not in name] == []
     head = await store._server.command("PTTL", store._keys.of_job(claim.key)[0])
-    assert head > (AS_EVER.waiting - 60) * 1000, "and not before its time"
+    assert head > (DEFAULT_RETENTION.waiting - 60) * 1000, "and not before its time"
     assert await store.jobs.release_quarantined(claim.key, "{}")
     assert await store._server.command("PTTL", store._keys.of_job(claim.key)[0]) == -1

@@ -242,4 +242,4 @@ async def test_the_clock_is_the_stores_own(kit: Kit) -> None:
 
 
 async def test_there_is_room(kit: Kit) -> None:
-    assert await kit.store.full() == ""
+    assert await kit.store.explain_fullness() == ""

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 
 from bot.store.redis import layout
-from bot.store.redis.layout import member
+from bot.store.redis.layout import encode_job_key
 from bot.store.redis.redis_store import Store
 from bot.store.redis.script_calls import load
 from bot.store.script import Script
@@ -256,7 +256,9 @@ class Machine(RuleBasedStateMachine):
             job = self.jobs[key]
             if job.schema <= schema or job.put_by:
                 continue
-            moved = self.wait(self.server._server.command("ZSCORE", self.server._keys.of_job(key)[8], member(key)))
+            moved = self.wait(
+                self.server._server.command("ZSCORE", self.server._keys.of_job(key)[8], encode_job_key(key))
+            )
             assert moved is not None or not all_of_them, "it hides others"
             if moved is None:
                 continue
@@ -385,7 +387,7 @@ class Machine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 20), message=st.sampled_from("ab"), ts=st.sampled_from(["1.1", "2.2"]))
     def end_message(self, number: int, message: str, ts: str) -> None:
         claim, job, holds = self.pick(number)
-        assert self.wait(self.server.outbox.done(claim, message, ts)) == holds
+        assert self.wait(self.server.outbox.note_finished(claim, message, ts)) == holds
         self.tick()
         if holds:
             by, _, began = job.messages.get(message, ("", "", self.time))
@@ -401,7 +403,7 @@ class Machine(RuleBasedStateMachine):
             assert fired == (self.schedule_due == due)
             self.schedule_due = following if fired else self.schedule_due
         known = [] if self.schedule_due is None else [("T1", "s", "payload", self.schedule_due)]
-        assert self.wait(self.server.schedules.due()) == known
+        assert self.wait(self.server.schedules.list_due()) == known
 
     # The promises -----------------------------------------------------------------------------------
 
@@ -433,7 +435,9 @@ class Machine(RuleBasedStateMachine):
         assert (head.due is None) == (job.due is None)
         assert head.due is None or job.due is None or abs(head.due - job.due) < MARGIN
         due, lease, newer = self.wait(
-            self.server._server.commands([("ZSCORE", part, member(key)) for part in self.server._keys.of_job(key)[6:9]])
+            self.server._server.commands(
+                [("ZSCORE", part, encode_job_key(key)) for part in self.server._keys.of_job(key)[6:9]]
+            )
         )
         assert (lease is not None) == (job.claim is not None)
         assert (newer is not None) == job.put_by

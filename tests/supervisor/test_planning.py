@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bot.supervisor.planner import ask_planner, describe
+from bot.supervisor.planner import ask_planner, build_brief
 from bot.supervisor.planning import Planning
-from bot.supervisor.roles import fitting
+from bot.supervisor.roles import call_within_context
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Member, Note, Terms, Tier, Turn, Usage
 from handoff.effects import MakePlan
@@ -59,7 +59,7 @@ async def plan_of(crew: Crew, effect: MakePlan, *moves: Any, text: str = "find t
     members = (Member(name="legal", crew=Terms()),)
     plan = planned(subtask("law", specialist="legal")).model_copy(update={"members": members})
     state = job(asked(), plan, started("law").model_copy(update={"specialist": "legal"}))
-    level = planning.within("legal") if effect.within else planning
+    level = planning.find_inner("legal") if effect.within else planning
     assert level is not None
     event = await level.plan(effect, PlanBrief(text), ask(state), now=lambda: 9.0)
     assert isinstance(event, PlanProposed)
@@ -147,7 +147,7 @@ TERMS = Terms()
 
 async def plan_with_notes(model: ScriptedModel) -> PlanProposed | RequestFailed:
     brief = PlanBrief("Write a letter.", notes=(Note(source="memory", text=NOTES),))
-    event = await fitting(
+    event = await call_within_context(
         model,
         TERMS,
         lambda model, terms: ask_planner(
@@ -199,7 +199,7 @@ NO_READER = Member(name="writer")
 
 def told_of(name: str, *members: Member) -> str:
     file = Artifact(id="1" * 64, name=name, media_type="text/csv", size=12)
-    return describe(PlanBrief("Which month sold best?", files=(file,)), 8_000, members).text.splitlines()[-1]
+    return build_brief(PlanBrief("Which month sold best?", files=(file,)), 8_000, members).text.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_a_role_works_on_the_tier_that_is_set_and_the_others_on_their_own() -> N
     best = dict.fromkeys(("planner", "replanner", "synthesizer"), "deep")
     usual = {**dict.fromkeys(ROLES, "balanced"), **best, "dispatcher": "fast"}
     assert {role: terms.tier_of(role) for role in ROLES} == {**usual, **set_to}
-    assert [terms.room_of(role) for role in ("planner", "verifier", "refiner")] == [64_000, 16_000, 32_000]
+    assert [terms.get_context_tokens(role) for role in ("planner", "verifier", "refiner")] == [64_000, 16_000, 32_000]
     assert Terms.model_validate_json(terms.model_dump_json()).roles == {}, "they are not kept with a plan"
 
 
@@ -78,4 +78,6 @@ def test_a_price_that_nobody_knows_is_not_guessed() -> None:
 
 def test_a_first_responder_gets_no_part_of_a_plan() -> None:
     assert CREW.first
-    assert price_of_plan(CREW, Terms(), lambda *_: 1.0) == price_of_plan(CREW.without_first(), Terms(), lambda *_: 1.0)
+    assert price_of_plan(CREW, Terms(), lambda *_: 1.0) == price_of_plan(
+        CREW.without_first_responder(), Terms(), lambda *_: 1.0
+    )

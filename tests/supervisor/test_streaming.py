@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.supervisor.synthesizer import Streaming
+from bot.supervisor.synthesizer import AnswerStreamer
 
 
 class Screen:
@@ -39,7 +39,7 @@ def clean(line: str) -> bool:
 @pytest.mark.parametrize("size", [1, 4, 1000])
 async def test_what_is_shown_while_it_is_written(text: str, seen: str, size: int) -> None:
     screen = Screen()
-    stream = Streaming(screen.show, clean)
+    stream = AnswerStreamer(screen.show, clean)
     for start in range(0, len(text), size):
         await stream.write(text[start : start + size])
     assert screen.text == seen
@@ -47,7 +47,7 @@ async def test_what_is_shown_while_it_is_written(text: str, seen: str, size: int
 
 async def test_the_rest_is_shown_in_the_end_where_the_answer_goes_on() -> None:
     screen = Screen()
-    stream = Streaming(screen.show, clean)
+    stream = AnswerStreamer(screen.show, clean)
     await stream.write("They sold 41,2")
     await stream.finish("They sold 41,237.")
     assert screen.text == "They sold 41,237."
@@ -58,7 +58,7 @@ async def test_the_rest_is_shown_in_the_end_where_the_answer_goes_on() -> None:
 @given(text=st.text(alphabet="a1 \n47,23{<", max_size=80), size=st.integers(1, 9))
 async def test_nothing_unclean_is_ever_shown(text: str, size: int) -> None:
     screen = Screen()
-    stream = Streaming(screen.show, clean)
+    stream = AnswerStreamer(screen.show, clean)
     for start in range(0, len(text), size):
         await stream.write(text[start : start + size])
     assert "47,231" not in screen.text

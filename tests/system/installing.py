@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import yaml
 
-from bot.app import App, running
+from bot.app import App, open_app
 from bot.command_line.app_manifest import make_manifest
 from bot.command_line.serve import open_slack_connection
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -97,7 +97,7 @@ class Town(Browser):
         store = await Store.connect(self.url, prefix=self.prefix)
         try:
             async with (
-                running(settings, store, RehearsalModel(pace=pace), planned_at_once(settings)) as app,
+                open_app(settings, store, RehearsalModel(pace=pace), planned_at_once(settings)) as app,
                 open_slack_connection(app.bolt, settings, app.pages),
             ):
                 yield app

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bot.app import App, manifest_path, open_crews, running
+from bot.app import App, manifest_path, open_app, open_crews
 from bot.command_line.serve import open_slack_connection
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -45,7 +45,7 @@ POLL = 0.05
 
 def planned_at_once(settings: Settings) -> Crews:
     """The crews of the settings as they are without a first responder: the planner gets each request."""
-    return Crews({name: crew.without_first() for name, crew in open_crews(settings).by_name.items()})
+    return Crews({name: crew.without_first_responder() for name, crew in open_crews(settings).by_name.items()})
 
 
 @asynccontextmanager
@@ -77,7 +77,7 @@ async def bot_in(
     store = await Store.connect(url, prefix=prefix, clock_offset_ms=round(later * 1000))
     try:
         async with (
-            running(settings, store, model or RehearsalModel(), crew or planned_at_once(settings)) as app,
+            open_app(settings, store, model or RehearsalModel(), crew or planned_at_once(settings)) as app,
             open_slack_connection(app.bolt, settings, app.pages) if hears else nullcontext(),
         ):
             yield app

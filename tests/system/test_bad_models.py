@@ -104,7 +104,7 @@ async def test_a_specialist_that_talks_nonsense_still_ends_in_one_message(scene:
     async with played(scene, planner=lambda _: GOOD, specialist=lambda _: Reply(said)):
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
-    assert job.latest.over
+    assert job.latest.is_over
     if said:
         assert job.latest.state == "completed"
         assert len(talk.words()) == 5, "in parts"
@@ -217,7 +217,7 @@ async def test_talk_without_work_is_sent_back_and_ends_as_a_failure(scene: Scene
 async def test_a_call_as_the_content_of_a_result_ends_in_one_message_without_it(scene: Scene) -> None:
     inside = json.dumps({"name": "query_table", "arguments": {"query": "select 1"}})
     talk, job, _ = await asked(scene, lambda _: written("return_result", content=inside, confidence=90))
-    assert job.latest.over
+    assert job.latest.is_over
     assert job.latest.state == "failed"
     assert len(talk.words()) == 1
     assert re.search(r"I could not answer this|Answered in part", shown(talk.words()[0]))

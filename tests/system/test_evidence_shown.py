@@ -8,7 +8,7 @@ from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
 from bot.workspace.blocks import check_view
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Finding, Place, Request, Result, Subtask
-from handoff.evidence.work_receipts import receipts_of, statements_of_no_source
+from handoff.evidence.work_receipts import list_unsourced_statements, receipts_of
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
@@ -120,7 +120,7 @@ async def test_a_quotation_of_nothing_goes_back_once_and_is_then_listed(scene: S
         talk = await scene.ask(request_text, files=[CONTRACT])
         job = await talk.over()
     assert purposes(server).count("specialist:reviewer") == 2
-    assert len(statements_of_no_source(job.latest)) == 1
+    assert len(list_unsourced_statements(job.latest)) == 1
     assert phrase("not_from_files", request_text, what="") in talk.said()
 
 

@@ -11,7 +11,7 @@ from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
-from bot.store.values import AS_EVER, Claim, JobKey
+from bot.store.values import DEFAULT_RETENTION, Claim, JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, Post
@@ -77,14 +77,14 @@ async def ask(store: Store, team: str, count: int) -> None:
 
 
 async def test_a_busy_team_leaves_the_others_their_share(store: Store) -> None:
-    store.jobs = jobs = Counted(store._calls, AS_EVER)
+    store.jobs = jobs = Counted(store._calls, DEFAULT_RETENTION)
     effects = UntilEnded()
     instance = Instance(store, effects, slots=SLOTS, lease=30.0, several=lambda: True)
     await ask(store, BUSY, 40)
     work = asyncio.create_task(instance.run())
     await eventually(effects.has_begun(5))
     await eventually(jobs.is_left)
-    assert instance.owned == 5, "while 35 wait"
+    assert instance.owned_jobs == 5, "while 35 wait"
     await ask(store, OTHER, 12)
     await eventually(effects.has_begun(6))
     assert Counter(key.team for key in effects.begun) == {BUSY: 5, OTHER: 1}, "a slot was free for who comes later"
@@ -107,6 +107,6 @@ async def test_a_team_alone_has_all_slots(store: Store) -> None:
     await ask(store, BUSY, SLOTS)
     work = asyncio.create_task(instance.run())
     await eventually(effects.has_begun(SLOTS))
-    assert instance.owned == SLOTS
+    assert instance.owned_jobs == SLOTS
     await instance.stop()
     await work

@@ -93,6 +93,6 @@ def test_its_tools_only_read_and_it_is_one_of_the_crew(tmp_path: Path) -> None:
     (tmp_path / "crew.yml").write_text("first: poet\n")
     crew = load_crew(tmp_path, all_tools())
     assert crew.first == "poet"
-    assert list(crew.without_first().specialists) == ["clerk"]
+    assert list(crew.without_first_responder().specialists) == ["clerk"]
     (tmp_path / "crew.yml").write_text("first: none\n")
     assert load_crew(tmp_path, all_tools()).first == ""

@@ -21,7 +21,7 @@ CANARY = "zanzibar"
 async def scene(server_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
     monkeypatch.setattr("bot.features.erasure.service.SETTLES_IN", 0.3)
     monkeypatch.setattr("bot.features.erasure.service.LOOK", 0.1)
-    monkeypatch.setattr("bot.features.erasure.service.HELD", 1.0)
+    monkeypatch.setattr("bot.features.erasure.service.TAKEOVER_SECONDS", 1.0)
     async with scene_on(server_url) as made:
         yield made
 
@@ -96,7 +96,7 @@ async def test_a_job_is_forgotten_in_the_store_and_in_slack(scene: Scene) -> Non
         assert not made & scene.workspace._world.state.files.keys()
         assert "Deleted in Slack:* 3 messages and 1 file" in told.replace("*Deleted", "Deleted"), told
         assert "What I cannot erase" in told
-        assert await scene.store.schedules.due() == []
+        assert await scene.store.schedules.list_due() == []
         kept = await everything(scene)
     assert CANARY.encode() not in kept
     lines = [json.loads(line) async for line in scene.store.audit.read()]
@@ -140,11 +140,11 @@ async def test_work_under_way_is_stopped_and_posts_nothing_more(scene: Scene) ->
 
 
 async def _idle(app: Any) -> bool:
-    return app.instance.owned == 0
+    return app.instance.owned_jobs == 0
 
 
 async def _gone(scene: Scene, key: JobKey) -> bool:
-    return await scene.store.jobs.forgotten(key) is not None
+    return await scene.store.jobs.read_forget_time(key) is not None
 
 
 async def test_a_job_that_was_begun_anew_meanwhile_is_left_alone(scene: Scene) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.jobs.gathering import MOST_INSIDE, Gathered, fit_into_event, gather, is_table
+from bot.jobs.gathering import MOST_INSIDE, GatheredMaterial, fit_into_event, gather, is_table
 from bot.store.redis.redis_store import Store
 from bot.store.values import BLOB_LIMIT, EVENT_LIMIT, JobKey
 from handoff import events as ev
@@ -30,7 +30,7 @@ def packed(**files: bytes) -> bytes:
     return data.getvalue()
 
 
-async def gathered(store: Store, *files: tuple[str, bytes]) -> tuple[Gathered, dict[str, str]]:
+async def gathered(store: Store, *files: tuple[str, bytes]) -> tuple[GatheredMaterial, dict[str, str]]:
     """What was gathered, and the texts by the names of the material."""
     contents = dict(files)
 
@@ -96,7 +96,7 @@ async def test_what_was_gathered_fits_into_an_event_of_the_log(store: Store) -> 
     assert len(ev.dump(event).encode()) < EVENT_LIMIT
     assert [one.name for one in kept.materials] == [one.name for one in found.materials]
     assert kept.materials[4].outline, "the longest outlines go first"
-    many = fit_into_event(Gathered(found.materials[4:] * 3_000, ("x.pdf is broken.",) * 3_000))
+    many = fit_into_event(GatheredMaterial(found.materials[4:] * 3_000, ("x.pdf is broken.",) * 3_000))
     event = ev.MaterialGathered(at=1.0, request="1.0", materials=many.materials, faults=many.faults)
     assert len(ev.dump(event).encode()) < EVENT_LIMIT
     assert "of 3,000 files are more than one request can hold" in many.faults[0]

@@ -70,7 +70,7 @@ async def test_two_workspaces_are_answered_each_with_its_own_token(town: Town) -
             assert f"for the {other}" not in str(ana.home())
         for workspace in (town.first, town.second):
             assert [call.error for call in workspace.calls() if not call.ok] == []
-        assert await town.store.home("") == ANY_TEAM
+        assert await town.store.find_home_team("") == ANY_TEAM
         rows = await town.store.installations.all()
         assert set(rows) == {town.first.team_id, town.second.team_id}
         assert "xoxb" not in "".join(rows.values()), "tokens are encrypted"
@@ -157,7 +157,7 @@ async def test_what_is_under_way_rests_when_the_app_leaves_and_goes_on_when_it_i
         async def rests() -> bool:
             head = await town.store.jobs.head(talk.key)
             gone = await has_left(town, town.first.team_id)
-            return head is not None and not head.owner and gone and app.instance.owned == 0
+            return head is not None and not head.owner and gone and app.instance.owned_jobs == 0
 
         await eventually(rests)
         left = await talk.job()

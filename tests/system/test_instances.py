@@ -13,7 +13,7 @@ from bot.jobs.lease import Fenced, boottime
 from bot.jobs.tasks import StuckAfter
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
-from bot.store.values import AS_EVER, Claim, JobKey
+from bot.store.values import DEFAULT_RETENTION, Claim, JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, Post
@@ -55,7 +55,7 @@ async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
                 stopped = await scene.ask("Be stopped")
                 await stopped.until(lambda job: "other" in job.latest.work and job.latest.work["other"].attempt == 1)
                 await stopped.seen(stopped.cards)
-                assert (ear.instance.owned, hand.instance.owned) == (1, 1)
+                assert (ear.instance.owned_jobs, hand.instance.owned_jobs) == (1, 1)
                 await scene.person().stop(stopped.channel, stopped.ts)
                 assert (await stopped.over()).latest.state == "cancelled"
             gate.open()
@@ -115,7 +115,7 @@ class Renewed(Jobs):
 
 
 async def test_work_that_gets_on_is_renewed_again_and_again(store: Store) -> None:
-    store.jobs = jobs = Renewed(store._calls, AS_EVER)
+    store.jobs = jobs = Renewed(store._calls, DEFAULT_RETENTION)
     clock, effects = MovedClock(store), Endless()
     await ingested(store)
     claim = await jobs.claim("me", lease=jobs.lease, schema=ev.SCHEMA)
@@ -151,7 +151,7 @@ class Hanging(Jobs):
 
 
 async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptureFixture, store: Store) -> None:
-    store.jobs = Hanging(store._calls, AS_EVER)
+    store.jobs = Hanging(store._calls, DEFAULT_RETENTION)
     await ingested(store)
     claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
@@ -188,7 +188,7 @@ class Full(Store):
     line = "The server's memory is 84 % full. Raise its `maxmemory`."
     asked = 0
 
-    async def full(self) -> str:
+    async def explain_fullness(self) -> str:
         self.asked += 1
         return self.line
 
@@ -235,7 +235,7 @@ async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given(store: S
             self.looks += 1
             return None
 
-    store.jobs = elusive = Elusive(store._calls, AS_EVER)
+    store.jobs = elusive = Elusive(store._calls, DEFAULT_RETENTION)
     await ingested(store)
     instance = Instance(store, Endless(), slots=1, lease=1.0)
     work = asyncio.create_task(instance.run())
@@ -261,7 +261,7 @@ async def test_one_person_leaves_slots_to_others(store: Store) -> None:
 
     def owning(count: int) -> Any:
         async def look() -> bool:
-            return instance.owned == count
+            return instance.owned_jobs == count
 
         return look
 
@@ -284,7 +284,7 @@ async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: Store
             self.preferred += [prefer] if prefer is not None else []
             return await super().claim(owner, prefer=prefer, **how)
 
-    store.jobs = asked = JobsThatRecord(store._calls, AS_EVER)
+    store.jobs = asked = JobsThatRecord(store._calls, DEFAULT_RETENTION)
     asked.preferred, effects = [], Endless()
     await ingested(store)
     instance = Instance(store, effects, slots=4, lease=30.0)

@@ -10,7 +10,7 @@ from bot.slack.views.status import timeline
 from bot.tracing.steps import events_json, steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.engine.answer import missing
+from handoff.engine.answer import list_missing_subtasks
 from handoff.engine.ladder import RUNGS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -81,7 +81,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         job = await talk.over()
 
     ask = job.latest
-    assert {work.subtask.id for work in missing(ask, ask.run)} == {"lost"}
+    assert {work.subtask.id for work in list_missing_subtasks(ask, ask.run)} == {"lost"}
     taken = {decision.what for decision in ask.decisions}
     assert set(RUNGS) <= taken
     assert {"sent back", "brief rewritten"} <= taken

@@ -102,7 +102,7 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
     assert [one.subtask for one in planned.estimates] == ["units"]
     assert planned.estimates[0].tokens > len(BRIEF) // 4
     assert job.latest.run.members["unitsmith"].made
-    counted = metrics.page()[0].decode()
+    counted = metrics.render()[0].decode()
     assert 'leadhand_tool_calls_total{outcome="ok",tool="calculate"} 1.0' in counted
     assert "unitsmith" not in counted
 

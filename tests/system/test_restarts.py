@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.app import App, running
+from bot.app import App, open_app
 from bot.command_line.serve import open_slack_connection
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
@@ -87,8 +87,8 @@ async def at_rest(app: App, scene: Scene, most: tuple[int, int] | None = None) -
         clients = await scene.store._server.command("INFO", "clients")
         seen.append((len(own_tasks()), int(clients["connected_clients"])))
         if most is not None:
-            return app.instance.owned == 0 and seen[-1][0] <= most[0]
-        return app.instance.owned == 0 and len(seen) > 25 and seen[-1][0] == min(one for one, _ in seen)
+            return app.instance.owned_jobs == 0 and seen[-1][0] <= most[0]
+        return app.instance.owned_jobs == 0 and len(seen) > 25 and seen[-1][0] == min(one for one, _ in seen)
 
     await eventually(settled)
     return seen[-1]
@@ -113,7 +113,7 @@ async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene, store: S
         await talk.seen(lambda: talk.status() == "suspended")
 
         async def at_rest() -> bool:
-            return app.instance.owned == 0
+            return app.instance.owned_jobs == 0
 
         await eventually(at_rest)  # days that pass while an instance holds the job are days without a word from it
         await age(store, 5 * DAY)
@@ -128,7 +128,7 @@ async def bot_on(scene: Scene, store: Store) -> AsyncIterator[App]:
     place = scene.workspace
     settings = Settings(env={}, bot_token=place.bot_token, app_token=place.app_token, slack_api_url=place.api_url)
     async with (
-        running(settings, store, RehearsalModel(), planned_at_once(settings)) as app,
+        open_app(settings, store, RehearsalModel(), planned_at_once(settings)) as app,
         open_slack_connection(app.bolt, settings),
     ):
         yield app

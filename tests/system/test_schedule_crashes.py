@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.app import running
+from bot.app import open_app
 from bot.command_line.serve import open_slack_connection
 from bot.features.schedules.schedule import Schedule, ScheduleRule
-from bot.features.schedules.service import ScheduleDesk, begin_run, run_place
+from bot.features.schedules.service import ScheduleDesk, begin_run, make_run_place
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.store.values import JobKey, StoreError
@@ -16,7 +16,7 @@ from tests.system.scene import Scene, eventually, shown
 
 POINTS = [
     (part, call, after)
-    for part, call in (("outbox", "begin"), ("outbox", "done"), ("jobs", "ingest"), ("schedules", "swap"))
+    for part, call in (("outbox", "begin"), ("outbox", "note_finished"), ("jobs", "ingest"), ("schedules", "swap"))
     for after in (False, True)
 ]
 """The writes on the way from a run that is due to its request in a thread; each once before and once after."""
@@ -66,14 +66,18 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
         assert isinstance(one, Schedule)
         every.append(one)
         mark = (
-            run_place(one, due).job_id if part == "outbox" else f'"schedule":"{one.id}"' if call == "ingest" else one.id
+            make_run_place(one, due).job_id
+            if part == "outbox"
+            else f'"schedule":"{one.id}"'
+            if call == "ingest"
+            else one.id
         )
         deaths[mark] = (part, call, after)
         await begin_run(scene.store, one, due)
     place = scene.workspace
     settings = Settings(env={}, bot_token=place.bot_token, app_token=place.app_token, slack_api_url=place.api_url)
     faulty = Faulty(scene.store, deaths)
-    async with running(settings, faulty, RehearsalModel()) as app, open_slack_connection(app.bolt, settings):  # type: ignore[arg-type]
+    async with open_app(settings, faulty, RehearsalModel()) as app, open_slack_connection(app.bolt, settings):  # type: ignore[arg-type]
 
         async def all_died() -> bool:
             return not faulty.left
@@ -82,7 +86,7 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
     async with scene.bot(later=60.0):
 
         async def all_ran() -> bool:
-            return all(one.last is not None and one.last.job for one in await desk.of(team))
+            return all(one.last is not None and one.last.job for one in await desk.list_schedules(team))
 
         await eventually(all_ran)
         lines = [one for one in scene.workspace.messages(channel) if ", asked by <@" in shown(one)]
@@ -93,8 +97,8 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
             job = await scene.thread("#general", line["ts"]).over()
             assert len(job.asks) == 1
         for one in every:
-            head = await scene.store.jobs.head(JobKey(team, run_place(one, due).job_id))
+            head = await scene.store.jobs.head(JobKey(team, make_run_place(one, due).job_id))
             assert head is not None
             assert head.fields["state"] == "completed"
         there = {Place(team=team, channel=channel, thread_ts=line["ts"]).job_id for line in lines}
-        assert {one.last.job for one in await desk.of(team) if one.last is not None} == there
+        assert {one.last.job for one in await desk.list_schedules(team) if one.last is not None} == there

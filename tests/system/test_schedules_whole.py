@@ -51,7 +51,7 @@ async def saved(scene: Scene, text: str, **more: Any) -> Schedule:
 
 
 async def schedules(scene: Scene) -> tuple[Schedule, ...]:
-    found = await ScheduleDesk(scene.store).of(scene.workspace.team_id)
+    found = await ScheduleDesk(scene.store).list_schedules(scene.workspace.team_id)
     return tuple(sorted(found, key=lambda one: one.made_at))
 
 
@@ -305,7 +305,7 @@ async def failing(scene: Scene, mark: str, due: float) -> Schedule:
     one = await desk.make(Schedule(**of, rule=ScheduleRule(start=due), state="on"))
     assert isinstance(one, Schedule)
     last = LastRun(due=1.0, at=2.0, trace="J1", job=place.job_id)
-    await desk.ran(one, last, failures=2)
+    await desk.record_run(one, last, failures=2)
     return one
 
 

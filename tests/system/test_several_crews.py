@@ -48,7 +48,7 @@ async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(sc
     }
     async with provider(**words) as server:
         model = connect("chat", server)
-        async with scene.bot(model, crew=Crews.of([desk, review]), slots=1):
+        async with scene.bot(model, crew=Crews.from_crews([desk, review]), slots=1):
             busy = await scene.ask("File the note", who="ben", channel="#sales")
             await gate.reached.wait()
             async with scene.bot(model, crew=desk, hears=False):
@@ -95,7 +95,7 @@ async def test_a_channel_has_its_crew_and_a_failure_says_who_can_go_on(scene: Sc
     lost = Fault(400, "no such thing")
     words = {"bugs": in_turn(result("No bugs."), lost), "history": in_turn(lost), "clerk": lambda _: result("Filed.")}
     words |= {"planner": lambda _: plan(subtask("file", "clerk"))}
-    async with provider(**words) as server, scene.bot(connect("chat", server), crew=Crews.of([desk, review])):
+    async with provider(**words) as server, scene.bot(connect("chat", server), crew=Crews.from_crews([desk, review])):
         part = await scene.ask("Note: change 12 is large", channel="#sales")
         in_part = await part.over()
         await part.say("@leadhand desk: file it then")

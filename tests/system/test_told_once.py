@@ -83,7 +83,7 @@ class Told:
         store.counters = self.counters = NotedCounters(store)
         self.metrics, self.sent, self.shown = Metrics(), list[str](), Failing()
         desk = HomeDesk(store, team="T1", calls=WebCalls(CallBudget()))
-        counted = MeteredEffects(desk.around(self.shown), self.metrics)
+        counted = MeteredEffects(desk.wrap_effects(self.shown), self.metrics)
         self.effects = TracedEffects(counted, lambda _, request: self.sent.append(request))
 
     async def run(self, store: Store) -> None:
@@ -98,7 +98,7 @@ async def test_a_request_that_ended_is_told_of_once(store: Store) -> None:
         await ask_in(store, request)
         await told.run(store)
     assert told.sent == list(REQUESTS)
-    assert Samples(told.metrics.page()[0].decode()).of("requests_ended_total", team=PLACE.team) == len(REQUESTS)
+    assert Samples(told.metrics.render()[0].decode()).of("requests_ended_total", team=PLACE.team) == len(REQUESTS)
     assert len(told.counters.settled) == len(set(told.counters.settled)) == len(REQUESTS)
     assert REQUESTS[:2] in told.shown.known, "whoever takes a thread up knows what was there"
 

@@ -33,17 +33,17 @@ async def test_what_is_under_way_counts_until_it_ends_however_it_does() -> None:
         await gate.wait()
         return failed()
 
-    tasks = [asyncio.create_task(record.watch(EFFECT, attempt())) for _ in range(3)]
+    tasks = [asyncio.create_task(record.record_attempt(EFFECT, attempt())) for _ in range(3)]
     await asyncio.sleep(0)
-    assert record.load("writer").waiting == 3
+    assert record.find_load("writer").waiting == 3
     tasks[0].cancel()
     with pytest.raises(asyncio.CancelledError):
         await tasks[0]
-    assert record.load("writer").waiting == 2
+    assert record.find_load("writer").waiting == 2
     gate.set()
     await asyncio.gather(*tasks[1:])
-    assert record.load("writer").waiting == 0
-    assert record.past("writer", "fast") == NO_PAST, "a failure does not tell what the work takes"
+    assert record.find_load("writer").waiting == 0
+    assert record.find_past_usage("writer", "fast") == NO_PAST, "a failure does not tell what the work takes"
 
 
 async def test_results_are_remembered_by_specialist_and_tier() -> None:
@@ -52,10 +52,10 @@ async def test_results_are_remembered_by_specialist_and_tier() -> None:
     async def attempt() -> ev.Event:
         return ended(Usage(calls=2, tokens_in=900, tokens_out=100))
 
-    await record.watch(EFFECT, attempt())
-    past = record.past("writer", "fast")
+    await record.record_attempt(EFFECT, attempt())
+    past = record.find_past_usage("writer", "fast")
     assert (past.attempts, past.calls, past.tokens_in, past.tokens_out) == (1, 2.0, 900.0, 100.0)
-    assert record.past("writer", "deep") == NO_PAST
-    assert record.load("writer").seconds is not None
-    assert record.load("writer").out
-    assert record.load("analyst").seconds is None
+    assert record.find_past_usage("writer", "deep") == NO_PAST
+    assert record.find_load("writer").seconds is not None
+    assert record.find_load("writer").out
+    assert record.find_load("analyst").seconds is None

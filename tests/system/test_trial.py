@@ -124,7 +124,7 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store,
     async with at_work(store, effects, count) as instances:
         await on_trial(effects)
         (alone,) = [one for one in instances if key_of(SUSPECT) in one._runners]
-        assert alone.owned == 1
+        assert alone.owned_jobs == 1
         assert effects.warned
         assert all(effects.begun[key] >= 1 for key in others)
         if count > 1:
@@ -133,7 +133,7 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store,
                 return others <= effects.at_work
 
             await eventually(elsewhere)
-            assert alone.owned == 1
+            assert alone.owned_jobs == 1
         else:
             assert not others & effects.at_work
         effects.goes_on[key_of(SUSPECT)].set()

@@ -46,8 +46,8 @@ async def town(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         numbers = itertools.count()
         return made(identity, name, in_organisation=in_organisation)
 
-    made = Identity.neighbour
-    monkeypatch.setattr(Identity, "neighbour", neighbour)
+    made = Identity.make_neighbour
+    monkeypatch.setattr(Identity, "make_neighbour", neighbour)
     monkeypatch.setattr(workspace_state, "new_id", lambda kind: f"{kind}{next(numbers):010}")
     monkeypatch.setattr(teams, "LOOK", 0.2)
     async with town_at(server_url, tmp_path) as both:

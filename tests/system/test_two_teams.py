@@ -15,7 +15,7 @@ from bot.features.job_controls.service import JobControlDesk
 from bot.features.requests.service import RequestDesk
 from bot.jobs.job_records import JobRecords
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import LimitRules, Payer, SpendingBudget, budgets
+from bot.limits.rules import LimitRules, Payer, SpendingBudget, list_budgets
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import SettingsError
 from bot.slack.receive.payloads import MessageEdited
@@ -62,10 +62,10 @@ class Team:
         key = JobKey(self.team, place.job_id)
         match rng.randrange(8):
             case 0 | 1:
-                assert await self.requests.request(place, said, dedupe=dedupe), "the other team's id is not ours"
+                assert await self.requests.record_request(place, said, dedupe=dedupe), "the other team's id is not ours"
                 self.asked.add((user, place.job_id))
             case 2:
-                await self.requests.reply(place, said, mentioned=True, others=False, dedupe=dedupe)
+                await self.requests.record_reply(place, said, mentioned=True, others=False, dedupe=dedupe)
             case 3:
                 await self.requests.record_edit(MessageEdited(place, said.id, user, said.text, (), 2.0, dedupe))
             case 4:
@@ -74,13 +74,13 @@ class Team:
                 data = f"{self.mark} {number}".encode()
                 self.blobs[place.job_id, await self.store.blobs.put(key, data)] = data
             case 6:
-                self.marks[await self.requests.turns_away(place, f"B{number % 40}")] += 1
+                self.marks[await self.requests.should_turn_away(place, f"B{number % 40}")] += 1
                 values = ChannelValues(users=(user,), strangers=(self.team,))
-                await self.settings.set(self.team, place.channel, values, user=user)
+                await self.settings.save_form(self.team, place.channel, values, user=user)
             case _:
                 self.spent[user] += 7
                 payer = Payer(self.team, place.channel, user, "")
-                taken = tuple(limit.counter for limit in budgets(self.limits.rules, payer, tokens=7))
+                taken = tuple(limit.counter for limit in list_budgets(self.limits.rules, payer, tokens=7))
                 admitted = await self.store.counters.admit(f"call:{number}:{self.team}", taken, patience=0, hold=1)
                 assert admitted.ruling == "ok"
 
@@ -105,7 +105,7 @@ async def _only_own(store: Store, mine: Team, other: Team) -> None:
         listed += len(heads)
     assert listed
     for channel in CHANNELS:
-        access = await mine.settings.of(mine.team, channel)
+        access = await mine.settings.read_access(mine.team, channel)
         assert access.strangers == (mine.team,)
         for thread in THREADS:
             job = mine.place(channel, thread).job_id
@@ -121,7 +121,7 @@ async def _only_own(store: Store, mine: Team, other: Team) -> None:
     for user in PEOPLE:
         (line,) = await mine.budgets.list_left(mine.team, CHANNELS[0], user)
         assert f"{mine.spent[user]:,}" in line, line
-        assert await mine.limits.find_used_up(Payer(mine.team, CHANNELS[0], user, "")) is None
+        assert await mine.limits.find_used_up_budget(Payer(mine.team, CHANNELS[0], user, "")) is None
 
 
 async def _keys_hold_the_team(store: Store) -> None:

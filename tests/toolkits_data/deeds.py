@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from specialists.sandbox.confine import input_path, own_stdout
+from specialists.sandbox.confine import claim_stdout, input_path
 
 X86 = platform.machine() == "x86_64"
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -24,7 +24,7 @@ LIBC.syscall.restype = ctypes.c_long
 
 def main() -> None:
     request = json.load(sys.stdin)
-    reply = own_stdout()
+    reply = claim_stdout()
     with reply:
         reply.write(json.dumps(outcomes(request["file"], request["parent"], input_path("own"))).encode())
 

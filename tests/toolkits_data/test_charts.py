@@ -66,7 +66,7 @@ async def test_lines_of_the_sample(bench: Bench, blobs: Blobs) -> None:
     assert all(has(image, colour) for colour in ("0072b2", "d55e00", "009e73", "cc79a7"))
     assert told.artifacts[0].name == "churned-customers-by-region.png"
     assert told.artifacts[0].about == "Churned customers by region"
-    assert workbench.made == told.artifacts
+    assert workbench.made_artifacts == told.artifacts
     assert told.sources == ("sales.csv",)
     assert "South: 2025-07-01 32, 2025-08-01 30" in told.text
 
@@ -102,7 +102,7 @@ async def test_hard_data_is_drawn_all_the_same(bench: Bench, blobs: Blobs) -> No
         picture(blobs, outcome)
         assert outcome.artifacts[0].name.endswith(".png")
         assert len(outcome.artifacts[0].name) < 70
-    assert len(workbench.made) == len(_HARD)
+    assert len(workbench.made_artifacts) == len(_HARD)
     assert "a barh chart (horizontal, because of the labels) of 30 values" in outcomes[-1].text
     assert "the 30 largest of 200; 170 others not shown" in outcomes[-1].text
 
@@ -115,7 +115,7 @@ async def test_what_cannot_be_drawn_is_told_and_nothing_is_kept(bench: Bench) ->
         told = await draw_chart(arguments, workbench)
         assert told.failed
         assert said in told.text
-    assert workbench.made == ()
+    assert workbench.made_artifacts == ()
 
 
 def test_the_tool_takes_what_a_model_writes() -> None:

@@ -179,7 +179,7 @@ async def test_where_walls_are_required_and_one_is_missing_nothing_is_read(
         await report_walls(metrics)
     (line,) = [record.getMessage() for record in caplog.records]
     assert line.startswith("what reads files and pages runs without seccomp; it can reach the network")
-    page = metrics.page()[0].decode()
+    page = metrics.render()[0].decode()
     assert 'leadhand_sandbox_wall{wall="seccomp"} 0.0' in page
     assert 'leadhand_sandbox_wall{wall="landlock"} 1.0' in page
     monkeypatch.setattr(child_process, "_required", [False])

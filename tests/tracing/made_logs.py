@@ -56,7 +56,7 @@ class Log:
         self.spent: dict[tuple[str, int], Usage] = {}
 
     def add(self, kind: type[Any], at: float, /, **fields: Any) -> None:
-        of = {"request": R} if issubclass(kind, ev.OfRequest) else {}
+        of = {"request": R} if issubclass(kind, ev.RequestEvent) else {}
         self.events.append(kind(at=T0 + at, **{**of, **fields}))
 
     def begin(self, text: str = ASKED, request: str = R, at: float = 0.0) -> None:

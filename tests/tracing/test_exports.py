@@ -14,10 +14,10 @@ import pytest
 from PIL import Image
 
 from bot.store.values import LogEntry
-from bot.tracing.cut_texts import cut, cut_all, fitting_cap
+from bot.tracing.cut_texts import choose_cap, cut, cut_all
 from bot.tracing.export import VERSION, dump_trace, export, trace_json
 from bot.tracing.picture import NOTHING_TO_DRAW, draw_picture
-from bot.tracing.picture_layout import MOST_LANES, TRACK, describe_picture, picture_of
+from bot.tracing.picture_layout import MOST_LANES, TRACK, describe_picture, lay_out_picture
 from bot.tracing.time_scale import scale_of
 from bot.tracing.trace_page import MOST_CHARACTERS, trace_page
 from bot.tracing.whole_trace import Trace, read_trace
@@ -67,7 +67,7 @@ def test_the_export_keeps_the_documented_schema() -> None:
 
 def test_long_texts_are_cut_and_say_how_long_they_were() -> None:
     value = {"a": "x" * 50_000, "b": ["y" * 3_000, 7, None]}
-    cap = fitting_cap(value, 10_000)
+    cap = choose_cap(value, 10_000)
     assert cap == 4_000
     assert cut_all(value, cap)["b"] == ["y" * 3_000, 7, None]
     assert cut("x" * 50_000, cap).endswith("[cut here: 50,000 characters in all]")
@@ -100,7 +100,7 @@ def test_ten_thousand_steps_make_a_page_and_an_export_of_a_size_that_opens(long_
 
 
 async def test_sixty_lanes_of_ten_thousand_steps_make_a_picture_that_can_be_read(long_trace: Trace) -> None:
-    layout = picture_of(long_trace)
+    layout = lay_out_picture(long_trace)
     assert len(layout["lanes"]) == MOST_LANES
     assert layout["lanes"][-1]["name"] == f"and {61 - MOST_LANES + 1} more"
     assert sum(len(row) for lane in layout["lanes"] for row in lane["rows"]) < 200
@@ -112,7 +112,7 @@ async def test_sixty_lanes_of_ten_thousand_steps_make_a_picture_that_can_be_read
 
 
 def test_the_picture_tells_waits_retries_and_the_critical_path_apart_by_more_than_colour() -> None:
-    layout = picture_of(read_trace(entries(a_day())))
+    layout = lay_out_picture(read_trace(entries(a_day())))
     styles = {lane["name"]: [bar["style"] for row in lane["rows"] for bar in row] for lane in layout["lanes"]}
     assert styles["researcher"] == ["failed", "pause", "work"]
     assert styles["writer"] == ["work", "wait"]
@@ -137,7 +137,7 @@ def test_two_days_of_waiting_leave_room_for_the_work() -> None:
     assert end - begin < 0.2
     assert scale.place(T0 + 5.2) > 0.05
     assert scale.time(scale.place(T0 + 30.0)) == pytest.approx(T0 + 30.0)
-    bars = [bar for lane in picture_of(trace)["lanes"] for row in lane["rows"] for bar in row]
+    bars = [bar for lane in lay_out_picture(trace)["lanes"] for row in lane["rows"] for bar in row]
     assert all(0 <= bar["from"] <= bar["to"] <= TRACK for bar in bars)
 
 

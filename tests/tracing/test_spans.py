@@ -36,14 +36,14 @@ def test_a_recorded_log_gives_spans_that_lie_in_one_another_and_hold_all_that_wa
     assert job is not None
     for ask in job.asks:
         used = sum((span.usage for span in found if span.request == ask.id and span.usage), Usage())
-        if ask.over:  # what an attempt used counts once it has ended
+        if ask.is_over:  # what an attempt used counts once it has ended
             assert (used.tokens_in, used.tokens_out, used.calls) == (
                 ask.usage.tokens_in,
                 ask.usage.tokens_out,
                 ask.usage.calls,
             )
         request = next(span for span in found if span.kind == "request" and span.request == ask.id)
-        assert (request.state == "open") is not ask.over
+        assert (request.state == "open") is not ask.is_over
 
 
 def test_a_longer_log_of_the_same_job_keeps_the_ids_and_the_ends_of_what_had_ended() -> None:

@@ -101,7 +101,7 @@ async def test_what_a_newer_release_says_to_a_job_under_way_passes_the_job_on(sc
 
 
 async def _owns_nothing(app: App) -> bool:
-    return app.instance.owned == 0
+    return app.instance.owned_jobs == 0
 
 
 async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admins_all_the_same(scene: Scene) -> None:

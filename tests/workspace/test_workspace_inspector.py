@@ -76,7 +76,7 @@ async def test_calls_are_kept_with_their_error_and_fault_and_never_the_token(
     assert (await entries(session, workspace, "team.info"))[0]["error"] == "missing_scope: team:read"
     (test,) = await entries(session, workspace, "auth.test")
     assert (test["error"], test["fault"]) == ("fatal_error", "error")
-    assert workspace.bot_token not in str([each.whole() for each in workspace.traffic()])
+    assert workspace.bot_token not in str([each.details() for each in workspace.traffic()])
     assert not (await ask(session, workspace, "resend", id=post["id"]))["ok"]
 
 

@@ -160,7 +160,7 @@ async def test_another_bot_mentions_the_app(
 ) -> None:
     seen: list[Any] = []
     await listen(town, collect(seen, "app_mention", "message"))
-    town.bot_says("#sales", "@testhand do it")
+    town.post_as_other_bot("#sales", "@testhand do it")
     await town.until(lambda: len(seen) == 2)
     event = dict(seen)["app_mention"]["event"]
     assert event["bot_id"] == event["bot_profile"]["id"]

@@ -17,7 +17,7 @@ from bot.evaluation.trials.given_results import stage_results
 async def aggregate(case: AggregationCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the product make the answer."""
     job = stage_results(bench, model, case.input, case.results, instruction=case.instruction)
-    await job.play(lambda ask: ask.run.concluded)
+    await job.play(lambda ask: ask.run.is_concluded)
     run = job.ask.run
     if run.answer is None:
         return Outcome(False, "", f"no answer: {run.failure.reason if run.failure else job.ask.state}")
@@ -79,7 +79,7 @@ def _find_missing_gaps(expected: ExpectedCoverage, text: str) -> Iterator[str]:
             yield f"it says nothing of {' or '.join(words)}"
 
 
-async def contradiction_product(case: ContradictionCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def find_contradiction(case: ContradictionCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the product make an answer of two results, and see whether it finds that they contradict each other."""
     one, *more = bench.crew.specialists
     other = more[0] if more else one
@@ -94,7 +94,7 @@ async def contradiction_product(case: ContradictionCase, bench: CaseBench, model
     return _score_case(case, found=found, said="; ".join(f"{one.what}: {one.why}" for one in job.ask.decisions))
 
 
-async def contradiction_naive(case: ContradictionCase, _bench: CaseBench, model: CountedModel) -> Outcome:
+async def find_contradiction_naively(case: ContradictionCase, _bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask whether two statements contradict each other."""
     text = await ask_naively(model, "contradictions", f"A: {case.a}\nB: {case.b}")
     return _score_case(case, found=yes_or_no(text) or False, said=text)
@@ -111,12 +111,12 @@ REQUEST = "What does the attached text say?"
 SOURCE = "source.txt"
 
 
-async def verify_product(case: VerifierCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def verify_statement(case: VerifierCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the verifier read an answer of one sentence, beside an attached text."""
     by = next(iter(bench.crew.specialists))
     given = GivenResult(by=by, title="The text", content=case.statement, source=SOURCE)
     job = stage_results(bench, model, REQUEST, (given,), verifier=True, texts={SOURCE: case.passage})
-    effect = job.due("verifier")
+    effect = job.find_due_effect("verifier")
     if effect is None:
         return _score_verdict(case, "no verdict", "the verifier was not asked")
     event: Any = await job.perform(effect)
@@ -127,7 +127,7 @@ async def verify_product(case: VerifierCase, bench: CaseBench, model: CountedMod
     return _score_verdict(case, found, said)
 
 
-async def verify_naively(case: VerifierCase, _bench: CaseBench, model: CountedModel) -> Outcome:
+async def verify_statement_naively(case: VerifierCase, _bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask whether a text bears a statement out."""
     text = await ask_naively(model, "verifier", f"Text: {case.passage}\nStatement: {case.statement}")
     first = text.strip().strip("\"'*.").casefold()

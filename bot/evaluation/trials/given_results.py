@@ -31,7 +31,7 @@ def stage_results(
         for number, one in enumerate(results, start=1)
     )
     plan = Plan(goal=request, subtasks=subtasks, strategy=strategy, instruction=instruction)
-    job.plan(plan, verifier=verifier, stand_ins=False)
+    job.set_plan(plan, verifier=verifier, stand_ins=False)
     for subtask, given in zip(subtasks, results, strict=True):
         of: dict[str, Any] = {"at": job.now(), "request": REQUEST, "subtask": subtask.id, "attempt": 1}
         job.report_soon(ev.AttemptStarted(**of, specialist=given.by, tier="balanced"))

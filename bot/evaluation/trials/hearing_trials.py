@@ -20,29 +20,29 @@ _USERS: dict[Speaker, str] = dict(zip(("requester", "colleague"), PEOPLE, strict
 _ONE_AIM = re.compile(rf"\b({'|'.join(get_args(ev.Aim))})\b", re.IGNORECASE)
 
 
-async def dispatcher_product(case: DispatcherCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def sort_message(case: DispatcherCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have a message sorted as in an instance: by the rules, and where they leave doubt by the dispatcher."""
     job = StagedJob(bench, model, case.asked)
-    _brought_to(job, case)
+    _prepare_job(job, case)
     for number, speaker in enumerate(case.before, start=1):
         _report_message(job, f"8.{number}", speaker, "hm")
         job.report_soon(ev.MessageSorted(at=job.now(), message=f"8.{number}", aim="nothing"))
     _report_message(job, MESSAGE, case.by, case.input, mentioned=case.mentioned)
-    effect = job.due("dispatcher")
+    effect = job.find_due_effect("dispatcher")
     if effect is None:
         return _score_aim(case, NO_VERDICT, "the message was not looked at", free=True)
     event: Any = await job.perform(effect)
     return _score_aim(case, NO_VERDICT if model.errors else event.aim, event.why, free=event.by == "rules")
 
 
-async def dispatcher_naively(case: DispatcherCase, _bench: CaseBench, model: CountedModel) -> Outcome:
+async def sort_message_naively(case: DispatcherCase, _bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask what a message is for."""
     text = await ask_naively(model, "dispatcher", _write_naive_prompt(case))
     found = _ONE_AIM.search(text)
     return _score_aim(case, found[1].lower() if found else NO_VERDICT, text)
 
 
-def _brought_to(job: StagedJob, case: DispatcherCase) -> None:
+def _prepare_job(job: StagedJob, case: DispatcherCase) -> None:
     """Bring a job to where the message finds it."""
     at = job.now()
     job.report_soon(ev.Posted(at=at, request=REQUEST, key=card_key(REQUEST), ts="2.0"))
@@ -57,7 +57,7 @@ def _brought_to(job: StagedJob, case: DispatcherCase) -> None:
             Subtask(id=f"part{number}", title=title, intent=title, specialist=who)
             for number, title in enumerate(case.parts, start=1)
         )
-        job.plan(Plan(goal=case.asked, subtasks=parts), stand_ins=False)
+        job.set_plan(Plan(goal=case.asked, subtasks=parts), stand_ins=False)
 
 
 def _report_message(job: StagedJob, name: str, speaker: Speaker, words: str, *, mentioned: bool = False) -> None:

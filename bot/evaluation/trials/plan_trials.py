@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.evaluation.cases import PlanExpected, PlanningCase, RoutingCase
+from bot.evaluation.cases import ExpectedPlan, PlanningCase, RoutingCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively
 from bot.evaluation.outcome import Outcome
@@ -81,7 +81,7 @@ def read_decision(ask: RequestState, *, erred: bool = False) -> PlanDecision:
     return PlanDecision("failed" if failed else NOBODY, missing=True, why=why)
 
 
-def naive_plan(text: str) -> PlanDecision:
+def read_naive_plan(text: str) -> PlanDecision:
     """Read the plan of the plain prompt, leniently."""
     given = json_object(text)
     listed = given.get("parts")
@@ -121,7 +121,7 @@ def _write_naive_prompt(case: RoutingCase | PlanningCase, bench: CaseBench) -> s
 # ---------------------------------------------------------------- routing
 
 
-async def route_product(case: RoutingCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def route_request(case: RoutingCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the product decide who gets a request: the right one alone counts."""
     found = await _run_planner(case, bench, model)
     got = "+".join(sorted(found.specialists)) if found.parts else found.reply
@@ -129,7 +129,7 @@ async def route_product(case: RoutingCase, bench: CaseBench, model: CountedModel
     return _score_route(case, got, str(found), among=among)
 
 
-async def route_naive(case: RoutingCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def route_request_naively(case: RoutingCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask for a name."""
     text = await ask_naively(model, "router", _write_naive_prompt(case, bench))
     names = [*bench.crew.specialists, *bench.crew.crews, *LABELS]
@@ -147,17 +147,19 @@ def _score_route(case: RoutingCase, got: str, said: str, *, among: bool) -> Outc
 # ---------------------------------------------------------------- planning
 
 
-async def plan_product(case: PlanningCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def plan_request(case: PlanningCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the product plan a request."""
     return _score_plan(case.expect, await _run_planner(case, bench, model))
 
 
-async def plan_naive(case: PlanningCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def plan_request_naively(case: PlanningCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask for parts."""
-    return _score_plan(case.expect, naive_plan(await ask_naively(model, "planner", _write_naive_prompt(case, bench))))
+    return _score_plan(
+        case.expect, read_naive_plan(await ask_naively(model, "planner", _write_naive_prompt(case, bench)))
+    )
 
 
-def _score_plan(expected: PlanExpected, found: PlanDecision) -> Outcome:
+def _score_plan(expected: ExpectedPlan, found: PlanDecision) -> Outcome:
     faults = list(_find_plan_faults(expected, found))
     named = {one for one in (*expected.must, *expected.may) if ARROW not in one}
     extra = sorted(set(found.specialists) - named)
@@ -165,7 +167,7 @@ def _score_plan(expected: PlanExpected, found: PlanDecision) -> Outcome:
     return Outcome(not faults, str(found), "; ".join(faults), {"clean: nothing but what was asked for": clean})
 
 
-def _find_plan_faults(expected: PlanExpected, found: PlanDecision) -> Iterator[str]:
+def _find_plan_faults(expected: ExpectedPlan, found: PlanDecision) -> Iterator[str]:
     """Yield what keeps a plan from doing the job."""
     if found.reply == "failed":
         yield f"no plan: {found.why}"
@@ -191,7 +193,7 @@ def _find_plan_faults(expected: PlanExpected, found: PlanDecision) -> Iterator[s
         yield "it does not say what nobody can do" if expected.missing else "it says that nobody can do a part"
 
 
-def _may_be_empty(expected: PlanExpected) -> bool:
+def _may_be_empty(expected: ExpectedPlan) -> bool:
     return expected.reply != ("plan",) or (expected.parts[0] == 0 and not expected.must)
 
 

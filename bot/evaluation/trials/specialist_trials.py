@@ -16,10 +16,10 @@ from bot.evaluation.staged_job import CaseBench, StagedJob, file_bytes
 from handoff.answering.code_places import CodePlace, place_in
 from handoff.contracts import Finding, Plan, Subtask, ToolReply, Turn
 from specialists.model import ModelMessage
-from specialists.sandbox.scratch import scratch
+from specialists.sandbox.scratch import scratch_folder
 from specialists.specialist import Specialist
 from specialists.tools.tool import FolderWorkbench, Workbench
-from specialists.turns.one_call import Ready, check, perform
+from specialists.turns.one_call import ReadyCall, check, perform
 
 _COMPLETED = ("completed and wrong", "completed, wrong and nothing marked")
 DONE_WHEN = "States what was asked for."
@@ -35,8 +35,8 @@ async def ask_specialist(case: SpecialistCase, bench: CaseBench, model: CountedM
         specialist=case.specialist,
         done_when=case.done_when or DONE_WHEN,
     )
-    job.plan(Plan(goal=case.input, subtasks=(part,)))
-    await job.play(lambda ask: ask.run.concluded)
+    job.set_plan(Plan(goal=case.input, subtasks=(part,)))
+    await job.play(lambda ask: ask.run.is_concluded)
     run = job.ask.run
     if run.answer is None:
         why = run.failure.reason if run.failure else job.ask.work["part"].reason or f"it is {job.ask.state}"
@@ -56,7 +56,7 @@ async def answer_naively(
     request: str, files: Sequence[str], specialist: Specialist, bench: CaseBench, model: CountedModel
 ) -> str:
     """Answer a request by a plain prompt in a loop with a specialist's tools; empty if the turns do not suffice."""
-    with tempfile.TemporaryDirectory(prefix="leadhand-eval-", dir=scratch()) as folder:
+    with tempfile.TemporaryDirectory(prefix="leadhand-eval-", dir=scratch_folder()) as folder:
         workbench = _make_workbench(files, bench, Path(folder))
         messages = [ModelMessage(role="user", text=request)]
         tools = tuple(tool.spec for tool in specialist.tools)
@@ -77,7 +77,7 @@ async def _perform_calls(turn: Turn, specialist: Specialist, workbench: Workbenc
     replies = []
     for call in turn.calls:
         ready = check(call, specialist.toolbox, times=1)
-        outcome = await perform(ready, workbench, until=until) if isinstance(ready, Ready) else ready
+        outcome = await perform(ready, workbench, until=until) if isinstance(ready, ReadyCall) else ready
         replies.append(ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed))
     return tuple(replies)
 
@@ -114,12 +114,12 @@ SHOWN = 80
 REVIEWED_WHEN = "Each fault is a finding with its path and line."
 
 
-async def review_product(case: ReviewCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def review_change(case: ReviewCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Have the lens look at the change as a part of a plan, with its real tools."""
     job = StagedJob(bench, model, case.input, case.files)
     part = Subtask(id="part", title=case.lens, intent=case.input, specialist=case.lens, done_when=REVIEWED_WHEN)
-    job.plan(Plan(goal=case.input, subtasks=(part,)), stand_ins=False)
-    await job.play(lambda ask: ask.run.concluded)
+    job.set_plan(Plan(goal=case.input, subtasks=(part,)), stand_ins=False)
+    await job.play(lambda ask: ask.run.is_concluded)
     work = job.ask.work["part"]
     if work.result is None:
         return Outcome(False, work.reason, f"no result: {work.reason}", _measure_review(case, (), ()))
@@ -128,7 +128,7 @@ async def review_product(case: ReviewCase, bench: CaseBench, model: CountedModel
     return _score_review(case, said, [one for one in found if one.confidence >= SHOWN], found)
 
 
-async def review_naively(case: ReviewCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def review_change_naively(case: ReviewCase, bench: CaseBench, model: CountedModel) -> Outcome:
     """Ask the same model once, with the same files: a line of its reply that names a place is a finding."""
     texts = [f"## {name}\n{(file_bytes(name, bench.folders) or b'').decode()}" for name in case.files]
     reply = await ask_naively(model, "lens", "\n\n".join((f"Look for: {case.lens}. {case.input}", *texts)))

@@ -11,24 +11,24 @@ from bot.evaluation.staged_job import CaseBench
 from bot.evaluation.trials.answer_trials import (
     aggregate,
     aggregate_naively,
-    contradiction_naive,
-    contradiction_product,
-    verify_naively,
-    verify_product,
+    find_contradiction,
+    find_contradiction_naively,
+    verify_statement,
+    verify_statement_naively,
 )
-from bot.evaluation.trials.hearing_trials import dispatcher_naively, dispatcher_product
-from bot.evaluation.trials.plan_trials import plan_naive, plan_product, route_naive, route_product
+from bot.evaluation.trials.hearing_trials import sort_message, sort_message_naively
+from bot.evaluation.trials.plan_trials import plan_request, plan_request_naively, route_request, route_request_naively
 from bot.evaluation.trials.specialist_trials import (
     ask_specialist,
     ask_specialist_naively,
-    review_naively,
-    review_product,
+    review_change,
+    review_change_naively,
 )
 from handoff.contracts import Result
 from handoff.evidence.binding import ReadDocument, bind_result
 
 
-async def figures_product(case: FiguresCase, _bench: CaseBench, _model: CountedModel) -> Outcome:
+async def check_figures(case: FiguresCase, _bench: CaseBench, _model: CountedModel) -> Outcome:
     """Bind a result's figures as the product does when a result is handed in."""
     known = [ReadDocument("a tool", text, is_material=False) for text in case.known]
     remarks = bind_result(Result(summary=case.result, content=case.result), known).faults
@@ -42,13 +42,13 @@ async def figures_product(case: FiguresCase, _bench: CaseBench, _model: CountedM
 
 
 TRIALS: Mapping[str, CaseTrial] = {
-    "routing": CaseTrial(route_product, route_naive),
-    "planning": CaseTrial(plan_product, plan_naive),
+    "routing": CaseTrial(route_request, route_request_naively),
+    "planning": CaseTrial(plan_request, plan_request_naively),
     "specialists": CaseTrial(ask_specialist, ask_specialist_naively),
     "aggregation": CaseTrial(aggregate, aggregate_naively),
-    "figures": CaseTrial(figures_product),
-    "contradictions": CaseTrial(contradiction_product, contradiction_naive),
-    "verifier": CaseTrial(verify_product, verify_naively),
-    "dispatcher": CaseTrial(dispatcher_product, dispatcher_naively),
-    "reviews": CaseTrial(review_product, review_naively),
+    "figures": CaseTrial(check_figures),
+    "contradictions": CaseTrial(find_contradiction, find_contradiction_naively),
+    "verifier": CaseTrial(verify_statement, verify_statement_naively),
+    "dispatcher": CaseTrial(sort_message, sort_message_naively),
+    "reviews": CaseTrial(review_change, review_change_naively),
 }

@@ -20,8 +20,8 @@ def register(kit: Kit) -> None:
             kit.crews,
             admins=of.admins,
             groups=of.groups_of,
-            standing=Admission(kit.messengers.people, kit.channels).standing,
-            approvers_in=kit.channels.approvers_in,
+            standing=Admission(kit.messengers.people, kit.channels).find_actor,
+            approvers_in=kit.channels.read_approvers,
             note=of.note,
         )
 

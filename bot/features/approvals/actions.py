@@ -25,7 +25,7 @@ from bot.features.approvals.view import (
     arguments_window,
     deny_window,
     edit_window,
-    window_about,
+    read_window_data,
 )
 from bot.slack.receive.payloads import Click, ViewSubmission
 from bot.slack.receive.router import ClickReply, Router, field_error
@@ -33,9 +33,9 @@ from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell
 from bot.slack.text.cleaning import mention
-from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, ApprovalRef, people
+from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, ApprovalRef, name_deciders
 from bot.slack.views.argument_blocks import FIELD, read_fields
-from bot.slack.views.button_data import carry, read_carried
+from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.outgoing import render_moment
 from handoff.approval_values import ApprovalChoice
 from handoff.state.state_values import Ruling
@@ -76,10 +76,10 @@ class ApprovalClicks:
         spot = _read_spot(click)
         if spot is None:
             return notices.OLD_BUTTON
-        found = await self._approvals.look(click.place, spot, click.user, decides=click.action != SHOW)
+        found = await self._approvals.find_subject(click.place, spot, click.user, decides=click.action != SHOW)
         if isinstance(found, DecisionRefused):
             return refusal(found)
-        window = _draw_window(click.action, found, carry(AboutApproval(click.place, spot)))
+        window = _draw_window(click.action, found, encode_data(AboutApproval(click.place, spot)))
         return None if await open_window(client, click.trigger, window) else notices.NO_WINDOW
 
     async def on_edited(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
@@ -88,7 +88,7 @@ class ApprovalClicks:
         if about is None:
             return None
         given = _read_values(sent)
-        found = await self._approvals.look(about.place, about.spot, sent.user, decides=True)
+        found = await self._approvals.find_subject(about.place, about.spot, sent.user, decides=True)
         verdict = found if isinstance(found, DecisionRefused) else await self._decide_edit(about, sent, given, found)
         if isinstance(verdict, DecisionRefused) and verdict.why == "wrong":
             beside = verdict.field if verdict.field in given else next(iter(given), "")
@@ -125,12 +125,12 @@ class ApprovalClicks:
 
 def _read_spot(click: Click) -> ApprovalRef | None:
     """Read which approval a button is about; None if it is none of this thread."""
-    spot = read_carried(click.value, ApprovalRef)
+    spot = decode_data(click.value, ApprovalRef)
     return spot if spot is not None and spot.job == click.place.job_id else None
 
 
 def _read_window_data(sent: ViewSubmission) -> AboutApproval | None:
-    about = window_about(sent.metadata)
+    about = read_window_data(sent.metadata)
     if about is None:
         log.warning("a window without its approval was left alone")
     return about
@@ -140,7 +140,7 @@ def refusal(refused: DecisionRefused) -> str:
     """Say to a person why the decision does not count, and what holds instead."""
     if refused.ruling is not None:
         return _describe_ruling(refused.ruling)
-    may = people(refused.whom) if refused.whom else "others"
+    may = name_deciders(refused.whom) if refused.whom else "others"
     return {
         "unknown": notices.UNKNOWN,
         "late": notices.STALE,

@@ -14,12 +14,12 @@ from pydantic import BaseModel, ValidationError
 
 from bot.jobs.effect_handlers import ApproversIn, keep_crew_setting
 from bot.jobs.job_records import read_job
-from bot.slack.show.people import GroupsOf, StandingOf, find_no_groups, nobody_stands
+from bot.slack.show.people import GroupsOf, StandingOf, find_no_actor, find_no_groups
 from bot.slack.views.approval import ApprovalRef
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff import events as ev
-from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
+from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
 from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Place
@@ -112,9 +112,9 @@ class ApprovalDesk:
         *,
         admins: frozenset[str],
         groups: GroupsOf = find_no_groups,
-        standing: StandingOf = nobody_stands,
+        standing: StandingOf = find_no_actor,
         approvers_in: ApproversIn = keep_crew_setting,
-        note: Note = discard_entry,
+        note: AuditRecorder = discard_entry,
     ) -> None:
         self._store = store
         self._note = note
@@ -125,7 +125,7 @@ class ApprovalDesk:
         self._standing = standing
         self._approvers_in = approvers_in
 
-    async def look(
+    async def find_subject(
         self, place: Place, spot: ApprovalRef, user: str, *, decides: bool
     ) -> ApprovalSubject | DecisionRefused:
         """Return what an approval is about; with `decides`, only to a person who may decide on it now."""
@@ -188,20 +188,20 @@ class ApprovalDesk:
         self, job: Job | None, spot: ApprovalRef, place: Place, question: Question
     ) -> tuple[str, ...]:
         """Return who of those who approved it so far may not decide on it any more."""
-        ask = job.ask(spot.request) if job is not None else None
+        ask = job.find_request(spot.request) if job is not None else None
         if ask is None or question.approval is None:
             return ()
         users = [vote.user for vote in question.votes]
         actors = {user: await self._standing(place, user) for user in users}
         return list_excluded_users(question.approval.terms, ask.request.user, users, actors)
 
-    async def way_in(self, place: Place, spot: ApprovalRef, user: str) -> SignIn | DecisionRefused:
+    async def find_sign_in(self, place: Place, spot: ApprovalRef, user: str) -> SignIn | DecisionRefused:
         """Return the sign-in that an open approval waits for, if this person may sign in."""
-        found = await self.look(place, spot, user, decides=True)
+        found = await self.find_subject(place, spot, user, decides=True)
         if isinstance(found, DecisionRefused):
             return found
         job = await self._read_job(place)
-        ask = job.ask(spot.request) if job is not None else None
+        ask = job.find_request(spot.request) if job is not None else None
         crew = self._crews.find(ask.request.crew) if ask is not None else None
         if crew is None or found.approval.kind != "sign_in":
             return DecisionRefused("no_server")
@@ -241,16 +241,16 @@ class ApprovalDesk:
     def _find_call_tool(
         self, job: Job | None, spot: ApprovalRef, work: SubtaskState, approval: Approval
     ) -> Tool | None:
-        ask = job.ask(spot.request) if job is not None else None
+        ask = job.find_request(spot.request) if job is not None else None
         crew = self._crews.find(ask.request.crew) if ask is not None else None
-        specialist = crew.everyone.get(work.specialist) if crew is not None else None
+        specialist = crew.all_specialists.get(work.specialist) if crew is not None else None
         return specialist.toolbox.get(approval.tool) if specialist is not None else None
 
     async def _find_refusal(
         self, job: Job | None, spot: ApprovalRef, place: Place, user: str
     ) -> DecisionRefused | None:
         """Say why a person's decision would not count; None if it would."""
-        ask = job.ask(spot.request) if job is not None else None
+        ask = job.find_request(spot.request) if job is not None else None
         if ask is None or spot.subtask not in ask.work:
             return DecisionRefused("unknown")
         question = ask.open_questions.get(spot.subtask)
@@ -291,7 +291,12 @@ def _render_edited_call(tool: Tool, arguments: BaseModel) -> dict[str, Any] | De
             "wrong", words="That is too long to be shown whole, and what cannot be shown is not sent."
         )
     target = (tool.target(arguments) if tool.target is not None else "") or (sends.to if sends is not None else "")
-    return {"arguments": dump_arguments(arguments), "what": tool.words(arguments), "target": target, "leaves": leaves}
+    return {
+        "arguments": dump_arguments(arguments),
+        "what": tool.describe_call(arguments),
+        "target": target,
+        "leaves": leaves,
+    }
 
 
 def _iterate_tools(crew: Crew) -> Iterator[Tool]:
@@ -305,7 +310,7 @@ def _iterate_tools(crew: Crew) -> Iterator[Tool]:
 
 def _find_approval(job: Job | None, spot: ApprovalRef) -> tuple[Question, SubtaskState] | None:
     """Return the approval that a card is about, open or closed, with its subtask; None if it is not known."""
-    ask = job.ask(spot.request) if job is not None else None
+    ask = job.find_request(spot.request) if job is not None else None
     work = ask.work.get(spot.subtask) if ask is not None else None
     if work is None:
         return None
@@ -330,7 +335,7 @@ def _refuse_closed_approval(ask: RequestState, spot: ApprovalRef) -> DecisionRef
 
 def _judge_recorded_decision(job: Job | None, spot: ApprovalRef, event: ev.ApprovalDecided) -> DecisionOutcome:
     """Say whether a decision that was recorded counts: another may have come just before it."""
-    ask = job.ask(spot.request) if job is not None else None
+    ask = job.find_request(spot.request) if job is not None else None
     if ask is None:
         return DecisionRefused("unknown")
     question = ask.open_questions.get(spot.subtask)

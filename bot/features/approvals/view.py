@@ -9,7 +9,7 @@ from typing import Any
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import ApprovalRef
 from bot.slack.views.argument_blocks import fields, is_editable, quote_text, whole_blocks
-from bot.slack.views.button_data import read_carried
+from bot.slack.views.button_data import decode_data
 from bot.slack.views.outgoing import Block, context, section
 from handoff.approval_values import Approval
 from handoff.contracts import Place
@@ -75,9 +75,9 @@ class AboutApproval:
     spot: ApprovalRef
 
 
-def window_about(metadata: str) -> AboutApproval | None:
+def read_window_data(metadata: str) -> AboutApproval | None:
     """Read what a window is about. None if it is none of ours."""
-    about = read_carried(metadata, AboutApproval)
+    about = decode_data(metadata, AboutApproval)
     return about if about is not None and about.spot.job == about.place.job_id else None
 
 

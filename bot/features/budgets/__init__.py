@@ -20,6 +20,6 @@ def register(kit: Kit) -> None:
     kit.note_deeds({ALLOW_MORE: "configured"})
     parts = MoneyParts(budgets)
     kit.sections += (
-        HomeSection("month", parts.mine),
-        HomeSection("budgets", parts.of_all, admins=True),
+        HomeSection("month", parts.show_own_spending),
+        HomeSection("budgets", parts.show_all_spending, admins=True),
     )

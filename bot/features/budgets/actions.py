@@ -9,9 +9,9 @@ from bot.features.budgets.view import (
     ALLOW_MORE,
     ASK_MORE,
     BudgetRequest,
-    asks_for_more,
-    place_of,
+    make_request_place,
     render_allowed_request,
+    render_budget_request,
 )
 from bot.jobs.job_records import JobRecords
 from bot.slack.receive.payloads import Click
@@ -20,9 +20,9 @@ from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, redraw, tell, tell_directly
-from bot.slack.views.button_data import read_carried
+from bot.slack.views.button_data import decode_data
 from bot.slack.views.outgoing import Outgoing, header, sections
-from bot.slack.views.paging import HomePart, part_of
+from bot.slack.views.paging import HomePart, make_page
 
 
 class BudgetClicks:
@@ -40,21 +40,23 @@ class BudgetClicks:
 
     async def on_ask(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Send the admins what a person asks for, once an hour for a budget."""
-        wanted = read_carried(click.value, BudgetRequest)
+        wanted = decode_data(click.value, BudgetRequest)
         if wanted is None or wanted.user != click.user:
             return notices.OLD_BUTTON
-        if not await self._budgets.asks_for_more(place_of(wanted, click.place.team), click.user, wanted.scope):
+        if not await self._budgets.should_ask_admins(
+            make_request_place(wanted, click.place.team), click.user, wanted.scope
+        ):
             return notices.ASKED_ALREADY
         for admin in sorted(self._admins):
-            self._background.start(tell_directly(client, admin, asks_for_more(wanted)), "ask an admin for more")
+            self._background.start(tell_directly(client, admin, render_budget_request(wanted)), "ask an admin for more")
         return notices.ASKED_FOR_MORE
 
     async def on_allow(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Raise a budget, and tell who asked for it."""
-        wanted = read_carried(click.value, BudgetRequest)
+        wanted = decode_data(click.value, BudgetRequest)
         if wanted is None:
             return notices.OLD_BUTTON
-        place = place_of(wanted, click.place.team)
+        place = make_request_place(wanted, click.place.team)
         operation = f"more:{wanted.scope}:{wanted.ask}"
         now = await self._budgets.raise_budget(place, wanted.user, wanted.scope, by=click.user, operation=operation)
         if not now:
@@ -85,13 +87,13 @@ class MoneyParts:
     def __init__(self, budgets: BudgetDesk) -> None:
         self._budgets = budgets
 
-    async def mine(self, team: str, user: str, page: int) -> HomePart:
+    async def show_own_spending(self, team: str, user: str, page: int) -> HomePart:
         """Show what a person spent this month, and what is left of their budgets. Raises StoreError."""
         del page
         lines = await self._budgets.lines(team, user)
-        return HomePart("This month", part_of([tuple(sections(lines))], 1, 1))
+        return HomePart("This month", make_page([tuple(sections(lines))], 1, 1))
 
-    async def of_all(self, team: str, user: str, page: int) -> HomePart:
+    async def show_all_spending(self, team: str, user: str, page: int) -> HomePart:
         """Show an admin what all spent together, and every limit. Raises StoreError."""
         del page
-        return HomePart("The workspace", part_of([tuple(sections(await self._budgets.all_lines(team, user)))], 1, 1))
+        return HomePart("The workspace", make_page([tuple(sections(await self._budgets.all_lines(team, user)))], 1, 1))

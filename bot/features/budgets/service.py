@@ -26,7 +26,7 @@ def spent_words(spent: MonthSpending, now: float, *, everybody: bool = False) ->
 
 
 NO_ADMIN = "not an admin"
-RAISED = "raised by as much again"
+RAISED_REASON = "raised by as much again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +51,20 @@ class BudgetDesk:
         """True if there is an admin who could allow more."""
         return bool(self._records.admins)
 
-    async def over_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
+    async def find_exceeded_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
         """Return the budget that a request (its id is `ts`) goes beyond; None if it can be paid for.
 
         Costs nothing if no budget is set.
         """
-        limit = await self._limits.find_used_up(Payer(place.team, place.channel, user, place.job_id))
+        limit = await self._limits.find_used_up_budget(Payer(place.team, place.channel, user, place.job_id))
         if limit is None or await self._records.is_recorded(key_of(place), ts):
             return None
-        told = not await self._limits.first_in_an_hour(f"over:{place.team}/{place.channel}/{ts}")
-        return OverBudget(limit.scope, limit.named, "" if told else limit.refusal)
+        told = not await self._limits.claim_hourly_mark(f"over:{place.team}/{place.channel}/{ts}")
+        return OverBudget(limit.scope, limit.budget_phrase, "" if told else limit.refusal)
 
-    async def asks_for_more(self, place: Place, user: str, scope: str) -> bool:
+    async def should_ask_admins(self, place: Place, user: str, scope: str) -> bool:
         """Return True if the admins are to be asked for more of a budget: once an hour."""
-        return await self._limits.first_in_an_hour(f"more:{place.team}/{place.channel}/{user}/{scope}")
+        return await self._limits.claim_hourly_mark(f"more:{place.team}/{place.channel}/{user}/{scope}")
 
     async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
         """Let an admin raise a budget by as much again, once for the operation. Returns what it is now, in words.
@@ -77,10 +77,10 @@ class BudgetDesk:
             return None
         payer = Payer(place.team, place.channel, user, place.job_id)
         now = await self._limits.raise_budget(payer, scope, operation) if scope in SCOPES else ""
-        if now and await self._limits.first_in_an_hour(f"raised:{place.team}/{operation}"):
+        if now and await self._limits.claim_hourly_mark(f"raised:{place.team}/{operation}"):
             of = {"at": self._records.clock(), "team": key.team, "channel": place.channel, "job": key.job, "user": by}
             await self._records.note(
-                AuditEntry.model_validate({"deed": "configured", **of, "target": target, "why": RAISED})
+                AuditEntry.model_validate({"deed": "configured", **of, "target": target, "why": RAISED_REASON})
             )
         return now
 
@@ -91,13 +91,13 @@ class BudgetDesk:
     async def lines(self, team: str, user: str, channel: str = "") -> list[str]:
         """Say what a person spent this month, and what is left of the budgets that hold for them there."""
         now = self._records.clock()
-        spent = await self._spending.of(team, user, now)
+        spent = await self._spending.read_month(team, user, now)
         left = await self._spending.budgets_left(self._limits.rules, Payer(team, channel, user, ""))
         return [spent_words(spent, now), *(f"• {clean(plain(line, 200))}" for line in left)]
 
     async def all_lines(self, team: str, user: str) -> list[str]:
         """Say what all spent together this month, and how much of each limit is taken. Raises StoreError."""
         now = self._records.clock()
-        spent = await self._spending.of(team, EVERYBODY, now)
+        spent = await self._spending.read_month(team, EVERYBODY, now)
         left = await self._limits.status(Payer(team, "", user, ""))
         return [spent_words(spent, now, everybody=True), *(f"• {clean(plain(line, 200))}" for line in left[:30])]

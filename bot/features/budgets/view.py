@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention
-from bot.slack.views.button_data import carry
+from bot.slack.views.button_data import encode_data
 from bot.slack.views.outgoing import Outgoing, actions, button, context, section
 from handoff.contracts import Place
 
@@ -25,19 +25,19 @@ class BudgetRequest:
     ask: str
 
 
-def used_up(words: str, wanted: BudgetRequest, *, admins: bool) -> Outgoing:
+def render_used_up_budget(words: str, wanted: BudgetRequest, *, admins: bool) -> Outgoing:
     """Tell that a request was not begun; with a way to ask for more, if there are admins to ask."""
     blocks = [section(clean(words))]
     if admins:
-        blocks.append(actions([button("Ask an admin for more", ASK_MORE, carry(wanted))]))
+        blocks.append(actions([button("Ask an admin for more", ASK_MORE, encode_data(wanted))]))
     return Outgoing(text=clean(words), blocks=tuple(blocks))
 
 
-def asks_for_more(wanted: BudgetRequest) -> Outgoing:
+def render_budget_request(wanted: BudgetRequest) -> Outgoing:
     """Ask an admin to allow more."""
     where = f" in <#{wanted.channel}>" if wanted.scope != "day" else ""
     text = f"{mention(wanted.user)} asks for more{where}: {clean(wanted.named)} is used up."
-    allow = button("Allow as much again", ALLOW_MORE, carry(wanted))
+    allow = button("Allow as much again", ALLOW_MORE, encode_data(wanted))
     small = "For today (UTC), or for that job if it is a job's budget. If you do nothing, nothing changes."
     return Outgoing(text=text, blocks=(section(text), actions([allow]), context(small)))
 
@@ -48,6 +48,6 @@ def render_allowed_request(wanted: BudgetRequest, by: str, now: str) -> Outgoing
     return Outgoing(text=text, blocks=(section(text),))
 
 
-def place_of(wanted: BudgetRequest, team: str) -> Place:
+def make_request_place(wanted: BudgetRequest, team: str) -> Place:
     """Return where the request was made."""
     return Place(team=team, channel=wanted.channel, thread_ts=wanted.thread_ts)

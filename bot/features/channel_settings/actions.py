@@ -10,21 +10,21 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.access_values import Access, ChannelValues
-from bot.access.channel_settings import ChannelSettings, FormValues, NotSet
-from bot.features.channel_settings.reading import FormFaults, settings_of
+from bot.access.channel_settings import ChannelSettings, FormNotSaved, FormValues
+from bot.features.channel_settings.reading import FormFaults, parse_settings
 from bot.features.channel_settings.window import (
     CHANGE,
     SETTINGS,
+    SettingsWindow,
     WindowContent,
-    WindowOf,
     describe_conflicts,
     merge_edits,
+    read_window_data,
     settings_modal,
     settings_text,
-    window_of,
 )
 from bot.slack.receive.payloads import Click, SlashCommand, ViewSubmission
-from bot.slack.receive.router import ClickReply, Router, drawn_anew, field_error, field_errors
+from bot.slack.receive.router import ClickReply, Router, field_error, field_errors, redraw_view
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
@@ -32,7 +32,7 @@ from bot.slack.show.notices import make_note, open_window, tell
 from bot.slack.show.people import People
 from bot.slack.views.channel_words import SECTIONS, names_in
 from bot.slack.views.outgoing import Outgoing
-from handoff.access.audit_entry import AuditEntry, Note, discard_entry
+from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class SettingsForm:
         people: People,
         *,
         clock: Callable[[], float],
-        note: Note = discard_entry,
+        note: AuditRecorder = discard_entry,
     ) -> None:
         self._settings = settings
         self._people = people
@@ -78,7 +78,7 @@ class SettingsForm:
 
     async def _render_settings(self, team: str, channel: str, *, admin: bool) -> Outgoing:
         form = await self._settings.form(team, channel)
-        access = await self._settings.of(team, channel)
+        access = await self._settings.read_access(team, channel)
         crews, handles = tuple(self._settings.crews), await self._find_handles(access)
         return settings_text(channel, access, handles, form=admin, crews=crews, newer=form.newer)
 
@@ -95,7 +95,7 @@ class SettingsForm:
         if click.user not in self._people.admins:
             await self._audit_change(click.place, click.user, "refused", "not an admin")
             return notices.NO_SETTINGS
-        window = WindowOf(click.place.channel, section, {})
+        window = SettingsWindow(click.place.channel, section, {})
         form = await self._settings.form(click.place.team, window.channel)
         view = settings_modal(await self._gather_window_data(click.place.team, window, form))
         return None if await open_window(client, click.trigger, view) else NOT_OPENED
@@ -103,7 +103,7 @@ class SettingsForm:
     async def _gather_window_data(
         self,
         team: str,
-        window: WindowOf,
+        window: SettingsWindow,
         form: FormValues,
         *,
         shown: ChannelValues | None = None,
@@ -114,8 +114,8 @@ class SettingsForm:
         return WindowContent(
             window.section,
             channel,
-            without=self._settings.without_form(channel),
-            access=await self._settings.of(team, channel),
+            without=self._settings.build_access_without_form(channel),
+            access=await self._settings.read_access(team, channel),
             form=form,
             shown=shown,
             groups=await self._people.groups() if window.section.key == "people" else (),
@@ -127,7 +127,7 @@ class SettingsForm:
 
     async def on_save(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Keep what an admin put into the window; refuse anybody else."""
-        window = window_of(sent.metadata)
+        window = read_window_data(sent.metadata)
         if window is None:
             log.warning("a window of settings without its channel was left alone")
             return None
@@ -139,12 +139,12 @@ class SettingsForm:
             )
             return None
         known = (await self._settings.form(place.team, window.channel)).values
-        found = settings_of(dict(sent.values), known, window, tuple(self._settings.crews))
+        found = parse_settings(dict(sent.values), known, window, tuple(self._settings.crews))
         if isinstance(found, FormFaults):
             return field_errors(found.errors)
         changed = await self._save(place, user, window, found)
         if isinstance(changed, dict):
-            return drawn_anew(changed)
+            return redraw_view(changed)
         if isinstance(changed, str):
             return field_error(sent.first, changed)
         if changed:
@@ -152,27 +152,27 @@ class SettingsForm:
         return None
 
     async def _save(
-        self, place: Place, user: str, window: WindowOf, found: ChannelValues
+        self, place: Place, user: str, window: SettingsWindow, found: ChannelValues
     ) -> tuple[str, ...] | dict[str, Any] | str:
         """Keep the values of a window. Returns those that changed, or the window anew, or why nothing was kept."""
         names = names_in(window.section, window.channel, tuple(self._settings.crews))
-        kept = await self._settings.set(
+        kept = await self._settings.save_form(
             place.team, window.channel, found, user=user, names=names, seen=dict(window.seen)
         )
-        if not isinstance(kept, NotSet):
+        if not isinstance(kept, FormNotSaved):
             return kept
         if not kept.overtaken:
             return NEWER if kept.form.newer else BUSY
         return settings_modal(await self._redraw_after_conflict(place.team, window, found, kept.form, names))
 
     async def _redraw_after_conflict(
-        self, team: str, window: WindowOf, found: ChannelValues, form: FormValues, names: tuple[str, ...]
+        self, team: str, window: SettingsWindow, found: ChannelValues, form: FormValues, names: tuple[str, ...]
     ) -> WindowContent:
         """Draw a window again after others saved: with what was typed, and what they changed meanwhile."""
         changed = [name for name in names if form.stamp(name) != window.seen.get(name, form.stamp(name))]
         shown, both = merge_edits(found, window, form, names)
-        told = describe_conflicts(await self._settings.of(team, window.channel), changed, both)
-        next_round = WindowOf(window.channel, window.section, {}, window.round + 1)
+        told = describe_conflicts(await self._settings.read_access(team, window.channel), changed, both)
+        next_round = SettingsWindow(window.channel, window.section, {}, window.round + 1)
         return await self._gather_window_data(team, next_round, form, shown=shown, told=tuple(told))
 
     async def _confirm_change(self, client: AsyncWebClient, place: Place, user: str, changed: tuple[str, ...]) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot.access.access_values import ChannelValues, groups_in
-from bot.features.channel_settings.window import AS_BEFORE, ROUND, WindowOf
+from bot.features.channel_settings.window import AS_BEFORE, ROUND_SEPARATOR, SettingsWindow
 from bot.slack.views.channel_words import CHOICES, EVERYBODY, NO, YES, names_in
 
 _FIELDS = {"users": "users_people", "approvers": "approvers_people", "strangers": "strangers_teams"}
 """The blocks in which what is wrong with a list is shown."""
-_CHOSEN = frozenset({*CHOICES, "crew", "highest_tier"})
+_MENU_VALUES = frozenset({*CHOICES, "crew", "highest_tier"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class FormFaults:
     errors: Mapping[str, str]
 
 
-def settings_of(
-    state: Mapping[str, Any], known: ChannelValues, window: WindowOf, crews: Sequence[str] = ()
+def parse_settings(
+    state: Mapping[str, Any], known: ChannelValues, window: SettingsWindow, crews: Sequence[str] = ()
 ) -> ChannelValues | FormFaults:
     """Read what was put into a window (its `state.values`); `known` is what the form set before.
 
     Groups that Slack did not list when the window was opened stay as they were.
     """
-    values = {block.partition(ROUND)[0]: held for block, held in state.items()}
+    values = {block.partition(ROUND_SEPARATOR)[0]: held for block, held in state.items()}
     read: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for name in names_in(window.section, window.channel, crews):
@@ -54,14 +54,14 @@ def settings_of(
     return ChannelValues.model_validate(read)
 
 
-def field_of(name: str, window: WindowOf) -> str:
+def field_of(name: str, window: SettingsWindow) -> str:
     """Return the id that a block has in a window."""
-    return f"{name}{ROUND}{window.round}" if window.round else name
+    return f"{name}{ROUND_SEPARATOR}{window.round}" if window.round else name
 
 
 def _read_value(values: Mapping[str, Any], name: str, known: ChannelValues) -> object:
     """Return what was put in for a value; None: it is left to the other sources."""
-    if name not in _CHOSEN:
+    if name not in _MENU_VALUES:
         return str(_find_input(values, name, name).get("value") or "").strip() or None
     chosen = _read_option(values, name)
     if chosen in {AS_BEFORE, ""}:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.access.access_values import LONGEST_INSTRUCTIONS, MOST_NAMED, Access, ChannelValues, groups_in
-from bot.access.channel_settings import FormValues, stamp_of
+from bot.access.channel_settings import FormValues, make_stamp
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.button_data import carry, read_carried
+from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.channel_words import (
     CHOICES,
     LABELS,
@@ -20,9 +20,9 @@ from bot.slack.views.channel_words import (
     describe_source,
     describe_value,
     describe_value_briefly,
+    encode_option,
     history,
     names_in,
-    option_of,
 )
 from bot.slack.views.outgoing import Block, Outgoing, button, context, section, sections
 from handoff.contracts import Tier
@@ -32,7 +32,7 @@ from handoff.text.member_ids import PERSON
 SETTINGS = "channel_settings"
 """The callback_id of the window."""
 AS_BEFORE = "as_before"
-ROUND = "."
+ROUND_SEPARATOR = "."
 """Stands between a block's name and the number of times that the window was drawn again: Slack leaves what was typed
 into a block, whatever it is drawn with, as long as its id stays the same."""
 FIRST_CHOICE = "A menu left at its first choice and an empty field set nothing here."
@@ -88,7 +88,7 @@ class WindowContent:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowOf:
+class SettingsWindow:
     """What a window carries: where it was opened, for what, and the stamps of the values that it was drawn by."""
 
     channel: str
@@ -99,7 +99,7 @@ class WindowOf:
 
 @dataclass(frozen=True, slots=True)
 class AboutSettings:
-    """What a window carries: a `WindowOf` with the key of its section."""
+    """What a window carries: a `SettingsWindow` with the key of its section."""
 
     channel: str
     section: str
@@ -125,13 +125,13 @@ def settings_modal(drawn: WindowContent) -> Block:
             blocks.append(_teams_block(shown.strangers or ()))
     for block in blocks if drawn.round else ():
         if "block_id" in block:
-            block["block_id"] = f"{block['block_id']}{ROUND}{drawn.round}"
+            block["block_id"] = f"{block['block_id']}{ROUND_SEPARATOR}{drawn.round}"
     seen = {name: drawn.form.stamp(name) for name in names}
     about = AboutSettings(drawn.channel, drawn.section.key, seen, drawn.round)
     return {
         "type": "modal",
         "callback_id": SETTINGS,
-        "private_metadata": carry(about),
+        "private_metadata": encode_data(about),
         "title": {"type": "plain_text", "text": drawn.section.title},
         "submit": {"type": "plain_text", "text": "Save"},
         "close": {"type": "plain_text", "text": "Cancel"},
@@ -139,23 +139,23 @@ def settings_modal(drawn: WindowContent) -> Block:
     }
 
 
-def window_of(metadata: str) -> WindowOf | None:
+def read_window_data(metadata: str) -> SettingsWindow | None:
     """Read what a window carries. None if it is none of ours."""
-    about = read_carried(metadata, AboutSettings)
+    about = decode_data(metadata, AboutSettings)
     of = next((one for one in SECTIONS if about is not None and one.key == about.section), None)
     if about is None or of is None or not about.channel:
         return None
-    return WindowOf(about.channel, of, about.seen, about.round)
+    return SettingsWindow(about.channel, of, about.seen, about.round)
 
 
 def merge_edits(
-    given: ChannelValues, window: WindowOf, now: FormValues, names: Iterable[str]
+    given: ChannelValues, window: SettingsWindow, now: FormValues, names: Iterable[str]
 ) -> tuple[ChannelValues, tuple[str, ...]]:
     """Merge what somebody typed with what others set meanwhile: a value that they did not touch is the others'.
 
     Also returns the values that both changed.
     """
-    touched = [name for name in names if stamp_of(given, name) != window.seen.get(name, "")]
+    touched = [name for name in names if make_stamp(given, name) != window.seen.get(name, "")]
     both = tuple(name for name in touched if now.stamp(name) != window.seen.get(name, now.stamp(name)))
     return now.values.model_copy(update={name: getattr(given, name) for name in touched}), both
 
@@ -178,7 +178,7 @@ def describe_conflicts(now: Access, changed: Iterable[str], both: Sequence[str])
 
 def _choice_block(name: str, drawn: WindowContent, shown: ChannelValues) -> Block:
     value = getattr(shown, name)
-    chosen = AS_BEFORE if value is None else option_of(value)
+    chosen = AS_BEFORE if value is None else encode_option(value)
     options = [
         _option_object(AS_BEFORE, _describe_inherited(name, drawn)),
         *(_option_object(*one) for one in choices(name, shown, drawn)),

@@ -53,7 +53,7 @@ class CrewDesk:
     async def _find_crew(self, team: str, channel: str, name: str = "") -> Crew | None:
         """Find the crew of that name, else the one that works in a channel."""
         if not name and self._crews.names:
-            name = (await self._channels.of(team, channel)).crew
+            name = (await self._channels.read_access(team, channel)).crew
         return self._crews.find(name) or (None if name else self._crews.usual)
 
     async def members(self, team: str, channel: str, name: str) -> CrewPage | None:
@@ -88,7 +88,7 @@ class CrewDesk:
         crew = await self._find_crew(team, channel) or self._crews.usual
         if crew.requests:
             return crew.requests
-        known = [one for one in crew.everyone.values() if not self._limits.breakers.is_open(one.name)]
+        known = [one for one in crew.all_specialists.values() if not self._limits.breakers.is_open(one.name)]
         firsts = [one.examples[0][0] for one in known if one.examples]
         others = [text for one in known for text, _ in one.examples[1:]]
         return list(dict.fromkeys([*firsts, *others]))[:MOST_EXAMPLES]
@@ -96,7 +96,7 @@ class CrewDesk:
     async def route(self, team: str, channel: str, user: str, text: str) -> str:
         """Say in lines who would get a request, on the account of who asks. May take some seconds."""
         payer = Payer(team, channel, user, "")
-        if (limit := await self._limits.find_used_up(payer)) is not None:
+        if (limit := await self._limits.find_used_up_budget(payer)) is not None:
             return limit.refusal
         name, words = split_crew_name(text, self._crews.described)
         crew = await self._find_crew(team, channel, name) or self._crews.usual

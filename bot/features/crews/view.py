@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing, context, header, section
-from bot.slack.views.paging import page_buttons, page_of
+from bot.slack.views.paging import page_buttons, take_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class CrewPage:
 
 def crew_page(crew: CrewPage, page: int, asked: str) -> Outgoing:
     """Show a page of the members of a crew; `asked` is the name by which it was asked for (may be empty)."""
-    found = page_of(crew.members, page)
+    found = take_page(crew.members, page)
     title = f"Crew {plain(crew.name, 60)}"
     rows = [section(_render_member(one)) for one in found.rows]
     others = [f"`/leadhand crew {clean(plain(name, 60))}`" for name in crew.crews if name != crew.name]

@@ -10,7 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.erasure.service import ErasureDesk
 from bot.features.erasure.view import FORGET, forget_modal, nothing_to_forget
-from bot.jobs.job_records import Denied
+from bot.jobs.job_records import DenialReason
 from bot.slack.receive.job_references import find_named_job
 from bot.slack.receive.payloads import ViewSubmission
 from bot.slack.receive.router import Router
@@ -18,7 +18,7 @@ from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell
-from bot.slack.views.button_data import carry, read_carried
+from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.outgoing import Outgoing
 from handoff.text.member_ids import PERSON
 
@@ -33,7 +33,7 @@ WHOM = "What? `/leadhand forget JOB`, or `/leadhand forget me` for all you asked
 ONE_ALONE = "Name one job alone, so that nothing else is erased."
 BEGUN = "I'm erasing it. You'll get a receipt in your direct messages of what was erased, and what could not be."
 NOTHING = "There is nothing left to erase, or you may not have it erased."
-_DENIED: dict[Denied, str] = {
+_DENIED: dict[DenialReason, str] = {
     "unknown": notices.UNKNOWN,
     "not_yours": NOT_YOURS,
     "newer": notices.NEWER,
@@ -52,12 +52,12 @@ async def ask_to_forget(given: CommandContext) -> Outgoing:
         return make_note(NO_PERSON)
     if words and job:
         return make_note(ONE_ALONE)
-    found = await given.find(ErasureDesk).forgettable(given.team, given.user, job=job, person=person)
+    found = await given.find(ErasureDesk).find_target(given.team, given.user, job=job, person=person)
     if isinstance(found, str):
         return make_note(_DENIED[found])
     if not (found.jobs or found.remembered or found.schedules):
         return make_note(nothing_to_forget(found))
-    metadata = carry(AboutErasure(given.team, given.channel, job, person))
+    metadata = encode_data(AboutErasure(given.team, given.channel, job, person))
     opened = await open_window(given.client, given.command.trigger, forget_modal(found, given.user, metadata))
     return make_note(ASKED if opened else NO_WINDOW)
 
@@ -92,7 +92,7 @@ class ForgetWindow:
 
     async def on_forget(self, sent: ViewSubmission, client: AsyncWebClient) -> None:
         """Erase what the window named. Whether the person may is checked again: much can happen while it is open."""
-        wish = read_carried(sent.metadata, AboutErasure)
+        wish = decode_data(sent.metadata, AboutErasure)
         if wish is None:
             log.warning("a window without its wish was left alone")
             return

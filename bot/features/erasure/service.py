@@ -15,21 +15,21 @@ import logging
 from collections import Counter
 from typing import Any
 
-from bot.features.erasure.view import Erased, Forgettable, JobToForget, receipt
+from bot.features.erasure.view import ErasureReport, ErasureTarget, JobToForget, receipt
 from bot.features.memory.service import MemoryDesk
 from bot.features.schedules.schedule import KIND
-from bot.jobs.job_records import Denied, read_job
-from bot.limits.rules import forgotten_counters
-from bot.limits.spending import kept_months
-from bot.logs import log_deed
-from bot.slack.send.message_deletion import SETTLES_IN, DeletionReport, take_back
+from bot.jobs.job_records import DenialReason, read_job
+from bot.limits.rules import list_erasable_counters
+from bot.limits.spending import list_kept_counters
+from bot.logs import log_audit_entry
+from bot.slack.send.message_deletion import SETTLES_IN, DeletionReport, delete_posts
 from bot.slack.send.other_places import KEY
-from bot.slack.send.outbox import STREAMED, Outbox
+from bot.slack.send.outbox import STREAM_SUFFIX, Outbox
 from bot.slack.send.web_calls import NoReply
 from bot.slack.show.notices import tell_person
 from bot.store.redis.redis_store import Store
 from bot.store.values import EVERYBODY, Head, JobKey, StoreError
-from handoff.access.audit_entry import AuditEntry, Note, discard_entry
+from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.access.rights import list_file_digests, list_read_ids, list_requesters, may_forget
 from handoff.contracts import Place
 from handoff.state.job_state import ENDED, Job
@@ -41,10 +41,10 @@ NAME = "forget:"
 """What the names of its schedules start with."""
 LOOK = 5.0
 """Seconds between two looks for what another instance has left undone."""
-HELD = 300.0
+TAKEOVER_SECONDS = 300.0
 """Seconds after which another instance goes on, if no step was done in between."""
 TRIES = 20
-"""Looks at a Slack that does not answer, `HELD` seconds apart, before the receipt says so."""
+"""Looks at a Slack that does not answer, `TAKEOVER_SECONDS` seconds apart, before the receipt says so."""
 MOST_JOBS = 20_000
 AT_ONCE = 16
 NO_ANSWER = "Slack did not answer"
@@ -70,7 +70,7 @@ class ErasureDesk:
         *,
         team: str = "",
         admins: frozenset[str],
-        note: Note = discard_entry,
+        note: AuditRecorder = discard_entry,
         tables: TableCache | None = None,
         memories: MemoryDesk | None = None,
     ) -> None:
@@ -85,7 +85,7 @@ class ErasureDesk:
 
     # -- what there is to forget, and who may --------------------------------------------------------
 
-    async def find(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | None:
+    async def find(self, team: str, user: str, *, job: str = "", person: str = "") -> ErasureTarget | None:
         """Return what would be erased: one job, or all of a person's. None if `user` may not; the audit records it."""
         admin = user in self._admins
         if person:
@@ -96,14 +96,16 @@ class ErasureDesk:
         key = JobKey(team, job)
         head = await self._store.jobs.head(key)
         if head is None:
-            return Forgettable(())
+            return ErasureTarget(())
         found, asked = await self._inspect_job(head)
         if not may_forget(asked, user, admin=admin):
             await self._refuse(team, user, job=job)
             return None
-        return Forgettable((found,))
+        return ErasureTarget((found,))
 
-    async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
+    async def find_target(
+        self, team: str, user: str, *, job: str = "", person: str = ""
+    ) -> ErasureTarget | DenialReason:
         """List the data that an erasure would delete, for one job or one person; or say why `user` may not."""
         found = await self.find(team, user, job=job.upper(), person=person)
         if found is None:
@@ -112,17 +114,17 @@ class ErasureDesk:
 
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
         """Begin an erasure, once for each `mark`. False if there is nothing to erase, or `user` may not."""
-        found = await self.forgettable(team, user, job=job, person=person)
+        found = await self.find_target(team, user, job=job, person=person)
         something = not isinstance(found, str) and (found.jobs or found.remembered or found.schedules)
         if isinstance(found, str) or not something:
             return False
         await self.begin(team, user, found, mark)
         return True
 
-    async def _explain_missing_job(self, key: JobKey) -> Denied:
-        return "unknown" if await self._store.jobs.forgotten(key) is None else "forgotten"
+    async def _explain_missing_job(self, key: JobKey) -> DenialReason:
+        return "unknown" if await self._store.jobs.read_forget_time(key) is None else "forgotten"
 
-    async def _list_person_data(self, team: str, person: str) -> Forgettable:
+    async def _list_person_data(self, team: str, person: str) -> ErasureTarget:
         heads = await self._store.jobs.list_asked_by(team, person, limit=MOST_JOBS)
         slots = asyncio.Semaphore(AT_ONCE)
 
@@ -134,8 +136,8 @@ class ErasureDesk:
         own = tuple(found for found, asked in looked if may_forget(asked, person, admin=False))
         shared = tuple(found.job for found, asked in looked if not may_forget(asked, person, admin=False))
         remembered = await self._memories.count_of(team, person) if self._memories is not None else 0
-        schedules = await self._store.schedules.of(team, f"{KIND}{person}:")
-        return Forgettable(own, shared, person, remembered, len(schedules))
+        schedules = await self._store.schedules.list_all(team, f"{KIND}{person}:")
+        return ErasureTarget(own, shared, person, remembered, len(schedules))
 
     async def _inspect_job(self, head: Head) -> tuple[JobToForget, set[str]]:
         """Return what is kept of a job, and who asked for something in it: {""} if nobody can tell."""
@@ -144,7 +146,7 @@ class ErasureDesk:
         job = found_job if isinstance(found_job, Job) else None
         number, size = await self._store.blobs.count(key)
         known = (await self._store.outbox.messages(key)).items()
-        own = [one for name, one in known if not name.startswith(KEY) and not name.endswith(STREAMED)]
+        own = [one for name, one in known if not name.startswith(KEY) and not name.endswith(STREAM_SUFFIX)]
         posts = [one for one in own if one.ts or one.draft_ts]
         who = list_requesters(job) if job is not None else {}
         found = JobToForget(
@@ -169,7 +171,7 @@ class ErasureDesk:
 
     # -- the work ------------------------------------------------------------------------------------
 
-    async def begin(self, team: str, user: str, found: Forgettable, mark: str) -> None:
+    async def begin(self, team: str, user: str, found: ErasureTarget, mark: str) -> None:
         """Record an erasure, which is then sure to be carried out. A repeat with the same `mark` changes nothing."""
         jobs = [{**dataclasses.asdict(one), "title": ""} for one in found.jobs]
         work = {"by": user, "person": found.person, "shared": found.shared, "jobs": jobs, "done": {}, "tries": 0}
@@ -183,7 +185,7 @@ class ErasureDesk:
             while True:
                 self._wake.clear()
                 try:
-                    await self._take_up()
+                    await self._process_due()
                 except StoreError as error:
                     log.warning("nothing is forgotten until the store is back: %s", error)
                 with contextlib.suppress(TimeoutError):
@@ -194,8 +196,8 @@ class ErasureDesk:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _take_up(self) -> None:
-        for team, name, payload, due in await self._store.schedules.due(team=self._team, kind=NAME):
+    async def _process_due(self) -> None:
+        for team, name, payload, due in await self._store.schedules.list_due(team=self._team, kind=NAME):
             if await self._store.schedules.fire(team, name, due, self._retry_time()):
                 task = asyncio.create_task(self._erase_work(team, name, json.loads(payload)))
                 self._tasks.add(task)
@@ -210,7 +212,7 @@ class ErasureDesk:
                 await self._erase(team, one, work)
             for one in jobs:
                 if one.job not in work["done"]:
-                    work["done"][one.job] = dataclasses.asdict(await self._take_back(team, one, work))
+                    work["done"][one.job] = dataclasses.asdict(await self._delete_posts(team, one, work))
                     await self._keep_work(team, name, work)
             await tell_person(self._outbox, work["by"], receipt(_summarize_erasure(jobs, work), work["by"]))
             await self._store.schedules.put(team, name, "", None)
@@ -234,7 +236,7 @@ class ErasureDesk:
 
     async def _forget_schedules(self, team: str, name: str, work: dict[str, Any]) -> None:
         """Remove what a person had scheduled, and keep how much that was, for the receipt."""
-        rows = await self._store.schedules.of(team, f"{KIND}{work['person']}:") if work["person"] else []
+        rows = await self._store.schedules.list_all(team, f"{KIND}{work['person']}:") if work["person"] else []
         for schedule, _, _ in rows:
             await self._store.schedules.put(team, schedule, "", None)
         if rows:
@@ -244,7 +246,7 @@ class ErasureDesk:
     async def _erase(self, team: str, one: JobToForget, work: dict[str, Any]) -> None:
         """Erase a job in the store, once: a job that was begun in its place since is left alone."""
         key = JobKey(team, one.job)
-        if (await self._store.jobs.forgotten(key) or 0.0) >= work["begun"]:
+        if (await self._store.jobs.read_forget_time(key) or 0.0) >= work["begun"]:
             return
         of = {"at": self._store.clock(), "team": team, "channel": one.channel, "job": one.job}
         entry = AuditEntry(deed="forgot", user=work["by"], target=work["person"], **of)
@@ -252,22 +254,24 @@ class ErasureDesk:
         users = sorted({*one.askers.values(), work["person"]} - {""})
         line = entry.model_dump_json(exclude_defaults=True)
         if await self._store.jobs.forget(key, users=users, files=one.sources, audit=[line]):
-            log_deed(entry)
-        await self._store.homes.waits(key, now=(), before=[*users, EVERYBODY])
-        counters = forgotten_counters(team, one.job, work["person"])
+            log_audit_entry(entry)
+        await self._store.homes.note_waits(key, now=(), before=[*users, EVERYBODY])
+        counters = list_erasable_counters(team, one.job, work["person"])
         if work["person"]:
-            counters += kept_months(team, work["person"], self._store.clock())
+            counters += list_kept_counters(team, work["person"], self._store.clock())
         await self._store.counters.forget(counters)
 
-    async def _take_back(self, team: str, one: JobToForget, work: dict[str, Any]) -> DeletionReport:
+    async def _delete_posts(self, team: str, one: JobToForget, work: dict[str, Any]) -> DeletionReport:
         key = JobKey(team, one.job)
-        at = await self._store.jobs.forgotten(key)
+        at = await self._store.jobs.read_forget_time(key)
         if at is None:
             return DeletionReport()
         await asyncio.sleep(max(0.0, at + SETTLES_IN - await self._store.now()))
         place = Place(team=team, channel=one.channel, thread_ts=one.thread_ts)
         try:
-            done = await take_back(self._outbox, place, one.askers, await self._store.outbox.read_left_behind(key), at)
+            done = await delete_posts(
+                self._outbox, place, one.askers, await self._store.outbox.read_left_behind(key), at
+            )
         except NoReply:
             if work["tries"] < TRIES:
                 raise
@@ -279,15 +283,15 @@ class ErasureDesk:
         await self._store.schedules.put(team, name, json.dumps(work), self._retry_time())
 
     def _retry_time(self) -> float:
-        return self._store.clock() + HELD
+        return self._store.clock() + TAKEOVER_SECONDS
 
 
-def _summarize_erasure(jobs: list[JobToForget], work: dict[str, Any]) -> Erased:
+def _summarize_erasure(jobs: list[JobToForget], work: dict[str, Any]) -> ErasureReport:
     done = list(work["done"].values())
     kept: Counter[str] = Counter()
     for one in done:
         kept.update(one["faults"])
-    return Erased(
+    return ErasureReport(
         jobs=tuple(one.job for one in jobs),
         shared=tuple(work["shared"]),
         person=work["person"],

@@ -38,7 +38,7 @@ class JobToForget:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgettable:
+class ErasureTarget:
     """What would be forgotten: the jobs, and the names of those that stay, as others asked for things in them too.
 
     `person` is whose jobs they are; empty: one job alone was named. `remembered` counts what they had remembered,
@@ -53,7 +53,7 @@ class Forgettable:
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
+class ErasureReport:
     """What was erased, for the receipt. `kept` counts what was not erased in Slack, by the reason."""
 
     jobs: tuple[str, ...]
@@ -69,7 +69,7 @@ class Erased:
     schedules: int = 0
 
 
-def forget_modal(found: Forgettable, reader: str, metadata: str) -> Block:
+def forget_modal(found: ErasureTarget, reader: str, metadata: str) -> Block:
     """Make the window: it says exactly what will be erased, and what cannot be."""
     lines = _describe_data(found, reader)
     return {
@@ -89,7 +89,7 @@ CANNOT_BEFORE = (
 )
 
 
-def _describe_data(found: Forgettable, reader: str) -> list[str]:
+def _describe_data(found: ErasureTarget, reader: str) -> list[str]:
     steps, files = sum(one.steps for one in found.jobs), sum(one.files for one in found.jobs)
     posts, size = sum(one.posts for one in found.jobs), sum(one.bytes for one in found.jobs)
     whose = "that you asked for" if found.person == reader else f"of {mention(found.person)}"
@@ -113,7 +113,7 @@ def _describe_data(found: Forgettable, reader: str) -> list[str]:
     return lines
 
 
-def receipt(done: Erased, reader: str) -> Outgoing:
+def receipt(done: ErasureReport, reader: str) -> Outgoing:
     """Make the receipt: what was erased where, and what could not be."""
     named = ", ".join(f"`{job}`" for job in done.jobs[:SHOWN]) + (" …" if len(done.jobs) > SHOWN else "")
     whose = " that you asked for" if done.person == reader else f" of {mention(done.person)}" if done.person else ""
@@ -147,7 +147,7 @@ def receipt(done: Erased, reader: str) -> Outgoing:
     return Outgoing(text=plain(f"Forgotten: {format_count(len(done.jobs), 'job')}"), blocks=tuple(sections(lines)))
 
 
-def nothing_to_forget(found: Forgettable) -> str:
+def nothing_to_forget(found: ErasureTarget) -> str:
     """Say why there is nothing that could be forgotten."""
     if found.shared:
         return _describe_shared_jobs(found.shared)

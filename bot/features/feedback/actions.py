@@ -10,15 +10,15 @@ from bot.features.feedback.service import FeedbackDesk
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.reactions import Reaction
 from bot.slack.receive.router import ClickReply, Router
-from bot.slack.send.lookup import key_of, message_at
+from bot.slack.send.lookup import fetch_message, read_key
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
 from bot.slack.show.notices import tell
 from bot.slack.views.answer_message import FEEDBACK, Thumb
-from bot.slack.views.button_data import read_carried
+from bot.slack.views.button_data import decode_data
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, section
 from handoff.contracts import Place
-from handoff.effects import answered_by
+from handoff.effects import find_answered_request
 
 
 class ThumbClicks:
@@ -38,7 +38,7 @@ class ThumbClicks:
     async def on_feedback(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Record a thumb below an answer."""
         del client
-        thumb = read_carried(click.value, Thumb)
+        thumb = decode_data(click.value, Thumb)
         if thumb is None:
             return notices.OLD_BUTTON
         of: dict[str, Any] = {"good": thumb.good, "dedupe": click.dedupe}
@@ -65,8 +65,8 @@ class ThumbClicks:
         self._background.start(self._record_thumb(found, client), "take in a thumb")
 
     async def _record_thumb(self, found: Reaction, client: AsyncWebClient) -> None:
-        message = await message_at(client, found.channel, found.ts)
-        request = answered_by(key_of(message))
+        message = await fetch_message(client, found.channel, found.ts)
+        request = find_answered_request(read_key(message))
         if not request:
             return
         place = Place(team=found.team, channel=found.channel, thread_ts=str(message.get("thread_ts") or found.ts))

@@ -25,10 +25,10 @@ def register(kit: Kit) -> None:
     homes = kit.offer(HomeDesk, desk)
     state = StateParts(kit.crews, kit.limits, kit.board, tuple(dict.fromkeys(kit.model.tiers.values())))
     kit.sections.append(HomeSection("state", state.specialists, admins=True))
-    if not kit.settings.installs:  # how much work instances have says something of other workspaces
+    if not kit.settings.is_installable:  # how much work instances have says something of other workspaces
         kit.sections.append(HomeSection("instances", state.instances, admins=True))
     kit.gate.locate = HomeClicks(homes, kit.background).locate
-    kit.around.append(homes.around)
+    kit.around.append(homes.wrap_effects)
     kit.beside.append(homes.run)
     prompts = PromptDesk(kit.app.client, homes.calls, kit.messengers.directory, kit.background)
     tab = HomeTab(kit.app.client, homes, kit.sections, kit.background, prompts)

@@ -9,7 +9,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.home.answer_window import ANSWERED, IN_WORDS, WORDS_ACTION, WORDS_BLOCK, answer_window
+from bot.features.home.answer_window import ANSWER_WINDOW, OWN_WORDS_BUTTON, WORDS_ACTION, WORDS_BLOCK, answer_window
 from bot.features.home.service import HomeDesk
 from bot.features.requests.service import RequestDesk
 from bot.slack.receive.payloads import Click, ViewSubmission
@@ -17,7 +17,7 @@ from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import answer_click, open_window
-from bot.slack.views.button_data import carry, read_carried
+from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.question import AnswerChoice
 from bot.store.values import StoreError
 from handoff.contracts import Place
@@ -41,21 +41,21 @@ class HomeAnswers:
 
     def register(self, router: Router) -> None:
         """Listen to both."""
-        router.on_click(IN_WORDS, self.on_button, fault=notices.NO_WINDOW)
-        router.on_window(ANSWERED, self.on_answer)
+        router.on_click(OWN_WORDS_BUTTON, self.on_button, fault=notices.NO_WINDOW)
+        router.on_window(ANSWER_WINDOW, self.on_answer)
 
     async def on_button(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window. Whether the question is still open is checked when the window is sent."""
-        choice = read_carried(click.value, AnswerChoice)
+        choice = decode_data(click.value, AnswerChoice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
-        window = answer_window(carry(AboutQuestion(click.place, choice)))
+        window = answer_window(encode_data(AboutQuestion(click.place, choice)))
         return None if await open_window(client, click.trigger, window) else notices.NO_WINDOW
 
     async def on_answer(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Record the words as the answer. If they cannot be one any more, the window says why."""
         del client
-        about = read_carried(sent.metadata, AboutQuestion)
+        about = decode_data(sent.metadata, AboutQuestion)
         if about is None:
             log.warning("a window without its question was left alone")
             return None
@@ -63,7 +63,7 @@ class HomeAnswers:
         if not words:
             return field_error(WORDS_BLOCK, "Write what you want to answer.")
         of: dict[str, Any] = {"user": sent.user, "dedupe": sent.dedupe, "words": words}
-        came = await self._requests.answer(about.place, about.choice, **of)
+        came = await self._requests.record_choice(about.place, about.choice, **of)
         if came.verdict == "taken":
             return None
         refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
@@ -80,11 +80,11 @@ class HomeClicks:
 
     async def locate(self, click: Click, client: AsyncWebClient) -> Click | None:
         """Put the place of the job's thread into a click; leave it alone if it is about no job."""
-        job = job_of(click.value)
+        job = read_job_id(click.value)
         if not job:
             return click
         try:
-            place = await self._homes.place_of(job)
+            place = await self._homes.find_place(job)
         except StoreError as error:
             log.info("a click in a home was not dealt with: %s", error)
             self._answer_clicker(client, click, notices.NOT_READ)
@@ -99,13 +99,13 @@ class HomeClicks:
 
 
 @dataclass(frozen=True, slots=True)
-class _OfJob:
+class _JobButtonData:
     """The part that all buttons of a job carry."""
 
     job: str
 
 
-def job_of(value: str) -> str:
+def read_job_id(value: str) -> str:
     """Return the job that a button is about; empty for any other."""
-    found = read_carried(value, _OfJob)
+    found = decode_data(value, _JobButtonData)
     return found.job if found is not None else ""

@@ -7,9 +7,9 @@ import json
 from bot.slack.views.outgoing import Block, button
 from handoff.state.job_state import Job, RequestState
 
-IN_WORDS = "home_answer"
+OWN_WORDS_BUTTON = "home_answer"
 """The action_id of the button."""
-ANSWERED = "home_answered"
+ANSWER_WINDOW = "home_answered"
 """The callback_id of the window."""
 WORDS_BLOCK, WORDS_ACTION = "words", "text"
 
@@ -17,7 +17,7 @@ WORDS_BLOCK, WORDS_ACTION = "words", "text"
 def words_button(job: Job, ask: RequestState, subtask: str, number: int) -> Block:
     """Make the button for a question of a subtask; an empty id: the planner's."""
     value = {"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "option": -1}
-    return button("In your own words", IN_WORDS, json.dumps(value))
+    return button("In your own words", OWN_WORDS_BUTTON, json.dumps(value))
 
 
 def answer_window(metadata: str) -> Block:
@@ -26,7 +26,7 @@ def answer_window(metadata: str) -> Block:
     label = {"type": "plain_text", "text": "Your answer"}
     return {
         "type": "modal",
-        "callback_id": ANSWERED,
+        "callback_id": ANSWER_WINDOW,
         "private_metadata": metadata,
         "title": {"type": "plain_text", "text": "Answer"},
         "submit": {"type": "plain_text", "text": "Answer"},

@@ -8,8 +8,8 @@ from typing import Any
 from bot.limits.call_limits import CallLimits
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import describe_minimum_duration, sections
-from bot.slack.views.paging import HomePart, ListPage, Row, page_of, part_of
-from bot.supervisor.instance_board import InstanceBoard, InstanceHeard
+from bot.slack.views.paging import HomePart, ListPage, Row, make_page, take_page
+from bot.supervisor.instance_board import InstanceBoard, InstanceSummary
 from handoff.text.counts import format_count
 from specialists.several_crews import Crews
 
@@ -23,12 +23,12 @@ def model_lines(models: Sequence[str], specialists: int, resting: Sequence[str])
     return [*lines, *(f":warning: {clean(plain(one, 300))}" for one in resting)]
 
 
-def instance_lines(instances: Sequence[InstanceHeard]) -> list[str]:
+def instance_lines(instances: Sequence[InstanceSummary]) -> list[str]:
     """Tell of each instance in a line. One that is silent for half a minute is marked: it may be gone."""
     return [_render_instance(one) for one in sorted(instances, key=lambda one: one.name)]
 
 
-def _render_instance(one: InstanceHeard) -> str:
+def _render_instance(one: InstanceSummary) -> str:
     silent = describe_minimum_duration(one.age)
     heard = f"not heard of for {silent}" if silent else "running"
     mark = ":warning:" if silent else ":white_check_mark:"
@@ -49,15 +49,15 @@ class StateParts:
     async def specialists(self, team: str, user: str, page: int) -> HomePart:
         """Show the models, and which specialists and models rest now. Raises StoreError."""
         del team, user, page
-        names = [name for crew in self._crews.by_name.values() for name in crew.everyone]
+        names = [name for crew in self._crews.by_name.values() for name in crew.all_specialists]
         lines = model_lines(self._models, len(names), await self._limits.breakers.status())
-        return HomePart("Specialists and models", part_of([tuple(sections(lines))], 1, 1))
+        return HomePart("Specialists and models", make_page([tuple(sections(lines))], 1, 1))
 
     async def instances(self, team: str, user: str, page: int) -> HomePart:
         """Show the instances that are heard of. Raises StoreError."""
         del team, user
-        known = await self._board.everyone()
-        found = page_of(instance_lines(known), page)
+        known = await self._board.list_instances()
+        found = take_page(instance_lines(known), page)
         return HomePart(
             "Instances",
             _page_of_rows(found, [tuple(sections(found.rows))] if found.rows else []),

@@ -67,9 +67,9 @@ class PromptDesk:
         busy = user in self._wanted
         self._wanted[user] = (channel, view)
         if not busy:
-            self._background.start(self._bring_up(user), "suggest prompts")
+            self._background.start(self._show_newest(user), "suggest prompts")
 
-    async def _bring_up(self, user: str) -> None:
+    async def _show_newest(self, user: str) -> None:
         """Show the prompts for the newest view, until there is no newer one."""
         done: tuple[str, OpenView | None] | None = None
         try:

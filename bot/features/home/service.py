@@ -92,15 +92,15 @@ class HomeDesk:
         """When each request ended that is counted, or will be: those of the last `JUST_ENDED` seconds."""
         self._admins_at = 0.0
 
-    def around(self, effects: Effects) -> Effects:
+    def wrap_effects(self, effects: Effects) -> Effects:
         """Wrap effects, so that this desk sees the changes of jobs."""
         return _SeenEffects(effects, self)
 
-    def shows_with(self, publish: Publish) -> None:
+    def set_publisher(self, publish: Publish) -> None:
         """Publish homes by this call from now on."""
         self._publish = publish
 
-    def touch(self, *who: str) -> None:
+    def mark_changed(self, *who: str) -> None:
         """Say that something changed for these people and user groups: open homes of theirs are drawn anew."""
         self._touched.update(who)
 
@@ -119,13 +119,13 @@ class HomeDesk:
     async def _read_row(self, user: str) -> str:
         return (await self._store.homes.rows(self.team)).get(user, "")
 
-    def job_seen(self, before: Job, after: Job) -> None:
+    def note_change(self, before: Job, after: Job) -> None:
         """Take in a change of a job. Costs no call."""
-        now, was = _waited_for(after), _waited_for(before)
+        now, was = _list_awaited(after), _list_awaited(before)
         key = JobKey(after.place.team, after.id)
         if now != was or after.takeovers != before.takeovers:  # who was lost may not have told the store
             self._queue_change(key, now, was)
-        self.touch(*(ask.request.user for ask in after.asks[-5:]), *now, *was)
+        self.mark_changed(*(ask.request.user for ask in after.asks[-5:]), *now, *was)
         self._note_ended(before, after)
 
     def _note_ended(self, before: Job, after: Job) -> None:
@@ -136,17 +136,17 @@ class HomeDesk:
         known = before if after.takeovers == before.takeovers else None
         for ask, was in after.changes_since(known):
             at = ask.ended or 0.0
-            if at <= just or not ask.over or (was is not None and was.over):
+            if at <= just or not ask.is_over or (was is not None and was.is_over):
                 continue
             mark = f"{after.id}:{ask.id}"
             if mark not in self._counted:
                 self._counted[mark] = at
                 self._ended.append(EndedRequest(after.place.team, ask.request.user, mark, ask.usage, at))
 
-    def set_aside(self, key: JobKey, user: str) -> None:
+    def note_quarantine(self, key: JobKey, user: str) -> None:
         """Take in that a job was set aside."""
         self._queue_change(key, (EVERYBODY,), ())
-        self.touch(user, *self.admins)
+        self.mark_changed(user, *self.admins)
 
     def _queue_change(self, key: JobKey, now: Sequence[str], before: Sequence[str]) -> None:
         earlier = self._unsaid.get(key, ((), ()))[1]
@@ -155,12 +155,12 @@ class HomeDesk:
     async def note_release(self, key: JobKey) -> None:
         """Tell the store for whom a released job waits; later if the store is away."""
         try:
-            await self._tell_of(key)
+            await self._store_waiting(key)
             await self._tell_spent()
         except StoreError as error:
             log.info("for whom job %s waits is noted later: %s", key.job, error)
 
-    async def place_of(self, job: str) -> Place | None:
+    async def find_place(self, job: str) -> Place | None:
         """Return the thread of a job of our workspace; None if there is no such job any more. Raises StoreError."""
         head = await self._store.jobs.head(JobKey(self.team, job)) if job.isalnum() else None
         if head is None:
@@ -182,22 +182,22 @@ class HomeDesk:
 
     async def _tell_store(self) -> None:
         for key in list(self._unsaid):
-            await self._tell_of(key)
+            await self._store_waiting(key)
         await self._tell_spent()
 
     async def _tell_spent(self) -> None:
         if self._ended:
             ended, self._ended = self._ended, []
             try:
-                await self._spending.note(ended)
+                await self._spending.record_requests(ended)
             except StoreError:
                 self._ended = [*ended, *self._ended]
                 raise
 
-    async def _tell_of(self, key: JobKey) -> None:
+    async def _store_waiting(self, key: JobKey) -> None:
         told = self._unsaid.get(key)
         if told is not None:
-            await self._store.homes.waits(key, now=told[0], before=told[1])
+            await self._store.homes.note_waits(key, now=told[0], before=told[1])
             if self._unsaid.get(key) == told:
                 del self._unsaid[key]
 
@@ -262,7 +262,7 @@ def _parse_home(row: str) -> _OpenHome | None:
         return None  # a newer release wrote it, or there is none
 
 
-def _waited_for(job: Job) -> tuple[str, ...]:
+def _list_awaited(job: Job) -> tuple[str, ...]:
     """Return for whom a job waits: people, user groups, and `EVERYBODY` if it waits at all."""
     if not job.asks:
         return ()
@@ -280,7 +280,7 @@ class _SeenEffects(PassedEffects):
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Show the desk what changed, and pass it on."""
-        self._desk.job_seen(before, after)
+        self._desk.note_change(before, after)
         super().job_changed(runner, before, after)
 
     async def job_released(self, runner: JobRunner) -> bool:
@@ -290,5 +290,5 @@ class _SeenEffects(PassedEffects):
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the desk, and pass it on."""
-        self._desk.set_aside(claim.key, notice.user)
+        self._desk.note_quarantine(claim.key, notice.user)
         await super().job_quarantined(claim, notice)

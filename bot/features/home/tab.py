@@ -50,7 +50,7 @@ class HomeTab:
         self._sections = sections
         self._background = background
         self._prompts = prompts
-        homes.shows_with(self.publish)
+        homes.set_publisher(self.publish)
 
     async def on_home(self, opened: HomeOpened, client: AsyncWebClient) -> None:
         """Show a person who opened the app's home their jobs. In a direct message, suggest prompts."""
@@ -72,7 +72,7 @@ class HomeTab:
         pages = await self._homes.note_opening(user, turned)
         digest = await self.publish(user, pages, "")
         await self._homes.note_drawing(user, digest)
-        self._homes.touch(user)  # what came while it was drawn is looked at once more
+        self._homes.mark_changed(user)  # what came while it was drawn is looked at once more
 
     async def publish(self, user: str, pages: Pages, known: str) -> str:
         """Draw a home, unless it looks as `known` says. Returns the digest of how it looks."""

@@ -11,7 +11,7 @@ from bot.features.budgets.service import BudgetDesk
 from bot.features.job_controls.lists import Filter, JobLists
 from bot.features.job_controls.service import JobControlDesk, ReleaseVerdict
 from bot.features.job_controls.view import stop_words
-from bot.jobs.job_records import Denied, JobRecords
+from bot.jobs.job_records import DenialReason, JobRecords
 from bot.slack.receive.payloads import Click, StopPressed
 from bot.slack.receive.router import ClickReply, Router
 from bot.slack.receive.subcommand import CommandContext, Reply
@@ -22,7 +22,7 @@ from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.card import STOP
 from bot.slack.views.job_rows import card_rows, job_line
 from bot.slack.views.outgoing import Block, Outgoing, context, section, sections
-from bot.slack.views.paging import HomePart, ListPage, Row, page_of
+from bot.slack.views.paging import HomePart, ListPage, Row, take_page
 from bot.store.values import StoreError
 from handoff.state.job_state import Job
 
@@ -90,7 +90,7 @@ async def _tell_idle(client: AsyncWebClient, stopped: StopPressed) -> None:
 
 
 FILTERS: tuple[Filter, ...] = get_args(Filter)
-DENIED: dict[Denied, str] = {
+DENIED: dict[DenialReason, str] = {
     "unknown": notices.UNKNOWN,
     "not_yours": notices.NOT_SEEN,
     "newer": notices.NEWER,
@@ -104,7 +104,7 @@ async def status(given: CommandContext) -> Outgoing:
     from bot.slack.views.status import status_job  # noqa: PLC0415 - only for those who ask
 
     records, job = given.find(JobRecords), given.job
-    if not job and given.thread is not None and await records.knows(given.thread):
+    if not job and given.thread is not None and await records.has_job(given.thread):
         job = given.thread.job_id
     if not job:
         return await _list_jobs(given, "")
@@ -132,12 +132,12 @@ async def _list_jobs(given: CommandContext, kind: Filter, *, everybody: bool = F
 
     lists = given.find(JobLists)
     if everybody:
-        found = await lists.of_all(given.team, given.page)
+        found = await lists.list_running(given.team, given.page)
     else:
-        found = await lists.of(given.team, given.user, given.page, kind)
+        found = await lists.list_own(given.team, given.user, given.page, kind)
     first, budgets = given.page == 1, given.find(BudgetDesk)
     left = await budgets.list_left(given.team, given.channel, given.user) if first and not everybody else []
-    trouble = await given.find(JobControlDesk).trouble() if first else ""
+    trouble = await given.find(JobControlDesk).find_halt_reason() if first else ""
     word, rest = given.command.word or "status", "all" if everybody else kind
     return status_list(found, given.user, trouble, left, word=word, rest=rest)
 
@@ -178,7 +178,7 @@ class JobParts:
 
     async def running(self, team: str, user: str, page: int) -> HomePart:
         """Show a person's jobs under way with the rows of their cards. Raises StoreError."""
-        found = await self._lists.of(team, user, page, "open")
+        found = await self._lists.list_own(team, user, page, "open")
         rows: list[Row] = []
         for line in found.rows:
             card = card_rows(line)
@@ -187,14 +187,14 @@ class JobParts:
 
     async def recent(self, team: str, user: str, page: int) -> HomePart:
         """Show a person's jobs that ended. Raises StoreError."""
-        found = await self._lists.of(team, user, page, "over")
+        found = await self._lists.list_own(team, user, page, "over")
         rows = [tuple(sections(job_line(line, user, name=False) for line in found.rows))] if found.rows else []
         return HomePart("Recent", _page_of_rows(found, rows), "None yet.")
 
     async def show_quarantined(self, team: str, user: str, page: int) -> HomePart:
         """Show the jobs that are set aside. Raises StoreError."""
         lines = [self._lists.line(head) for head in await self._lists.read_quarantined(team)]
-        found = page_of(lines, page)
+        found = take_page(lines, page)
         rows = [tuple(sections(job_line(line, user, asker=True) for line in found.rows))] if lines else []
         hint: list[Block] = [context("`/leadhand release JOB` lets one go on.")] if rows else []
         return HomePart("Set aside", _page_of_rows(found, [*rows, *([tuple(hint)] if hint else [])]))

@@ -8,7 +8,7 @@ from typing import Literal
 from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import message_link
-from bot.slack.views.paging import ROWS, ListPage, clamp_page, page_of, part_of
+from bot.slack.views.paging import ROWS, ListPage, clamp_page, make_page, take_page
 from bot.store.redis.redis_store import Store
 from bot.store.values import EVERYBODY, Head, JobKey
 from handoff.approval_values import ADMINS
@@ -45,22 +45,22 @@ class JobLists:
         self._admins = admins
         self._groups_of = groups_of
 
-    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
+    async def list_own(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
         """List the jobs that a person asked for, newest first."""
         jobs = self._store.jobs
         if kind:
-            glances = await jobs.glance(await jobs.keys_asked_by(team, user, limit=LOOKED_AT))
+            glances = await jobs.read_glances(await jobs.keys_asked_by(team, user, limit=LOOKED_AT))
             return await self._read_page([one.key for one in glances if _KINDS[kind](one.state)], page)
-        total = await jobs.number_asked_by(team, user)
+        total = await jobs.count_asked_by(team, user)
         number = clamp_page(total, page)
         heads = await jobs.list_asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
-        return part_of([self.line(head) for head in heads], number, total)
+        return make_page([self.line(head) for head in heads], number, total)
 
-    async def of_all(self, team: str, page: int = 1) -> ListPage[JobLine]:
+    async def list_running(self, team: str, page: int = 1) -> ListPage[JobLine]:
         """List the jobs of all people that are not over, those changed last first."""
         return await self._read_page(await self._keys_under_way([team]), page)
 
-    async def under_way(self, teams: Sequence[str]) -> list[Head]:
+    async def read_running_heads(self, teams: Sequence[str]) -> list[Head]:
         """Read the heads of the jobs of teams that are not over, those changed last first. Raises StoreError."""
         return await self._store.jobs.heads(await self._keys_under_way(teams))
 
@@ -68,26 +68,26 @@ class JobLists:
         jobs, homes = self._store.jobs, self._store.homes
         keys = await jobs.keys_under_way(limit=LOOKED_AT, team=teams[0] if len(teams) == 1 else "")
         for team in teams:
-            keys += await homes.waiting(team, [EVERYBODY], limit=LOOKED_AT)
+            keys += await homes.list_waiting_jobs(team, [EVERYBODY], limit=LOOKED_AT)
         keys = [key for key in dict.fromkeys(keys) if key.team in teams]
-        found = [one for one in await jobs.glance(keys) if one.state not in ENDED]
+        found = [one for one in await jobs.read_glances(keys) if one.state not in ENDED]
         return [one.key for one in sorted(found, key=lambda one: one.updated, reverse=True)][:LOOKED_AT]
 
     async def _read_page(self, keys: Sequence[JobKey], page: int) -> ListPage[JobLine]:
         """Read the heads of one page alone."""
-        found = page_of(keys, page)
+        found = take_page(keys, page)
         lines = [self.line(head) for head in await self._store.jobs.heads(found.rows)]
         return ListPage(tuple(lines), found.number, found.pages, found.total)
 
-    async def waiting_for(self, team: str, user: str) -> list[Head]:
+    async def read_waiting_heads(self, team: str, user: str) -> list[Head]:
         """Read the heads of jobs that may wait for a person: who waits longest first. Raises StoreError."""
         who = [user, *await self._groups_of(user), *([ADMINS] if user in self._admins else [])]
-        heads = await self._store.jobs.heads(await self._store.homes.waiting(team, who))
+        heads = await self._store.jobs.heads(await self._store.homes.list_waiting_jobs(team, who))
         return [head for head in heads if open_questions(head.fields)]
 
     async def read_quarantined(self, team: str) -> list[Head]:
         """Read the heads of the jobs that are set aside. Raises StoreError."""
-        heads = await self._store.jobs.heads(await self._store.homes.waiting(team, [EVERYBODY]))
+        heads = await self._store.jobs.heads(await self._store.homes.list_waiting_jobs(team, [EVERYBODY]))
         return [head for head in heads if head.quarantined]
 
     def line(self, head: Head) -> JobLine:

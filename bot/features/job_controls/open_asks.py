@@ -17,7 +17,7 @@ from bot.slack.show.people import GroupsOf, find_no_groups
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import approval
 from bot.slack.views.outgoing import Block, actions, context, message_link
-from bot.slack.views.paging import HomePart, Row, page_of
+from bot.slack.views.paging import HomePart, Row, take_page
 from bot.slack.views.question import question
 from bot.store.redis.redis_store import Store
 from bot.store.values import Head, JobKey
@@ -31,13 +31,13 @@ TITLE = "Waiting for you"
 NONE = "Nothing waits for you."
 TOO_LONG = 3000
 """Events in a job's log from which on no list reads it: people find its questions in its thread."""
-KEPT = 64
+MOST_CACHED = 64
 _REPLY = re.compile(r": (choose one, or )?reply in this thread( in your own words)?\.")
 """What a question says of replies: at home a button takes them."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _DrawnQuestion:
     """An open question with whose it is, and how it looks."""
 
     question: Question
@@ -70,31 +70,31 @@ class OpenQuestionsSection:
         self._admins = admins
         self._groups_of = groups_of
         self._url = url
-        self._drawn: OrderedDict[JobKey, tuple[int, tuple[_Asked, ...]]] = OrderedDict()
+        self._drawn: OrderedDict[JobKey, tuple[int, tuple[_DrawnQuestion, ...]]] = OrderedDict()
 
     async def part(self, team: str, user: str, page: int) -> HomePart:
         """Give the section of a home, with buttons that decide right there. Raises StoreError."""
         groups = await self._groups_of(user)
         rows: list[Row] = []
-        for head in await self._lists.waiting_for(team, user):
+        for head in await self._lists.read_waiting_heads(team, user):
             if head.seq > TOO_LONG:
                 rows += [self._render_row(head)] * any(
                     may_answer(one.whom, user, groups) for one in open_questions(head.fields)
                 )
             else:
                 rows += [one.row for one in await self._list_asked(head) if self._may_answer(one, user, groups)]
-        found = page_of(rows, page)
+        found = take_page(rows, page)
         apart = tuple(row if place == 0 else ({"type": "divider"}, *row) for place, row in enumerate(found.rows))
         return HomePart(TITLE, replace(found, rows=apart), NONE)
 
-    def _may_answer(self, asked: _Asked, user: str, groups: tuple[str, ...]) -> bool:
+    def _may_answer(self, asked: _DrawnQuestion, user: str, groups: tuple[str, ...]) -> bool:
         one, admin = asked.question, user in self._admins
         if one.approval is None:
             return may_answer(one.whom, user, groups) and bool(one.whom or user == asked.requester)
         voted = any(vote.user == user for vote in one.votes)
         return not voted and may_decide(one, asked.requester, user, groups, admin=admin)
 
-    async def _list_asked(self, head: Head) -> tuple[_Asked, ...]:
+    async def _list_asked(self, head: Head) -> tuple[_DrawnQuestion, ...]:
         """Return the open questions of a job, by its log; none while the log cannot be read."""
         known = self._drawn.get(head.key)
         if known is not None and known[0] == head.seq:
@@ -103,18 +103,20 @@ class OpenQuestionsSection:
         job = await read_job(self._store.jobs, head.key)
         found = tuple(self._draw(job, head)) if isinstance(job, Job) else ()
         self._drawn[head.key] = (head.seq, found)
-        while len(self._drawn) > KEPT:
+        while len(self._drawn) > MOST_CACHED:
             self._drawn.popitem(last=False)
         return found
 
-    def _draw(self, job: Job, head: Head) -> Iterator[_Asked]:
+    def _draw(self, job: Job, head: Head) -> Iterator[_DrawnQuestion]:
         ask = job.latest
         for name, one in ask.open_questions.items():
             if one.approval is not None:
                 drawn: Sequence[Block] = approval(job, ask, name, one, expiry_time(one)).blocks
             else:
                 drawn = _add_own_words_button(question(job, ask, name).blocks, words_button(job, ask, name, one.number))
-            yield _Asked(one, ask.request.user, (*map(_reword_for_elsewhere, drawn), self._render_place(head, ask)))
+            yield _DrawnQuestion(
+                one, ask.request.user, (*map(_reword_for_elsewhere, drawn), self._render_place(head, ask))
+            )
 
     def _render_place(self, head: Head, ask: RequestState) -> Block:
         link = message_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))

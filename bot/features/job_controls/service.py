@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.jobs.job_records import Denied, JobRecords, key_of, read_job
+from bot.jobs.job_records import DenialReason, JobRecords, key_of, read_job
 from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.access import rights
@@ -35,12 +35,12 @@ class JobControlDesk:
     def __init__(self, records: JobRecords) -> None:
         self._records = records
 
-    async def job(self, team: str, job: str, user: str) -> Job | Denied:
+    async def job(self, team: str, job: str, user: str) -> Job | DenialReason:
         """Give one job, if the person may see what its thread showed: if they spoke in it."""
         key = JobKey(team, job.upper())
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return await self._records.missing(key)
+            return await self._records.explain_missing(key)
         found, actor = await read_job(self._records.store.jobs, key), await self._records.actor(user)
         sees = (
             await self._records.has_asked_there(key, head, actor)
@@ -60,14 +60,14 @@ class JobControlDesk:
         key = key_of(place) if place is not None else JobKey(team, (job or "").upper())
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return StopOutcome(await self._records.missing(key))
+            return StopOutcome(await self._records.explain_missing(key))
         actor = await self._records.actor(user)
         found = await read_job(self._records.store.jobs, key)
         if isinstance(found, str):  # its owner cannot say who asked for what; the head knows who asked last
             mine = actor.admin or head.fields.get("user") == user
             ends, others = int(mine), tuple(one for one in (head.fields.get("user", ""),) if not mine)
         else:
-            ends, others = len(rights.stoppable(found, actor)), rights.going_on(found, actor)
+            ends, others = len(rights.list_stoppable_requests(found, actor)), rights.list_other_requesters(found, actor)
             if not ends and not others:
                 return StopOutcome("nothing" if place is not None or rights.may_see(found, actor) else "not_yours")
         if not ends:
@@ -89,13 +89,13 @@ class JobControlDesk:
             await self._records.record_refusal("released", key, head, user, NO_ADMIN)
             return "not_admin"
         if head is None:
-            return await self._records.missing(key)
+            return await self._records.explain_missing(key)
         event = ev.Released(at=self._records.clock(), user=user)
         if not head.quarantined or not await self._records.store.jobs.release_quarantined(key, ev.dump(event)):
             return "not_quarantined"
         self._records.nudge(key)
         return "released"
 
-    async def trouble(self) -> str:
+    async def find_halt_reason(self) -> str:
         """Return the reason why no new work is begun now, in words for people; empty if there is none."""
-        return await self._records.store.full()
+        return await self._records.store.explain_fullness()

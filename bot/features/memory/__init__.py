@@ -33,6 +33,6 @@ def register(kit: Kit) -> None:
         MemoryDesk, lambda: MemoryDesk(of.store, of.nudge, admins=of.admins, pages=kit.url, note=of.note)
     )
     kit.add(COMMANDS, SPOKEN)
-    kit.gate.concerns(memories.remembers, "edit")
+    kit.gate.add_concern_check(memories.has_memories, "edit")
     MemoryClicks(memories, kit.background).register(kit.router)
     kit.note_deeds({FORGET_ONE: "forgot"})

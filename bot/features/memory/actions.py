@@ -10,7 +10,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.memory.commands import CHANGED, NOT_YOURS, UNKEPT, draw_memory_window, list_shown
+from bot.features.memory.commands import CHANGED, NOT_KEPT_WORDS, NOT_YOURS, draw_memory_window, list_shown
 from bot.features.memory.service import ChangeOutcome, MemoryDesk, MemoryEntry
 from bot.features.memory.view import (
     ADD,
@@ -32,7 +32,7 @@ from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_on_top, redraw, redraw_window, tell
 from bot.slack.text.cleaning import clean
-from bot.slack.views.button_data import read_carried
+from bot.slack.views.button_data import decode_data
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -46,8 +46,8 @@ _UNSAVED: dict[ChangeOutcome, str] = {
     "not_yours": "Only the person who said it, or an admin, can change that.",
     "gone": "Somebody had me forget it meanwhile. Go back and add it again if I should remember it.",
     "changed": WAS_CHANGED,
-    "empty": UNKEPT["empty"],
-    "too_long": UNKEPT["too_long"],
+    "empty": NOT_KEPT_WORDS["empty"],
+    "too_long": NOT_KEPT_WORDS["too_long"],
 }
 
 
@@ -81,7 +81,7 @@ class MemoryClicks:
 
     async def on_forget(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Forget the thing that the button of a message names."""
-        found = read_carried(click.value, AboutMemory)
+        found = decode_data(click.value, AboutMemory)
         if found is None:
             return notices.OLD_BUTTON
         verdict, memory = await self._book.forget(click.place.team, found.place, found.name, user=click.user)
@@ -116,7 +116,7 @@ class MemoryClicks:
         return None
 
     async def _open_edit_form(self, seen: OpenMemoryWindow, place: str, name: str, client: AsyncWebClient) -> None:
-        kept = [one for one in await self._book.of(seen.team, place) if one.name == name]
+        kept = [one for one in await self._book.list_entries(seen.team, place) if one.name == name]
         for one in list_shown(seen.user, kept, self._book):
             if one.may_change:
                 await open_on_top(client, seen.trigger, words_window(seen.spot, one))
@@ -132,7 +132,7 @@ class MemoryClicks:
 
     async def on_save(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Keep what was typed, and show the window below anew."""
-        about = read_carried(sent.metadata, AboutMemoryEdit)
+        about = decode_data(sent.metadata, AboutMemoryEdit)
         if about is None:
             log.warning("a window without what it shows was left alone")
             return None
@@ -155,7 +155,7 @@ class MemoryClicks:
         where = Place(team=sent.team, channel=spot.channel, thread_ts="")
         kept = await self._book.remember(where, text, user=sent.user, mine=spot.mine, mark=f"window/{sent.id}")
         if not isinstance(kept, MemoryEntry):
-            return UNKEPT[kept]
+            return NOT_KEPT_WORDS[kept]
         return "" if kept.new or kept.again else "I already remember that."
 
     async def _draw(self, client: AsyncWebClient, seen: OpenMemoryWindow, told: str = "") -> None:
@@ -179,7 +179,7 @@ class MemoryClicks:
 
 def _read_window_click(click: Click) -> OpenMemoryWindow | None:
     """Read a click in the window; None if it is none."""
-    spot = read_carried(click.metadata, MemoryPlace)
+    spot = decode_data(click.metadata, MemoryPlace)
     if spot is None or not click.window:
         return None
     return OpenMemoryWindow(click.place.team, click.user, click.window, spot, click.trigger)

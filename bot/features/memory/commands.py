@@ -22,15 +22,15 @@ from bot.features.memory.view import (
 from bot.slack.receive.subcommand import CommandContext, Reply
 from bot.slack.show.notices import make_note, open_window, say
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import page_of
+from bot.slack.views.paging import take_page
 from bot.store.values import MEMORIES_LIMIT
 from handoff.contracts import Place
-from handoff.conversation.memory import LONGEST, MemoryWish, is_plain, match_memories, place_for, wish_in
+from handoff.conversation.memory import LONGEST, MemoryWish, is_certain_match, match_memories, place_for, wish_in
 
 OPENED = "The window shows what I remember here and about you."
 NOT_OPENED = "Slack did not open the window. Try `/leadhand memory` again."
 WHAT_TO_ADD = "What shall I remember? `/leadhand memory add our fiscal year starts in April`"
-UNKEPT: dict[NotKeptReason, str] = {
+NOT_KEPT_WORDS: dict[NotKeptReason, str] = {
     "empty": "I only remember people's own words, and your message only quotes others. Say it yourself.",
     "too_long": f"That is too long to remember as one thing ({LONGEST} characters). Say it shorter, or in parts.",
     "full": f"I remember {MEMORIES_LIMIT} things here, the most that I can. Have me forget one first "
@@ -63,7 +63,7 @@ async def remember_this(given: CommandContext) -> Reply:
         return "no_command"
     kept = await book.remember(said.place, wish.text, user=given.user, mine=wish.mine, mark=given.mark, message=said.ts)
     if not isinstance(kept, MemoryEntry):
-        return make_note(UNKEPT[kept])
+        return make_note(NOT_KEPT_WORDS[kept])
     if kept.again:
         return "told"
     message = _render_receipt(kept, given)
@@ -85,11 +85,11 @@ async def forget_this(given: CommandContext) -> Reply:
     if said is None or wish is None:
         return "no_command"
     place = place_for(given.channel, given.user, mine=wish.mine)
-    kept = {one.name: one for one in await book.of(given.team, place)}
+    kept = {one.name: one for one in await book.list_entries(given.team, place)}
     found = match_memories({name: one.memory for name, one in kept.items()}, wish.text)
     if not found:
         return "told" if book.has_forgotten(given.mark) else "no_command"
-    if not is_plain({name: one.memory for name, one in kept.items()}, found, wish.text):
+    if not is_certain_match({name: one.memory for name, one in kept.items()}, found, wish.text):
         return ask_which_one(list_shown(given.user, [kept[name] for name in found], book))
     return await _forget(given, book, kept[found[0]], said.place, alone=place == given.user and not said.direct)
 
@@ -115,8 +115,8 @@ async def memory(given: CommandContext) -> Outgoing:
         window = await draw_memory_window(book, given.team, given.user, spot)
         return make_note(OPENED if await open_window(given.client, given.command.trigger, window) else NOT_OPENED)
     place = place_for(given.channel, given.user)
-    rows = list_shown(given.user, await book.of(given.team, place), book)
-    return memory_list(page_of(rows, given.page), mine=spot.mine)
+    rows = list_shown(given.user, await book.list_entries(given.team, place), book)
+    return memory_list(take_page(rows, given.page), mine=spot.mine)
 
 
 async def _add(given: CommandContext, book: MemoryDesk, rest: str) -> Outgoing:
@@ -126,7 +126,7 @@ async def _add(given: CommandContext, book: MemoryDesk, rest: str) -> Outgoing:
     place = Place(team=given.team, channel=given.channel, thread_ts="")
     kept = await book.remember(place, wish.text, user=given.user, mine=wish.mine, mark=given.mark)
     if not isinstance(kept, MemoryEntry):
-        return make_note(UNKEPT[kept])
+        return make_note(NOT_KEPT_WORDS[kept])
     return _render_receipt(kept, given)
 
 
@@ -139,7 +139,7 @@ async def draw_memory_window(
     book: MemoryDesk, team: str, user: str, spot: MemoryPlace, told: str = ""
 ) -> dict[str, object]:
     """Draw the window for a person. What is about them is found by their id, whatever a window carries."""
-    own = list_shown(user, await book.of(team, user), book)
-    here = [] if spot.channel.startswith("D") else list_shown(user, await book.of(team, spot.channel), book)
+    own = list_shown(user, await book.list_entries(team, user), book)
+    here = [] if spot.channel.startswith("D") else list_shown(user, await book.list_entries(team, spot.channel), book)
     rows = own if spot.mine else here
-    return memory_window(spot, page_of(rows, spot.page), (len(here), len(own)), told)
+    return memory_window(spot, take_page(rows, spot.page), (len(here), len(own)), told)

@@ -13,7 +13,7 @@ from bot.slack.views.outgoing import message_link
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, PayloadTooLarge
 from handoff import events as ev
-from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
+from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
 from handoff.contracts import Place
 from handoff.conversation.memory import LONGEST, Memory, drop_quoted_lines, may_change, place_for, wish_in
 from handoff.conversation.message_kinds import words_of
@@ -21,7 +21,7 @@ from handoff.materials.memory_text import SOURCE
 
 MOST_MARKS = 200
 """Commands to forget that are remembered, so that a second delivery is known as such."""
-HEARD_FOR = 2.0
+CACHE_SECONDS = 2.0
 """Seconds for which the places with memories are not read again. What this instance changed itself holds at once."""
 NOT_THEIRS = "neither said it nor an admin"
 
@@ -66,7 +66,7 @@ class MemoryDesk:
         *,
         admins: frozenset[str],
         pages: str = "",
-        note: Note = discard_entry,
+        note: AuditRecorder = discard_entry,
     ) -> None:
         self._store = store
         self._admins = admins
@@ -78,11 +78,11 @@ class MemoryDesk:
 
     # -- for requests --------------------------------------------------------------------------------
 
-    async def recalls(self, place: Place, user: str) -> bool:
+    async def has_memories_for(self, place: Place, user: str) -> bool:
         """Return True if something is remembered that a request there may need. Raises StoreError."""
         return place_for(place.channel, user) in await self._find_places(place.team)
 
-    async def remembers(self, place: Place) -> bool:
+    async def has_memories(self, place: Place) -> bool:
         """Return True if anything is remembered in the workspace of a place: then an edit may be about that."""
         return bool(await self._find_places(place.team))
 
@@ -90,7 +90,7 @@ class MemoryDesk:
         until, known = self._places.get(team, (0.0, frozenset[str]()))
         if time.monotonic() >= until:
             known = await self._store.memories.places(team)
-            self._places[team] = (time.monotonic() + HEARD_FOR, known)
+            self._places[team] = (time.monotonic() + CACHE_SECONDS, known)
         return known
 
     # -- for people ----------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class MemoryDesk:
             await self._audit_deed("remembered", place.team, where, name, user)
         return MemoryEntry(where, name, memory, new=new, again=not new)
 
-    async def of(self, team: str, place: str) -> list[MemoryEntry]:
+    async def list_entries(self, team: str, place: str) -> list[MemoryEntry]:
         """List what is remembered for a place, the newest first."""
         kept = await memories_of(self._store, team, place)
         return [MemoryEntry(place, name, one, new=False) for name, one in sort_by_age(kept)]
@@ -182,11 +182,11 @@ class MemoryDesk:
         if not await self._store.memories.put(team, place, name, "", was=_dump(before)):
             return "changed"
         self._places.pop(team, None)
-        await self._take_out(team, f"{SOURCE}{name}")
+        await self._remove_copies(team, f"{SOURCE}{name}")
         await self._audit_deed("forgot", team, place, name, user)
         return "done"
 
-    async def _take_out(self, team: str, source: str) -> None:
+    async def _remove_copies(self, team: str, source: str) -> None:
         """Have the jobs that were given a memory drop their copies, as of a file that was deleted."""
         for key in await self._store.blobs.jobs_that_read(team, source):
             event = ev.FileDeleted(at=self._store.clock(), file=source)

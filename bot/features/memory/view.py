@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.button_data import carry
+from bot.slack.views.button_data import encode_data
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
 from bot.slack.views.paging import ROWS, ListPage, page_buttons
 from handoff.conversation.memory import LONGEST, Memory
@@ -131,7 +131,7 @@ def memory_window(spot: MemoryPlace, page: ListPage[MemoryRow], counts: tuple[in
     return {
         "type": "modal",
         "callback_id": WINDOW,
-        "private_metadata": carry(spot),
+        "private_metadata": encode_data(spot),
         "title": {"type": "plain_text", "text": "Memory"},
         "close": {"type": "plain_text", "text": "Close"},
         "blocks": blocks,
@@ -155,7 +155,7 @@ def words_window(spot: MemoryPlace, one: MemoryRow | None = None) -> Block:
     return {
         "type": "modal",
         "callback_id": EDIT_WINDOW,
-        "private_metadata": carry(shows),
+        "private_metadata": encode_data(shows),
         "title": {"type": "plain_text", "text": "Edit" if one is not None else "Remember"},
         "submit": {"type": "plain_text", "text": "Save"},
         "close": {"type": "plain_text", "text": "Back"},
@@ -187,7 +187,7 @@ def _date_markup(at: float) -> str:
 
 
 def _forget_button(one: MemoryRow) -> Block:
-    return button("Forget", FORGET_ONE, carry(AboutMemory(one.place, one.name)), style="danger")
+    return button("Forget", FORGET_ONE, encode_data(AboutMemory(one.place, one.name)), style="danger")
 
 
 def _scope_buttons(spot: MemoryPlace, counts: tuple[int, int]) -> Block:

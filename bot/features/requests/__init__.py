@@ -16,10 +16,10 @@ def register(kit: Kit) -> None:
     """Listen to messages, the shortcut and likely answers."""
 
     async def recalls(place: Place, user: str) -> bool:
-        return await kit.find(MemoryDesk).recalls(place, user)
+        return await kit.find(MemoryDesk).has_memories_for(place, user)
 
     requests = kit.offer(RequestDesk, lambda: RequestDesk(kit.records, kit.limits, kit.channels, recalls))
-    kit.gate.concerns(requests.knows, "message", "edit")
+    kit.gate.add_concern_check(requests.has_job, "message", "edit")
     looks_up = kit.gate.people, kit.messengers.directory
     messages = MessageListener(requests, kit.services, kit.router, kit.background, kit.outages, *looks_up)
     messages.register(kit.router)
@@ -27,7 +27,7 @@ def register(kit: Kit) -> None:
         TypedRequests,
         lambda: TypedRequests(requests, kit.records, kit.messengers.outbox, messages),
     )
-    kit.router.on_request = typed.take
+    kit.router.on_request = typed.record_typed_request
     kit.openers[OPENER] = typed.open
     RequestClicks(requests, kit.background).register(kit.router)
     kit.note_deeds({ANSWER: "answered"})

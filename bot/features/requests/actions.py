@@ -18,7 +18,7 @@ from bot.slack.receive.router import ClickReply, Router, field_error
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, open_window
-from bot.slack.views.button_data import carry, read_carried
+from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
 from bot.slack.views.question import ANSWER, AnswerChoice
 from handoff.contracts import Request
@@ -44,7 +44,7 @@ def encode_metadata(shortcut: MessageShortcut) -> str:
         for file in shortcut.attachments[:_MOST_FILES]
     )
     kept = replace(shortcut, user="", trigger="", attachments=files)
-    while len(encoded := carry(kept)) > METADATA_LIMIT and (kept.text or kept.attachments):
+    while len(encoded := encode_data(kept)) > METADATA_LIMIT and (kept.text or kept.attachments):
         text = kept.text
         fewer = kept.attachments if text else kept.attachments[:-1]
         kept = replace(kept, text=text[: len(text) * 3 // 4], attachments=fewer, cut=True)
@@ -53,7 +53,7 @@ def encode_metadata(shortcut: MessageShortcut) -> str:
 
 def decode_metadata(encoded: str, user: str) -> MessageShortcut | None:
     """Decode what `encode_metadata` gave; `user` is who sent the window. None if it is none of ours."""
-    found = read_carried(encoded, MessageShortcut)
+    found = decode_data(encoded, MessageShortcut)
     return replace(found, user=user) if found is not None else None
 
 
@@ -78,10 +78,10 @@ class RequestClicks:
     async def on_answer(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Take a click on a likely answer."""
         del client
-        choice = read_carried(click.value, AnswerChoice)
+        choice = decode_data(click.value, AnswerChoice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
-        answer = await self._requests.answer(click.place, choice, user=click.user, dedupe=click.dedupe)
+        answer = await self._requests.record_choice(click.place, choice, user=click.user, dedupe=click.dedupe)
         # A click that is taken closes the question once it is in the log: of two, only the first counts.
         if answer.verdict == "taken":
             return None
@@ -108,18 +108,18 @@ class RequestClicks:
             id=f"{shortcut.message_ts}-{sent.id}",
             user=sent.user,
             text=text,
-            quoted=quoted_in(text, shortcut),
+            quoted=find_quoted_text(text, shortcut),
             at=time.time(),
             attachments=shortcut.attachments,
             look_back="thread",
         )
-        if await self._requests.request(shortcut.place, request, dedupe=(f"view:{sent.id}",)):
+        if await self._requests.record_request(shortcut.place, request, dedupe=(f"view:{sent.id}",)):
             react = add_receipt_reaction(client, shortcut.place.channel, shortcut.message_ts)
             self._background.start(react, "react to a shortcut")
         return None
 
 
-def quoted_in(text: str, shortcut: MessageShortcut) -> str:
+def find_quoted_text(text: str, shortcut: MessageShortcut) -> str:
     """Return the part of a request that somebody else may have written, as it was started from their message.
 
     If the window carries only the beginning of a long message, all of the text may be theirs.

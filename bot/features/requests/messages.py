@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import BudgetDesk
-from bot.features.budgets.view import BudgetRequest, used_up
+from bot.features.budgets.view import BudgetRequest, render_used_up_budget
 from bot.features.requests.open_view import find_referent
 from bot.features.requests.service import RequestDesk
 from bot.slack.receive.payloads import FileRemoved, IncomingMessage, MessageDeleted, MessageEdited, SlashCommand
@@ -96,16 +96,16 @@ class MessageListener:
 
     async def on_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
         """Take in a message, with or without a mention."""
-        text = await self.with_channel_names(incoming.text)
+        text = await self.write_channel_names(incoming.text)
         await self._record(replace(incoming, text=text), client)
 
-    async def with_channel_names(self, text: str) -> str:
+    async def write_channel_names(self, text: str) -> str:
         """Write the names of public channels in place of their ids: Slack mentions channels by these alone."""
         ids = tuple(dict.fromkeys(_CHANNEL.findall(text)))[:MOST_NAMED]
         names = await self._people.public_names(ids) if ids and self._people is not None else {}
         return _CHANNEL.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
 
-    async def with_people_names(self, text: str) -> str:
+    async def write_people_names(self, text: str) -> str:
         """Write people's names in place of their ids, so that the words ping nobody."""
         ids = tuple(dict.fromkeys(_PERSON.findall(text)))[:MOST_NAMED]
         known = [(one, await self._people.name(one)) for one in ids] if self._people is not None else []
@@ -115,7 +115,7 @@ class MessageListener:
     async def on_edited(self, edited: MessageEdited, client: AsyncWebClient) -> None:
         """Take in an edit. Slack sends it again if that cannot be recorded."""
         del client
-        text = await self.with_channel_names(edited.text)
+        text = await self.write_channel_names(edited.text)
         await self._requests.record_edit(replace(edited, text=text))
 
     async def on_deleted(self, deleted: MessageDeleted, client: AsyncWebClient) -> None:
@@ -126,7 +126,7 @@ class MessageListener:
     async def on_file_deleted(self, deleted: FileRemoved, client: AsyncWebClient) -> None:
         """Take in that a file was deleted. Slack says it again if it is not recorded."""
         del client
-        await self._requests.file_deleted(deleted.team, deleted.file)
+        await self._requests.record_file_deletion(deleted.team, deleted.file)
 
     async def _record(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
         """Record a message. If that fails, tell its author and do not acknowledge it, so that Slack sends it again."""
@@ -151,7 +151,7 @@ class MessageListener:
         told = ""
         if incoming.in_thread and (incoming.text or incoming.attachments):
             others = incoming.others and not addressed
-            reply = await self._requests.reply(
+            reply = await self._requests.record_reply(
                 incoming.place, _request_of(incoming), mentioned=addressed, others=others, dedupe=incoming.dedupe
             )
             if reply.verdict in {"taken", "heard", "not_yours"}:
@@ -178,29 +178,31 @@ class MessageListener:
 
     async def _turn_away(self, incoming: IncomingMessage) -> None:
         """Tell another bot that mentions us why that does nothing, once in a while."""
-        if await self._requests.turns_away(incoming.place, incoming.user):
+        if await self._requests.should_turn_away(incoming.place, incoming.user):
             request = Request(id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time())
-            await self._requests.request(incoming.place, request, dedupe=incoming.dedupe, refusal=notices.PEOPLE_ONLY)
+            await self._requests.record_request(
+                incoming.place, request, dedupe=incoming.dedupe, refusal=notices.PEOPLE_ONLY
+            )
 
     async def _take_as_request(self, incoming: IncomingMessage, client: AsyncWebClient) -> bool:
         request = _request_of(incoming)
         refusal = "" if request.text else ONLY_FILES if incoming.attachments else NO_REQUEST
         budgets = self._services.find(BudgetDesk)
-        over = await budgets.over_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
+        over = await budgets.find_exceeded_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
         if over is not None:
             if over.words:
                 place = incoming.place
                 wanted = BudgetRequest(
                     over.scope, over.named, incoming.user, place.channel, place.thread_ts, incoming.ts
                 )
-                message = used_up(over.words, wanted, admins=budgets.can_be_raised)
+                message = render_used_up_budget(over.words, wanted, admins=budgets.can_be_raised)
                 self._background.start(tell(client, incoming.private_place, incoming.user, message), "tell of a budget")
             return False
         if not refusal and self._directory is not None:
             meant = await find_referent(incoming, self._directory, client)
             of = {"reads": meant.reads, "attachments": (*request.attachments, *meant.attachments)}
             request, refusal = request.model_copy(update=of), meant.refusal
-        new = await self._requests.request(incoming.place, request, dedupe=incoming.dedupe, refusal=refusal)
+        new = await self._requests.record_request(incoming.place, request, dedupe=incoming.dedupe, refusal=refusal)
         if new:
             self._background.start(
                 add_receipt_reaction(client, incoming.place.channel, incoming.ts), "react to a request"
@@ -218,12 +220,12 @@ class MessageListener:
             if (
                 one.name != "cancel"
                 and incoming.in_thread
-                and await self._requests.offers(incoming.place, incoming.text)
+                and await self._requests.is_offered_answer(incoming.place, incoming.text)
             ):
                 return False  # it answers a question; but Stop stops, whatever is asked
             place, mark = incoming.place, f"{incoming.place.channel}/{incoming.ts}"
             command = SlashCommand(place.team, place.channel, incoming.user, one.name, about)
-            reply = await one.run(self._router.make_given(command, client, said=incoming, mark=mark))
+            reply = await one.run(self._router.make_context(command, client, said=incoming, mark=mark))
             if isinstance(reply, Outgoing):
                 telling = tell(client, incoming.private_place, incoming.user, reply)
                 self._background.start(telling, f"answer {one.name}")

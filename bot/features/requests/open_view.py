@@ -17,7 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.message_reader import CANVAS
 from bot.slack.receive.payloads import IncomingMessage, OpenView
-from bot.slack.send.web_calls import NoReply, SlackRefused, calls_of
+from bot.slack.send.web_calls import NoReply, SlackRefused, find_shared_calls
 from bot.slack.show.admission import find_readable
 from bot.slack.show.directory import Directory
 from handoff.contracts import Attachment, ChannelSpan
@@ -50,7 +50,7 @@ async def find_referent(incoming: IncomingMessage, directory: Directory, client:
     view = incoming.looks_at
     if view is None or not incoming.direct or incoming.in_thread or incoming.attachments:
         return NOTHING
-    meant = _view_meant(view, find_pointer(incoming.text))
+    meant = _match_view(view, find_pointer(incoming.text))
     if meant is None:
         return NOTHING
     if meant.canvas:
@@ -58,7 +58,7 @@ async def find_referent(incoming: IncomingMessage, directory: Directory, client:
     return await _find_channel(meant, incoming, directory)
 
 
-def _view_meant(view: OpenView, pointer: Pointer) -> OpenView | None:
+def _match_view(view: OpenView, pointer: Pointer) -> OpenView | None:
     """Return what of a view is meant; None if the words mean something of another kind, or nothing."""
     if pointer == "channel":
         return replace(view, thread_ts="") if view.channel else None
@@ -83,7 +83,9 @@ async def _find_canvas(
 ) -> Referent:
     try:
         async with asyncio.timeout(LOOK_SECONDS):
-            data = await calls_of(client).make("files.info", lambda: client.files_info(file=canvas), again=True)
+            data = await find_shared_calls(client).make(
+                "files.info", lambda: client.files_info(file=canvas), again=True
+            )
             file = data.get("file") or {}
             if await _may_read(file, incoming, directory):
                 name = str(file.get("title") or file.get("name") or canvas)[:200]

@@ -40,7 +40,7 @@ MOST_HEARD = 5_000
 Recalls = Callable[[Place, str], Awaitable[bool]]
 
 
-async def nothing_recalled(_place: Place, _user: str) -> bool:
+async def recall_nothing(_place: Place, _user: str) -> bool:
     """Remember nothing."""
     return False
 
@@ -74,7 +74,7 @@ class RequestDesk:
         records: JobRecords,
         limits: CallLimits,
         settings: ChannelSettings,
-        recalls: Recalls = nothing_recalled,
+        recalls: Recalls = recall_nothing,
     ) -> None:
         self._records = records
         self._limits = limits
@@ -82,13 +82,15 @@ class RequestDesk:
         self._recalls = recalls
         self.crews = settings.crews
 
-    async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
+    async def record_request(
+        self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = ""
+    ) -> bool:
         """Record a request. Returns False for a duplicate."""
         crew, text = self._split_crew_word(request.text)
         recalls = await self._recalls(place, request.user)
         known = {"at": self._records.clock(), "text": text, "crew": crew, "recalls": recalls}
         request = request.model_copy(update=known)
-        usual = (await self._settings.of(place.team, place.channel)).crew if self.crews else ""
+        usual = (await self._settings.read_access(place.team, place.channel)).crew if self.crews else ""
         event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal, usual=usual)
         key = key_of(place)
         new = await self._records.store.jobs.ingest(
@@ -102,29 +104,31 @@ class RequestDesk:
         self._records.nudge(key)
         return new
 
-    async def knows(self, place: Place) -> bool:
+    async def has_job(self, place: Place) -> bool:
         """Return True if the thread has a job."""
-        return await self._records.knows(place)
+        return await self._records.has_job(place)
 
-    async def turns_away(self, place: Place, bot: str) -> bool:
+    async def should_turn_away(self, place: Place, bot: str) -> bool:
         """Return True if another bot is to be told that it asks in vain: once an hour in a channel."""
-        return await self._limits.first_in_an_hour(f"bot:{place.team}/{place.channel}/{bot}")
+        return await self._limits.claim_hourly_mark(f"bot:{place.team}/{place.channel}/{bot}")
 
-    async def offers(self, place: Place, text: str) -> bool:
+    async def is_offered_answer(self, place: Place, text: str) -> bool:
         """Return True if an open question of the thread offers just these words as an answer."""
         said = text.strip(" .!").casefold()
         options = (
-            option for one in _open(await self._records.store.jobs.head(key_of(place))) for option in one.options
+            option
+            for one in _list_open_questions(await self._records.store.jobs.head(key_of(place)))
+            for option in one.options
         )
         return any(said == option.strip(" .!").casefold() for option in options)
 
-    async def reply(
+    async def record_reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
     ) -> AnswerOutcome:
         """Take a message in the thread if it answers an open question, or may be for its job; else ignore it.
 
         `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot.
-        What is ignored leaves no trace: its dedupe ids may come again with `request`, as when a mention begins
+        What is ignored leaves no trace: its dedupe ids may come again with `record_request`, as when a mention begins
         something new. What was taken counts as taken also when it is delivered again.
 
         A message that is no plain answer is left to the job: it knows what is under way.
@@ -135,8 +139,8 @@ class RequestDesk:
             return AnswerOutcome("ignored")
         if mentioned and self._split_crew_word(text)[0]:  # whoever names a crew asks for something
             return AnswerOutcome("quarantined" if head.quarantined else "ignored")
-        groups = await self._records.groups_of(user) if _open(head) else ()
-        asked = [one for one in _open(head) if one.may_answer(user, groups)]
+        groups = await self._records.groups_of(user) if _list_open_questions(head) else ()
+        asked = [one for one in _list_open_questions(head) if one.may_answer(user, groups)]
         question = _find_answered_question(asked, text)
         if question is not None and not others:
             await self._record_answer(
@@ -145,14 +149,14 @@ class RequestDesk:
             return AnswerOutcome("taken")
         if not others and not asked and (whom := self._answers_for_others(head, text)):
             once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # a mention comes twice
-            if not await self._limits.first_in_an_hour(once):
+            if not await self._limits.claim_hourly_mark(once):
                 return AnswerOutcome("not_yours")
             await self._records.record_refusal("answered", key, head, user, NOT_ASKED)
             return AnswerOutcome("not_yours", whom)
         if head.quarantined:
             return AnswerOutcome("quarantined")
         if not text.strip() or not await self._may_concern_job(head, message, mentioned=mentioned, asked=bool(asked)):
-            theirs = [one.whom for one in _open(head) if not one.approval] if not asked else []
+            theirs = [one.whom for one in _list_open_questions(head) if not one.approval] if not asked else []
             return AnswerOutcome("ignored", merge_answerers(theirs))
         kept = message.model_copy(update={"at": self._records.clock()})
         if others:
@@ -163,7 +167,7 @@ class RequestDesk:
 
     def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
         """Return who was asked the questions that a text plainly answers; none if it answers none, or only thanks."""
-        asked = [one for one in _open(head) if not one.approval]
+        asked = [one for one in _list_open_questions(head) if not one.approval]
         named = [one for one in asked if names_option(text, one.options)]
         fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]
         return merge_answerers([one.whom for one in fitting]) if not is_thanks(text) else ()
@@ -175,8 +179,11 @@ class RequestDesk:
         if mentioned:  # the requester may want to change what is under way
             own = head.fields.get("state") not in ENDED and head.fields.get("user") == message.user
             return own and not message.attachments
-        access, now = await self._settings.of(head.key.team, head.fields.get("channel", "")), self._records.clock()
-        return access.follow_ups and head.seq < MOST_HEARD and access.quiet_until(now) == now
+        access, now = (
+            await self._settings.read_access(head.key.team, head.fields.get("channel", "")),
+            self._records.clock(),
+        )
+        return access.follow_ups and head.seq < MOST_HEARD and access.find_quiet_end(now) == now
 
     async def record_edit(self, edit: MessageEdited) -> bool:
         """Record that a message was edited. False if the job does not know the message."""
@@ -190,7 +197,7 @@ class RequestDesk:
         event = ev.RequestWithdrawn(at=self._records.clock(), message=message)
         return await self._record_change(place, message, event, dedupe, read=True)
 
-    async def file_deleted(self, team: str, file: str) -> int:
+    async def record_file_deletion(self, team: str, file: str) -> int:
         """Record that a file was deleted, in all jobs that read it. Returns how many these are."""
         told = 0
         for key in await self._records.store.blobs.jobs_that_read(team, file):
@@ -217,7 +224,7 @@ class RequestDesk:
         entries = await self._records.store.jobs.log(key)
         return any('"type":"MaterialGathered"' in one.payload and named in one.payload for one in entries)
 
-    async def answer(
+    async def record_choice(
         self, place: Place, choice: AnswerChoice, *, user: str, dedupe: tuple[str, ...], words: str = ""
     ) -> AnswerOutcome:
         """Record a click on an answer's button; with `words`, these in place of what the button says.
@@ -227,9 +234,9 @@ class RequestDesk:
         key = key_of(place)
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return AnswerOutcome(await self._records.missing(key))
+            return AnswerOutcome(await self._records.explain_missing(key))
         actor, about = await self._records.actor(user), {"request": choice.request, "target": choice.subtask}
-        for question in _open(head):
+        for question in _list_open_questions(head):
             if (question.request, question.subtask, question.number) == (choice.request, choice.subtask, choice.number):
                 if not question.may_answer(user, actor.groups):
                     await self._records.record_refusal("answered", key, head, user, NOT_ASKED, **about)
@@ -261,7 +268,7 @@ class RequestDesk:
         return split_crew_name(text, self.crews)
 
 
-def _open(head: Head | None) -> tuple[OpenQuestion, ...]:
+def _list_open_questions(head: Head | None) -> tuple[OpenQuestion, ...]:
     return open_questions(head.fields) if head is not None else ()
 
 

@@ -19,7 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.features.budgets.service import BudgetDesk
-from bot.features.budgets.view import BudgetRequest, used_up
+from bot.features.budgets.view import BudgetRequest, render_used_up_budget
 from bot.features.requests.messages import MessageListener
 from bot.features.requests.service import RequestDesk
 from bot.jobs.job_records import JobRecords, begin_opening, opening_place
@@ -27,7 +27,7 @@ from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.lookup import OutcomeUnknown
 from bot.slack.send.other_places import OtherPlaces
 from bot.slack.send.outbox import Outbox, SentMessage
-from bot.slack.show.notices import make_note, note_with, send_direct
+from bot.slack.show.notices import make_note, make_note_with_input, send_direct
 from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.outgoing import Outgoing, rich_text, section
 from bot.store.values import JobKey
@@ -77,11 +77,11 @@ class TypedRequests:
         self._outbox = outbox
         self._messages = messages
 
-    async def take(self, given: CommandContext) -> Outgoing:
+    async def record_typed_request(self, given: CommandContext) -> Outgoing:
         """Record a request, and say what comes of it. A second delivery of the same command begins nothing."""
         command, text = given.command, given.command.text
         if await is_absent(given.client, command.channel):
-            return note_with(ABSENT, text)
+            return make_note_with_input(ABSENT, text)
         data = text.encode()
         mark = f"{command.trigger or secrets.token_hex(8)}:{hashlib.sha256(data).hexdigest()}"
         place = opening_place(command.team, command.channel, OPENER, mark)
@@ -89,11 +89,11 @@ class TypedRequests:
         if await self._records.store.jobs.head(key) is not None:
             return make_note(BEGUN)
         budgets = given.find(BudgetDesk)
-        over = await budgets.over_budget(place, command.user, mark)
+        over = await budgets.find_exceeded_budget(place, command.user, mark)
         if over is not None:
             wanted = BudgetRequest(over.scope, over.named, command.user, command.channel, "", mark)
             words = over.words or f"{over.named} is used up."
-            message = used_up(words, wanted, admins=budgets.can_be_raised)
+            message = render_used_up_budget(words, wanted, admins=budgets.can_be_raised)
             return replace(message, blocks=(*message.blocks, rich_text(text)))
         await self._records.store.blobs.put(key, data)
         if await begin_opening(self._records.store, place, command.user, TITLE):
@@ -114,19 +114,19 @@ class TypedRequests:
             if posted is not None and posted.ts:  # an earlier owner had done all of it, and could not say so
                 return posted.ts, "", False
             return "", "the words were kept no longer", False
-        text = await self._messages.with_channel_names(typed)
-        line = request_line(await self._messages.with_people_names(text), request.user)
+        text = await self._messages.write_channel_names(typed)
+        line = request_line(await self._messages.write_people_names(text), request.user)
         try:
             sent = await OtherPlaces(self._outbox, runner.claim, place).post(place.channel, LINE, line)
         except OutcomeUnknown as error:
             sent = SentMessage("", str(error))
         if not sent.ts:
-            word = note_with(NOT_OPENED.format(channel=place.channel, why=clean(sent.fault)), typed)
+            word = make_note_with_input(NOT_OPENED.format(channel=place.channel, why=clean(sent.fault)), typed)
             await send_direct(self._outbox, runner.claim, request.user, WORD, word, allowed=runner.may_show)
             return "", f"The request could not be posted: {sent.fault}.", False
         there = place.model_copy(update={"thread_ts": sent.ts})
         asked = Request(id=sent.ts, user=request.user, text=text, at=request.at)
-        await self._requests.request(there, asked, dedupe=(f"opened:{there.job_id}",))
+        await self._requests.record_request(there, asked, dedupe=(f"opened:{there.job_id}",))
         await store.blobs.drop(key, {digest: b""})
         return sent.ts, "", False
 

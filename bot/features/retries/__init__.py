@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.features.kit import Kit
-from bot.features.retries.actions import RetryClicks, again, match, retry
+from bot.features.retries.actions import RetryClicks, match_retry, retry, retry_here
 from bot.features.retries.service import RetryDesk
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
 
@@ -19,7 +19,9 @@ COMMANDS = (
     ),
 )
 SPOKEN = (
-    SpokenCommand("again", match, again, ("retry", "retry from STEP", "continue", "again"), files=True, typed="retry"),
+    SpokenCommand(
+        "again", match_retry, retry_here, ("retry", "retry from STEP", "continue", "again"), files=True, typed="retry"
+    ),
 )
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import BudgetDesk, OverBudget
-from bot.features.budgets.view import BudgetRequest, used_up
+from bot.features.budgets.view import BudgetRequest, render_used_up_budget
 from bot.features.retries.service import RetryAsked, RetryDesk, RetryRecorded, RetryRefusalReason, RetryRefused
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import ClickReply, Router
@@ -18,7 +18,7 @@ from bot.slack.receive.subcommand import CommandContext, Reply
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, make_note
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.button_data import AboutRequest, read_carried
+from bot.slack.views.button_data import AboutRequest, decode_data
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
 from bot.slack.views.waiting import join_in_row
@@ -43,7 +43,7 @@ class RetryClicks:
     async def on_press(self, click: Click, client: AsyncWebClient, *, mode: AgainMode) -> ClickReply:
         """Run again what failed, or go on with what was stopped."""
         del client
-        about = read_carried(click.value, AboutRequest)
+        about = decode_data(click.value, AboutRequest)
         if about is None or about.job != click.place.job_id:
             return notices.OLD_BUTTON
         return await self._begin_retry(click, RetryWish(mode, request=about.request))
@@ -52,29 +52,29 @@ class RetryClicks:
         """Begin a second try. Returns what the clicker is told; None: they see it in the thread."""
         place, user = click.place, click.user
         budgets = self._services.find(BudgetDesk)
-        over = await budgets.over_budget(place, user, click.dedupe[0])
+        over = await budgets.find_exceeded_budget(place, user, click.dedupe[0])
         if over is not None:
             return _render_over_budget(over, place, user, click.dedupe[0], admins=budgets.can_be_raised)
         tried = await self._tries.begin(
             place.team, place.job_id, wish, RetryAsked(user, wish.mode), dedupe=click.dedupe
         )
-        return make_note(untried_words(tried)) if isinstance(tried, RetryRefused) else None
+        return make_note(describe_refusal(tried)) if isinstance(tried, RetryRefused) else None
 
 
 def _render_over_budget(over: OverBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
     wanted = BudgetRequest(over.scope, over.named, user, place.channel, place.thread_ts, ts)
-    return used_up(over.words, wanted, admins=admins)
+    return render_used_up_budget(over.words, wanted, admins=admins)
 
 
 # ---------------------------------------------------------------- words
 
 
-def match(text: str) -> str | None:
+def match_retry(text: str) -> str | None:
     """Return the text itself if it wants something tried again; None if it is a request like any other."""
     return text if wish_of(text) is not None else None
 
 
-async def again(given: CommandContext) -> Reply:
+async def retry_here(given: CommandContext) -> Reply:
     """Carry out “retry”, “retry from STEP”, “continue” and “again” in the thread that they were said in."""
     said, wish, tries = given.said, wish_of(given.rest), given.find(RetryDesk)
     if said is None or wish is None:
@@ -82,7 +82,7 @@ async def again(given: CommandContext) -> Reply:
     job = said.place.job_id
     if wish.when:
         return await _schedule_retry(given, wish, job)
-    over = await given.find(BudgetDesk).over_budget(said.place, given.user, said.ts)
+    over = await given.find(BudgetDesk).find_exceeded_budget(said.place, given.user, said.ts)
     if over is not None:
         return (
             _render_over_budget(over, said.place, given.user, said.ts, admins=given.find(BudgetDesk).can_be_raised)
@@ -96,7 +96,7 @@ async def again(given: CommandContext) -> Reply:
         return "told"
     if tried.why == "asked" or (tried.why == "unknown" and not said.in_thread and wish.mode == "continue"):
         return "no_command"
-    return make_note(untried_words(tried))
+    return make_note(describe_refusal(tried))
 
 
 async def _schedule_retry(given: CommandContext, wish: RetryWish, job: str) -> Reply:
@@ -106,7 +106,7 @@ async def _schedule_retry(given: CommandContext, wish: RetryWish, job: str) -> R
         return "no_command"
     found = await tries.text_of(given.team, job, given.user)
     if isinstance(found, RetryRefused):
-        return make_note(untried_words(found))
+        return make_note(describe_refusal(found))
     text = f"{wish.when}: {found.text}"
     schedule = next((one for one in given.spoken if one.name == SCHEDULE and one.match(text) is not None), None)
     told: Reply = "no_command"
@@ -124,12 +124,12 @@ async def retry(given: CommandContext) -> Outgoing:
     if wish is None or wish.when:
         wish = wish_of(f"retry {words}") or RetryWish(step=words)
     place = Place(team=given.team, channel=given.channel, thread_ts="")
-    over = await given.find(BudgetDesk).over_budget(place, given.user, given.mark)
+    over = await given.find(BudgetDesk).find_exceeded_budget(place, given.user, given.mark)
     if over is not None:
         return _render_over_budget(over, place, given.user, given.mark, admins=given.find(BudgetDesk).can_be_raised)
     asked = RetryAsked(given.user, f"retry {words}".strip())
     tried = await tries.begin(given.team, given.job, replace(wish, when=""), asked, dedupe=(f"retry:{given.mark}",))
-    return make_note(untried_words(tried) if isinstance(tried, RetryRefused) else describe_begun(tried))
+    return make_note(describe_refusal(tried) if isinstance(tried, RetryRefused) else describe_begun(tried))
 
 
 NAMED = 4
@@ -166,7 +166,7 @@ _UNTRIED: Mapping[RetryRefusalReason, str] = {
 }
 
 
-def untried_words(untried: RetryRefused) -> str:
+def describe_refusal(untried: RetryRefused) -> str:
     """Say why nothing is tried again, and what to do instead."""
     people = join_in_row([mention(one) for one in untried.users], "or")
     if untried.why == "under_way":

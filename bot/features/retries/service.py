@@ -17,14 +17,14 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.access import rights
-from handoff.access.audit_entry import AuditEntry, Note, discard_entry
+from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Attachment, Material, Place, Request
 from handoff.conversation.message_kinds import names_option
 from handoff.conversation.retry_words import AgainMode, RetryRef, RetryWish
 from handoff.engine import retry
-from handoff.materials.material_lists import needed_by
+from handoff.materials.material_lists import find_needed_material
 from handoff.state.job_state import Job, RequestState
-from handoff.summaries.step_names import step_line, step_meant
+from handoff.summaries.step_names import find_step, step_line
 from handoff.summaries.summary import build_initial_summary, title_of
 
 NOT_THEIRS = "neither who asked for it nor an admin"
@@ -110,7 +110,7 @@ class RetryDesk:
         *,
         admins: frozenset[str],
         groups: GroupsOf = find_no_groups,
-        note: Note = discard_entry,
+        note: AuditRecorder = discard_entry,
     ) -> None:
         self._store, self._nudge = store, nudge
         self._admins, self._groups, self._note = admins, groups, note
@@ -149,7 +149,7 @@ class RetryDesk:
     async def _read_job(self, key: JobKey) -> Job | RetryRefused:
         head = await self._store.jobs.head(key)
         if head is None:
-            gone = await self._store.jobs.forgotten(key)
+            gone = await self._store.jobs.read_forget_time(key)
             return RetryRefused("unknown" if gone is None else "forgotten")
         if head.quarantined:
             return RetryRefused("quarantined")
@@ -192,8 +192,8 @@ class RetryDesk:
 
     async def _find_lost_files(self, key: JobKey, job: Job, before: RequestState, again: RetryRef) -> tuple[str, ...]:
         """Name the files that a second try needs, and that are no longer in the store."""
-        works = [before.work[name] for name in sorted(retry.run_again(before, again))]
-        needed = [one for work in works for one in needed_by(job, before, work).all]
+        works = [before.work[name] for name in sorted(retry.list_rerun_subtasks(before, again))]
+        needed = [one for work in works for one in find_needed_material(job, before, work).all]
         needed += before.materials if before.run.plan is None else ()
         files = {one.name: one for one in needed if one.kind == "file" and not one.fault}
         lost = [name for name, one in list(files.items())[:MOST_LOOKED_AT] if not await self._is_there(key, one)]
@@ -218,7 +218,7 @@ class RetryDesk:
             if before.why == "not_yours":
                 await self._audit_refusal(key, found, user)
             return before
-        asks = (before, *before.tries, *found.earlier(before)[::-1])
+        asks = (before, *before.tries, *found.list_earlier_requests(before)[::-1])
         files = next((one.request.attachments for one in asks if one.request.attachments), ())
         return RetryTask(found.place, before.request.text, files)
 
@@ -239,7 +239,7 @@ def _resolve_retry(job: Job, wish: RetryWish, actor: rights.Actor) -> tuple[Requ
         return before
     again = RetryRef(of=before.id, mode=wish.mode, groups=actor.groups, admin=actor.admin)
     before, again = retry.resolve_planned_try(before, again)
-    step = step_meant(before, wish.step) if wish.step else again.step
+    step = find_step(before, wish.step) if wish.step else again.step
     if isinstance(step, tuple):
         return RetryRefused("no_step", steps=tuple(step_line(before, one) for one in step))
     again = again.model_copy(update={"step": step})
@@ -252,7 +252,7 @@ def _find_request(job: Job, wish: RetryWish, actor: rights.Actor) -> RequestStat
     if before is not None:
         return before
     asks = [one for one in job.asks if not one.refusal and not one.withdrawn and wish.request in {"", one.id}]
-    ended = [one for one in asks if one.run.concluded]
+    ended = [one for one in asks if one.run.is_concluded]
     if ended:
         return RetryRefused("not_yours", users=(ended[-1].request.user,))
     return RetryRefused("going_on" if asks else "nothing")
@@ -269,6 +269,6 @@ def _answers_question(job: Job, actor: rights.Actor, asked: RetryAsked, wish: Re
 
 
 def _summarize_retry(job: Job, before: RequestState, again: RetryRef) -> RetryRecorded:
-    names = retry.run_again(before, again)
-    works = [work for work in before.all_inside("") if work.subtask.id in names and work.run is None]
+    names = retry.list_rerun_subtasks(before, again)
+    works = [work for work in before.list_all_subtasks("") if work.subtask.id in names and work.run is None]
     return RetryRecorded(job.place, again.mode, tuple(title_of(before, work) for work in works), len(before.work))

@@ -22,7 +22,7 @@ from bot.slack.receive.subcommand import SpokenCommand, Subcommand
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.views.paging import HomePart, HomeSection
 from bot.store.redis.redis_store import Store
-from handoff.access.audit_entry import Note
+from handoff.access.audit_entry import AuditRecorder
 from handoff.contracts import Place, Terms
 
 COMMANDS = (Subcommand("schedule", SCHEDULE_USAGES, schedule, "words", text_after=""),)
@@ -33,23 +33,23 @@ def register(kit: Kit) -> None:
     """Add the commands, the form and the section of the home; begin runs, and open their threads."""
     of, requests = kit.records, kit.find(RequestDesk)
 
-    def service() -> StandingWork:
-        touch, terms = kit.find(HomeDesk).touch, kit.settings.terms
-        return StandingWork(of.store, kit.messengers, kit.channels, kit.limits, terms, note=of.note, touch=touch)
+    def service() -> InstanceSchedules:
+        touch, terms = kit.find(HomeDesk).mark_changed, kit.settings.terms
+        return InstanceSchedules(of.store, kit.messengers, kit.channels, kit.limits, terms, note=of.note, touch=touch)
 
     async def part_of(team: str, user: str, page: int) -> HomePart:
-        return render_home_part(await talk.desk.of(team, user), user, page)
+        return render_home_part(await talk.desk.list_schedules(team, user), user, page)
 
-    standing = kit.offer(StandingWork, service)
+    standing = kit.offer(InstanceSchedules, service)
     talk = kit.offer(ScheduleTalk, lambda: standing.talk)
     kit.add(COMMANDS, SPOKEN)
     kit.openers[OPENER] = standing.opener.open
-    kit.beside.append(lambda: standing.run(requests.request))
+    kit.beside.append(lambda: standing.run(requests.record_request))
     kit.sections.append(HomeSection("schedules", part_of))
     ScheduleClicks(talk, requests, kit.services, kit.background).register(kit.router)
 
 
-class StandingWork:
+class InstanceSchedules:
     """The schedules of an instance.
 
     Args:
@@ -70,7 +70,7 @@ class StandingWork:
         limits: CallLimits,
         terms: Terms,
         *,
-        note: Note,
+        note: AuditRecorder,
         touch: Callable[[str], None],
     ) -> None:
         people, directory = messengers.people, messengers.directory
@@ -78,7 +78,7 @@ class StandingWork:
         self.desk = ScheduleDesk(store, admins=people.admins, note=note, touch=touch)
         self.opener = RunOpener(store, self.desk, messengers.outbox, people, directory, channels, limits)
         self.talk = ScheduleTalk(self.desk, people, directory, self._read_rule)
-        self._loop = ScheduleLoop(store, self.desk, channels.quiet_until, team=people.home.team)
+        self._loop = ScheduleLoop(store, self.desk, channels.find_quiet_end, team=people.home.team)
 
     async def run(self, begin: Begin) -> None:
         """Begin what is due until cancelled; `begin` records the requests of runs."""

@@ -10,12 +10,12 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.access.time_zones import find_zone_name, unknown_zone, zone_of
+from bot.access.time_zones import find_zone, find_zone_name, unknown_zone
 from bot.features.budgets.service import BudgetDesk
 from bot.features.requests.service import RequestDesk
 from bot.features.schedules import form as page
 from bot.features.schedules.commands import NO_WINDOW, apply_deed
-from bot.features.schedules.form import METADATA_LIMIT, confirm, form, metadata_of
+from bot.features.schedules.form import METADATA_LIMIT, encode_metadata, form, render_confirmation
 from bot.features.schedules.phrases import FORMS, parse_when
 from bot.features.schedules.rights import find_fault
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
@@ -40,9 +40,9 @@ from bot.slack.receive.services import FeatureServices
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show.notices import add_receipt_reaction, make_note, open_window, tell
 from bot.slack.text.cleaning import clean
-from bot.slack.views.button_data import read_carried
+from bot.slack.views.button_data import decode_data
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import page_of
+from bot.slack.views.paging import take_page
 from handoff.contracts import Place, Request
 
 log = logging.getLogger(__name__)
@@ -82,12 +82,12 @@ class ScheduleClicks:
         one = (
             await desk.find(click.place.team, click.value, click.user)
             if click.action != NEW
-            else await self._talk.blank(click.place.team, click.place.channel, click.user)
+            else await self._talk.make_blank(click.place.team, click.place.channel, click.user)
         )
         if one is None:
             return make_note(GONE)
         if click.action in {CHANGE, EDIT, NEW}:
-            opened = await open_window(client, click.trigger, form(one, metadata_of(one)))
+            opened = await open_window(client, click.trigger, form(one, encode_metadata(one)))
             return None if opened else make_note(NO_WINDOW)
         if click.action == SAVE:
             on = {"state": "on", "said": "", "said_ts": "", "said_thread": ""}
@@ -100,14 +100,14 @@ class ScheduleClicks:
         if click.action == NOW:
             return await self._take_as_request(one, click, client)
         said = await apply_deed(self._talk, one, click.user, DEEDS[click.action])
-        return render_list(page_of(await desk.of(click.place.team, click.user), 1), click.user, said)
+        return render_list(take_page(await desk.list_schedules(click.place.team, click.user), 1), click.user, said)
 
     async def _take_as_request(self, one: Schedule, click: Click, client: AsyncWebClient) -> Outgoing:
         """Take the message that a draft was read from for a request after all."""
         if one.state != "draft" or not one.said_ts or one.owner != click.user:
             return make_note(GONE)
         place = Place(team=one.team, channel=one.channel, thread_ts=one.said_thread or one.said_ts)
-        over = await self._services.find(BudgetDesk).over_budget(place, click.user, one.said_ts)
+        over = await self._services.find(BudgetDesk).find_exceeded_budget(place, click.user, one.said_ts)
         if over is not None:
             return make_note(clean(over.words or f"{over.named} is used up."))
         in_thread = one.said_thread not in {"", one.said_ts}
@@ -119,7 +119,7 @@ class ScheduleClicks:
             attachments=one.files,
             look_back="thread" if in_thread else "",
         )
-        await self._requests.request(place, request, dedupe=(f"message:{one.channel}:{one.said_ts}",))
+        await self._requests.record_request(place, request, dedupe=(f"message:{one.channel}:{one.said_ts}",))
         await self._talk.desk.remove(one, click.user)
         self._background.start(add_receipt_reaction(client, one.channel, one.said_ts), "react to a request")
         return make_note(NOW_INSTEAD)
@@ -130,11 +130,11 @@ class ScheduleClicks:
         found = await self._read_form(sent)
         if isinstance(found, dict):
             return field_errors(found)
-        return push_view(confirm(found, self._talk.desk.clock(), metadata_of(found, whole=True)))
+        return push_view(render_confirmation(found, self._talk.desk.clock(), encode_metadata(found, whole=True)))
 
     async def _read_form(self, sent: ViewSubmission) -> Schedule | dict[str, str]:
         """Read the form; errors by the field that they are about."""
-        known = read_carried(sent.metadata, Schedule)
+        known = decode_data(sent.metadata, Schedule)
         if known is None:
             return {page.WHEN: GONE}
         base = await self._talk.desk.find(sent.team, known.id, sent.user) if known.id else None
@@ -147,20 +147,20 @@ class ScheduleClicks:
             return {page.WHEN: parsed.words}
         parsed, chosen = read_choices(sent.values, parsed, zone)
         wanted = base.model_copy(update={**chosen, "zone": zone, "edited_at": known.edited_at})
-        if words := await self._talk.trouble_at(wanted.channel, wanted.owner):
+        if words := await self._talk.find_channel_trouble(wanted.channel, wanted.owner):
             return {page.WHERE: words[:1].upper() + words[1:] + "."}
-        one = await self._talk.complete(wanted, parsed)
+        one = await self._talk.fill_in(wanted, parsed)
         if isinstance(one, ScheduleRefusal):
             return {page.ASKS: one.words}
         if (fault := find_fault(one, self._talk.desk.clock(), admin=self._talk.desk.is_admin(sent.user))) is not None:
             return {page.WHEN if one.asks else page.ASKS: fault.words}
-        if len(metadata_of(one, whole=True)) > METADATA_LIMIT:
+        if len(encode_metadata(one, whole=True)) > METADATA_LIMIT:
             return {page.ASKS: "That is too long for the form. Put part of it into a canvas, and name the canvas."}
         return one
 
     async def on_confirm(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Save what the second page showed."""
-        one = read_carried(sent.metadata, Schedule)
+        one = decode_data(sent.metadata, Schedule)
         if one is None:
             log.warning("a window of a schedule without it was left alone")
             return None
@@ -203,7 +203,7 @@ def read_choices(values: Mapping[str, Any], parsed: ParsedSchedule, zone: str) -
 
     day, until = of(page.UNTIL).get("selected_date"), parsed.until
     if isinstance(day, str) and day:
-        until = datetime.fromisoformat(f"{day}T23:59:59").replace(tzinfo=zone_of(zone)).timestamp()
+        until = datetime.fromisoformat(f"{day}T23:59:59").replace(tzinfo=find_zone(zone)).timestamp()
     asks, only_if_new = str(of(page.ASKS).get("value") or "").strip(), bool(of(page.IF_NEW).get("selected_options"))
     parsed = replace(parsed, asks=asks, until=until, only_if_new=only_if_new or parsed.only_if_new)
     missed = (of(page.IF_MISSED).get("selected_option") or {}).get("value")

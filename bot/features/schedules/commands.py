@@ -9,7 +9,7 @@ from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.schedules.form import form, metadata_of
+from bot.features.schedules.form import encode_metadata, form
 from bot.features.schedules.phrases import FORMS, parse_schedule
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
 from bot.features.schedules.talk import ScheduleTalk, new_schedule
@@ -17,10 +17,10 @@ from bot.features.schedules.view import render_list, render_pending, render_prop
 from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.payloads import IncomingMessage
 from bot.slack.receive.subcommand import CommandContext, Reply
-from bot.slack.show.notices import make_note, note_with, open_window, tell
+from bot.slack.show.notices import make_note, make_note_with_input, open_window, tell
 from bot.slack.text.cleaning import clean
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import page_of
+from bot.slack.views.paging import take_page
 from handoff.contracts import Attachment, Place
 
 SCHEDULE_USAGES = (
@@ -66,12 +66,12 @@ async def schedule(given: CommandContext) -> Outgoing:
     """List the schedules of a person, change one, or show a new one back before it is saved."""
     talk = given.find(ScheduleTalk)
     if not given.rest.strip():
-        return render_list(page_of(await talk.desk.of(given.team, given.user), given.page), given.user)
+        return render_list(take_page(await talk.desk.list_schedules(given.team, given.user), given.page), given.user)
     if (deed := _DEED.fullmatch(given.rest.strip())) is not None:
         return await _change_schedule(given, talk, deed[1].lower(), deed[2].upper())
     if given.rest.strip().lower() in {"new", "form"}:
         return await _open_form(given, talk)
-    return await _propose(given, talk) or note_with(NO_SCHEDULE, given.command.text)
+    return await _propose(given, talk) or make_note_with_input(NO_SCHEDULE, given.command.text)
 
 
 async def spoken_schedule(given: CommandContext) -> Reply:
@@ -138,7 +138,7 @@ async def _change_schedule(given: CommandContext, talk: ScheduleTalk, deed: str,
     if one is None or one.state == "draft":
         return make_note(f"You have no schedule `{named}`. `/leadhand schedule` lists yours.")
     if deed == "edit":
-        opened = await open_window(given.client, given.command.trigger, form(one, metadata_of(one)))
+        opened = await open_window(given.client, given.command.trigger, form(one, encode_metadata(one)))
         return make_note("The form shows it as it is." if opened else NO_WINDOW)
     return make_note(await apply_deed(talk, one, given.user, deed))
 
@@ -164,8 +164,8 @@ async def apply_deed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) ->
 
 
 async def _open_form(given: CommandContext, talk: ScheduleTalk) -> Outgoing:
-    blank = await talk.blank(given.team, given.channel, given.user)
-    opened = await open_window(given.client, given.command.trigger, form(blank, metadata_of(blank)))
+    blank = await talk.make_blank(given.team, given.channel, given.user)
+    opened = await open_window(given.client, given.command.trigger, form(blank, encode_metadata(blank)))
     return make_note(
         "The form asks when and what; it shows it back to you before it is saved." if opened else NO_WINDOW
     )

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from bot.access.time_zones import zone_of
+from bot.access.time_zones import find_zone
 from bot.features.schedules.phrases import parse_when
 from bot.features.schedules.rule_words import rule_words
 from bot.features.schedules.schedule import Missed, ParsedSchedule, Schedule, ScheduleRule
@@ -28,7 +28,7 @@ METADATA_LIMIT = 2_900
 """Characters that a window carries; Slack takes 3,000."""
 
 
-def metadata_of(one: Schedule, *, whole: bool = False) -> str:
+def encode_metadata(one: Schedule, *, whole: bool = False) -> str:
     """Write what a window carries: which schedule it is about, and its last edit; or (`whole`) all of it."""
     blank = one.model_copy(update={"rule": ScheduleRule(), "asks": ""})
     kept = {"id", "team", "channel", "owner", "zone", "rule", "asks", "edited_at"}
@@ -68,7 +68,7 @@ def form(one: Schedule, metadata: str) -> Block:
 SELECT = {"type": "conversations_select", "filter": {"include": ["public", "private"], "exclude_bot_users": True}}
 
 
-def confirm(one: Schedule, now: float, metadata: str) -> Block:
+def render_confirmation(one: Schedule, now: float, metadata: str) -> Block:
     """Make the page that shows it back in words, with its next times."""
     return {
         "type": "modal",
@@ -85,8 +85,8 @@ def initial_when(one: Schedule) -> str:
     """Write the rule in words; as cron text if these words would not be read as the same rule."""
     if not one.rule.cron and not one.rule.start:
         return ""
-    if one.rule.once:
-        return f"on {datetime.fromtimestamp(one.rule.start, zone_of(one.zone)):%Y-%m-%d at %-H:%M}"
+    if one.rule.is_once:
+        return f"on {datetime.fromtimestamp(one.rule.start, find_zone(one.zone)):%Y-%m-%d at %-H:%M}"
     words = rule_words(one.rule, one.zone)
     parsed = parse_when(words, now=one.edited_at, zone=one.zone)
     is_form = isinstance(parsed, ParsedSchedule) and parsed.rule == one.rule
@@ -96,7 +96,7 @@ def initial_when(one: Schedule) -> str:
 def _initial_date(one: Schedule) -> dict[str, str]:
     if one.until is None:
         return {}
-    return {"initial_date": f"{datetime.fromtimestamp(one.until, zone_of(one.zone)):%Y-%m-%d}"}
+    return {"initial_date": f"{datetime.fromtimestamp(one.until, find_zone(one.zone)):%Y-%m-%d}"}
 
 
 def _text_input(value: str, *, long: bool = False) -> dict[str, Any]:

@@ -34,7 +34,7 @@ AT_ONCE = 20
 """Schedules that are looked at side by side: at nine on a Monday many are due."""
 
 
-def runs_of(one: Schedule, due: float, times: tuple[float, ...], now: float) -> tuple[float, ...]:
+def select_runs(one: Schedule, due: float, times: tuple[float, ...], now: float) -> tuple[float, ...]:
     """Return the times that get a run: of `due` and the last `times` that have come since then. Pure.
 
     A single run for all missed times is that of the first: it stays the same run, however late this is asked.
@@ -72,7 +72,7 @@ class ScheduleLoop:
         while True:
             self._desk.changed.clear()
             try:
-                nap = await self.round()
+                nap = await self.begin_due_runs()
             except StoreError as error:
                 log.warning("no schedule runs until the store is back: %s", error)
                 nap = STORE_NAP
@@ -80,9 +80,9 @@ class ScheduleLoop:
                 async with asyncio.timeout(nap):
                     await self._desk.changed.wait()
 
-    async def round(self) -> float:
+    async def begin_due_runs(self) -> float:
         """Begin all that is due, and return the seconds until the next look."""
-        while rows := await self._store.schedules.due(team=self._team, kind=KIND, limit=BATCH):
+        while rows := await self._store.schedules.list_due(team=self._team, kind=KIND, limit=BATCH):
             random.shuffle(rows)  # so that instances do not race for each
             for start in range(0, len(rows), AT_ONCE):
                 some = rows[start : start + AT_ONCE]
@@ -106,6 +106,6 @@ class ScheduleLoop:
             until = await self._quiet_until(team, one.channel)
             if until > self._store.clock():  # nobody asked for it at this hour
                 return await schedules.fire(team, name, due, until)
-            for at in runs_of(one, due, times, now):
+            for at in select_runs(one, due, times, now):
                 await begin_run(self._store, one, at)
         return await schedules.fire(team, name, due, following)

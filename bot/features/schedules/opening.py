@@ -45,7 +45,7 @@ REMOVED = "The schedule was removed or paused before this run began."
 NOTHING_NEW = "Nothing new was said in {where} since the last run, and it is to run only if something changed."
 
 Begin = Callable[..., Awaitable[bool]]
-"""`RequestDesk.request`: records a request at a place."""
+"""`RequestDesk.record_request`: records a request at a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def line_key(key: JobKey) -> str:
 
 
 def parse_run_ref(opens: str) -> RunRef:
-    """Read what `bot.features.schedules.service.run_place` wrote."""
+    """Read what `bot.features.schedules.service.make_run_place` wrote."""
     _, owner, schedule, due, mark = opens.split(":", 4)
     return RunRef(owner, schedule, float(due), bool(mark))
 
@@ -100,11 +100,11 @@ class RunOpener:
         spans = tuple(ChannelSpan(channel=each, since=_find_read_start(one, run.due), until=now) for each in one.reads)
         last = LastRun(due=run.due, at=now, trace=trace, since=_find_read_start(one, run.due))
         if not (await self._store.outbox.messages(runner.claim.key)).get(line_key(runner.claim.key)):
-            halt = Halt("its last three runs failed") if failures >= MOST_FAILED else await self._halt(one, place)
+            halt = Halt("its last three runs failed") if failures >= MOST_FAILED else await self._find_halt(one, place)
             if halt is not None:
                 await self._report_halt(runner, one, halt, last, failures)
                 return "", f"It did not run: {halt.why}.", False
-            if one.only_if_new and not run.asked_for and await self._nothing_new(spans):
+            if one.only_if_new and not run.asked_for and await self._is_unchanged(spans):
                 why = NOTHING_NEW.format(where=", ".join(f"<#{each}>" for each in one.reads))
                 await self._record_run(one, last.model_copy(update={"outcome": "quiet", "why": why}), failures)
                 return "", why, True
@@ -119,7 +119,7 @@ class RunOpener:
             await self._report_halt(runner, one, Halt(sent.fault, pauses=False), last, failures)
             return "", f"The line on top could not be posted: {sent.fault}.", False
         there = Place(team=place.team, channel=one.channel, thread_ts=sent.ts)
-        await self._hand_in(one, there, spans, now)
+        await self._record_request(one, there, spans, now)
         await self._record_run(one, last.model_copy(update={"job": there.job_id, "thread_ts": sent.ts}), failures)
         return sent.ts, "", False
 
@@ -134,7 +134,7 @@ class RunOpener:
         handed_in = await self._store.jobs.head(JobKey(there.team, there.job_id)) is not None
         return (line.ts, "", False) if handed_in else None
 
-    async def _hand_in(self, one: Schedule, there: Place, spans: tuple[ChannelSpan, ...], now: float) -> None:
+    async def _record_request(self, one: Schedule, there: Place, spans: tuple[ChannelSpan, ...], now: float) -> None:
         text = f"{one.crew}: {one.asks}" if one.crew else one.asks
         more = {"attachments": one.files, "schedule": one.id, "reads": spans}
         request = Request(id=there.thread_ts, user=one.owner, text=text, at=now, **more)
@@ -143,9 +143,9 @@ class RunOpener:
         await self.begin(there, request, dedupe=(f"opened:{there.job_id}",))
 
     async def _record_run(self, one: Schedule, last: LastRun, failures: int) -> None:
-        await self._desk.ran(one, last, failures=failures)
+        await self._desk.record_run(one, last, failures=failures)
         if next_time(one.rule, one.zone, self._store.clock(), one.until) is None and one.state == "on":
-            await self._desk.over(one)
+            await self._desk.remove_finished(one)
 
     async def _report_halt(self, runner: JobRunner, one: Schedule, halt: Halt, last: LastRun, failures: int) -> None:
         """Tell the owner, once, and pause the schedule if this will not change by itself, or was the third time."""
@@ -153,7 +153,9 @@ class RunOpener:
         pauses = halt.pauses or failed >= MOST_FAILED
         word = render_not_run(one, halt.why, paused=pauses)
         await send_direct(self._outbox, runner.claim, one.owner, WORD, word, allowed=runner.may_show)
-        await self._desk.ran(one, last.model_copy(update={"outcome": "failed", "why": halt.why}), failures=failed)
+        await self._desk.record_run(
+            one, last.model_copy(update={"outcome": "failed", "why": halt.why}), failures=failed
+        )
         if pauses:
             await self._desk.stop(one, halt.why)
 
@@ -169,7 +171,7 @@ class RunOpener:
             return one.model_copy(update={"last": settled}), one.failures + 1
         return one, 0 if state in {"completed", "cancelled"} else one.failures
 
-    async def _halt(self, one: Schedule, place: Place) -> Halt | None:
+    async def _find_halt(self, one: Schedule, place: Place) -> Halt | None:
         """Find out all that decides whether a run may begin, and decide it."""
         direct = one.channel.startswith("D")
         return find_halt(
@@ -180,10 +182,10 @@ class RunOpener:
         )
 
     async def _find_refusal(self, one: Schedule, *, direct: bool) -> RulingReason | None:
-        access = await self._channels.of(one.team, one.channel)
-        self._people.name_groups(access.groups)
+        access = await self._channels.read_access(one.team, one.channel)
+        self._people.add_named_groups(access.groups)
         facts = await self._people.facts(one.owner)
-        groups = await self._people.groups_known(one.owner) if access.groups else ()
+        groups = await self._people.find_groups(one.owner) if access.groups else ()
         if groups is None:
             return "unknown"
         admin = one.owner in self._people.admins
@@ -194,8 +196,8 @@ class RunOpener:
         return "" if isinstance(found, Addressee) else channel_words(channel, found)
 
     async def _find_used_up_budget(self, one: Schedule, place: Place) -> str:
-        limit = await self._limits.find_used_up(Payer(place.team, one.channel, one.owner, place.job_id))
-        return f"{limit.named} is used up" if limit is not None else ""
+        limit = await self._limits.find_used_up_budget(Payer(place.team, one.channel, one.owner, place.job_id))
+        return f"{limit.budget_phrase} is used up" if limit is not None else ""
 
     async def _find_unreadable_channel(self, one: Schedule) -> str:
         """Say why the owner may not read one of the channels, or have its words told where the schedule runs."""
@@ -204,9 +206,9 @@ class RunOpener:
                 return words
         return ""
 
-    async def _nothing_new(self, spans: tuple[ChannelSpan, ...]) -> bool:
+    async def _is_unchanged(self, spans: tuple[ChannelSpan, ...]) -> bool:
         """Return True if nothing was said in any of the channels; not if Slack does not tell."""
-        news = [await self._reader.anything_new(span) for span in spans]
+        news = [await self._reader.has_new_messages(span) for span in spans]
         return bool(news) and not any(new or new is None for new in news)
 
 

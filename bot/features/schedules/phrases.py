@@ -13,7 +13,7 @@ from datetime import date, datetime
 from datetime import time as clock
 from typing import Final, Literal
 
-from bot.access.time_zones import unknown_zone, zone_of
+from bot.access.time_zones import find_zone, unknown_zone
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.schedule import ParsedSchedule, ScheduleRefusal, ScheduleRule
 from bot.features.schedules.when_forms import (
@@ -69,7 +69,7 @@ def parse_schedule(text: str, *, now: float, zone: str) -> Parsed:
     `zone` is the zone of the person, in which times are meant unless another is named.
     """
     said = text.strip().strip("`").strip()
-    here = datetime.fromtimestamp(now, zone_of(zone))
+    here = datetime.fromtimestamp(now, find_zone(zone))
     when = _match_when(said, here, zone)
     if when is not None:
         rest = said[when.end :]
@@ -87,7 +87,7 @@ def parse_schedule(text: str, *, now: float, zone: str) -> Parsed:
 def parse_when(text: str, *, now: float, zone: str) -> ParsedSchedule | ScheduleRefusal | None:
     """Read words that only say when ("on Friday at 9"); None if they are none of the forms. The task is empty."""
     said = text.strip().strip("`").rstrip(" .!")
-    here = datetime.fromtimestamp(now, zone_of(zone))
+    here = datetime.fromtimestamp(now, find_zone(zone))
     when = _match_when(said, here, zone)
     return _make_schedule(when, "", zone) if when is not None and when.end == len(said) else None
 
@@ -178,7 +178,7 @@ def _make_schedule(when: _When, task: str, own: str) -> ParsedSchedule | Schedul
     if when.fault is not None:
         return when.fault
     asks = re.sub(r"^(?:[\s,:;.\-\u2013]|\band then\b|\bplease\b)+|[\s,:;\-\u2013]+$", "", task)
-    tz = zone_of(when.zone or own)
+    tz = find_zone(when.zone or own)
     hour, minute = when.time or DEFAULT_TIME
     if when.days.day is not None:
         rule = ScheduleRule(start=datetime.combine(when.days.day, clock(hour, minute), tz).timestamp())

@@ -61,7 +61,7 @@ def find_rule_fault(
     """Say what is wrong with a rule: it never comes up, or too often."""
     if next_time(rule, zone, now, until) is None:
         over = next_time(rule, zone, now) is not None
-        past = rule.once and not over
+        past = rule.is_once and not over
         return ScheduleRefusal(
             words="It would end before its first run."
             if over

@@ -15,7 +15,7 @@ from heapq import heappop, heappush, merge
 from itertools import islice, pairwise
 from typing import Any
 
-from bot.access.time_zones import zone_of
+from bot.access.time_zones import find_zone
 from bot.features.schedules.schedule import Schedule, ScheduleRule
 
 DAY = 86_400.0
@@ -25,7 +25,7 @@ EVERY_HOUR = frozenset({"*", "*/1", "0-23", "0-23/1"})
 """Fields of hours that name each of them."""
 PATIENCE = 500
 """Missed times that are counted one by one. Beyond them, only those of the last two days are looked at."""
-LOOKED_AT = 50
+COMPARED_TIMES = 50
 """Times of a rule that are compared to find out how often it comes up."""
 ORDINALS = {"1": "1st", "2": "2nd", "3": "3rd", "4": "4th", "5": "5th", "last": "last"}
 
@@ -37,7 +37,7 @@ def next_time(rule: ScheduleRule, zone: str, after: float, until: float | None =
 
 def iterate_times(rule: ScheduleRule, zone: str, after: float, until: float | None = None) -> Iterator[float]:
     """Give the times after a moment and not after `until`, each once and in order."""
-    tz = zone_of(zone) or UTC
+    tz = find_zone(zone) or UTC
     last = after
     for at in _iterate_cron_times(rule.cron, tz, after) if rule.cron else _iterate_interval(rule, tz, after):
         if until is not None and at > until:
@@ -72,7 +72,7 @@ def missed_times(one: Schedule, due: float, now: float, most: int) -> tuple[tupl
 
 def least_gap(rule: ScheduleRule, zone: str, now: float) -> float | None:
     """Return the fewest seconds between two times that follow each other; None if there are not two."""
-    times = islice(iterate_times(rule, zone, now), LOOKED_AT)
+    times = islice(iterate_times(rule, zone, now), COMPARED_TIMES)
     return min((later - at for at, later in pairwise(times)), default=None)
 
 

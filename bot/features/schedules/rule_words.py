@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.access.time_zones import zone_of
+from bot.access.time_zones import find_zone
 from bot.features.schedules.cron_text import DAYS, MONTHS, WEEKDAYS
 from bot.features.schedules.schedule import Schedule, ScheduleRule
 
@@ -17,7 +17,7 @@ def rule_words(rule: ScheduleRule, zone: str) -> str:
     """Say when a rule comes up, such as "every Monday at 9:00"."""
     if rule.cron:
         return _describe_cron(rule.cron) or f"at the times of the cron rule `{rule.cron}`"
-    at = datetime.fromtimestamp(rule.start, zone_of(zone))
+    at = datetime.fromtimestamp(rule.start, find_zone(zone))
     if rule.days:
         weeks, rest = divmod(rule.days, 7)
         if rest == 0:
@@ -31,7 +31,7 @@ def describe_schedule_time(one: Schedule) -> str:
     """Say when a schedule runs, with its zone and its end, such as "every Monday at 9:00 (Berlin time)"."""
     ends = ""
     if one.until is not None:
-        ends = f", until {day_words(datetime.fromtimestamp(one.until, zone_of(one.zone)))}"
+        ends = f", until {day_words(datetime.fromtimestamp(one.until, find_zone(one.zone)))}"
     return f"{rule_words(one.rule, one.zone)} ({zone_words(one.zone)}){ends}"
 
 
@@ -50,7 +50,7 @@ def day_words(at: datetime) -> str:
 
 def time_words(at: float, zone: str) -> str:
     """Name a time in a zone: Monday 1 March 2027, 9:00."""
-    when = datetime.fromtimestamp(at, zone_of(zone))
+    when = datetime.fromtimestamp(at, find_zone(zone))
     return f"{day_words(when)}, {when:%-H:%M}"
 
 

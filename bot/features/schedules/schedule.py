@@ -28,7 +28,7 @@ class ScheduleRule(Contract):
     start: float = 0.0
 
     @property
-    def once(self) -> bool:
+    def is_once(self) -> bool:
         """True if there is but one time."""
         return not (self.cron or self.days)
 
@@ -102,7 +102,7 @@ KIND = "work:"
 """What the names of schedules in the store start with; an owner and an id follow."""
 
 
-def name_of(one: Schedule) -> str:
+def make_name(one: Schedule) -> str:
     """Return the name of a schedule in the store."""
     return f"{KIND}{one.owner}:{one.id}"
 

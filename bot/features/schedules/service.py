@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from bot.features.schedules.rights import MOST_OWN, find_fault, may_change
 from bot.features.schedules.rule_times import next_time
-from bot.features.schedules.schedule import KIND, LastRun, Schedule, ScheduleRefusal, name_of
+from bot.features.schedules.schedule import KIND, LastRun, Schedule, ScheduleRefusal, make_name
 from bot.jobs.job_records import begin_opening, opening_place
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, PayloadTooLarge
-from handoff.access.audit_entry import AuditEntry, Note, discard_entry
+from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place
 
 OPENER = "schedule"
@@ -44,7 +44,7 @@ def new_id(mark: str = "") -> str:
     return "S" + "".join(ALPHABET[number // 30**place % 30] for place in range(6))
 
 
-def _nobody_looks(_owner: str) -> None:
+def _ignore_change(_owner: str) -> None:
     """Tell nobody of a change."""
 
 
@@ -63,8 +63,8 @@ class ScheduleDesk:
         store: Store,
         *,
         admins: frozenset[str] = frozenset(),
-        note: Note = discard_entry,
-        touch: Callable[[str], None] = _nobody_looks,
+        note: AuditRecorder = discard_entry,
+        touch: Callable[[str], None] = _ignore_change,
     ) -> None:
         self._store = store
         self._admins = admins
@@ -77,9 +77,9 @@ class ScheduleDesk:
         """Return the time on the store's clock."""
         return self._store.clock()
 
-    async def of(self, team: str, user: str = "") -> tuple[Schedule, ...]:
+    async def list_schedules(self, team: str, user: str = "") -> tuple[Schedule, ...]:
         """List a person's schedules, or without a person all: the next one to run first, those that are paused last."""
-        rows = await self._store.schedules.of(team, f"{KIND}{user}:" if user else KIND)
+        rows = await self._store.schedules.list_all(team, f"{KIND}{user}:" if user else KIND)
         found = [_parse_schedule(payload, due) for _, payload, due in rows]
         listed = [one for one in found if one is not None and one.state != "draft"]
         return tuple(sorted(listed, key=lambda one: (one.next_at is None, one.next_at or 0.0, one.id)))
@@ -90,7 +90,7 @@ class ScheduleDesk:
         if own is not None or user not in self._admins:
             return own
         named = f":{schedule.upper()}"
-        rows = await self._store.schedules.of(team, KIND)
+        rows = await self._store.schedules.list_all(team, KIND)
         return next((_parse_schedule(payload, due) for name, payload, due in rows if name.endswith(named)), None)
 
     def is_admin(self, user: str) -> bool:
@@ -105,8 +105,8 @@ class ScheduleDesk:
         now = self._store.clock()
         of = {"id": wanted.id or new_id(mark), "made_by": wanted.made_by or wanted.owner, "made_at": now}
         one = wanted.model_copy(update={**of, "edited_by": of["made_by"], "edited_at": now})
-        rows = await self._store.schedules.of(one.team, f"{KIND}{one.owner}:")
-        known = next((_parse_schedule(payload, due) for name, payload, due in rows if name == name_of(one)), None)
+        rows = await self._store.schedules.list_all(one.team, f"{KIND}{one.owner}:")
+        known = next((_parse_schedule(payload, due) for name, payload, due in rows if name == make_name(one)), None)
         if known is not None:
             return known
         admin = one.made_by in self._admins
@@ -116,7 +116,7 @@ class ScheduleDesk:
             return TOO_MANY
         due = now + DRAFT_FOR if one.state == "draft" else next_time(one.rule, one.zone, now, one.until)
         try:
-            await self._store.schedules.put(one.team, name_of(one), _dump_schedule(one), due)
+            await self._store.schedules.put(one.team, make_name(one), _dump_schedule(one), due)
         except PayloadTooLarge:
             return FULL
         if one.state != "draft":
@@ -158,7 +158,7 @@ class ScheduleDesk:
         if not may_change(one, user, admin=user in self._admins):
             await self._record(one, user, "removed", refused=True)
             return NOT_YOURS
-        await self._store.schedules.put(one.team, name_of(one), "", None)
+        await self._store.schedules.put(one.team, make_name(one), "", None)
         if one.state != "draft":
             await self._record(one, user, "removed")
         return one
@@ -172,7 +172,7 @@ class ScheduleDesk:
         await self._record(one, user, "run now")
         return one
 
-    async def ran(self, one: Schedule, last: LastRun, *, failures: int) -> None:
+    async def record_run(self, one: Schedule, last: LastRun, *, failures: int) -> None:
         """Record what became of a run, unless a later run is recorded already."""
 
         def noted(now_is: Schedule) -> Schedule:
@@ -190,9 +190,9 @@ class ScheduleDesk:
         if isinstance(after, Schedule):
             await self._record(after, "", "paused: it could not run")
 
-    async def over(self, one: Schedule) -> None:
+    async def remove_finished(self, one: Schedule) -> None:
         """Remove a schedule that has no further time."""
-        await self._store.schedules.put(one.team, name_of(one), "", None)
+        await self._store.schedules.put(one.team, make_name(one), "", None)
         await self._record(one, "", "over: it has no further time")
 
     async def read(self, team: str, owner: str, schedule: str) -> Schedule | None:
@@ -203,7 +203,7 @@ class ScheduleDesk:
     async def _swap(self, one: Schedule, change: Change, *, keep_due: bool) -> Schedule | ScheduleRefusal:
         """Change a schedule as it stands in the store, however often others change it meanwhile."""
         for _ in range(TRIES):
-            seen, _ = await self._store.schedules.read(one.team, name_of(one)) or ("", None)
+            seen, _ = await self._store.schedules.read(one.team, make_name(one)) or ("", None)
             known = _parse_schedule(seen, None) if seen else None
             if known is None:
                 return GONE
@@ -212,7 +212,7 @@ class ScheduleDesk:
                 return after
             due = None if after.state != "on" else next_time(after.rule, after.zone, self._store.clock(), after.until)
             when: tuple[float | None, ...] = () if keep_due else (due,)
-            if await self._store.schedules.swap(one.team, name_of(one), seen, _dump_schedule(after), *when):
+            if await self._store.schedules.swap(one.team, make_name(one), seen, _dump_schedule(after), *when):
                 self._touch(one.owner)
                 return after.model_copy(update={"next_at": due})
         return BUSY
@@ -225,7 +225,7 @@ class ScheduleDesk:
         await self._note(AuditEntry(deed="scheduled", target=one.id, why=why, **of, **outcome))
 
 
-def run_place(one: Schedule, due: float, mark: str = "") -> Place:
+def make_run_place(one: Schedule, due: float, mark: str = "") -> Place:
     """Return the place of a run that has no thread yet: a job's id follows from it."""
     return opening_place(one.team, one.channel, OPENER, f"{one.owner}:{one.id}:{due!r}:{mark}")
 
@@ -235,7 +235,7 @@ async def begin_run(store: Store, one: Schedule, due: float, mark: str = "") -> 
 
     `mark` is empty for a run that is due by the rule, `now` for one that somebody asked for.
     """
-    place = run_place(one, due, mark)
+    place = make_run_place(one, due, mark)
     await begin_opening(store, place, one.owner, f"Run of schedule {one.id}")
     return JobKey(place.team, place.job_id)
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
-from bot.access.time_zones import find_zone_name, unknown_zone, zone_of
+from bot.access.time_zones import find_zone, find_zone_name, unknown_zone
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.phrases import FORMS
 from bot.features.schedules.rights import find_fault
@@ -60,7 +60,7 @@ class ScheduleTalk:
         """Return a person's time zone."""
         return (await self._people.zone(user))[0]
 
-    async def blank(self, team: str, channel: str, user: str) -> Schedule:
+    async def make_blank(self, team: str, channel: str, user: str) -> Schedule:
         """Return an empty schedule, for the form."""
         return new_schedule(None, team=team, channel=channel, user=user, text="", zone=await self.zone(user))
 
@@ -89,16 +89,16 @@ class ScheduleTalk:
         return await self.desk.edit(one, one.owner, lambda _: kept, "read by a model")
 
     async def _check(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
-        one = await self.complete(wanted, parsed)
+        one = await self.fill_in(wanted, parsed)
         if isinstance(one, ScheduleRefusal):
             return one
         return find_fault(one, self.desk.clock(), admin=self.desk.is_admin(one.owner)) or one
 
-    async def complete(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
+    async def fill_in(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
         """Fill in what was read, and which channels it reads; a refusal if its owner may not read one."""
         if _THIS_THREAD.search(parsed.asks):
             return NO_THREAD
-        reads = await self.channels_in(parsed.asks, wanted)
+        reads = await self.find_channels(parsed.asks, wanted)
         if isinstance(reads, ScheduleRefusal):
             return reads
         if parsed.only_if_new and not reads:
@@ -114,7 +114,7 @@ class ScheduleTalk:
             }
         )
 
-    async def channels_in(self, text: str, one: Schedule) -> dict[str, str] | ScheduleRefusal:
+    async def find_channels(self, text: str, one: Schedule) -> dict[str, str] | ScheduleRefusal:
         """Return the names of the channels that words name, by id, if the owner may read them and have them told here.
 
         "This channel" has an empty name.
@@ -138,7 +138,7 @@ class ScheduleTalk:
             )
         return found
 
-    async def trouble_at(self, channel: str, user: str) -> str:
+    async def find_channel_trouble(self, channel: str, user: str) -> str:
         """Say why a schedule cannot run in a channel; empty if it can."""
         if channel.startswith("D"):
             return ""
@@ -170,11 +170,11 @@ def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule 
     named = find_zone_name(field["zone"], zone) if field["zone"] else ""
     if field["zone"] and not named:
         return ScheduleRefusal(words=unknown_zone(field["zone"][:60]))
-    tz = zone_of(named or zone)
+    tz = find_zone(named or zone)
     until = _read_time(f"{field['until']} 23:59", tz) if field["until"] else None
     if field["at"] and not field["cron"]:
         at = _read_time(field["at"], tz)
-        rule = _rule_from(at, written.get("every_days")) if at is not None else None
+        rule = _make_rule(at, written.get("every_days")) if at is not None else None
     else:
         cron = normalize_cron(field["cron"])
         rule = ScheduleRule(cron=cron) if isinstance(cron, str) else None
@@ -184,7 +184,7 @@ def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule 
     return ParsedSchedule(field["asks"], rule, named, end, only_if_new=written.get("only_if_new") is True)
 
 
-def _rule_from(at: datetime, every_days: Any) -> ScheduleRule:
+def _make_rule(at: datetime, every_days: Any) -> ScheduleRule:
     """Make the rule for one time, or for every so many days from it on."""
     days = min(every_days, MOST_DAYS) if isinstance(every_days, int) and every_days > 0 else 0
     if days and datetime.fromtimestamp(at.timestamp(), at.tzinfo).time() != at.time():

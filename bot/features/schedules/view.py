@@ -9,7 +9,7 @@ from bot.features.schedules.rule_words import capitalize, describe_schedule_time
 from bot.features.schedules.schedule import Missed, Schedule
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
-from bot.slack.views.paging import HomePart, ListPage, page_buttons, page_of
+from bot.slack.views.paging import HomePart, ListPage, page_buttons, take_page
 from handoff.text.counts import format_count
 
 SAVE, DISCARD, CHANGE, NOW = "schedule_save", "schedule_discard", "schedule_change", "schedule_now"
@@ -113,7 +113,7 @@ def render_line(one: Schedule, user: str) -> str:
 def render_home_part(schedules: Sequence[Schedule], user: str, page: int) -> HomePart:
     """Make the section of the home: each schedule with its next and its last run."""
     return HomePart(
-        "Schedules", page_of([(section(render_line(one, user)),) for one in schedules], page), none=NONE_AT_HOME
+        "Schedules", take_page([(section(render_line(one, user)),) for one in schedules], page), none=NONE_AT_HOME
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from bot.access.time_zones import AMBIGUOUS, USUAL, find_zone_name, nearest_zone, unknown_zone
+from bot.access.time_zones import AMBIGUOUS, ZONE_ALIASES, find_zone_name, nearest_zone, unknown_zone
 from bot.features.schedules.cron_text import MONTHS, SHORT, WEEKDAYS, normalize_cron
 from bot.features.schedules.schedule import ScheduleRefusal
 
@@ -257,7 +257,7 @@ _ZONES = tuple(
     )
 )
 _OWN_ZONE = re.compile(r"[\s,]*\(?(?:(?:my|our|your)(?:\s+local)?|local)\s+time\)?(?!\w)", re.IGNORECASE)
-_ABBREVIATIONS = {name for name in (*USUAL, *AMBIGUOUS) if len(name) <= 4}
+_ABBREVIATIONS = {name for name in (*ZONE_ALIASES, *AMBIGUOUS) if len(name) <= 4}
 _WORDS = frozenset({"cat", "eat", "wat", "west", "wet"})
 """Abbreviations that count only in capitals, as they are words too."""
 _ZONE_ENDS = re.compile(

@@ -16,7 +16,7 @@ def register(kit: Kit) -> None:
     """Listen to the card that asks for a sign-in, and to its window; where browsers can reach us, show them a page."""
     people = kit.gate.people
     lands = f"{kit.settings.public_url}{PATH}" if kit.settings.has_pages else LANDS
-    standing = Admission(people, kit.channels).standing
+    standing = Admission(people, kit.channels).find_actor
     desk = kit.offer(SignInDesk, lambda: SignInDesk(kit.records.store, kit.find(ApprovalDesk), standing, lands))
     if kit.settings.has_pages:
         kit.pages[PATH] = SignInPage(desk, lambda: people.home.team, people.name).show

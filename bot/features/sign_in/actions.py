@@ -12,7 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.approvals.actions import refusal
 from bot.features.approvals.service import DecisionOutcome, DecisionRefused
-from bot.features.approvals.view import AboutApproval, window_about
+from bot.features.approvals.view import AboutApproval, read_window_data
 from bot.features.sign_in.service import SignInDesk, SignInFault, SignInLink
 from bot.slack.receive.payloads import Click, ViewSubmission
 from bot.slack.receive.router import ClickReply, Router, field_error
@@ -22,7 +22,7 @@ from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell, tell_directly
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import SIGN_IN, ApprovalRef
-from bot.slack.views.button_data import carry, read_carried
+from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
 from bot.store.values import StoreError
 from handoff.contracts import Place
@@ -53,7 +53,7 @@ class SignInClicks:
 
     async def on_sign_in(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Send who clicked the link. The server is asked for it, which takes longer than a click may."""
-        spot = read_carried(click.value, ApprovalRef)
+        spot = decode_data(click.value, ApprovalRef)
         if spot is None or spot.job != click.place.job_id:
             return notices.OLD_BUTTON
         self._background.start(self._begin_sign_in(client, click, spot), "begin a sign-in")
@@ -66,7 +66,7 @@ class SignInClicks:
         except StoreError:
             begun = SignInFault(notices.NOT_RECORDED)
         if isinstance(begun, SignInLink):
-            about = carry(AboutApproval(place, spot))
+            about = encode_data(AboutApproval(place, spot))
             message = link_message(begun.server, begun.host, begun.link, self._sign_ins.lands, about)
             try:
                 await tell_directly(client, user, message)
@@ -88,14 +88,14 @@ class SignInClicks:
 
     async def on_paste_button(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window for the address."""
-        if window_about(click.value) is None:
+        if read_window_data(click.value) is None:
             return notices.OLD_BUTTON
         opened = await open_window(client, click.trigger, paste_window(click.value, self._sign_ins.lands))
         return None if opened else notices.NO_WINDOW
 
     async def on_paste_window(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Take the address; what is wrong with it is said in the window, or later to the person alone."""
-        about = window_about(sent.metadata)
+        about = read_window_data(sent.metadata)
         if about is None:
             return None
         work = asyncio.create_task(self._finish(about, sent))

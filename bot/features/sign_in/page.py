@@ -45,7 +45,7 @@ class SignInPage:
         """Take what a browser brings, and say what came of it."""
         try:
             async with asyncio.timeout(LONGEST_WAIT):
-                said = await self._desk.land(self._team(), query)
+                said = await self._desk.finish_from_page(self._team(), query)
         except StoreError:
             said = SignInFault(notices.NOT_RECORDED)
         except TimeoutError:

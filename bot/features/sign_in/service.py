@@ -12,11 +12,11 @@ from bot.features.approvals.service import (
     DecisionRefused,
     DecisionTaken,
 )
-from bot.features.approvals.view import AboutApproval, window_about
+from bot.features.approvals.view import AboutApproval, read_window_data
 from bot.jobs.team_sign_ins import TeamSignIns
 from bot.slack.show.people import StandingOf
 from bot.slack.views.approval import ApprovalRef
-from bot.slack.views.button_data import carry
+from bot.slack.views.button_data import encode_data
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Place
 from specialists.tools.tool import WorkbenchLost
@@ -66,14 +66,14 @@ class SignInDesk:
         self, place: Place, spot: ApprovalRef, user: str, *, dedupe: tuple[str, ...]
     ) -> SignInLink | SignInFault | DecisionOutcome:
         """Make a link for a person. If somebody has signed in meanwhile, the job goes on at once."""
-        way = await self._desk.way_in(place, spot, user)
+        way = await self._desk.find_sign_in(place, spot, user)
         if isinstance(way, DecisionRefused):
             return way
         kept = TeamSignIns(self._store, place.team)
         try:
-            if await way.is_in(kept):
+            if await way.is_signed_in(kept):
                 return await self._desk.decide(place, spot, user, _DONE, dedupe=dedupe)
-            about = carry(AboutApproval(place, spot))
+            about = encode_data(AboutApproval(place, spot))
             return SignInLink(way.server, way.host, await way.begin(kept, user, self.lands, about))
         except SignInFailed as failed:
             return SignInFault(str(failed))
@@ -84,7 +84,7 @@ class SignInDesk:
         self, place: Place, spot: ApprovalRef, user: str, landed: str, *, dedupe: tuple[str, ...]
     ) -> SignInFault | DecisionOutcome:
         """Take the address on which a person landed. Only if it gave a token is a decision recorded."""
-        way = await self._desk.way_in(place, spot, user)
+        way = await self._desk.find_sign_in(place, spot, user)
         if isinstance(way, DecisionRefused):
             return way
         try:
@@ -95,7 +95,7 @@ class SignInDesk:
             return SignInFault(_AWAY)
         return await self._desk.decide(place, spot, user, _DONE, dedupe=dedupe)
 
-    async def land(self, team: str, query: str) -> SignedIn | SignInFault | DecisionRefused | None:
+    async def finish_from_page(self, team: str, query: str) -> SignedIn | SignInFault | DecisionRefused | None:
         """Take the query with which a browser came to our page, for the person who got the link, by its state.
 
         None: no link of ours has that state, or it was used, or is too old.
@@ -106,7 +106,7 @@ class SignInDesk:
             pending = await pending_of(TeamSignIns(self._store, team), query)
         except WorkbenchLost:
             return SignInFault(_AWAY)
-        about = window_about(pending.about) if pending is not None else None
+        about = read_window_data(pending.about) if pending is not None else None
         if pending is None or about is None:
             return None
         user = pending.user

@@ -16,7 +16,7 @@ from bot.slack.receive.subcommand import CommandContext
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, tell
 from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
-from bot.slack.views.button_data import AboutRequest, read_carried
+from bot.slack.views.button_data import AboutRequest, decode_data
 from bot.slack.views.outgoing import Outgoing
 from handoff.contracts import Place
 from specialists.tools.blocking import load
@@ -37,11 +37,11 @@ class EvidenceClicks:
 
     async def on_show_evidence(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open a window with what an answer stands on."""
-        about = read_carried(click.value, AboutRequest)
+        about = decode_data(click.value, AboutRequest)
         if about is None:
             return notices.OLD_BUTTON
-        job = await self._traces.job_of_thread(click.place)
-        ask = job.ask(about.request) if job is not None else None
+        job = await self._traces.find_thread_job(click.place)
+        ask = job.find_request(about.request) if job is not None else None
         if job is None or ask is None:
             return notices.NO_EVIDENCE
         return None if await open_window(client, click.trigger, evidence_modal(job, ask)) else notices.NO_WINDOW

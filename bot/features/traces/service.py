@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.jobs.job_records import Denied, JobRecords, key_of, read_job
+from bot.jobs.job_records import DenialReason, JobRecords, key_of, read_job
 from bot.store.values import JobKey, LogBroken
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry
@@ -33,7 +33,7 @@ class VisibleTrace:
 
     trace: Trace
     job: Job | None
-    why: Denied = "unreadable"
+    why: DenialReason = "unreadable"
     whole: bool = False
 
 
@@ -47,7 +47,7 @@ class TraceDesk:
         self._records = records
         self.put_names = put_names
 
-    async def trace(self, team: str, job: str, user: str) -> VisibleTrace | Denied:
+    async def trace(self, team: str, job: str, user: str) -> VisibleTrace | DenialReason:
         """Give the steps of a person's own requests in a job; all of it to an admin.
 
         If the log cannot be read, nobody knows whose a step is: only admins see them.
@@ -55,7 +55,7 @@ class TraceDesk:
         key = JobKey(team, job.upper())
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return await self._records.missing(key)
+            return await self._records.explain_missing(key)
         found, actor = await read_job(self._records.store.jobs, key), await self._records.actor(user)
         own = frozenset[str]() if isinstance(found, str) else rights.find_traceable_requests(found, actor)
         asked = await self._records.has_asked_there(key, head, actor) if isinstance(found, str) else bool(own)
@@ -76,7 +76,7 @@ class TraceDesk:
             await self._records.note(AuditEntry.model_validate({"deed": "traced", "user": user, **seen}))
             if actor.admin:
                 readable = None if isinstance(found, str) else found
-                why: Denied = found if isinstance(found, str) else "unreadable"
+                why: DenialReason = found if isinstance(found, str) else "unreadable"
                 whole = await asyncio.to_thread(read_trace, entries, job=key.job, team=team)
                 return VisibleTrace(whole, readable, why, whole=True)
             if isinstance(found, str):
@@ -90,7 +90,7 @@ class TraceDesk:
         except ValueError:
             return "unreadable"
 
-    async def job_of_thread(self, place: Place) -> Job | None:
+    async def find_thread_job(self, place: Place) -> Job | None:
         """Return the job of a thread, for whoever can read the thread; None if it has expired.
 
         Unlike the trace, the evidence may be shown to all of them: it says what the answer in the thread stands on.

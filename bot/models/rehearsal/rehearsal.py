@@ -59,7 +59,7 @@ class RehearsalModel:
         self._pace = pace
         self._scripts = scripts
 
-    def following(self, *scripts: DemoScript) -> RehearsalModel:
+    def with_scripts(self, *scripts: DemoScript) -> RehearsalModel:
         """Return a rehearsal of the same pace that gives the replies of these demos."""
         return RehearsalModel(pace=self._pace, scripts=scripts)
 
@@ -84,7 +84,7 @@ class RehearsalModel:
     async def close(self) -> None:
         """Nothing to release."""
 
-    async def take_on(self, names: Iterable[str]) -> Mapping[str, str]:
+    async def register_models(self, names: Iterable[str]) -> Mapping[str, str]:
         """Stand in for every model that a specialist names."""
         del names
         return {}
@@ -169,10 +169,10 @@ def _name_corrections(move: Move, call: ModelCall) -> Move:
     texts = [text for one in people for text in (one.text, *(reply.text for reply in one.replies))]
     said = dict.fromkeys(words for text in texts for pattern in (_SINCE, _MEANWHILE) for words in pattern.findall(text))
     gaps = [NOT_APPLIED.format(words=" ".join(words.split())[:_LONGEST]) for words in said]
-    return Move(tuple((name, _with_gaps(name, given, gaps)) for name, given in move.calls), move.text)
+    return Move(tuple((name, _add_gaps(name, given, gaps)) for name, given in move.calls), move.text)
 
 
-def _with_gaps(name: str, arguments: dict[str, Any], gaps: list[str]) -> dict[str, Any]:
+def _add_gaps(name: str, arguments: dict[str, Any], gaps: list[str]) -> dict[str, Any]:
     if gaps and name == RETURN:
         return {**arguments, "gaps": [*arguments.get("gaps", ()), *gaps]}
     if gaps and name == ESCALATE:

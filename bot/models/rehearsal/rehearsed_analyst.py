@@ -11,10 +11,10 @@ from bot.models.rehearsal import rehearsed_words as lexicon
 from bot.models.rehearsal.moves import Move, give_up, hand_in, name_failures
 from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, find_sum, say_declined
 from bot.models.rehearsal.rehearsed_profile import ProfiledTable, read_profile
-from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Query, settle
+from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Query, complete_query
 from bot.models.rehearsal.rehearsed_request import read_request
 from bot.models.rehearsal.rehearsed_sql import SqlQuestion, make_question, name_figure, unit_of
-from bot.models.rehearsal.rehearsed_telling import Rows, capital, make_statements, name_empty, read_rows
+from bot.models.rehearsal.rehearsed_telling import Rows, capitalize_first, make_statements, name_empty, read_rows
 from handoff.contracts import ToolCall, ToolReply
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import RETURN
@@ -102,7 +102,8 @@ def _read_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query:
     """Read the task as a query on the table or sheet that fits best; it has a `trouble` if none or several fit."""
     names = [file.name for file in brief.files]
     read = [
-        read_request(one, brief.objective, [*names, one.sheet] if one.sheet else names, brief.before) for one in tables
+        read_request(one, brief.objective, [*names, one.sheet] if one.sheet else names, brief.earlier_requests)
+        for one in tables
     ]
     same = [one.table.file for one in read if not one.trouble]
     best = min(read, key=lambda one: (bool(one.trouble), len(one.unused)))
@@ -118,14 +119,14 @@ def _find_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query | Move:
             names = [one.name for one in best.choices]
             asked = f"Which figure in {best.table.file} do you mean: {', '.join(names)}?"
             return give_up("ambiguous_input", asked, names)
-        best = settle(replace(best, measure=max(named, key=lambda one: len(one.name)), choices=()))
+        best = complete_query(replace(best, measure=max(named, key=lambda one: len(one.name)), choices=()))
     if not best.trouble:
         return best
     reason = f"In {best.table.file} I can't tell {best.trouble}."
-    return give_up("out_of_scope", say_declined(reason, _find_tries(tables, brief, best)))
+    return give_up("out_of_scope", say_declined(reason, _suggest_questions(tables, brief, best)))
 
 
-def _find_tries(tables: Sequence[ProfiledTable], brief: Brief, about: Query) -> list[str]:
+def _suggest_questions(tables: Sequence[ProfiledTable], brief: Brief, about: Query) -> list[str]:
     """List questions about the file that would be answered, those nearest to what was asked first."""
     table = about.table
     figures = [column for column in table.columns if column.is_measure]
@@ -160,12 +161,12 @@ def _make_chart(question: SqlQuestion) -> dict[str, object]:
     """Return the arguments for a chart of a query."""
     return {
         "sql": question.sql,
-        "title": capital(question.title),
+        "title": capitalize_first(question.title),
         "kind": "line" if question.kind == "time" else "bar",
         "x": question.label,
         "y": [question.figure],
         "x_label": question.label.capitalize(),
-        "y_label": capital(name_figure(question.figure, bare=True)),
+        "y_label": capitalize_first(name_figure(question.figure, bare=True)),
         "unit": unit_of(question.figure),
     }
 
@@ -183,7 +184,7 @@ def _report(query: Query, question: SqlQuestion, rows: Rows, failed: str) -> Mov
         *([_NO_REASON] if query.reasons else []),
     ]
     cut = rows.note if rows.note.startswith("(the first") else ""
-    shown = f"**{capital(question.title)}**\n\n{rows.as_markdown()}\n\n{cut}".rstrip()
+    shown = f"**{capitalize_first(question.title)}**\n\n{rows.as_markdown()}\n\n{cut}".rstrip()
     parts = [
         "\n".join(f"- {line}" for line in lines),
         shown if question.kind != "one" else "",

@@ -83,7 +83,7 @@ class Brief:
         return self.task.partition(GOES_ON)[0].strip().removeprefix(IN_FULL).strip() or self.task
 
     @property
-    def before(self) -> tuple[str, ...]:
+    def earlier_requests(self) -> tuple[str, ...]:
         """The requests that a follow-up goes on from, oldest first."""
         return tuple(line.strip() for line in self.task.split(GOES_ON)[1:])
 

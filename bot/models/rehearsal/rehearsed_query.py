@@ -53,7 +53,7 @@ class Query:
     choices: tuple[ProfiledColumn, ...] = ()
 
 
-def settle(query: Query) -> Query:
+def complete_query(query: Query) -> Query:
     """Complete a query where only one figure or a count can be meant; else set its `choices` or `trouble`."""
     query = replace(query, when=query.when or next(iter(query.table.dates), None))
     if query.trouble or query.unused:

@@ -95,7 +95,10 @@ def _outline_texts(texts: list[tuple[str, str]], *, sums_up: bool) -> Move:
 def _quote_passages(texts: list[tuple[str, str]], about: list[str], asked: Sequence[str]) -> Move | str:
     """Quote the passages that hold most of the words, each with its place; or say why none is quoted."""
     found = [
-        (held, one, name) for name, text in texts for one in passages_of(text, name) if (held := _find_held(one, about))
+        (held, one, name)
+        for name, text in texts
+        for one in passages_of(text, name)
+        if (held := _find_shared_words(one, about))
     ]
     found.sort(key=lambda each: (-len(each[0]), each[1].is_heading))
     best = [each for each in found if each[0] == found[0][0]]
@@ -120,7 +123,7 @@ def _quote_passages(texts: list[tuple[str, str]], about: list[str], asked: Seque
     return hand_in(first.text[:_LONGEST], "\n\n".join(blocks), findings=findings, gaps=gaps)
 
 
-def _find_held(passage: QuotedPassage, about: Sequence[str]) -> frozenset[str]:
+def _find_shared_words(passage: QuotedPassage, about: Sequence[str]) -> frozenset[str]:
     """Return those of the words that a passage or its heading holds."""
     own = set(re.findall(r"[^\W_]+", f"{passage.text} {passage.place}".lower()))
     return frozenset(word for word in about if any(lexicon.is_close(word, other) for other in own))
@@ -138,19 +141,19 @@ def passages_of(text: str, name: str = "") -> list[QuotedPassage]:
         if lines and (page := _PLACE.match(lines[0])):
             place = page["place"]
             del lines[0]
-        elif lines and (heading := _HEADING.match(lines[0])) and (heading["marked"] or not _is_of_lines(lines)):
+        elif lines and (heading := _HEADING.match(lines[0])) and (heading["marked"] or not _is_line_based(lines)):
             place = heading["marked"] or heading["numbered"]
             found.append(QuotedPassage(place, "", is_heading=True))
             del lines[0]
         parts = [part.strip() for part in _split_block(lines) if part.strip()]
-        after = ["" for _ in parts] if _is_of_lines(lines) else [*parts[1:], ""]
+        after = ["" for _ in parts] if _is_line_based(lines) else [*parts[1:], ""]
         found += [QuotedPassage(one, place, following=other) for one, other in zip(parts, after, strict=False)]
     return found
 
 
 def _split_block(lines: list[str]) -> list[str]:
     """Split a block of prose into its sentences, or its items: a line that begins no item continues the last one."""
-    if not _is_of_lines(lines):
+    if not _is_line_based(lines):
         return _SENTENCE.split(" ".join(line.strip() for line in lines))
     items: list[str] = []
     for line in lines:
@@ -161,7 +164,7 @@ def _split_block(lines: list[str]) -> list[str]:
     return items
 
 
-def _is_of_lines(block: list[str]) -> bool:
+def _is_line_based(block: list[str]) -> bool:
     """Return True for logs, lists and tables, whose lines stand alone."""
     lines = [line for line in block if line.strip()]
     return len(lines) > 1 and sum(bool(_OWN_LINE.match(line)) for line in lines) > len(lines) / 2

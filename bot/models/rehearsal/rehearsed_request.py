@@ -15,7 +15,7 @@ from typing import Any
 from bot.models.rehearsal import rehearsed_words as lexicon
 from bot.models.rehearsal.rehearsed_periods import period_in
 from bot.models.rehearsal.rehearsed_profile import ProfiledColumn, ProfiledTable
-from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Filter, Query, settle
+from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Filter, Query, complete_query
 from bot.models.rehearsal.rehearsed_words import split_words
 from handoff.text.text_words import stem
 
@@ -41,11 +41,11 @@ def read_request(table: ProfiledTable, text: str, files: Sequence[str] = (), bef
     for earlier in reversed(before):
         if not now.goes_on and (now.measure or now.counting):
             break
-        now = _go_on(_Reader(table, earlier, files).read(), now)
-    return settle(now)
+        now = _merge_follow_up(_Reader(table, earlier, files).read(), now)
+    return complete_query(now)
 
 
-def _go_on(before: Query, now: Query) -> Query:
+def _merge_follow_up(before: Query, now: Query) -> Query:
     """Return the query before, with the parts replaced that the follow-up names."""
     again = {one.column for one in now.filters}
     parted = now if now.group or now.unit else before
@@ -82,7 +82,7 @@ class _Reader:
 
     def read(self) -> Query:
         """Return the query of all words."""
-        self._set(goes_on=self._low(0) in lexicon.AND)
+        self._set(goes_on=self._get_word(0) in lexicon.AND)
         self._take_period()
         self._take_order()
         self._set(counting=bool(self._take_phrases("count")))
@@ -98,7 +98,7 @@ class _Reader:
         self._take_rows()
         self._choose_date()
         self._choose_count(often=bool(often))
-        self._take_silent()
+        self._take_fillers()
         left = (one.text for at, one in enumerate(self.tokens) if at not in self.taken)
         return replace(self.query, unused=tuple(dict.fromkeys(left)))
 
@@ -112,17 +112,17 @@ class _Reader:
         if when and not self.query.trouble:
             self._set(trouble=what)
 
-    def _low(self, at: int) -> str:
+    def _get_word(self, at: int) -> str:
         """Return the word at a place, in lower case; empty beyond the ends."""
         return self.tokens[at].low if 0 <= at < len(self.tokens) else ""
 
     def _is_free(self, at: int) -> bool:
         return at not in self.taken and at not in self.refused
 
-    def _find_before(self, at: int) -> int:
+    def _find_previous_word(self, at: int) -> int:
         """Return the place of the word before, articles passed over."""
         at -= 1
-        while at > 0 and self._low(at) in lexicon.ARTICLES:
+        while at > 0 and self._get_word(at) in lexicon.ARTICLES:
             at -= 1
         return at
 
@@ -164,7 +164,7 @@ class _Reader:
         self._decline("whether the highest or the lowest comes first", when=down and up)
         self._set(is_sorted=bool(down or up), upward=bool(up))
         for at, one in enumerate(self.tokens):
-            few = self._low(at + 1)
+            few = self._get_word(at + 1)
             if (
                 one.low in lexicon.TOP | lexicon.BOTTOM | lexicon.WHICH
                 and few.isdigit()
@@ -177,7 +177,7 @@ class _Reader:
     def _take_fold(self) -> None:
         """Take the words for a fold: how values become one figure. Beside another fold, `total` counts as a filler."""
         found = ["sum"] if self._take_phrases("total") else []
-        found += [lexicon.FOLDS[self._low(at)] for at in self._take_words(lexicon.FOLDS)]
+        found += [lexicon.FOLDS[self._get_word(at)] for at in self._take_words(lexicon.FOLDS)]
         folds = [one for one in dict.fromkeys(found) if one != "sum" or len(set(found)) == 1]
         self._decline(f"which of {' and '.join(folds)} is meant", when=len(folds) > 1)
         self._set(fold=folds[0] if folds else None)
@@ -204,7 +204,7 @@ class _Reader:
                 self.taken |= set(range(at, end))
                 values = tuple(dict.fromkeys(value for _, value in meant))
                 taken[at] = Filter(meant[0][0], values, excluded=self._is_excluded(at))
-                self.taken |= {end} if self._low(end) in lexicon.ONLY else set()
+                self.taken |= {end} if self._get_word(end) in lexicon.ONLY else set()
         self._join_filters([one for _, one in sorted(taken.items())])
 
     def _join_filters(self, filters: Sequence[Filter]) -> None:
@@ -218,10 +218,10 @@ class _Reader:
 
     def _is_excluded(self, at: int) -> bool:
         """Return True if the word before a value excludes it. That word is taken."""
-        before = self._find_before(at)
-        if self._low(before) in lexicon.ONLY | lexicon.NOT:
+        before = self._find_previous_word(at)
+        if self._get_word(before) in lexicon.ONLY | lexicon.NOT:
             self.taken.add(before)
-        return self._low(before) in lexicon.NOT
+        return self._get_word(before) in lexicon.NOT
 
     def _is_value(self, said: Sequence[_Token], own: Sequence[str]) -> bool:
         """Return True if words are those of a value: one by one, or in its plural, and no column's name."""
@@ -255,7 +255,7 @@ class _Reader:
         found = [(column, at, end) for at, (_, column, end) in sorted(named.items())]
         # Of `total units`, the first word is a fold and names no column `total`.
         starts = {at for column, at, _ in found if column.is_measure}
-        folds = [one for one in found if self._low(one[1]) in lexicon.FOLDS and one[2] in starts]
+        folds = [one for one in found if self._get_word(one[1]) in lexicon.FOLDS and one[2] in starts]
         self.taken -= {at for _, begin, end in folds for at in range(begin, end)}
         return [one for one in found if one not in folds]
 
@@ -263,27 +263,27 @@ class _Reader:
         """Return where the tokens end that name a column, and how well: 4 whole, 3 exact, 2 near, 1 alike."""
         end, near, left = at, False, list(own)
         while end < len(self.tokens) and end not in self.taken:
-            low = self._low(end)
+            low = self._get_word(end)
             if low in lexicon.BY | lexicon.WHICH | lexicon.AND | lexicon.FILLERS and not (end > at and low in own):
                 break
             exact = next((one for one in left if one in {low, stem(low)}), None)
             found = exact or next((one for one in left if len(low) > 3 and lexicon.is_close(one, low)), None)
             if found is None:
                 may_be_alike = end == at and len(low) > 2 and low not in lexicon.FOLDS
-                return (end + 1, 1) if may_be_alike and any(lexicon.is_alike(one, low) for one in own) else (end, 2)
+                return (end + 1, 1) if may_be_alike and any(lexicon.is_synonym(one, low) for one in own) else (end, 2)
             left.remove(found)
             near = near or exact is None
             end += 1
         while (
-            end > at and self._low(end - 1) in lexicon.BY
+            end > at and self._get_word(end - 1) in lexicon.BY
         ):  # of `cost per region`, `per` is no part of `cost per unit`
-            left.append(self._low(end := end - 1))
+            left.append(self._get_word(end := end - 1))
         return end, 2 if near else 3 if left else 4
 
     def _place_column(self, column: ProfiledColumn, at: int, end: int) -> None:
         """Use a column that the text names as the measure, the date, the group, or what is counted."""
-        before = self._find_before(at)
-        word = self._low(before)
+        before = self._find_previous_word(at)
+        word = self._get_word(before)
         if column.is_measure:
             other = self.query.measure
             self._decline(
@@ -293,16 +293,18 @@ class _Reader:
                 f"whether “{other.name if other else ''}” or “{column.name}” is meant", when=other not in {None, column}
             )
             self._set(measure=column)
-        elif column.is_date and self._low(at) in lexicon.UNITS:  # what periods rows are grouped by is read after this
+        elif (
+            column.is_date and self._get_word(at) in lexicon.UNITS
+        ):  # what periods rows are grouped by is read after this
             self.taken -= set(range(at, end))
         elif column.is_date and self._says_time():
             self._decline("which of the dates is meant", when=self.query.when not in {None, column})
             self._set(when=column)
-        elif not column.is_date and self._is_introduced(before) and not (column.is_row_key and self.query.most):
+        elif not column.is_date and self._is_group_introduced(before) and not (column.is_row_key and self.query.most):
             self._decline("how to show more than one group at once", when=self.query.group not in {None, column})
             self.taken.add(before)
-            self._set_group(self._low(before - 1) if word.isdigit() else word, group=column)
-        elif column.is_row_key and stem(self._low(at)) in column.stems and self._is_noun(at):
+            self._set_group(self._get_word(before - 1) if word.isdigit() else word, group=column)
+        elif column.is_row_key and stem(self._get_word(at)) in column.stems and self._is_noun(at):
             self.says_rows = True
         elif not any(one.column == column for one in self.query.filters):
             self.taken -= set(range(at, end))
@@ -310,16 +312,16 @@ class _Reader:
 
     def _is_noun(self, at: int) -> bool:
         """Return False for participles, such as `ordered`: they may not mean the rows."""
-        return not self._low(at).endswith("ed")
+        return not self._get_word(at).endswith("ed")
 
     def _says_time(self) -> bool:
         return bool(self.query.period) or any(one.low in lexicon.UNITS for one in self.tokens)
 
-    def _is_introduced(self, before: int) -> bool:
+    def _is_group_introduced(self, before: int) -> bool:
         """Return True if a word says that rows are grouped by what comes after it, as do `by`, `which` and `top 3`."""
-        is_few = self._low(before).isdigit() and self.query.most > 0 and before in self.taken
-        is_often = before in self.taken and any(self._low(before) == one[-1] for one in lexicon.PHRASES["often"])
-        return self._low(before) in lexicon.BY | lexicon.WHICH or is_few or is_often
+        is_few = self._get_word(before).isdigit() and self.query.most > 0 and before in self.taken
+        is_often = before in self.taken and any(self._get_word(before) == one[-1] for one in lexicon.PHRASES["often"])
+        return self._get_word(before) in lexicon.BY | lexicon.WHICH or is_few or is_often
 
     def _set_group(self, word: str, **fields: Any) -> None:
         """Group rows. In `which region has the largest revenue`, `largest` is then an order, not a fold."""
@@ -334,8 +336,8 @@ class _Reader:
     def _take_unit(self) -> None:
         """Take the period that rows are grouped by: `per month`, `monthly`."""
         for at, token in enumerate(self.tokens) if self.table.dates else ():
-            before = self._find_before(at)
-            word, alone = self._low(before), token.low in lexicon.ADVERBS
+            before = self._find_previous_word(at)
+            word, alone = self._get_word(before), token.low in lexicon.ADVERBS
             if token.low in lexicon.UNITS and self._is_free(at) and (alone or word in lexicon.BY | lexicon.WHICH):
                 self.taken |= {at} if alone else {at, before}
                 self._set_group(word, unit=lexicon.UNITS[token.low])
@@ -358,7 +360,7 @@ class _Reader:
         for at, token in enumerate(self.tokens):
             if self._is_free(at) and stem(token.low) == noun and self._is_noun(at):
                 self.taken.add(at)
-                self.says_rows = self.says_rows or not any(lexicon.is_alike(noun, one) for one in lexicon.MONEY)
+                self.says_rows = self.says_rows or not any(lexicon.is_synonym(noun, one) for one in lexicon.MONEY)
 
     def _choose_date(self) -> None:
         """Choose among several dates the one that the words name: `closed` names the closing date."""
@@ -383,7 +385,7 @@ class _Reader:
         is_parted = query.group or query.unit or query.extreme
         self._set(counting=bool(is_parted and (often or self.says_rows)))
 
-    def _take_silent(self) -> None:
+    def _take_fillers(self) -> None:
         """Take the fillers, and `now` of a stock, which is reported for its last moment anyway."""
         measure = self.query.measure
         if measure and measure.is_stock and not self.query.period:

@@ -66,7 +66,7 @@ def name_empty(column: ProfiledColumn) -> str:
 
 def make_statements(question: SqlQuestion, rows: Rows) -> list[str]:
     """Tell the rows in sentences whose figures are the rows' own, or differences and shares of them."""
-    figure = capital(name_figure(question.figure))
+    figure = capitalize_first(name_figure(question.figure))
     if question.kind == "one":
         at = question.title.partition(", ")[2]
         of_all = "" if figure.startswith("Number of") else " of all rows"
@@ -76,11 +76,11 @@ def make_statements(question: SqlQuestion, rows: Rows) -> list[str]:
         return [f"Only the first {question.most} are shown; ask about a shorter period, or by month."]
     known = [(_EMPTY if row[0] == "NULL" else row[0], read_number(row[1])) for row in rows.rows]
     figures = {label: value for label, value in known if value is not None}
-    course = _tell_course(figures, question) if question.kind == "time" and len(figures) > 1 else []
-    return [*course, *_tell_ends(figures, question)] if figures else []
+    course = _describe_trend(figures, question) if question.kind == "time" and len(figures) > 1 else []
+    return [*course, *_describe_extremes(figures, question)] if figures else []
 
 
-def capital(text: str) -> str:
+def capitalize_first(text: str) -> str:
     """Return a text with a capital at its start."""
     return text[:1].upper() + text[1:]
 
@@ -89,7 +89,7 @@ def _format_cell(question: SqlQuestion, cell: object) -> str:
     return f"{format_figure(str(cell))}{' %' if question.figure.endswith('_percent') else ''}"
 
 
-def _tell_course(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
+def _describe_trend(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
     """Tell how the figure went from the first to the last period."""
     (start, first), *_, (end, last) = known.items()
     share = f" ({(last - first) / abs(first) * 100:+.1f} %)" if first else ""
@@ -99,7 +99,7 @@ def _tell_course(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
     return [f"From {start} to {end}, {name_figure(question.figure)} {word} {ends}.{until}"]
 
 
-def _tell_ends(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
+def _describe_extremes(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
     """State the largest and the smallest figure of a list; if it was cut off, only the end that it begins with."""
     figure = name_figure(question.figure)
     high, low = max(known.values()), min(known.values())

@@ -65,7 +65,7 @@ def is_close(one: str, other: str) -> bool:
     return shared >= _SHARED and shared >= 0.6 * min(len(one), len(other))
 
 
-def is_alike(one: str, other: str) -> bool:
+def is_synonym(one: str, other: str) -> bool:
     """Return True if two words are used for one another."""
     one, other = stem(one), stem(other)
     return any(one in group and other in group for group in _ALIKE)

@@ -61,7 +61,7 @@ def write_answer(text: str) -> str:
     blocks: list[str] = []
     seen: set[str] = set()
     for title, _, content in results:
-        fresh = _find_fresh(raise_headings(_ASIDE.sub("", content)), seen)
+        fresh = _find_new_blocks(raise_headings(_ASIDE.sub("", content)), seen)
         if len(results) > 1 and fresh and not fresh[0].startswith(("#", WORKED_OUT)):
             fresh.insert(0, f"## {title}")
         blocks += fresh
@@ -70,7 +70,7 @@ def write_answer(text: str) -> str:
     return "\n\n".join([*(blocks or ["None of the steps brought a result."]), *missing])
 
 
-def _find_fresh(content: str, seen: set[str]) -> list[str]:
+def _find_new_blocks(content: str, seen: set[str]) -> list[str]:
     """Return the blocks of a content that were not shown before, and note them as shown."""
     fresh: list[str] = []
     for block in (one.strip() for one in re.split(r"\n\s*\n", content)):

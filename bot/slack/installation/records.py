@@ -46,7 +46,7 @@ class InstallationRecord(BaseModel):
         return Installation(**self.fields) if self.fields and not self.left else None
 
 
-def fields_of(installation: Installation) -> dict[str, Any]:
+def dump_fields(installation: Installation) -> dict[str, Any]:
     """Return the fields of an installation as they can be written, without tokens of people: none is asked for."""
     return {name: value for name, value in vars(installation).items() if not name.startswith("user_token")}
 
@@ -114,7 +114,7 @@ class InstallationRecords(AsyncInstallationStore):
             if record is None or await self.put(name, record, was=row):
                 return
 
-    async def leave(self, name: str, token: str = "") -> None:
+    async def mark_left(self, name: str, token: str = "") -> None:
         """Note that the app left: its tokens are gone with this, and can no longer be used by anybody.
 
         `token` is the one that says so; if the record has another by now, the app was installed again meanwhile.
@@ -154,12 +154,12 @@ class InstallationRecords(AsyncInstallationStore):
     async def async_save(self, installation: Installation) -> None:
         """Keep an installation, new or anew: data that an earlier one left is found again."""
         name = (installation.enterprise_id if installation.is_enterprise_install else installation.team_id) or ""
-        await self.change(name, lambda _: InstallationRecord(fields=fields_of(installation)))
+        await self.change(name, lambda _: InstallationRecord(fields=dump_fields(installation)))
 
     async def async_save_bot(self, bot: Bot) -> None:
         """Keep new tokens of an installation."""
         name = (bot.enterprise_id if bot.is_enterprise_install else bot.team_id) or ""
-        await self.change(name, lambda one: with_tokens(one, bot) if one is not None and one.installation else None)
+        await self.change(name, lambda one: replace_tokens(one, bot) if one is not None and one.installation else None)
 
     async def async_find_installation(
         self,
@@ -188,7 +188,7 @@ class InstallationRecords(AsyncInstallationStore):
     async def async_delete_bot(self, *, enterprise_id: str | None, team_id: str | None) -> None:
         """Note that the app left a workspace; without a workspace, an organisation."""
         if name := team_id or enterprise_id:
-            await self.leave(name)
+            await self.mark_left(name)
 
     async def async_delete_installation(
         self, *, enterprise_id: str | None, team_id: str | None, user_id: str | None = None
@@ -198,7 +198,7 @@ class InstallationRecords(AsyncInstallationStore):
         await self.async_delete_bot(enterprise_id=enterprise_id, team_id=team_id)
 
 
-def with_tokens(record: InstallationRecord, bot: Bot) -> InstallationRecord:
+def replace_tokens(record: InstallationRecord, bot: Bot) -> InstallationRecord:
     """Return a record with the tokens of a bot."""
     new = {name: getattr(bot, name) for name in ("bot_token", "bot_refresh_token", "bot_token_expires_at")}
     return record.model_copy(update={"fields": {**record.fields, **new}, "refreshing": 0.0})

@@ -19,15 +19,15 @@ from slack_sdk.oauth.installation_store import Bot
 from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.installation.records import InstallationRecord, InstallationRecords, with_tokens
-from bot.slack.token_proof import PASSING
+from bot.slack.installation.records import InstallationRecord, InstallationRecords, replace_tokens
+from bot.slack.token_proof import PASSING_ERRORS
 from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 
 BEFORE_MINUTES = 120
 """Minutes before the end of a token at which it is refreshed: as Bolt does."""
-HELD = 15.0
+RETRY_SECONDS = 15.0
 """Seconds after which another instance tries, if nothing came of it: a little more than Slack's answer may take."""
 KEEPING = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 10.0)
 """Seconds between tries to keep new tokens in a store that is away."""
@@ -73,7 +73,7 @@ class TokenRefresh:
         found = record.installation if record is not None else None
         if record is None or found is None or record.refreshing > self._records.clock():
             return
-        mine = record.model_copy(update={"refreshing": self._records.clock() + HELD})
+        mine = record.model_copy(update={"refreshing": self._records.clock() + RETRY_SECONDS})
         if not await self._records.put(name, mine, was=row):
             return  # another instance is at it
         try:
@@ -91,7 +91,7 @@ class TokenRefresh:
         code = type(error).__name__
         if isinstance(error, SlackTokenRotationError):
             code = str(error.api_error.response.get("error") or "")
-            if code not in PASSING:
+            if code not in PASSING_ERRORS:
                 self._refused.add(str(mine.fields.get("bot_refresh_token")))
                 log.error(
                     "the token of %s was not refreshed (%s); once it has expired, install the app again at "
@@ -109,7 +109,8 @@ class TokenRefresh:
             try:
                 # Whoever installed it anew, or took it away, meanwhile has the last word.
                 await self._records.change(
-                    name, lambda one: with_tokens(one, bot) if one is not None and one.fields == mine.fields else None
+                    name,
+                    lambda one: replace_tokens(one, bot) if one is not None and one.fields == mine.fields else None,
                 )
             except StoreError:
                 await asyncio.sleep(pause)

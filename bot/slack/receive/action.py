@@ -23,7 +23,7 @@ from bot.slack.receive.payloads import (
     StopPressed,
     ViewChanged,
     ViewSubmission,
-    opened_in,
+    find_window_channel,
 )
 from bot.slack.receive.reactions import Reaction
 from handoff.access.audit_entry import Deed
@@ -59,19 +59,19 @@ class Action:
     deed: Deed | None = None
 
     @property
-    def direct(self) -> bool:
+    def is_direct(self) -> bool:
         """True in a direct message with the bot."""
         return self.place.channel.startswith("D")
 
 
-def installed_in(body: Json) -> frozenset[str]:
+def read_installed_teams(body: Json) -> frozenset[str]:
     """Collect the workspaces whose installation a payload is meant for; empty if it does not say."""
     found = body.get("authorizations")
     rows = [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
     return frozenset(row["team_id"] for row in rows if isinstance(row.get("team_id"), str) and row["team_id"])
 
 
-def is_wide(body: Json) -> bool:
+def is_for_organisation(body: Json) -> bool:
     """Return True if an event is meant for the installation of an organisation."""
     found = body.get("authorizations")
     rows = [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
@@ -92,7 +92,7 @@ def set_own_workspace(body: Mapping[str, Any], team: str) -> dict[str, Any]:
     return kept
 
 
-def read_acting(body: Json, read: Read, deeds: AuditedDeeds) -> Action | None:
+def read_action(body: Json, read: Read, deeds: AuditedDeeds) -> Action | None:
     """Return who acts where in a payload that `set_own_workspace` gave (`read`: its content); None if nobody acts.
 
     `deeds` say what clicks and commands would do.
@@ -101,12 +101,12 @@ def read_acting(body: Json, read: Read, deeds: AuditedDeeds) -> Action | None:
         return _read_click(body, read, deeds)
     if isinstance(read, MessageShortcut):
         seen = read.place if read.place.thread_ts != read.message_ts else _drop_thread(read.place)
-        return _make_acting(body, "shortcut", read.user, seen, read.place, read.trigger, "asked")
+        return _make_action(body, "shortcut", read.user, seen, read.place, read.trigger, "asked")
     if isinstance(read, ViewSubmission):
-        return _make_acting(body, "view", read.user, read.place, read.place, read.id, "asked")
+        return _make_action(body, "view", read.user, read.place, read.place, read.id, "asked")
     if isinstance(read, SlashCommand):
         place = Place(team=read.team, channel=read.channel, thread_ts="")
-        return _make_acting(body, "command", read.user, place, place, read.trigger, deeds.get(f"/{read.word}", "asked"))
+        return _make_action(body, "command", read.user, place, place, read.trigger, deeds.get(f"/{read.word}", "asked"))
     event = body.get("event")
     return _read_event(body, event, read) if isinstance(event, Mapping) else None
 
@@ -162,14 +162,14 @@ def _read_other_event(body: Json, event: Json) -> Action | None:
 
 def _read_click(body: Json, click: Click, deeds: AuditedDeeds) -> Action:
     if not click.place.channel:  # in a window or a home: what it carries says where it was opened
-        place = click.place.model_copy(update={"channel": opened_in(click.metadata)})
-        return _make_acting(body, "view", click.user, place, place, click.window, "asked")
+        place = click.place.model_copy(update={"channel": find_window_channel(click.metadata)})
+        return _make_action(body, "view", click.user, place, place, click.window, "asked")
     usual: Deed = next((deeds[one] for one in deeds if click.action.startswith(one)), "asked")
     deed = deeds.get(click.action, usual)
-    return _make_acting(body, "click", click.user, click.place, click.place, click.dedupe[0], deed)
+    return _make_action(body, "click", click.user, click.place, click.place, click.dedupe[0], deed)
 
 
-def _make_acting(body: Json, way: ActionKind, user: str, place: Place, thread: Place, mark: str, deed: Deed) -> Action:
+def _make_action(body: Json, way: ActionKind, user: str, place: Place, thread: Place, mark: str, deed: Deed) -> Action:
     named = body.get("user")
     team = named.get("team_id") if isinstance(named, Mapping) else None
     return Action(

@@ -21,7 +21,7 @@ SLACK_DOMAINS = ("slack.com", "slack-gov.com")
 """Slack serves files from files.slack.com and from the workspaces' own names."""
 _CHUNK = 64 * 1024
 _MOST_MOVES = 3
-_MOVED = frozenset({301, 302, 303, 307, 308})
+_REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 HTML = "text/html"
 _PAGES = frozenset({HTML, "application/xhtml+xml"})
 _SIGN_IN_PATHS = frozenset({"", "signin", "sign-in", "login", "sso", "workspace-signin", "get-started"})
@@ -92,20 +92,20 @@ async def _get(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
     headers = {"Authorization": f"Bearer {client.token}"}
     url = attachment.url
     for _ in range(_MOST_MOVES + 1):
-        if not is_slacks(url, client.base_url):
+        if not is_slack_address(url, client.base_url):
             host = urlsplit(url).hostname or "an unreadable address"
             return (
                 f"{attachment.name} is not kept by Slack ({host}), so it was not fetched: the bot's token goes to "
                 "Slack alone. Attach the file itself."
             )
         async with client.session.get(url, headers=headers, allow_redirects=False) as response:
-            if response.status not in _MOVED:
+            if response.status not in _REDIRECT_STATUSES:
                 return await _read(response, attachment, url)
             url = urljoin(url, response.headers.get("Location", ""))
     return f"{attachment.name} could not be fetched: Slack sent the request round in a circle. Attach it again."
 
 
-def is_slacks(url: str, base_url: str) -> bool:
+def is_slack_address(url: str, base_url: str) -> bool:
     """Return True if an address is Slack's: one of its domains over https, or the server of the Web API itself."""
     try:
         parts, api = urlsplit(url), urlsplit(base_url)

@@ -23,7 +23,7 @@ from bot.slack.receive.thread_text import (
     people_in,
     thread_text,
 )
-from bot.slack.send.lookup import key_of
+from bot.slack.send.lookup import read_key
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from handoff.contracts import ChannelSpan
@@ -58,7 +58,7 @@ class ChannelReader:
         self._people = people
         self._bot_user = bot_user
 
-    async def anything_new(self, span: ChannelSpan) -> bool | None:
+    async def has_new_messages(self, span: ChannelSpan) -> bool | None:
         """Return True if anybody said something; None if Slack does not tell."""
         found: list[dict[str, Any]] = []
         try:
@@ -145,4 +145,4 @@ class ChannelReader:
 
 def _is_card(message: dict[str, Any]) -> bool:
     """Return True for a card of the bot's, which shows work and says nothing."""
-    return key_of(message).partition(":")[2].partition(":")[0] == "card"
+    return read_key(message).partition(":")[2].partition(":")[0] == "card"

@@ -21,10 +21,10 @@ from bot.access.person_facts import PersonFacts
 from bot.slack.receive.action import (
     Action,
     ActionKind,
-    installed_in,
-    is_wide,
-    read_acting,
+    is_for_organisation,
+    read_action,
     read_claimed_teams,
+    read_installed_teams,
     set_own_workspace,
 )
 from bot.slack.receive.payload_reader import READ, read_payload
@@ -32,13 +32,13 @@ from bot.slack.receive.payloads import Click, SlashCommand
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.admission import Admission
-from bot.slack.show.notices import make_note, note_with, tell
+from bot.slack.show.notices import make_note, make_note_with_input, tell
 from bot.slack.show.people import People
 from bot.slack.text.cleaning import mention
 from bot.slack.views.home import closed_home
 from bot.slack.views.outgoing import Outgoing
 from bot.store.values import StoreError
-from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
+from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Gate:
         *,
         first: Callable[[str], Awaitable[bool]],
         clock: Callable[[], float],
-        note: Note = discard_entry,
+        note: AuditRecorder = discard_entry,
     ) -> None:
         self.people = self._people = people
         self._settings = settings
@@ -81,12 +81,12 @@ class Gate:
         self._record = note
         self.background = Background()
         self.deeds: dict[str, Deed] = {}
-        """The deeds that clicks and commands carry out, as `read_acting` takes them."""
+        """The deeds that clicks and commands carry out, as `read_action` takes them."""
         self.locate: Locate | None = None
         """Finds the place of each click in a home, so that the rights there hold for the click too."""
         self._concerned: dict[ActionKind, list[KnowsJob]] = {}
 
-    def concerns(self, knows: KnowsJob, *ways: ActionKind) -> None:
+    def add_concern_check(self, knows: KnowsJob, *ways: ActionKind) -> None:
         """Add a check whether words in a thread that were not said to the bot may concern it.
 
         If no check says so, the gate looks nobody up for such words.
@@ -104,8 +104,8 @@ class Gate:
     ) -> BoltResponse:
         """Read the payload, and let it through (with what was read in the context), or answer it."""
         home = self._people.home.team
-        installed = installed_in(body)
-        if (installed and home not in installed) or (is_wide(body) and not self._people.home.wide):
+        installed = read_installed_teams(body)
+        if (installed and home not in installed) or (is_for_organisation(body) and not self._people.home.wide):
             named = ", ".join(installed) or "of an organisation"
             log.warning("a payload for another installation (%s) was left alone", named)
             return _acknowledge_payload()
@@ -117,7 +117,7 @@ class Gate:
                 return _acknowledge_payload()
             read = located
         context[READ] = read
-        who = read_acting(request.body, read, self.deeds)
+        who = read_action(request.body, read, self.deeds)
         if who is None or (who.way == "message" and not who.in_thread):
             return await next_()  # nobody acts, or nothing would come of it
         typed = read.text if isinstance(read, SlashCommand) else ""
@@ -158,11 +158,11 @@ class Gate:
 
     async def _refuse(self, who: Action, why: RulingReason, client: AsyncWebClient, typed: str) -> BoltResponse:
         if why == "unknown" and who.way in _DELIVERED_AGAIN:
-            return await self._put_off(who, client)
+            return await self._defer_event(who, client)
         words = refusal_line(why, self._people.admins)
         await self._audit_refusal(who, why)
         if who.way == "command":
-            return _answer_command(note_with(words, typed))
+            return _answer_command(make_note_with_input(words, typed))
         if who.way in _SILENT or why in {"bot", "gone"}:
             return _acknowledge_payload()
         if who.way == "home":
@@ -172,7 +172,7 @@ class Gate:
         await self._tell_refusal(who, f"{why}/{who.mark if why == 'unknown' else ''}", words, client)
         return _acknowledge_payload()
 
-    async def _put_off(self, who: Action, client: AsyncWebClient) -> BoltResponse:
+    async def _defer_event(self, who: Action, client: AsyncWebClient) -> BoltResponse:
         """Leave an event unacknowledged, for Slack to bring it again: what was said to the bot is not lost."""
         if who.way == "mention":
             await self._tell_refusal(who, f"unknown/{who.mark}", PUT_OFF, client)
@@ -213,7 +213,7 @@ class Gate:
     ) -> BoltResponse:
         """Answer while the store is away: events are left to come again, and people are told to click again."""
         if who.way == "command":
-            return _answer_command(note_with(notices.NOT_RECORDED, typed))
+            return _answer_command(make_note_with_input(notices.NOT_RECORDED, typed))
         if who.way in {"click", "shortcut", "view"}:
             self.background.start(tell(client, who.place, who.user, make_note(notices.NOT_RECORDED)), "answer a click")
             return _acknowledge_payload()

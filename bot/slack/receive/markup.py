@@ -45,7 +45,7 @@ def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) ->
     return re.sub(r"[ \t]{2,}", " ", "\n".join(lines)).strip()
 
 
-def joined_once(text: str, blocks: str, *, is_summary: bool = False) -> str:
+def join_texts(text: str, blocks: str, *, is_summary: bool = False) -> str:
     """Join two texts in markup of one message. Where one of them says all that the other says, it is enough.
 
     `is_summary`: an app may have put into `text` a shorter form of its blocks, with some of their words in their order.
@@ -54,7 +54,7 @@ def joined_once(text: str, blocks: str, *, is_summary: bool = False) -> str:
         return text if text.strip() else blocks
     if _contains_lines(text, blocks):
         return text
-    if _contains_lines(blocks, text) or (is_summary and _sums_up(text, blocks)):
+    if _contains_lines(blocks, text) or (is_summary and _is_summary(text, blocks)):
         return blocks
     return f"{text}\n{blocks}"
 
@@ -73,7 +73,7 @@ def _contains_lines(whole: str, part: str) -> bool:
     return True
 
 
-def _sums_up(text: str, blocks: str) -> bool:
+def _is_summary(text: str, blocks: str) -> bool:
     left = iter(_split_words(blocks))
     return all(word in left for word in _split_words(text))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.slack.receive.block_words import BlockWords, read_blocks, stamp_words
-from bot.slack.receive.markup import joined_once, plain_text
+from bot.slack.receive.markup import join_texts, plain_text
 from handoff.contracts import Attachment
 from handoff.text.visible_text import visible
 
@@ -108,7 +108,7 @@ class _MessageReader:
     def read(self, message: Json, levels: int = _DEEPEST) -> MessageContent:
         by_app = bool(message.get("bot_id") or message.get("bot_profile"))
         text, blocks = message.get("text"), read_blocks(message.get("blocks"))
-        own = joined_once(text if isinstance(text, str) else "", blocks.words, is_summary=by_app)
+        own = join_texts(text if isinstance(text, str) else "", blocks.words, is_summary=by_app)
         tables, excerpts = self._name_tables(blocks), []
         for one in _list_mappings(message.get("attachments")):
             pasted = BlockWords() if _is_elsewhere(one) else read_blocks(one.get("blocks"))
@@ -142,8 +142,8 @@ class _MessageReader:
         kind, author = _attachment_kind(one), _attachment_author(one)
         if kind not in {"forwarded message", "linked message"}:
             author = ""
-        blocks = read_blocks([*_blocks_of(one)])
-        words = joined_once("\n".join(_iterate_texts(one, with_author=not author)), blocks.words, is_summary=True)
+        blocks = read_blocks([*_iterate_blocks(one)])
+        words = join_texts("\n".join(_iterate_texts(one, with_author=not author)), blocks.words, is_summary=True)
         inner = self._read_nested(one, levels)
         words = "\n".join(part for part in (words, *(each.line for each in inner)) if part.strip())
         files = tuple(replace_author(file, author) for file in parse_files(one.get("files")))
@@ -233,7 +233,7 @@ def _render_heading(kind: str, one: Json) -> str:
         source = f" from <{address}>" if address else ""
         return f"{'preview' if kind == 'link preview' else 'attached'}{source}"
     channel = str(one.get("channel_id") or "")
-    name = str(one.get("channel_name") or "").lstrip("#") or _channel_in(one.get("footer"))
+    name = str(one.get("channel_name") or "").lstrip("#") or _find_channel(one.get("footer"))
     where = f" in #{name}" if name else " in a direct message" if channel.startswith("D") else ""
     where = where or (f" in <#{channel}>" if channel else "")
     when = stamp_words(one.get("ts"))
@@ -249,7 +249,7 @@ def _render_heading(kind: str, one: Json) -> str:
     )
 
 
-def _channel_in(footer: object) -> str:
+def _find_channel(footer: object) -> str:
     """Return the name of the channel that stands below a forwarded message ("Posted in #sales"); empty if none does."""
     found = _CHANNEL.search(footer) if isinstance(footer, str) else None
     return found[1] if found else ""
@@ -267,7 +267,7 @@ def _iterate_texts(one: Json, *, with_author: bool) -> Iterator[str]:
             yield pair
 
 
-def _blocks_of(one: Json) -> Iterator[object]:
+def _iterate_blocks(one: Json) -> Iterator[object]:
     """Yield the blocks of an attachment, and those of the message that it forwards."""
     yield from one["blocks"] if isinstance(one.get("blocks"), list) else ()
     for each in _list_mappings(one.get("message_blocks")):

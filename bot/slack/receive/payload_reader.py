@@ -35,7 +35,7 @@ from bot.slack.receive.payloads import (
     parse_view_changed,
     parse_window,
 )
-from bot.slack.receive.reactions import Reaction, reaction_in
+from bot.slack.receive.reactions import Reaction, parse_reaction
 
 Read = (
     IncomingMessage
@@ -64,7 +64,7 @@ def _read_message(body: Json, bot_user: str) -> Read:
 
 
 def _read_thumb(body: Json, bot_user: str) -> Read:
-    return reaction_in(body, bot_user) or Ignored("an emoji that says nothing here")
+    return parse_reaction(body, bot_user) or Ignored("an emoji that says nothing here")
 
 
 EVENTS: Mapping[object, Callable[[Json, str], Read]] = {
@@ -97,7 +97,7 @@ def read_payload(body: Json, bot_user: str) -> Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Addressed:
+class PayloadAddressee:
     """The workspace that a payload is for, as far as it says.
 
     - team: the workspace; empty if it names none.
@@ -111,7 +111,7 @@ class Addressed:
     author: str = ""
 
 
-def read_addressed(request: AsyncBoltRequest) -> Addressed:
+def read_addressed(request: AsyncBoltRequest) -> PayloadAddressee:
     """Read whom a request is for."""
     body, context = request.body, request.context
     message = body.get("message")
@@ -119,7 +119,7 @@ def read_addressed(request: AsyncBoltRequest) -> Addressed:
     named = (context.team_id, body.get("context_team_id"), body.get("team_id"))
     team = next((_text_or_empty(one) for one in named if _text_or_empty(one).startswith("T")), "")
     organisation = _text_or_empty(context.enterprise_id) if context.is_enterprise_install else ""
-    return Addressed(team, organisation, _text_or_empty(author))
+    return PayloadAddressee(team, organisation, _text_or_empty(author))
 
 
 def _text_or_empty(value: Any) -> str:

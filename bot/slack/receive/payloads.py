@@ -214,7 +214,7 @@ class ViewSubmission:
     @property
     def place(self) -> Place:
         """Where it was opened, outside of any thread."""
-        return Place(team=self.team, channel=opened_in(self.metadata), thread_ts="")
+        return Place(team=self.team, channel=find_window_channel(self.metadata), thread_ts="")
 
     def read_text(self, block: str, action: str) -> str:
         """Return the text of a field; empty if there is none."""
@@ -301,7 +301,7 @@ def parse_message(body: Json, bot_user: str) -> IncomingMessage | Ignored | Malf
         by_bot=by_bot,
         others=any(named != bot_user for named in _NAMED.findall(raw)),
         dedupe=tuple(ids),
-        looks_at=_open_view(body, event) if kind == "im" else None,
+        looks_at=_parse_open_view(body, event) if kind == "im" else None,
     )
 
 
@@ -478,7 +478,7 @@ def parse_opened(body: Json) -> HomeOpened | Malformed:
     if isinstance(fields, Malformed):
         return fields
     place = Place(team=fields["team"], channel=_read_text(event, "channel"), thread_ts="")
-    return HomeOpened(place, fields["user"], event.get("tab") == "messages", _open_view(body, event))
+    return HomeOpened(place, fields["user"], event.get("tab") == "messages", _parse_open_view(body, event))
 
 
 def parse_view_changed(body: Json) -> ViewChanged | Malformed:
@@ -490,7 +490,7 @@ def parse_view_changed(body: Json) -> ViewChanged | Malformed:
     if isinstance(fields, Malformed):
         return fields
     place = Place(team=fields["team"], channel=_read_text(event, "channel"), thread_ts="")
-    return ViewChanged(place, fields["user"], _open_view(body, event))
+    return ViewChanged(place, fields["user"], _parse_open_view(body, event))
 
 
 def parse_file_deleted(body: Json) -> FileRemoved | Malformed:
@@ -499,7 +499,7 @@ def parse_file_deleted(body: Json) -> FileRemoved | Malformed:
     return fields if isinstance(fields, Malformed) else FileRemoved(fields["team"], fields["file_id"][:_LONGEST_ID])
 
 
-def opened_in(metadata: str) -> str:
+def find_window_channel(metadata: str) -> str:
     """Return the channel that a window was opened in, by its metadata: `channel`, or that of `place`. Often empty."""
     try:
         told = json.loads(metadata)
@@ -509,7 +509,7 @@ def opened_in(metadata: str) -> str:
     return channel if isinstance(channel, str) else ""
 
 
-def _open_view(body: Json, event: Json) -> OpenView | None:
+def _parse_open_view(body: Json, event: Json) -> OpenView | None:
     """Return the first of what somebody has open that can be read; None if that is nothing.
 
     Views of another workspace, lists, direct messages and unknown forms are passed over.
@@ -520,10 +520,10 @@ def _open_view(body: Json, event: Json) -> OpenView | None:
     ours = [one for one in entities if one.get("team_id") in (None, "", team)]
     channels = (one.get("value") for one in ours if str(one.get("type")).endswith("/channel_id"))
     channel = next((one for one in channels if _is_channel(one)), "")
-    return next((view for one in ours if (view := _view_of(one, channel)) is not None), None)
+    return next((view for one in ours if (view := _parse_view(one, channel)) is not None), None)
 
 
-def _view_of(entity: Json, channel: Any) -> OpenView | None:
+def _parse_view(entity: Json, channel: Any) -> OpenView | None:
     """Read one thing that is open. `channel` is the channel that is named beside it: a thread alone names none."""
     value, name = entity.get("value"), str(entity.get("type")).rpartition("/")[2]
     if name == "canvas_id":

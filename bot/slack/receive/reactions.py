@@ -22,7 +22,7 @@ class Reaction:
     mark: str
 
 
-def reaction_in(body: Mapping[str, Any], bot_user: str) -> Reaction | None:
+def parse_reaction(body: Mapping[str, Any], bot_user: str) -> Reaction | None:
     """Read a thumb on a message of the bot's; None for any other emoji, message or payload, and for the bot's own."""
     event = body.get("event")
     item = event.get("item") if isinstance(event, Mapping) else None

@@ -40,7 +40,7 @@ from bot.slack.receive.services import FeatureServices
 from bot.slack.receive.subcommand import FEW, CommandContext, SpokenCommand, Subcommand, guess_subcommand
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, answer_click, limit_to_ack_time, make_note, note_with, tell
+from bot.slack.show.notices import Unrecorded, answer_click, limit_to_ack_time, make_note, make_note_with_input, tell
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import TURN, read_turn
@@ -59,7 +59,7 @@ ClickReply = str | Outgoing | None
 OnClick = Callable[[Click, AsyncWebClient], Awaitable[ClickReply]]
 """Takes a click. What takes longer than Slack waits is begun in the background."""
 OnWindow = Callable[[ViewSubmission, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
-"""Takes a submitted window. Returns the answer (`field_error`, `push_view`, `drawn_anew`), or None to close it."""
+"""Takes a submitted window. Returns the answer (`field_error`, `push_view`, `redraw_view`), or None to close it."""
 OnShortcut = Callable[[MessageShortcut, AsyncWebClient], Awaitable[ClickReply]]
 Event = (
     IncomingMessage | MessageEdited | MessageDeleted | StopPressed | Reaction | HomeOpened | ViewChanged | FileRemoved
@@ -89,7 +89,7 @@ def push_view(view: Mapping[str, Any]) -> dict[str, Any]:
     return {"response_action": "push", "view": view}
 
 
-def drawn_anew(view: Mapping[str, Any]) -> dict[str, Any]:
+def redraw_view(view: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a window with itself, drawn anew."""
     return {"response_action": "update", "view": view}
 
@@ -140,9 +140,9 @@ class Router:
 
     def find_commands(self, text: str, *, files: bool = False) -> Iterator[tuple[SpokenCommand, str]]:
         """Give the commands that a message may be, each with what it is about, in order."""
-        return spoken_in(self.spoken, text, files=files)
+        return match_spoken(self.spoken, text, files=files)
 
-    def make_given(self, command: SlashCommand, client: AsyncWebClient, **more: Any) -> CommandContext:
+    def make_context(self, command: SlashCommand, client: AsyncWebClient, **more: Any) -> CommandContext:
         """Put together a command and what carrying it out takes; `more` are fields of `CommandContext`."""
         of = {"services": self._services, "background": self._background}
         of |= {"subcommands": self.subcommands, "spoken": self.spoken}
@@ -161,7 +161,7 @@ class Router:
             return await subcommand.run(given)
         job, rest = find_named_job(given.team, given.rest)
         if job:
-            return await subcommand.run(given.about(job, rest))
+            return await subcommand.run(given.replace_job(job, rest))
         if given.rest:
             return _render_no_job(given)
         if subcommand.usages[0][0]:
@@ -283,9 +283,9 @@ class Router:
             return
         try:
             async with limit_to_ack_time():
-                message = await self.answer(self.make_given(command, client, mark=command.trigger))
+                message = await self.answer(self.make_context(command, client, mark=command.trigger))
         except Unrecorded:
-            message = note_with(notices.NOT_RECORDED, command.text)
+            message = make_note_with_input(notices.NOT_RECORDED, command.text)
         await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
 
     async def _handle_page_turn(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
@@ -305,14 +305,14 @@ class Router:
         command = SlashCommand(team, channel, click.user, wanted.word, wanted.rest, click.trigger)
         try:
             async with limit_to_ack_time():
-                message = await self.answer(self.make_given(command, client, page=wanted.page))
+                message = await self.answer(self.make_context(command, client, page=wanted.page))
         except Unrecorded:
             message = make_note(notices.NOT_READ)
         await ack()
         await replace_message(client, click.response_url, text=message.text, blocks=message.blocks)
 
 
-def spoken_in(
+def match_spoken(
     commands: Sequence[SpokenCommand], text: str, *, files: bool = False
 ) -> Iterator[tuple[SpokenCommand, str]]:
     """Give those of the commands that a message may be, each with what it is about, in order."""
@@ -338,7 +338,7 @@ def _render_usages(one: Subcommand) -> list[str]:
 def _suggest_subcommand(meant: Subcommand, text: str) -> Outgoing:
     """Offer the subcommand that was probably meant. All that was typed is shown, as Slack keeps none of it."""
     words = f"Did you mean `{COMMAND} {meant.name}`? Nothing was started. {'; '.join(_render_usages(meant))}."
-    return note_with(f"{words} {IS_REQUEST}", text)
+    return make_note_with_input(f"{words} {IS_REQUEST}", text)
 
 
 def _is_sentence(given: CommandContext, subcommand: Subcommand) -> bool:
@@ -355,7 +355,7 @@ def _render_no_job(given: CommandContext) -> Outgoing:
         f"“{name}” is no job. A job's name is J and ten letters and digits; `{COMMAND} status` lists yours. "
         "A link to a message of its thread does too."
     )
-    return note_with(f"{words} {IS_REQUEST}", given.command.text)
+    return make_note_with_input(f"{words} {IS_REQUEST}", given.command.text)
 
 
 async def _unknown_command(ack: AsyncAck) -> None:

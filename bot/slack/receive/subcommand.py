@@ -17,7 +17,7 @@ from handoff.contracts import Place
 
 S = TypeVar("S")
 
-Takes = Literal["nothing", "words", "job"]
+SubcommandInput = Literal["nothing", "words", "job"]
 """What follows a subcommand. `job`: the name of a job, or a link to its thread, and then words. Both may be left
 out if the first of the usages is empty."""
 
@@ -71,7 +71,7 @@ class CommandContext:
         """Return the service of that class."""
         return self.services.find(kind)
 
-    def about(self, job: str, rest: str) -> CommandContext:
+    def replace_job(self, job: str, rest: str) -> CommandContext:
         """Return the context with the job that the command names, and the words behind it."""
         return replace(self, job=job, rest=rest)
 
@@ -86,7 +86,7 @@ class Subcommand:
     name: str
     usages: tuple[tuple[str, str], ...]
     run: Callable[[CommandContext], Awaitable[Outgoing]]
-    takes: Takes = "nothing"
+    takes: SubcommandInput = "nothing"
     deed: Deed = "asked"
     """What it would do, for the audit."""
     text_after: str | None = None

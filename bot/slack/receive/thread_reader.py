@@ -29,11 +29,11 @@ from bot.slack.receive.thread_text import (
     people_in,
     thread_text,
 )
-from bot.slack.send.lookup import NOT_YET, key_of
+from bot.slack.send.lookup import NOT_YET, read_key
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from handoff.contracts import Attachment, Material, Place, Request
-from handoff.state.derived_values import once
+from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import Job, RequestState
 from handoff.text.counts import format_count
 
@@ -82,7 +82,7 @@ class ThreadReader:
 
     async def read(self, job: Job, ask: RequestState, *, room: int = THREAD_TOKENS) -> ThreadRead:
         """Read what was said in the thread before a request, in at most `room` tokens. A refusal is a fault."""
-        since, found, fault, lost = read_until(job, ask), list[Json](), "", ""
+        since, found, fault, lost = find_last_read(job, ask), list[Json](), "", ""
         try:
             async with asyncio.timeout(SECONDS):
                 await self._find(job.place, ask.request, since, found)
@@ -170,8 +170,8 @@ class ThreadReader:
         """Return True for a post of this job, and for the card of a job that is forgotten by now."""
         if message.get("user") != self._bot_user:
             return False
-        request, _, what = key_of(message).partition(":")
-        if what == "card" or job.ask(request) is not None:
+        request, _, what = read_key(message).partition(":")
+        if what == "card" or job.find_request(request) is not None:
             return True
         return _parse_ts(message["ts"]) > min(_request_time(ask)[0] for ask in job.asks)
 
@@ -182,7 +182,7 @@ class ThreadReader:
         return {user: name for user, name in zip(people, names, strict=True) if name}
 
 
-def read_until(job: Job, ask: RequestState) -> str:
+def find_last_read(job: Job, ask: RequestState) -> str:
     """Return the `ts` up to which the thread was read for earlier requests; 0 if it never was."""
     own, until, first = ask.id, ask.request.at, job.place.thread_ts
     before = [(one, said.id) for one in job.asks if (said := one.request).at <= until and said.id != own]
@@ -190,7 +190,7 @@ def read_until(job: Job, ask: RequestState) -> str:
     return max(filter(None, found), default=((0, 0), "0"))[1]
 
 
-@once
+@cache_on_value
 def _read_until(ask: RequestState) -> tuple[tuple[int, int], str] | None:
     """Return when a request was made if the thread was read for it, else None."""
     return _request_time(ask) if _was_read(ask) else None

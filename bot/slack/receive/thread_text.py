@@ -32,7 +32,7 @@ BEFORE = "What was said before the request, the oldest first."
 ABOUT = "The request is about this message."
 """What stands above the messages, by what they are to the request."""
 
-_SAID = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
+_SPOKEN_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 _ENDS_A_NAME = re.compile(r"[\[\]():]")
 
 
@@ -83,7 +83,11 @@ class ThreadText:
 def parse_thread_message(message: Json) -> ThreadMessage | None:
     """Read one message of a thread; None if it says nothing: a join, a deleted message, one that is kept from us."""
     ts = message.get("ts")
-    if not isinstance(ts, str) or str(message.get("subtype") or "") not in _SAID or message.get("is_ephemeral"):
+    if (
+        not isinstance(ts, str)
+        or str(message.get("subtype") or "") not in _SPOKEN_SUBTYPES
+        or message.get("is_ephemeral")
+    ):
         return None
     content = read_message(message)
     if not content.words.strip() and not content.tables and not message.get("files"):
@@ -193,7 +197,7 @@ def _author_name(said: ThreadMessage, names: Mapping[str, str]) -> str:
     return f"{name}{APP}" if said.by_app else name
 
 
-def _author_of(file: Attachment, said: ThreadMessage, names: Mapping[str, str]) -> str:
+def _name_attacher(file: Attachment, said: ThreadMessage, names: Mapping[str, str]) -> str:
     """Name who attached a file: the author of the message that was forwarded with it, or of the message itself."""
     known = plain_text(file.author, "", names).lstrip("@")
     return " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or _author_name(said, names)
@@ -212,7 +216,7 @@ def _select_files(messages: Sequence[ThreadMessage], names: Mapping[str, str]) -
     newest: dict[str, SharedFile] = {}
     for said in reversed(messages):
         for file in said.files:
-            newest.setdefault(file.file_id, SharedFile(file, _author_of(file, said, names), said.ts))
+            newest.setdefault(file.file_id, SharedFile(file, _name_attacher(file, said, names), said.ts))
     files = tuple(newest.values())
     return files[:MOST_FILES], max(0, len(files) - MOST_FILES)
 

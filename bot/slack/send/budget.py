@@ -1,7 +1,7 @@
 """Slack's rate limits, kept by ourselves: one budget for each workspace and method, which all instances share.
 
-A call waits here for its turn, which the store gives (`Counters.turns`): so what people wait for goes before progress,
-whatever instance sends it. Turns come several at a time where several wait, and one or two more
+A call waits here for its turn, which the store gives (`Counters.request_turns`): so what people wait for goes before
+progress, whatever instance sends it. Turns come several at a time where several wait, and one or two more
 while there are plenty: most calls then ask nobody. While the store is away each instance keeps to its share.
 """
 
@@ -53,7 +53,7 @@ class _Queue:
             heapq.heappop(self.waiting)
         return self.waiting[0][0] if self.waiting else None
 
-    def next_goes(self) -> bool:
+    def release_next(self) -> bool:
         """Let who is next go. Returns False if nobody waits."""
         if self.head() is None:
             return False
@@ -102,7 +102,7 @@ class CallBudget:
         self._away_until = float("-inf")
         self._owed: dict[str, list[Callable[[], int]]] = {}
 
-    def owes(self, method: str, count: Callable[[], int]) -> None:
+    def reserve_for(self, method: str, count: Callable[[], int]) -> None:
         """Keep room for calls that are sure to follow, such as the last edit of each card: `count` tells how many."""
         self._owed.setdefault(method, []).append(count)
 
@@ -196,7 +196,7 @@ class CallBudget:
             same = sum(one[0] == rank and not one[2].done() for one in queue.waiting)
             wanted = min(same, MOST_AT_ONCE)
             turns = await self._ask_for_turns(queue, rank, wanted, SPARE if len(queue.waiting) == 1 else 0)
-            used = sum(queue.next_goes() for _ in range(turns.given))
+            used = sum(queue.release_next() for _ in range(turns.given))
             until = self._clock() + SPARE_SECONDS
             queue.spare.extend((until, rank) for _ in range(turns.given - used))
             if turns.given < wanted:
@@ -220,7 +220,7 @@ class CallBudget:
         if self._counters is not None and self._clock() >= self._away_until:
             try:
                 async with asyncio.timeout(ASKING):
-                    turns = await self._counters.turns(queue.lane, self._who, wish)
+                    turns = await self._counters.request_turns(queue.lane, self._who, wish)
             except (StoreError, TimeoutError) as error:
                 log.info("the store does not say whose turn it is: %s", str(error) or "it takes too long")
                 self._away_until = self._clock() + AWAY
@@ -234,7 +234,7 @@ class CallBudget:
 
 
 class OwnShare:
-    """Gives turns as `Counters.turns` does, out of this instance's part of each lane."""
+    """Gives turns as `Counters.request_turns` does, out of this instance's part of each lane."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -20,7 +20,7 @@ from bot.store.values import Claim
 
 log = logging.getLogger(__name__)
 
-KEPT = "list:"
+KEY_PREFIX = "list:"
 """The start of the name under which the store remembers a channel's list."""
 NAME = "Tickets"
 COLUMNS = (
@@ -59,7 +59,7 @@ class ListRows:
         try:
             kept = await self._list_of(channel)
             if not intent.first:
-                await self._outbox.wait_out(intent)
+                await self._outbox.wait_for_calls(intent)
                 if found := await self._find(kept, key):
                     return await self._outbox.mark_sent(self._claim, key, found)
             added = await self._add_row(kept, key, {"title": title, "body": body, "mark": key})
@@ -75,12 +75,12 @@ class ListRows:
         kept = await self._find_list(channel)
         if intent.first or kept is None:
             return None
-        await self._outbox.wait_out(intent)
+        await self._outbox.wait_for_calls(intent)
         found = await self._find(kept, key)
         return await self._outbox.mark_sent(self._claim, key, found) if found else None
 
     async def _find_list(self, channel: str) -> KnownList | None:
-        row = (await self._outbox.store.settings.of(self._claim.key.team)).get(f"{KEPT}{channel}")
+        row = (await self._outbox.store.settings.read_team(self._claim.key.team)).get(f"{KEY_PREFIX}{channel}")
         if row is None:
             return None
         fields = json.loads(row)
@@ -111,7 +111,7 @@ class ListRows:
         except (KeyError, TypeError) as error:
             raise SlackRefused("no_answer", "Slack did not tell the columns of the list that it made") from error
         named = json.dumps({"list": kept.id, "columns": dict(kept.columns)})
-        await self._outbox.store.settings.put(self._claim.key.team, f"{KEPT}{channel}", named)
+        await self._outbox.store.settings.put(self._claim.key.team, f"{KEY_PREFIX}{channel}", named)
         return kept
 
     async def _add_row(self, kept: KnownList, key: str, texts: Mapping[str, str]) -> str:
@@ -123,7 +123,7 @@ class ListRows:
                 data = await self._outbox.calls.make(
                     "slackLists.items.create",
                     lambda: self._outbox.client.slackLists_items_create(list_id=kept.id, initial_fields=fields),
-                    allowed=self._outbox.holder(self._claim),
+                    allowed=self._outbox.make_claim_check(self._claim),
                 )
                 return str(data["item"]["id"])
             except NoReply as lost:

@@ -48,13 +48,13 @@ def metadata(place: Place, key: str) -> dict[str, Any]:
     return {"event_type": EVENT_TYPE, "event_payload": {"key": key, "job": place.job_id}}
 
 
-def key_of(message: dict[str, Any]) -> str:
+def read_key(message: dict[str, Any]) -> str:
     """Read the key that a message of ours carries, or nothing."""
     carried = message.get("metadata") or {}
     return str(carried.get("event_payload", {}).get("key", "")) if carried.get("event_type") == EVENT_TYPE else ""
 
 
-async def message_at(client: AsyncWebClient, channel: str, ts: str) -> dict[str, Any]:
+async def fetch_message(client: AsyncWebClient, channel: str, ts: str) -> dict[str, Any]:
     """Read one message with its metadata; empty if it is not there, or Slack does not show it."""
 
     async def read() -> AsyncSlackResponse:
@@ -92,7 +92,7 @@ class Lookup:
 
         `waited`: seconds since it could have been posted, by which the look is shorter.
         """
-        return await self._find_first(place, lambda one: str(one["ts"]) if key_of(one) == key else "", waited)
+        return await self._find_first(place, lambda one: str(one["ts"]) if read_key(one) == key else "", waited)
 
     async def file(self, place: Place, file_id: str, *, waited: float = 0.0) -> str:
         """Give that id if the file is shown in the thread; empty after a look as patient as that of `message`."""
@@ -117,13 +117,13 @@ class Lookup:
         return messages
 
     async def _find_first(self, place: Place, found_in: Callable[[dict[str, Any]], str], waited: float) -> str:
-        async for messages in self.each_look(place, waited=waited):
+        async for messages in self.iterate_looks(place, waited=waited):
             for message in messages:
                 if message.get("user") == self.bot_user_id and (found := found_in(message)):
                     return found
         return ""
 
-    async def each_look(self, place: Place, *, waited: float) -> AsyncIterator[list[dict[str, Any]]]:
+    async def iterate_looks(self, place: Place, *, waited: float) -> AsyncIterator[list[dict[str, Any]]]:
         """Read the thread again and again, for as long as Slack's history may lag behind. Raises OutcomeUnknown.
 
         `waited`: seconds by which the patience is shorter. A look that fails is made up for.
@@ -145,14 +145,14 @@ class Lookup:
                 return
         raise OutcomeUnknown("whether it was posted cannot be told: Slack does not answer")
 
-    def half_written(self, messages: Sequence[dict[str, Any]], record: str, since: float) -> list[dict[str, Any]]:
+    def list_half_written(self, messages: Sequence[dict[str, Any]], record: str, since: float) -> list[dict[str, Any]]:
         """List our messages that may be a stream which never became an answer; newest first.
 
         They bear neither key nor file, or the key `record`. `since`: the earliest time that counts, in seconds since
         the epoch.
         """
         ours = [message for message in messages if message.get("user") == self.bot_user_id]
-        bare = [one for one in ours if (not one.get("metadata") and not one.get("files")) or key_of(one) == record]
+        bare = [one for one in ours if (not one.get("metadata") and not one.get("files")) or read_key(one) == record]
         return [message for message in reversed(bare) if float(message["ts"]) > since - CLOCKS_DIFFER]
 
     async def thread(self, place: Place) -> list[dict[str, Any]]:

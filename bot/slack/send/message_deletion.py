@@ -14,14 +14,14 @@ from typing import Any
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.lookup import key_of
+from bot.slack.send.lookup import read_key
 from bot.slack.send.other_places import KEY
 from bot.slack.send.outbox import NOT_STARTED, Outbox
 from bot.slack.send.web_calls import CALL_SECONDS, SlackRefused
 from bot.store.values import Intent
 from handoff.contracts import Place
 
-ALONE = ":alone"
+DIRECT_SUFFIX = ":alone"
 """The end of the key of a message that went to one person's direct messages."""
 _GONE = frozenset({"message_not_found", "file_not_found", "file_deleted", "canvas_not_found", "thread_not_found"})
 """Slack's words for what is not there (any more)."""
@@ -40,7 +40,7 @@ class DeletionReport:
     faults: Counter[str] = field(default_factory=Counter)
 
 
-async def take_back(
+async def delete_posts(
     outbox: Outbox, place: Place, askers: Mapping[str, str], left: Mapping[str, Intent], forgotten: float
 ) -> DeletionReport:
     """Delete what a job posted up to the time at which it was `forgotten`.
@@ -48,16 +48,16 @@ async def take_back(
     `askers` are the people by the ids of their requests, `left` is what the outbox knew. Raises NoReply if Slack does
     not answer: then it is to be tried again.
     """
-    work = _TakingBack(outbox, place, forgotten)
+    work = _PostDeletion(outbox, place, forgotten)
     await work.thread(askers, left)
     for key, intent in left.items():
-        if key.endswith(ALONE) and intent.ts:
-            await work.alone(askers.get(key.partition(":")[0], ""), intent.ts)
-    await work.untitle()
+        if key.endswith(DIRECT_SUFFIX) and intent.ts:
+            await work.delete_direct_message(askers.get(key.partition(":")[0], ""), intent.ts)
+    await work.clear_title()
     return work.done
 
 
-class _TakingBack:
+class _PostDeletion:
     def __init__(self, outbox: Outbox, place: Place, forgotten: float) -> None:
         self.done = DeletionReport()
         self._outbox = outbox
@@ -72,7 +72,7 @@ class _TakingBack:
         except SlackRefused:  # what the outbox knows is deleted all the same, or says why it cannot be
             thread = []
         ours = [one for one in thread if self._is_of_job(one, askers)]
-        known = {key: one for key, one in left.items() if not key.endswith(ALONE) and not key.startswith(KEY)}
+        known = {key: one for key, one in left.items() if not key.endswith(DIRECT_SUFFIX) and not key.startswith(KEY)}
         canvases = {one.draft_ts for one in known.values() if _is_file(one.draft_ts) and not _is_file(one.ts)}
         shown = [file for one in ours for file in one.get("files") or ()]
         ids = {str(file.get("id")) for file in shown if file.get("mode") != "tombstone"}
@@ -93,11 +93,11 @@ class _TakingBack:
         """
         if message.get("user") != self._outbox.lookup.bot_user_id:
             return False
-        key = key_of(dict(message))
+        key = read_key(dict(message))
         late = SETTLES_IN if not key and message.get("streaming_state") else 0.0
         return key.partition(":")[0] in askers or _ts_seconds(str(message.get("ts", ""))) <= self._forgotten + late
 
-    async def alone(self, user: str, ts: str) -> None:
+    async def delete_direct_message(self, user: str, ts: str) -> None:
         """Delete a direct message about the job."""
         if not user:
             return
@@ -110,7 +110,7 @@ class _TakingBack:
             return
         await self._delete_message(str(direct["channel"]["id"]), ts)
 
-    async def untitle(self) -> None:
+    async def clear_title(self) -> None:
         """Take the request's words out of the title of Slack's session. A workspace without sessions has none."""
         with contextlib.suppress(SlackRefused):
             await self._calls.make(

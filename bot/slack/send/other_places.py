@@ -14,7 +14,7 @@ from typing import Any
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.lookup import OutcomeUnknown, key_of, metadata
+from bot.slack.send.lookup import OutcomeUnknown, metadata, read_key
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.web_calls import NoReply, SlackRefused
 from bot.slack.views.outgoing import Outgoing
@@ -52,7 +52,7 @@ class OtherPlaces:
         if intent.ts:
             return SentMessage(intent.ts, adopted=True)
         if not intent.first:
-            waited = await self._outbox.wait_out(intent)
+            waited = await self._outbox.wait_for_calls(intent)
             if found := await self._find(channel, key, intent.began, waited):
                 return await self._outbox.mark_sent(self._claim, key, found)
         try:
@@ -68,7 +68,7 @@ class OtherPlaces:
             return SentMessage(intent.ts, adopted=True)
         if intent.first:  # whoever was about to post it never came to record it
             return None
-        waited = await self._outbox.wait_out(intent)
+        waited = await self._outbox.wait_for_calls(intent)
         found = await self._find(channel, key, intent.began, waited)
         return await self._outbox.mark_sent(self._claim, key, found) if found else None
 
@@ -85,7 +85,7 @@ class OtherPlaces:
 
     async def _post_once(self, channel: str, key: str, message: Outgoing, since: float) -> str:
         async def post() -> AsyncSlackResponse:
-            await self._outbox.still_ours(self._claim, key, since)
+            await self._outbox.confirm_claim(self._claim, key, since)
             return await self._outbox.client.chat_postMessage(
                 channel=channel,
                 text=message.text,
@@ -108,7 +108,7 @@ class OtherPlaces:
             await asyncio.sleep(wait)
             try:
                 async for one in self._iterate_since(channel, began - LOOK_BACK):
-                    if one.get("user") == self._outbox.lookup.bot_user_id and key_of(one) == key:
+                    if one.get("user") == self._outbox.lookup.bot_user_id and read_key(one) == key:
                         log.info("job %s: %s was there already", self._place.job_id, key, extra={"event": "reconciled"})
                         return str(one["ts"])
             except (SlackRefused, NoReply) as error:

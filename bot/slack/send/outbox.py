@@ -17,7 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.budget import CallBudget
-from bot.slack.send.lookup import LOOKS, Lookup, OutcomeUnknown, key_of, metadata
+from bot.slack.send.lookup import LOOKS, Lookup, OutcomeUnknown, metadata, read_key
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import CALL_SECONDS, Allowed, CallNeedless, JobGone, NoReply, SlackRefused, WebCalls
 from bot.slack.views.outgoing import Outgoing
@@ -33,14 +33,14 @@ SENDS = 3
 PAUSES = (0.0, 0.0, 0.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0, 60.0)
 """Seconds before each try of a post whose outcome Slack does not tell: some minutes in all, as a bad spell of Slack's
 takes. A message that is given up never comes: a job would go on without its plan card, or end without its answer."""
-FRESH = 2.0
+FRESH_SECONDS = 2.0
 """Seconds for which an intent speaks for our right to send: after a longer wait (for Slack's limits, or as a frozen
 process) the store is asked again."""
-TOO_MUCH = frozenset({"msg_too_long", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
+BLOCK_ERRORS = frozenset({"msg_too_long", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
 """Slack's words for blocks that it does not take; what is simpler may still go through."""
 SIMPLE = frozenset({"markdown", "section", "context", "header", "divider", "actions"})
 """Blocks that every workspace knows. Newer ones, such as the thumbs, may be missing in some."""
-STREAMED = ":stream"
+STREAM_SUFFIX = ":stream"
 """The end of the key under which the stream of an answer is recorded: the intent before it starts, its id after."""
 NOT_STARTED = "none"
 """Recorded as the id of a stream that Slack refused to start."""
@@ -48,14 +48,14 @@ NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "m
 """Slack's words for a message that is not being streamed."""
 
 
-ELSEWHERE = "it would have gone outside of its job's thread, which nobody allowed"
+NOT_ALLOWED_ELSEWHERE = "it would have gone outside of its job's thread, which nobody allowed"
 """Said of what a job would post in another place: see `handoff.access.rights` for what may go there."""
 
 
 Drawable = Outgoing | Callable[[], Outgoing]
 """A message, or what draws it once its turn has come: it shows what is true then."""
 DrawSimpler = Callable[[], Awaitable[Outgoing]]
-OVERTAKEN = "what it was to show was over before its turn came"
+NO_LONGER_TRUE = "what it was to show was over before its turn came"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +111,19 @@ class Outbox:
         Slack does not take the message.
         """
         if place.job_id != claim.key.job:
-            return SentMessage("", ELSEWHERE)
+            return SentMessage("", NOT_ALLOWED_ELSEWHERE)
         since = time.time()
         intent = await self.begin(claim, key)
         if intent.ts:
             return SentMessage(intent.ts, adopted=True)
         since = since if intent.first else 0.0  # the store knows the time of an earlier owner
         try:
-            if not intent.first and (found := await self.earlier(place, key, intent)):
+            if not intent.first and (found := await self.find_earlier(place, key, intent)):
                 await self.mark_sent(claim, key, found)
                 return SentMessage(found, adopted=True)
             ts = await self.send(claim, place, key, message, since=since, needless=needless, simpler=simpler)
         except CallNeedless:
-            return SentMessage("", OVERTAKEN)
+            return SentMessage("", NO_LONGER_TRUE)
         except (SlackRefused, OutcomeUnknown) as error:
             return SentMessage("", str(error))
         return await self.mark_sent(claim, key, ts)
@@ -140,18 +140,18 @@ class Outbox:
             raise JobGone(key)
         return intent
 
-    async def draft(self, claim: Claim, key: str, draft: str) -> None:
+    async def record_draft(self, claim: Claim, key: str, draft: str) -> None:
         """Record the id of what was begun and is not finished. Raises JobGone."""
-        if not await self.store.outbox.draft(claim, key, draft):
+        if not await self.store.outbox.note_draft(claim, key, draft):
             raise JobGone(key)
 
     async def mark_sent(self, claim: Claim, key: str, ts: str) -> SentMessage:
         """Record where the message is. Raises JobGone."""
-        if not await self.store.outbox.done(claim, key, ts):
+        if not await self.store.outbox.note_finished(claim, key, ts):
             raise JobGone(key)
         return SentMessage(ts)
 
-    def holder(self, claim: Claim) -> Allowed:
+    def make_claim_check(self, claim: Claim) -> Allowed:
         """Return a check that asks the store, each time, if this claim still has its job: for rare or late calls."""
 
         async def holds() -> bool:
@@ -160,12 +160,12 @@ class Outbox:
 
         return holds
 
-    async def still_ours(self, claim: Claim, key: str, since: float) -> None:
+    async def confirm_claim(self, claim: Claim, key: str, since: float) -> None:
         """Tell the store that a message is sent now, if it last said long ago (`since`, s since the epoch) that we may.
 
         Whoever takes over looks for it as long as a message sent just then may take to be seen. Raises JobGone.
         """
-        if abs(time.time() - since) > FRESH and not await self.store.outbox.sending(claim, key):
+        if abs(time.time() - since) > FRESH_SECONDS and not await self.store.outbox.note_sending(claim, key):
             raise JobGone(key)
 
     async def send(
@@ -194,7 +194,7 @@ class Outbox:
                     return found
             except SlackRefused as error:
                 message = message if isinstance(message, Outgoing) else message()
-                if error.code not in TOO_MUCH or not message.blocks:
+                if error.code not in BLOCK_ERRORS or not message.blocks:
                     raise
                 log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
                 message, simpler = await simpler() if simpler is not None else _simplify_message(message), None
@@ -210,7 +210,7 @@ class Outbox:
         needless: asyncio.Event | None = None,
     ) -> str:
         async def post() -> AsyncSlackResponse:
-            await self.still_ours(claim, key, since)
+            await self.confirm_claim(claim, key, since)
             drawn = message if isinstance(message, Outgoing) else message()
             return await self.client.chat_postMessage(
                 channel=place.channel,
@@ -264,11 +264,11 @@ class Outbox:
             return False
         return True
 
-    async def earlier(self, place: Place, key: str, intent: Intent) -> str:
+    async def find_earlier(self, place: Place, key: str, intent: Intent) -> str:
         """Find the id of the message that an earlier owner may have posted; empty if none. Raises OutcomeUnknown."""
-        return await self.find(place, key, waited=await self.wait_out(intent))
+        return await self.find(place, key, waited=await self.wait_for_calls(intent))
 
-    async def wait_out(self, intent: Intent) -> float:
+    async def wait_for_calls(self, intent: Intent) -> float:
         """Wait until no call of an earlier owner can be under way any more. Gives the seconds since that was so."""
         over = await self.store.now() - max(intent.began, intent.sent) - CALL_SECONDS
         await asyncio.sleep(max(0.0, -over))
@@ -294,7 +294,7 @@ class Outbox:
             ts: The id of the stream, if this owner knows it.
         """
         records = await self.store.outbox.messages(claim.key)
-        begun, answer = records.get(key + STREAMED), records.get(key)
+        begun, answer = records.get(key + STREAM_SUFFIX), records.get(key)
         if begun is not None and begun.ts == NOT_STARTED:
             return
         # Releases before this one recorded it beside the answer: what they left at an upgrade goes as well.
@@ -306,14 +306,14 @@ class Outbox:
         if begun is None:
             return
         try:
-            await self._clear_unrecorded(place, key + STREAMED, begun, allowed)
+            await self._clear_unrecorded(place, key + STREAM_SUFFIX, begun, allowed)
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
 
     async def clear_streams(self, claim: Claim, place: Place, *, allowed: Allowed) -> None:
         """Clear the streams of all answers of a job that are not in the thread yet. Raises JobGone and StoreError."""
         records = await self.store.outbox.messages(claim.key)
-        for key in (name.removesuffix(STREAMED) for name in records if name.endswith(STREAMED)):
+        for key in (name.removesuffix(STREAM_SUFFIX) for name in records if name.endswith(STREAM_SUFFIX)):
             if key not in records or not records[key].ts:
                 await self.clear_stream(claim, place, key, allowed=allowed)
 
@@ -323,11 +323,11 @@ class Outbox:
         It is a message of ours without a key that Slack calls a stream, or lets us end as one. Slack ends streams by
         itself too: after minutes, and when a person presses Stop. Other messages without a key are left alone.
         """
-        waited = await self.wait_out(begun)
-        async for messages in self.lookup.each_look(place, waited=waited):
-            for message in self.lookup.half_written(messages, record, begun.began):
+        waited = await self.wait_for_calls(begun)
+        async for messages in self.lookup.iterate_looks(place, waited=waited):
+            for message in self.lookup.list_half_written(messages, record, begun.began):
                 ts = str(message["ts"])
-                is_stream = key_of(message) or message.get("streaming_state")
+                is_stream = read_key(message) or message.get("streaming_state")
                 if is_stream or await self._end_now(place, ts, record, allowed):
                     await self.delete(place, ts, allowed=allowed)
                     return

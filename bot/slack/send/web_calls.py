@@ -83,7 +83,7 @@ TOKEN_PATIENCE = 300.0
 """Seconds for which a call of a job is tried then: bad spells of Slack's pass."""
 SHORT_TOKEN_PATIENCE = 20.0
 """Seconds for which all other calls are tried then."""
-STUBBORN = 0.1
+CANCEL_SECONDS = 0.1
 """Seconds that a task which was cancelled gets to end."""
 
 REFUSED: Mapping[str, str] = {
@@ -255,7 +255,7 @@ def share_calls(client: AsyncWebClient, calls: WebCalls) -> None:
         _SHARED[client.session] = calls
 
 
-def calls_of(client: AsyncWebClient) -> WebCalls:
+def find_shared_calls(client: AsyncWebClient) -> WebCalls:
     """Return the calls that are shared by those who use this client's session; else some without a budget."""
     shared = _SHARED.get(client.session) if client.session is not None else None
     return shared if shared is not None else WebCalls(CallBudget(unlimited=True))
@@ -293,7 +293,7 @@ class Background:
         for task in late:
             task.cancel()
         if late:
-            await asyncio.wait(late, timeout=STUBBORN)
+            await asyncio.wait(late, timeout=CANCEL_SECONDS)
 
     async def _watch(self, work: Coroutine[Any, Any, object], what: str) -> None:
         try:

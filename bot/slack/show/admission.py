@@ -6,9 +6,9 @@ from bot.access.access_ruling import RulingReason, find_access_refusal
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import PersonFacts
-from bot.slack.show.directory import Directory, KnownChannel, NotTold
+from bot.slack.show.directory import Directory, KnownChannel, NotAnswered
 from bot.slack.show.people import FACTS_KEPT, GROUPS_KEPT, People
-from handoff.access.rights import Actor, may_go
+from handoff.access.rights import Actor, may_pass_on
 from handoff.contracts import Audience, Place
 from specialists.tools.messenger import Addressee
 
@@ -22,8 +22,8 @@ class Admission:
 
     async def access(self, place: Place) -> Access:
         """Return who may use the bot in a place. Raises StoreError."""
-        access = await self._settings.of(self._people.home.team, place.channel)
-        self._people.name_groups(access.groups)
+        access = await self._settings.read_access(self._people.home.team, place.channel)
+        self._people.add_named_groups(access.groups)
         return access
 
     async def refusal(
@@ -48,10 +48,10 @@ class Admission:
         why = rule(facts)
         if why != "not_named" or not access.groups:
             return why
-        groups = await self._people.groups_known(user, kept=kept)
+        groups = await self._people.find_groups(user, kept=kept)
         return "unknown" if groups is None else rule(facts, groups)
 
-    async def standing(self, place: Place, user: str) -> Actor | None:
+    async def find_actor(self, place: Place, user: str) -> Actor | None:
         """Return a person as they are now; None if they may not act there any more, or Slack does not say.
 
         Raises StoreError.
@@ -76,7 +76,7 @@ async def find_unreadable_reason(directory: Directory, channel: str, user: str, 
     if isinstance(there, Addressee) and there.shared:
         return f"<#{goes}> is shared with another organisation, whose people may not read <#{channel}>"
     came = Audience(channel=channel, kind="private" if found.private else "public")
-    if not may_go(came, Audience(channel=goes)) and not goes.startswith("D"):
+    if not may_pass_on(came, Audience(channel=goes)) and not goes.startswith("D"):
         return f"<#{channel}> is private, and not all who read <#{goes}> may read it"
     return ""
 
@@ -88,7 +88,7 @@ async def find_readable(directory: Directory, channel: str, user: str) -> KnownC
     """
     try:
         found = await directory.find_channel(channel, user)
-    except NotTold as error:
+    except NotAnswered as error:
         if error.code != "missing_scope":
             return f"I could not find out if you may read that channel: {error}. Try again in a minute."
         found = None  # a conversation of a group, which the app does not ask to look up

@@ -160,19 +160,19 @@ class CardPainter:
         finally:
             self._waits_as = None
         if not is_ours:
-            await self._put_right(ask.id, ts)
+            await self._redraw_current(ask.id, ts)
             raise JobGone(f"{job.place.job_id}: it went into other hands while its card was drawn")
         return True
 
-    async def _put_right(self, request: str, ts: str) -> None:
+    async def _redraw_current(self, request: str, ts: str) -> None:
         """Draw the card as its job is now: what was sent may have come after what the next owner drew."""
         drawn: Job | None = None
         for _ in range(ROUNDS):
             job = await self._read_job()
-            ask = job.ask(request) if job is not None else None
+            ask = job.find_request(request) if job is not None else None
             if job is None or ask is None or job == drawn:
                 return
-            stop = not ask.run.concluded and self.needs_stop(ask)
+            stop = not ask.run.is_concluded and self.needs_stop(ask)
             card = plan_card(job, ask, self._outbox.store.clock(), stop=stop)
             await self._outbox.update(job.place, ts, card, allowed=None, priority="settled")
             drawn = job
@@ -232,13 +232,13 @@ class CardPosts:
         if name not in self._newest:
             return
         self._newest[name] = (job, ask)
-        if not ask.run.concluded:
+        if not ask.run.is_concluded:
             return
         channel = job.place.channel
         ended = [
             self._overtaken[one]
             for one, (other, its) in self._newest.items()
-            if its.run.concluded and other.place.channel == channel
+            if its.run.is_concluded and other.place.channel == channel
         ]
         if len(ended) > 1 or self._outbox.calls.budget.is_crowded("chat.postMessage", channel):
             for over in ended:

@@ -16,7 +16,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.access.person_facts import facts_of
+from bot.access.person_facts import parse_person_facts
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from specialists.tools.messenger import Addressee
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 CallSlack = Callable[[str], Awaitable[AsyncSlackResponse]]
 
 
-class NotTold(Exception):
+class NotAnswered(Exception):
     """Slack does not say what was asked. The text is fit for people. `code` is Slack's own word, if it said one."""
 
     def __init__(self, why: str, code: str = "") -> None:
@@ -81,21 +81,21 @@ class Directory:
             if wanted.startswith("@"):
                 return await self._find_person_by_name(wanted, requester)
             return await self._find_channel_by_name(wanted, requester)
-        except NotTold as error:
+        except NotAnswered as error:
             return f"{wanted} could not be looked up: {error}."
 
     async def has_bot(self, channel: str) -> bool:
         """Return True if the bot is in a channel; False too if Slack does not tell it."""
         try:
             return any(one.get("id") == channel for one in await self._list_own_channels())
-        except NotTold:
+        except NotAnswered:
             return False
 
     async def readers_of(self, channel: str) -> frozenset[str] | None:
         """Return the members of a channel; None if Slack does not tell all of them."""
         try:
             return frozenset(await self._list_members(channel))
-        except NotTold:
+        except NotAnswered:
             return None
 
     # ------------------------------------------------------------ channels
@@ -134,7 +134,7 @@ class Directory:
         return KnownChannel(
             id=channel,
             name=f"#{about.get('name', channel)}",
-            readers=_read_by(about, private=private),
+            readers=_describe_readers(about, private=private),
             is_private=private,
             is_shared=bool(about.get("is_ext_shared")),
             is_archived=bool(about.get("is_archived")),
@@ -200,7 +200,7 @@ class Directory:
             return "The requester is no full member of the workspace, so I write to nobody else for them."
         info = await self._ask_slack("users.info", lambda: self._client.users_info(user=user), {"user_not_found"})
         about = (info or {}).get("user") or {}
-        facts = facts_of(info or {}, self._people.home)
+        facts = parse_person_facts(info or {}, self._people.home)
         if facts is None or facts.standing not in {"ours", "guest"}:
             return f"{user} is nobody of this workspace whom I could write to."
         guest = ", a guest of the workspace" if facts.standing == "guest" else ""
@@ -242,12 +242,12 @@ class Directory:
         except SlackRefused as error:
             if error.code in none:
                 return None
-            raise NotTold(str(error), error.code) from error
+            raise NotAnswered(str(error), error.code) from error
         except NoReply as error:
-            raise NotTold("Slack does not answer") from error
+            raise NotAnswered("Slack does not answer") from error
 
 
-def _read_by(about: Json, *, private: bool) -> str:
+def _describe_readers(about: Json, *, private: bool) -> str:
     count = about.get("num_members")
     people = f" of {count} {'member' if count == 1 else 'members'}" if isinstance(count, int) else ""
     shared = ", shared with another organisation" if about.get("is_ext_shared") else ""

@@ -16,13 +16,13 @@ from bot.slack.show.people import People
 from bot.slack.text.cleaning import clean, clean_markdown
 from bot.slack.views.outgoing import Outgoing, context, section
 from bot.store.values import Claim, StoreError
-from handoff.access.rights import may_go
+from handoff.access.rights import may_pass_on
 from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Audience
 from handoff.materials.material_lists import material_of
 from handoff.state.job_state import Job, RequestState
 from handoff.text.visible_text import visible
-from specialists.tools.messenger import Addressee, Delivered, DeliveryUnknown, Readers
+from specialists.tools.messenger import Addressee, DeliveryUnknown, MessageDelivery, Readers
 from specialists.tools.tool import WorkbenchLost
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class Messengers:
     directory: Directory
     url: str = ""
 
-    def of(self, claim: Claim, job: Job, ask: RequestState, contact: str = "") -> JobMessenger:
+    def make_messenger(self, claim: Claim, job: Job, ask: RequestState, contact: str = "") -> JobMessenger:
         """Make the messenger of a request, for whoever holds the claim."""
         return JobMessenger(self, claim, job, ask, contact)
 
@@ -67,7 +67,7 @@ class JobMessenger:
         """Resolve a channel or a person, as far as the requester could reach them."""
         return await self.parts.directory.find(to, self.ask.request.user)
 
-    async def crossing(self, goes: Addressee) -> Readers | None:
+    async def find_deciding_readers(self, goes: Addressee) -> Readers | None:
         """Return who may allow what was said in the job to go to a place; None: it may go unasked.
 
         A person's direct messages have one reader. Whoever approves a message to them has read it whole on its card,
@@ -77,7 +77,7 @@ class JobMessenger:
         here = await self.parts.people.audience(self.job.place)
         there = Audience(channel=goes.id, kind="direct" if goes.kind == "person" else "")
         said_in = {here, *(one.audience or here for one in material_of(self.job, self.ask))}
-        found = [came for came in said_in if not may_go(came, there)]
+        found = [came for came in said_in if not may_pass_on(came, there)]
         if not found and not goes.shared:
             return None
         able = await self._common_readers(found) if found else None
@@ -89,48 +89,48 @@ class JobMessenger:
         able = able or frozenset()
         return Readers(able, self.ask.request.user, self.parts.people.admins & able, PLACES[here.kind], goes.name)
 
-    async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> Delivered:
+    async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> MessageDelivery:
         """Post Markdown once; a draft goes to the requester alone. Raises WorkbenchLost and DeliveryUnknown."""
         message = await self._make_message(to, text, draft=draft)
 
-        async def post(channel: str) -> Delivered:
-            return self._build_delivery(await self._make_elsewhere.post(channel, KEY + key, message), channel)
+        async def post(channel: str) -> MessageDelivery:
+            return self._build_delivery(await self._make_other_places.post(channel, KEY + key, message), channel)
 
         return await self._call_slack(lambda: self._do_in_target(to, post, draft=draft))
 
-    async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> Delivered | None:
+    async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
         """Find what was sent with a key. Raises WorkbenchLost and DeliveryUnknown."""
 
-        async def look(channel: str) -> Delivered | None:
-            found = await self._make_elsewhere.look_up(channel, KEY + key)
+        async def look(channel: str) -> MessageDelivery | None:
+            found = await self._make_other_places.look_up(channel, KEY + key)
             return None if found is None else self._build_delivery(found, channel)
 
         return await self._call_slack(lambda: self._do_in_target(to, look, draft=draft))
 
-    async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> Delivered:
+    async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> MessageDelivery:
         """Add a row to the list that the bot keeps for a channel. Raises WorkbenchLost and DeliveryUnknown."""
         texts = (visible(title), f"{visible(body)}\n\n{await self._name_requester()}")
         rows = ListRows(self.parts.outbox, self.claim)
         return self._build_delivery(await self._call_slack(lambda: rows.add(to.id, KEY + key, *texts)))
 
-    async def look_up_row(self, to: Addressee, *, key: str) -> Delivered | None:
+    async def look_up_row(self, to: Addressee, *, key: str) -> MessageDelivery | None:
         """Find the row that was added with a key. Raises WorkbenchLost and DeliveryUnknown."""
         rows = ListRows(self.parts.outbox, self.claim)
         found = await self._call_slack(lambda: rows.look_up(to.id, KEY + key))
         return None if found is None else self._build_delivery(found)
 
-    def _build_delivery(self, sent: SentMessage, channel: str = "") -> Delivered:
+    def _build_delivery(self, sent: SentMessage, channel: str = "") -> MessageDelivery:
         """Say where a message is; one in a channel has an address, which begins with the workspace's own."""
         base = self.parts.url
         address = f"{base}archives/{channel}/p{sent.ts.replace('.', '')}" if base and channel and sent.ts else ""
-        return Delivered(sent.ts, sent.fault, address)
+        return MessageDelivery(sent.ts, sent.fault, address)
 
     async def _name_requester(self) -> str:
         name = await self.parts.people.name(self.ask.request.user) or "somebody"
         return f"Added for {visible(name)[:100]}, who asked for it."
 
     @property
-    def _make_elsewhere(self) -> OtherPlaces:
+    def _make_other_places(self) -> OtherPlaces:
         return OtherPlaces(self.parts.outbox, self.claim, self.job.place)
 
     async def _common_readers(self, places: Sequence[Audience]) -> frozenset[str]:
@@ -142,7 +142,9 @@ class JobMessenger:
             able = (told or frozenset()) | own if able is None else able & ((told or frozenset()) | own)
         return able or frozenset()
 
-    async def _do_in_target(self, to: Addressee, work: Callable[[str], Awaitable[T]], *, draft: bool) -> T | Delivered:
+    async def _do_in_target(
+        self, to: Addressee, work: Callable[[str], Awaitable[T]], *, draft: bool
+    ) -> T | MessageDelivery:
         """Do the work on the channel that a message goes to; a draft goes to the requester's direct messages."""
         if to.kind == "channel" and not draft:
             return await work(to.id)
@@ -151,7 +153,7 @@ class JobMessenger:
         try:
             data = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
         except SlackRefused as error:
-            return Delivered("", str(error))
+            return MessageDelivery("", str(error))
         return await work(str(data["channel"]["id"]))
 
     async def _make_message(self, to: Addressee, text: str, *, draft: bool) -> Outgoing:

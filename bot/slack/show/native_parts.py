@@ -36,12 +36,12 @@ class NativeParts:
     async def charts(self, ask: RequestState, post: PostFile) -> list[Block]:
         """Return the blocks of the charts that were left to the answer; none where they had to be posted after all."""
         if not self._taken:
-            await self.as_pictures(ask, post)
+            await self.post_pictures(ask, post)
             return []
         found = native_charts(ask)
         return [block for _, artifact in self._find_unposted_charts(ask) for block in found[artifact.id]]
 
-    def in_answer(self, part: Outgoing, charts: Sequence[Block]) -> Outgoing:
+    def render_part(self, part: Outgoing, charts: Sequence[Block]) -> Outgoing:
         """Return a part of an answer with its table, and these charts below its text, as blocks."""
         if not self._taken:
             return part
@@ -52,15 +52,15 @@ class NativeParts:
         """Return the part as it is without such blocks, which Slack did not take; the charts are posted as pictures."""
         log.warning("this workspace does not take charts and tables as blocks: they come as pictures and as text")
         self._taken = False
-        await self.as_pictures(ask, post)
+        await self.post_pictures(ask, post)
         return part
 
-    async def as_pictures(self, ask: RequestState, post: PostFile) -> None:
+    async def post_pictures(self, ask: RequestState, post: PostFile) -> None:
         """Post the charts that were left to an answer."""
         for key, artifact in self._find_unposted_charts(ask):
             await post(key, artifact)
 
     def _find_unposted_charts(self, ask: RequestState) -> Sequence[tuple[str, Artifact]]:
-        made = [file for work in ask.inside("") if work.result is not None for file in work.result.artifacts]
+        made = [file for work in ask.list_subtasks("") if work.result is not None for file in work.result.artifacts]
         keyed = [(file_key(ask.id, one.id), one) for one in made if one.id in native_charts(ask)]
         return [(key, one) for key, one in keyed if not ask.posted.get(key)]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.web_calls import Background, NoReply, SlackRefused, calls_of
+from bot.slack.send.web_calls import Background, NoReply, SlackRefused, find_shared_calls
 from bot.slack.views.home import note_window
 from bot.slack.views.outgoing import Outgoing, rich_text, section
-from bot.slack.views.waiting import whom_words
+from bot.slack.views.waiting import name_answerers
 from bot.store.values import PayloadTooLarge, StoreError
 from handoff.contracts import Place
 
@@ -80,14 +80,13 @@ NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again i
 
 def describe_addressees(whom: Sequence[str]) -> str:
     """Say whom a question is for: ids of people and user groups."""
-    return f"That question is for {whom_words(whom)}: nobody else can answer it."
+    return f"That question is for {name_answerers(whom)}: nobody else can answer it."
 
 
 def describe_own_request(whom: Sequence[str]) -> str:
     """Tell a person that their words count as a request, as the open question is for others (`whom`)."""
-    return (
-        f"I took that as a request of your own. The open question is for {whom_words(whom)}: nobody else can answer it."
-    )
+    for_whom = name_answerers(whom)
+    return f"I took that as a request of your own. The open question is for {for_whom}: nobody else can answer it."
 
 
 def make_note(text: str) -> Outgoing:
@@ -95,7 +94,7 @@ def make_note(text: str) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text),))
 
 
-def note_with(text: str, typed: str) -> Outgoing:
+def make_note_with_input(text: str, typed: str) -> Outgoing:
     """Make a note with what a person typed after a command below it: Slack keeps none of that."""
     return Outgoing(text=text, blocks=(section(text), *((rich_text(typed),) if typed else ())))
 
@@ -103,7 +102,7 @@ def note_with(text: str, typed: str) -> Outgoing:
 async def add_receipt_reaction(client: AsyncWebClient, channel: str, ts: str) -> None:
     """React to a message that was recorded, so that all can see it was."""
     try:
-        await calls_of(client).make(
+        await find_shared_calls(client).make(
             "reactions.add",
             lambda: client.reactions_add(channel=channel, timestamp=ts, name=RECEIVED),
             priority="reaction",
@@ -116,7 +115,7 @@ async def add_receipt_reaction(client: AsyncWebClient, channel: str, ts: str) ->
 
 async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoing) -> None:
     """Show a message to one person in the thread, or in direct messages where the bot is not in the channel."""
-    calls, thread_ts, blocks = calls_of(client), place.thread_ts or None, list(message.blocks)
+    calls, thread_ts, blocks = find_shared_calls(client), place.thread_ts or None, list(message.blocks)
     try:
         await calls.make(
             "chat.postEphemeral",
@@ -146,7 +145,7 @@ async def answer_click(client: AsyncWebClient, click: Click, said: str | Outgoin
 async def say(client: AsyncWebClient, place: Place, message: Outgoing) -> None:
     """Show a message to all in a thread."""
     blocks = list(message.blocks)
-    await calls_of(client).make(
+    await find_shared_calls(client).make(
         "chat.postMessage",
         lambda: client.chat_postMessage(
             channel=place.channel,
@@ -161,7 +160,7 @@ async def say(client: AsyncWebClient, place: Place, message: Outgoing) -> None:
 
 async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) -> None:
     """Send a direct message to one person."""
-    calls, blocks = calls_of(client), list(message.blocks)
+    calls, blocks = find_shared_calls(client), list(message.blocks)
     direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
     await calls.make(
         "chat.postMessage",
@@ -174,7 +173,7 @@ async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) ->
 async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoing) -> None:
     """Draw a message of ours anew."""
     blocks = list(message.blocks)
-    await calls_of(client).make(
+    await find_shared_calls(client).make(
         "chat.update",
         lambda: client.chat_update(channel=channel, ts=ts, text=message.text, blocks=blocks),
         again=True,
@@ -198,7 +197,7 @@ async def redraw_window(client: AsyncWebClient, window: str, view: dict[str, Any
 
 async def _show_window(client: AsyncWebClient, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> bool:
     try:
-        await calls_of(client).make(method, send)
+        await find_shared_calls(client).make(method, send)
     except (SlackRefused, NoReply) as error:
         log.warning("a window was not shown: %s", error)
         return False
@@ -207,7 +206,7 @@ async def _show_window(client: AsyncWebClient, method: str, send: Callable[[], A
 
 # ---------------------------------------------------------------- while the store is away
 
-REMEMBERED = 1000
+MOST_REMEMBERED = 1000
 SOON = 2.5
 """Seconds for an answer to a click or a command: Slack waits for three."""
 
@@ -248,7 +247,7 @@ class OutageNotices:
 def _remember(known: OrderedDict[tuple[str, str], None], one: tuple[str, str]) -> None:
     known[one] = None
     known.move_to_end(one)
-    while len(known) > REMEMBERED:
+    while len(known) > MOST_REMEMBERED:
         known.popitem(last=False)
 
 

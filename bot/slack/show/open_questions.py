@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from bot.slack.send.lookup import key_of
+from bot.slack.send.lookup import read_key
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import Allowed, NoReply, SlackRefused
 from bot.slack.views.approval import approval_decided, approval_dropped
@@ -17,7 +17,7 @@ from handoff.state.job_state import Job, RequestState
 log = logging.getLogger(__name__)
 
 
-def closed_question(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing | None:
+def render_closed_question(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing | None:
     """Redraw a closed question (counted from 1) of a subtask; an empty id: the planner's. None while it is open."""
     whose = ask.work[subtask] if subtask else ask
     title = asker(ask, subtask)
@@ -37,7 +37,7 @@ def closed_question(job: Job, ask: RequestState, subtask: str, number: int) -> O
 def _count_questions(ask: RequestState) -> dict[str, int]:
     """Count the questions so far, by subtask; those of the planner have an empty id."""
     own = len(ask.answered) + (ask.question is not None)
-    return {"": own} | {name: work.asked_so_far for name, work in ask.work.items()}
+    return {"": own} | {name: work.last_question_number for name, work in ask.work.items()}
 
 
 async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) -> None:
@@ -51,19 +51,19 @@ async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) ->
         for ask in job.asks
         for subtask, count in _count_questions(ask).items()
         for number in range(1, count + 1)
-        if (message := closed_question(job, ask, subtask, number)) is not None
+        if (message := render_closed_question(job, ask, subtask, number)) is not None
     }
     if not closed:
         return
     try:
         thread = await outbox.lookup.read_settled(
-            job.place, lambda shown: closed.keys() <= {key_of(one) for one in shown}
+            job.place, lambda shown: closed.keys() <= {read_key(one) for one in shown}
         )
     except (SlackRefused, NoReply) as error:
         log.warning("job %s: closed questions may still have their buttons: %s", job.id, error)
         return
     for shown in thread:
-        key = key_of(shown)
+        key = read_key(shown)
         ours = shown.get("user") == outbox.lookup.bot_user_id and key in closed
         if ours and any(block.get("type") == "actions" for block in shown.get("blocks") or ()):
             await outbox.update(job.place, str(shown["ts"]), closed[key], allowed=allowed)

@@ -17,8 +17,8 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.access.access_values import groups_in, kind_of
-from bot.access.person_facts import HomeWorkspace, PersonFacts, facts_of
+from bot.access.access_values import classify_contact, groups_in
+from bot.access.person_facts import HomeWorkspace, PersonFacts, parse_person_facts
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from handoff.access.rights import Actor
@@ -54,7 +54,7 @@ StandingOf = Callable[[Place, str], Awaitable[Actor | None]]
 """Gives a person as they are now; None: they may not act in that place any more, or Slack cannot be asked."""
 
 
-async def nobody_stands(_place: Place, _user: str) -> Actor | None:
+async def find_no_actor(_place: Place, _user: str) -> Actor | None:
     """Know of nobody who may act."""
     return None
 
@@ -93,7 +93,7 @@ class People:
         self._asking: dict[str, asyncio.Task[Answer | None]] = {}
         self._named: frozenset[str] = frozenset()
 
-    def name_groups(self, named: Collection[str]) -> None:
+    def add_named_groups(self, named: Collection[str]) -> None:
         """Add the user groups that settings or a crew name (ids, S...; others are left out): `groups_of` knows them."""
         self._named |= groups_in(tuple(named))
 
@@ -111,7 +111,7 @@ class People:
             patience=FACTS_PATIENCE,
             priority="question",
         )
-        facts = facts_of(answer, self.home) if answer is not None else None
+        facts = parse_person_facts(answer, self.home) if answer is not None else None
         if facts is None:
             log.warning(
                 "who %s is could not be told: %s", user, "no answer" if answer is None else _answer_fault(answer)
@@ -124,9 +124,9 @@ class People:
 
         To be asked at the click. Costs nothing where no group is named.
         """
-        return await self.groups_known(user, kept=GROUPS_KEPT) or ()
+        return await self.find_groups(user, kept=GROUPS_KEPT) or ()
 
-    async def groups_known(self, user: str, *, kept: float = FACTS_KEPT) -> tuple[str, ...] | None:
+    async def find_groups(self, user: str, *, kept: float = FACTS_KEPT) -> tuple[str, ...] | None:
         """Return a person's groups as `groups_of` does, `kept` seconds old at most; None if Slack cannot be asked."""
         if not self._named:
             return ()
@@ -165,9 +165,9 @@ class People:
 
     async def contact(self, named: str) -> str:
         """Return what people call a crew's contact: a person's name, a group's handle, else as the crew has it."""
-        if kind_of(named) == "person":
+        if classify_contact(named) == "person":
             return await self.name(named) or named
-        if kind_of(named) == "group":
+        if classify_contact(named) == "group":
             handle = dict(await self.groups()).get(named, "")
             return f"@{handle}" if handle else named
         return named

@@ -44,13 +44,13 @@ class Publisher:
             return SentMessage(intent.ts, adopted=True)
         try:
             if intent.draft_ts and not intent.first:
-                waited = await self._outbox.wait_out(intent)
+                waited = await self._outbox.wait_for_calls(intent)
                 shown = await self._share_uploaded_file(claim, place, key, artifact, intent.draft_ts, waited)
             else:
                 shown = ""  # nothing of it can be seen: the id is recorded before the file is shown
             if not shown:
                 shown = await self._upload(artifact, data)
-                await self._outbox.draft(claim, key, shown)
+                await self._outbox.record_draft(claim, key, shown)
                 await self._share_file(claim, place, key, artifact, shown, time.time())
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             return SentMessage("", f"{artifact.name}: {error}")
@@ -112,7 +112,7 @@ class Publisher:
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float
     ) -> None:
         async def complete() -> AsyncSlackResponse:
-            await self._outbox.still_ours(claim, key, since)
+            await self._outbox.confirm_claim(claim, key, since)
             return await self._client.files_completeUploadExternal(
                 files=[{"id": file_id, "title": plain(artifact.about or artifact.name)}],
                 channel_id=place.channel,
@@ -133,18 +133,18 @@ class Publisher:
         direct = place.channel.startswith("D")
         canvas = intent.draft_ts
         try:
-            posted = "" if intent.first else await self._outbox.earlier(place, key, intent)
+            posted = "" if intent.first else await self._outbox.find_earlier(place, key, intent)
             if not canvas and not posted:
                 canvas = await self._make_canvas(artifact, markdown)
-                await self._outbox.draft(claim, key, canvas)
+                await self._outbox.record_draft(claim, key, canvas)
             if not posted:
                 if not direct:
-                    await self._let_read(canvas, channel_ids=[place.channel])
+                    await self._grant_read(canvas, channel_ids=[place.channel])
                 posted = await self._post_link(claim, place, key, artifact, canvas, since if intent.first else 0.0)
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             return SentMessage("", f"{artifact.name}: {error}")
         # In a direct message access goes to its people, and Slack takes that only once the link was sent to them.
-        if direct and canvas and (fault := await self._let_people_read(place, canvas)):
+        if direct and canvas and (fault := await self._share_canvas(place, canvas)):
             return SentMessage("", f"{artifact.name}: its canvas is there, but cannot be opened: {fault}")
         return await self._outbox.mark_sent(claim, key, posted)
 
@@ -167,17 +167,17 @@ class Publisher:
         title = clean(artifact.about or artifact.name).replace("|", "/")
         return await self._outbox.send(claim, place, key, Outgoing(f"Canvas: <{link}|{title}>", ()), since=since)
 
-    async def _let_people_read(self, place: Place, canvas: str) -> str:
+    async def _share_canvas(self, place: Place, canvas: str) -> str:
         """Let the people of a direct message open a canvas; says why not."""
         try:
             thread = await self._outbox.lookup.thread(place)
             people = {str(message["user"]) for message in thread if message.get("user")}
-            await self._let_read(canvas, user_ids=sorted(people - {self._outbox.lookup.bot_user_id}))
+            await self._grant_read(canvas, user_ids=sorted(people - {self._outbox.lookup.bot_user_id}))
         except (SlackRefused, NoReply) as error:
             return str(error)
         return ""
 
-    async def _let_read(self, canvas: str, **whom: list[str]) -> None:
+    async def _grant_read(self, canvas: str, **whom: list[str]) -> None:
         await self._calls.make(
             "canvases.access.set",
             lambda: self._client.canvases_access_set(canvas_id=canvas, access_level="read", **whom),

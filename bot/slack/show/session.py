@@ -88,12 +88,12 @@ def session_title(job: Job) -> str:
 
 def has_new_title(before: Job, after: Job) -> bool:
     """Return True if a session has another title than before. Asked at each commit, of which few touch a request."""
-    if not before.asks or not any(_reads_anew(*changed) for changed in after.changes_since(before)):
+    if not before.asks or not any(_has_new_words(*changed) for changed in after.changes_since(before)):
         return False
     return session_title(before) != session_title(after)
 
 
-def _reads_anew(ask: RequestState, was: RequestState | None) -> bool:
+def _has_new_words(ask: RequestState, was: RequestState | None) -> bool:
     return was is None or (ask.request.text, ask.withdrawn) != (was.request.text, was.withdrawn)
 
 
@@ -137,7 +137,7 @@ class ThreadSessions:
         self._wanted[key] = (job, ask, allowed)
         if busy and STATUS[ask.state] != "processing" and key in self._overtaken:
             self._overtaken[key].set()
-        return None if busy else self._bring_up(key)
+        return None if busy else self._show_latest(key)
 
     def shows_stop(self, key: JobKey, ask: RequestState) -> bool:
         """Return True if Slack shows its own Stop button: while a session is at work, in a workspace that has them."""
@@ -153,7 +153,7 @@ class ThreadSessions:
         """Return True if the session is known to say "at work"."""
         return self._shown.get(key) == "processing"
 
-    def at_work(self) -> int:
+    def count_at_work(self) -> int:
         """Count the sessions that say "at work": each will say something else in the end."""
         return sum(status == "processing" for status in self._shown.values())
 
@@ -162,7 +162,7 @@ class ThreadSessions:
         self._not_shown.discard(key)
         self._shown.pop(key, None)
 
-    async def _bring_up(self, key: JobKey) -> None:
+    async def _show_latest(self, key: JobKey) -> None:
         done: tuple[Job, RequestState, Allowed] | None = None
         try:
             while self._wanted[key] is not done:

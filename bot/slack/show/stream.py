@@ -19,7 +19,7 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown, metadata
-from bot.slack.send.outbox import NOT_STARTED, STREAMED, Outbox, SentMessage
+from bot.slack.send.outbox import NOT_STARTED, STREAM_SUFFIX, Outbox, SentMessage
 from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone, NoReply, SlackRefused
 from bot.slack.text.cleaning import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
@@ -108,13 +108,13 @@ class AnswerStream:
 
     async def _start(self, piece: str) -> None:
         """Start the stream, unless one of this answer was begun before. Raises as `Outbox.calls` do."""
-        record = self._key + STREAMED
+        record = self._key + STREAM_SUFFIX
         if not (await self._outbox.begin(self._claim, record, sender=self._id)).first:
             raise SlackRefused("already_begun", "an earlier owner, or an earlier try, began this answer")
         since = time.time()
 
         async def start() -> AsyncSlackResponse:
-            await self._outbox.still_ours(self._claim, record, since)
+            await self._outbox.confirm_claim(self._claim, record, since)
             return await self._outbox.client.chat_startStream(
                 channel=self._place.channel,
                 thread_ts=self._place.thread_ts,
@@ -130,7 +130,7 @@ class AnswerStream:
             raise
         self.ts = str(data["ts"])
         try:
-            await self._outbox.draft(self._claim, record, self.ts)
+            await self._outbox.record_draft(self._claim, record, self.ts)
         except JobGone:  # another owner may have ended the request by now, and found nothing to take away
             await self._outbox.delete(self._place, self.ts, allowed=None)
             raise
@@ -162,7 +162,7 @@ class AnswerStream:
         begun anew), it is posted whole. Raises JobGone if the job is no longer ours.
         """
         await self.settle()
-        if not self.ts and (self._broken or len(parts) > 1 or not await self._is_the_shorter_way()):
+        if not self.ts and (self._broken or len(parts) > 1 or not await self._is_faster_than_post()):
             return None
         said = self._said.strip()
         goes_on = answer.strip().startswith(said)
@@ -187,7 +187,7 @@ class AnswerStream:
                 return None
         return await self._outbox.mark_sent(self._claim, self._key, self.ts)
 
-    async def _is_the_shorter_way(self) -> bool:
+    async def _is_faster_than_post(self) -> bool:
         """Return True if the answer comes sooner as a stream: others wait to be posted in its channel."""
         budget, channel = self._outbox.calls.budget, self._place.channel
         return budget.is_crowded("chat.postMessage", channel) and await budget.reserve_now("chat.stopStream")

@@ -22,7 +22,7 @@ from bot.slack.show.card_painter import CardPainter, CardPosts
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.native_parts import IN_ANSWER, NativeParts, PostFile
 from bot.slack.show.notices import send_direct
-from bot.slack.show.open_questions import close_open_questions, closed_question
+from bot.slack.show.open_questions import close_open_questions, render_closed_question
 from bot.slack.show.people import DIRECT, People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.receipts import give_receipt
@@ -100,8 +100,8 @@ class Thread:
         self._late_since: dict[JobKey, float] = {}
         """When the last edits of a job were late for the first time."""
         budget = outbox.calls.budget
-        budget.owes("chat.update", lambda: len(self._painters))  # the last look of each card
-        budget.owes("agents.sessions.setStatus", self._sessions.at_work)
+        budget.reserve_for("chat.update", lambda: len(self._painters))  # the last look of each card
+        budget.reserve_for("agents.sessions.setStatus", self._sessions.count_at_work)
 
     async def fetch(self, attachment: Attachment) -> tuple[Attachment, bytes] | str:
         """Fetch a file's bytes from Slack, or say in a sentence why it cannot be had and what to do.
@@ -115,7 +115,7 @@ class Thread:
             return attachment, plain_content(attachment, names)
         return await download(self._client, self._outbox.calls, attachment)
 
-    async def read_back(self, job: Job, ask: RequestState) -> ThreadRead:
+    async def read_thread(self, job: Job, ask: RequestState) -> ThreadRead:
         """Read what was said in the thread before a request, and look up the files of the request's own message."""
         from bot.slack.receive.thread_reader import ThreadReader  # noqa: PLC0415 - only where there is a thread
 
@@ -153,7 +153,7 @@ class Thread:
         """Say who may read the job's thread."""
         return await self._people.audience(job.place)
 
-    async def look_around(
+    async def find_request_setting(
         self, job: Job, ask: RequestState, named: Sequence[str] = (), contact: str = ""
     ) -> SettingKnown:
         """Ask Slack who made the request and where, and about others who may be asked, with those `named` by the crew.
@@ -197,7 +197,7 @@ class Thread:
             return await self._cards.post(claim, job, ask, self._find_painter(claim.key, allowed))
         if key == card_end_key(ask.id):
             return await self._paint_the_end(job, ask, allowed)
-        if (asking := _question_at(job, ask, key)) is not None:
+        if (asking := _render_keyed_question(job, ask, key)) is not None:
             return await self._outbox.post(claim, place, key, asking)
         results = [work.result for work in ask.work.values() if work.result is not None]
         for artifact in (file for result in results for file in result.artifacts):
@@ -216,11 +216,11 @@ class Thread:
         names = await asyncio.gather(*(self._people.name(user) for user in users))
         return dict(zip(users, names, strict=True))
 
-    async def offset_of(self, user: str) -> int:
+    async def find_offset(self, user: str) -> int:
         """Return the seconds by which a person's zone is ahead of UTC; 0 if Slack does not tell it."""
         return (await self._people.zone(user))[1]
 
-    async def names_around(self, job: Job, user: str) -> tuple[str, ...]:
+    async def list_speaker_names(self, job: Job, user: str) -> tuple[str, ...]:
         """Return the names of the other people who spoke in the thread, as far as Slack tells them."""
         others = {*(ask.request.user for ask in job.asks), *job.talk.speakers} - {user}
         return await self._people.names(sorted(others))
@@ -255,7 +255,7 @@ class Thread:
 
         if ask.run.answer is None:
             if not ask.cancelled_by:
-                await self._native.as_pictures(ask, post_file)
+                await self._native.post_pictures(ask, post_file)
             sent = await self._outbox.post(claim, job.place, key, self._render_end(job, ask))
         else:
             sent = await self._post_the_answer(claim, job, ask, stream, post_file)
@@ -280,7 +280,7 @@ class Thread:
         for number, part in enumerate(plainly):
             last = number == len(plainly) - 1
             part_key = key if last else f"{key}:{number}"
-            shown = self._native.in_answer(part, charts if last else [])
+            shown = self._native.render_part(part, charts if last else [])
             simpler = partial(self._native.render_refused, part, ask, post_file)
             sent = await self._outbox.post(
                 claim, job.place, part_key, shown, simpler=simpler if shown != part else None
@@ -294,7 +294,7 @@ class Thread:
         end = (
             self._render_end(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
         )
-        message, key = request_ends.unreachable(job, fault, end), f"{answer_key(ask.id)}:alone"
+        message, key = request_ends.render_unreachable(job, fault, end), f"{answer_key(ask.id)}:alone"
         await send_direct(self._outbox, claim, ask.request.user, key, message, allowed=allowed)
 
     def _render_end(self, job: Job, ask: RequestState) -> Outgoing:
@@ -334,7 +334,7 @@ class Thread:
         goes_on = key not in self._met
         self._met.add(key)
         ask = after.latest
-        old = before.ask(ask.id)
+        old = before.find_request(ask.id)
         taken_over = after.takeovers > before.takeovers
         released = before.quarantine is not None and after.quarantine is None
         if old is None or goes_on or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
@@ -343,7 +343,7 @@ class Thread:
             self._edit_in_background(
                 key, rename(self._client, self._outbox.calls, after, allowed=allowed), "rename the session"
             )
-        goes_on = goes_on and old is not None and not old.over
+        goes_on = goes_on and old is not None and not old.is_over
         answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
         if taken_over or (goes_on and answered):
             self._edit_in_background(
@@ -368,7 +368,7 @@ class Thread:
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         """Tell the thread that its job is about to be tried by itself. Raises JobGone if the job is no longer ours."""
-        message = request_ends.tried_alone(notice.place.job_id, notice.step, notice.lost)
+        message = request_ends.render_trial(notice.place.job_id, notice.step, notice.lost)
         sent = await self._outbox.post(claim, notice.place, notice.key, message)
         if sent.fault:
             log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
@@ -384,7 +384,7 @@ class Thread:
         sent = await self._outbox.post(claim, notice.place, notice.key, message)
         if sent.fault:
             log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
-        ask, allowed = notice.job.current if notice.job else None, self._outbox.holder(claim)
+        ask, allowed = notice.job.current if notice.job else None, self._outbox.make_claim_check(claim)
         await self._outbox.clear_streams(claim, notice.place, allowed=allowed)
         if notice.job is not None and ask is not None and (ts := ask.posted.get(card_key(ask.id))):
             card = plan_card(notice.job, ask, self._store.clock())
@@ -413,7 +413,7 @@ class Thread:
     def _close_question(self, job: Job, ask: RequestState, name: str, asked: Question, allowed: Allowed) -> None:
         """Take the buttons off a question that was answered, and say who decided."""
         gone = name and name not in ask.work
-        closed = None if gone else closed_question(job, ask, name, asked.number)
+        closed = None if gone else render_closed_question(job, ask, name, asked.number)
         if closed is None and not gone and asked.approval is not None:  # the part ended, its time was up
             closed = approval_dropped(asker(ask, name), asked)
         if closed is not None:
@@ -435,7 +435,7 @@ class Thread:
     def _edit_in_background(self, key: JobKey, work: Coroutine[Any, Any, object], what: str) -> None:
         """Tell the thread something in passing. `job_released` waits for it if the job is idle."""
         edits = self._edits.setdefault(key, set())
-        task = self._background.start(_unless_gone(work, what), what)
+        task = self._background.start(_run_unless_gone(work, what), what)
         edits.add(task)
 
         def forget(_: asyncio.Task[None]) -> None:
@@ -499,7 +499,7 @@ def _describe_period(span: ChannelSpan, ask: RequestState) -> str:
     return " since the last run" if ask.request.schedule else f" in the last {days} days"
 
 
-def _question_at(job: Job, ask: RequestState, key: str) -> Outgoing | None:
+def _render_keyed_question(job: Job, ask: RequestState, key: str) -> Outgoing | None:
     """Return the open question of that key, or the reminder of one; None if there is none."""
     for name, asked in ask.open_questions.items():
         if key == question_key(ask.id, name, asked.number):
@@ -525,7 +525,7 @@ def _render_dropped_question(job: Job, ask: RequestState, name: str, asked: Ques
     return question_dropped(asker(ask, name), asked, known_addresses(job, ask))
 
 
-async def _unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:
+async def _run_unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:
     """Do the work, unless somebody else has the job by now and shows it."""
     try:
         await work

@@ -40,7 +40,7 @@ def mention_channels(cleaned: str) -> str:
     return _CHANNEL_WITH_ID.sub(r"<#\1>", cleaned)
 
 
-def channel_of(name: str) -> str:
+def read_channel_id(name: str) -> str:
     """Return the id in a name such as `#sales (C0123ABCD)`; empty for any other text."""
     found = _CHANNEL_WITH_ID.fullmatch(name)
     return found[1] if found else ""
@@ -60,13 +60,13 @@ def clean_markdown(text: str, *, known: Collection[str] = (), limit: int | None 
 
 
 def _clean_to_fit(text: str, target: Target, known: Collection[str], limit: int | None) -> str:
-    whole = StreamCleaner(known=known, target=target).whole(text)
+    whole = StreamCleaner(known=known, target=target).clean_whole(text)
     if limit is None:
         return whole
     kept = len(text)
     while len(whole) > limit:
         kept = min(kept - 1, kept * limit // len(whole))
-        whole = StreamCleaner(known=known, target=target).whole(text[:kept].rstrip() + "…")
+        whole = StreamCleaner(known=known, target=target).clean_whole(text[:kept].rstrip() + "…")
     return whole
 
 

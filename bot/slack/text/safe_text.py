@@ -51,7 +51,7 @@ class FoundLink(NamedTuple):
     address: str
 
 
-def find(word: str) -> Iterator[FoundLink]:
+def find_links(word: str) -> Iterator[FoundLink]:
     """Find the addresses in a word without spaces: with a scheme, of a mailbox, a bare domain, or in numbers."""
     if "." not in word and ":" not in word:
         return
@@ -109,16 +109,16 @@ def is_linkable(address: str, known: Collection[str]) -> bool:
     return address in known and _LINKABLE.fullmatch(address) is not None
 
 
-def names_another(label: str, address: str) -> bool:
+def names_other_address(label: str, address: str) -> bool:
     """Return True if the label of a link looks like an address, and not like that of the link itself or its host."""
     flat = unicodedata.normalize("NFKC", unquote(label)).replace("\u3002", ".")
     flat = re.sub(r"\s*\.\s*", ".", re.sub(r"[\\*_~`]", "", visible(flat)))
-    addresses = [_strip_address(found.address) for word in flat.split() for found in find(word)]
+    addresses = [_strip_address(found.address) for word in flat.split() for found in find_links(word)]
     host = urlsplit(address).netloc.lower()
     return any(one != _strip_address(address) and one.lower() != host for one in addresses)
 
 
-def names_it(label: str, address: str) -> bool:
+def names_same_address(label: str, address: str) -> bool:
     """Return True if a label is the address of its link or its host, and nothing else."""
     return label.strip() in {address, _strip_address(address), urlsplit(address).netloc}
 

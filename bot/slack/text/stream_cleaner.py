@@ -70,7 +70,7 @@ class StreamCleaner:
         self._fence = 0
         return done + ("" if self._last == "\n" else "\n") + _FENCE
 
-    def whole(self, text: str) -> str:
+    def clean_whole(self, text: str) -> str:
         """Clean a whole text at once."""
         return self.feed(text) + self.finish()
 
@@ -100,12 +100,12 @@ class StreamCleaner:
         content = content.replace("`", "'")
         if not content.strip():
             return
-        self._keep_off()
+        self._separate_mark()
         self._out.append(f"`{self._escape_code_content(content)}`")
         self._last = "`"
         self._after_code = True
 
-    def _keep_off(self) -> None:
+    def _separate_mark(self) -> None:
         """Keep the character before from escaping or lengthening the mark that follows."""
         if self._last in {"`", "\\"} or (self._target == "mrkdwn" and _is_wordlike(self._last)):
             self._out.append(" ")
@@ -199,7 +199,7 @@ class StreamCleaner:
         close = _find_closing_ticks(text, at + ticks, known, ticks)
         if close is not None and (close + ticks < known or line_end >= 0 or final or known == limit):
             content = text[at + ticks : close]
-            if "|" in content and next(safe_text.find(content.replace("|", " ")), None):
+            if "|" in content and next(safe_text.find_links(content.replace("|", " ")), None):
                 content = content.replace("|", "\\|")  # in a table the bar would cut the code and free the link
             self._put_code(content)
             return close + ticks
@@ -236,14 +236,14 @@ class StreamCleaner:
         address = _UNESCAPE.sub(r"\1", address)
         inner = StreamCleaner(target=self._target)  # no link stands inside another
         inner._line_start = False
-        words = inner.whole(label)
+        words = inner.clean_whole(label)
         if safe_text.is_linkable(plainly := safe_text.unescape_address(address), self._known):
             address = plainly
-            if not label.strip() or safe_text.names_it(label, address):
+            if not label.strip() or safe_text.names_same_address(label, address):
                 self._put_link(address, _escape(label.strip()) if label.strip() != address else "")
-            elif safe_text.names_another(label, address):
+            elif safe_text.names_other_address(label, address):
                 if words.startswith("`"):
-                    self._keep_off()
+                    self._separate_mark()
                 self._put(f"{words} (")
                 self._put_link(address)
                 self._put(")")
@@ -253,7 +253,7 @@ class StreamCleaner:
             self._put_code(safe_text.display_address(address))
         else:
             if words.startswith("`"):
-                self._keep_off()
+                self._separate_mark()
             self._put(words)
             self._put(" (")
             self._put_code(safe_text.display_address(address))
@@ -350,7 +350,7 @@ class StreamCleaner:
     def _clean_word(self, raw: str) -> None:
         raw = self._break_tildes(raw)
         word, at = _UNESCAPE.sub(r"\1", raw), 0
-        for found in safe_text.find(word):
+        for found in safe_text.find_links(word):
             self._put_text(word[at : found.start])
             self._put_code(safe_text.display_address(found.address))
             at = found.end

@@ -7,12 +7,21 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, mention_channels, plain, split_answer
-from bot.slack.text.safe_text import find
-from bot.slack.views.button_data import AboutRequest, carry
+from bot.slack.text.safe_text import find_links
+from bot.slack.views.button_data import AboutRequest, encode_data
 from bot.slack.views.contact_line import name_contact_for_gaps
-from bot.slack.views.outgoing import CONTEXT_LIMIT, SECTION_LIMIT, Block, Outgoing, button, context, seconds, section
-from bot.slack.views.thread_read_note import read_words
-from bot.slack.views.try_again import spent_before, try_again
+from bot.slack.views.outgoing import (
+    CONTEXT_LIMIT,
+    SECTION_LIMIT,
+    Block,
+    Outgoing,
+    button,
+    context,
+    format_duration,
+    section,
+)
+from bot.slack.views.thread_read_note import describe_read
+from bot.slack.views.try_again import describe_earlier_cost, render_retry_buttons
 from handoff.answering.findings import gravity_key, origins
 from handoff.answering.fixed_words import phrase
 from handoff.briefs.addresses import addresses_in, known_addresses
@@ -96,10 +105,10 @@ def answer_end(job: Job, ask: RequestState, model_label: str) -> list[Block]:
     receipts = receipt_lines(ask)
     blocks += [_receipt_line(line, known) for line in receipts]
     blocks.append(context(context_line(ask, model_label)))
-    value = carry(AboutRequest(job.id, ask.id))
+    value = encode_data(AboutRequest(job.id, ask.id))
     label = "Evidence" if receipts else "Details"
     blocks.append({"type": "actions", "elements": [button(label, SHOW_EVIDENCE, value)]})
-    blocks += try_again(job, ask) if lacks else []
+    blocks += render_retry_buttons(job, ask) if lacks else []
     blocks.append(_feedback_block(job, ask))
     return blocks
 
@@ -170,7 +179,7 @@ def _receipt_lists(receipts: Receipts) -> list[tuple[str, Sequence[str]]]:
 
 def _finding_lines(ask: RequestState) -> list[str]:
     """Word the findings of all results, the gravest first, each with its quotations and their places."""
-    results = [work.result for work in ask.all_inside("") if work.result is not None and work.run is None]
+    results = [work.result for work in ask.list_all_subtasks("") if work.result is not None and work.run is None]
     found = sorted((one for result in results for one in result.findings), key=gravity_key)
     return list(dict.fromkeys(_finding_line(one) for one in found))
 
@@ -205,7 +214,7 @@ def list_sources(ask: RequestState) -> list[str]:
     """List the sources of all findings, each once, in the plan's order."""
     found = [
         finding.source.strip()
-        for work in ask.inside("")
+        for work in ask.list_subtasks("")
         if work.result is not None
         for finding in work.result.findings
         if finding.source.strip()
@@ -221,7 +230,10 @@ def _source_block(job: Job, ask: RequestState, sources: Sequence[str], known: Co
     """
     title = phrase("sources", ask.text)
     read = (
-        name for work in ask.all_inside("") if work.result is not None for name in _iterate_read_documents(work.result)
+        name
+        for work in ask.list_all_subtasks("")
+        if work.result is not None
+        for name in _iterate_read_documents(work.result)
     )
     files = sorted({*(one.name for each in job.asks for one in each.materials), *read}, key=len, reverse=True)
     names = [one for one in sources if _names_only(one, files)]
@@ -242,7 +254,7 @@ def _iterate_read_documents(result: Result) -> Iterator[str]:
 
 
 def _looks_linked(text: str) -> bool:
-    return any(True for word in text.split() for _ in find(word))
+    return any(True for word in text.split() for _ in find_links(word))
 
 
 def _names_only(source: str, files: Sequence[str]) -> bool:
@@ -256,13 +268,13 @@ def context_line(ask: RequestState, model_label: str) -> str:
     """Say what was read of the thread and how long it took, and that no model answered where none did."""
     rehearsed = clean(model_label, limit=200) if model_label.startswith(REHEARSAL) else ""
     rehearsed = SCRIPTED_LABEL if ask.usage.model == SCRIPTED_REPLIES else rehearsed
-    took = seconds((ask.run.written or ask.request.at) - ask.request.at)
-    return " · ".join(part for part in (read_words(ask), rehearsed, took) if part)
+    took = format_duration((ask.run.written or ask.request.at) - ask.request.at)
+    return " · ".join(part for part in (describe_read(ask), rehearsed, took) if part)
 
 
 def detail_lines(job: Job, ask: RequestState) -> list[str]:
     """Say what the operator of the bot wants to know of an answer: model, tokens, cost, gain, and the job's id."""
-    spent = ", ".join(part for part in (*usage_words(ask.usage), spent_before(ask)) if part)
+    spent = ", ".join(part for part in (*usage_words(ask.usage), describe_earlier_cost(ask)) if part)
     model = f"Model: {ask.usage.model}" if ask.usage.model else ""
     return [*filter(None, (model, f"Spent: {spent}" if spent else "", gain_words(ask))), f"Job {job.id}"]
 
@@ -289,7 +301,7 @@ class Thumb:
 
 def _feedback_block(job: Job, ask: RequestState) -> Block:
     def thumb(label: str, *, good: bool) -> Block:
-        value = carry(Thumb(job.id, ask.id, good))
+        value = encode_data(Thumb(job.id, ask.id, good))
         return {"text": {"type": "plain_text", "text": label}, "value": value, "accessibility_label": label}
 
     buttons = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, mention_channels
 from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quote_text
-from bot.slack.views.button_data import carry
+from bot.slack.views.button_data import encode_data
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, render_moment, section
 from bot.slack.views.waiting import join_in_row, name_member
 from handoff.approval_values import Approval
@@ -47,7 +47,7 @@ class ApprovalRef:
     digest: str
 
 
-def people(whom: Sequence[str]) -> str:
+def name_deciders(whom: Sequence[str]) -> str:
     """Name who may decide: people, user groups, and an admin."""
     return join_in_row([name_member(one) for one in whom], "or")
 
@@ -58,11 +58,11 @@ def approval(job: Job, ask: RequestState, subtask: str, question: Question, unti
     Raises ValueError for a question that is about no approval.
     """
     asked = _require_approval(question)
-    spot = carry(ApprovalRef(job.id, ask.id, subtask, question.number, asked.digest))
+    spot = encode_data(ApprovalRef(job.id, ask.id, subtask, question.number, asked.digest))
     body, cut = _draw_call(asked)
     work = ask.work[subtask]
     title = f"*{clean(title_of(ask, work), limit=150)}* ({clean(work.specialist, limit=80)})"
-    first = f":lock: {people(question.whom)}: {title} {_describe_wish(asked)}"
+    first = f":lock: {name_deciders(question.whom)}: {title} {_describe_wish(asked)}"
     blocks = [
         section(first),
         *body,
@@ -71,7 +71,7 @@ def approval(job: Job, ask: RequestState, subtask: str, question: Question, unti
     ]
     wanted = "sign in, or deny" if asked.kind == "sign_in" else "approve or deny"
     what = mention_channels(clean(asked.what, limit=300))
-    text = f"{people(question.whom)}: please {wanted}: {what}"
+    text = f"{name_deciders(question.whom)}: please {wanted}: {what}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
@@ -151,7 +151,7 @@ def _draw_buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
 
 def _small_print(question: Question, requester: str, until: float | None) -> list[str]:
     asked = _require_approval(question)
-    waits = f"Waits for {people(question.whom)}. Please use the buttons: a reply in the thread does not count."
+    waits = f"Waits for {name_deciders(question.whom)}. Please use the buttons: a reply in the thread does not count."
     if not asked.terms.own:
         waits += " The person who made the request cannot approve it."
     lines = [waits]

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.slack.text.cleaning import channel_of
+from bot.slack.text.cleaning import read_channel_id
 from bot.slack.views.outgoing import Block
-from bot.slack.views.waiting import element
+from bot.slack.views.waiting import make_member_element
 from handoff.text.visible_text import spell_out, unspell, visible
 
 SHORT, BRIEF, WHOLE = (600, 12), (240, 4), (2_900, 60)
@@ -32,7 +32,7 @@ _PLAIN_NAME = re.compile(r"[^\W\d][\w.$@/-]*")
 
 
 def format_value(value: Any) -> str:
-    """Write a value so that people read what is sent, and nothing else could be meant: see `read_back`.
+    """Write a value so that people read what is sent, and nothing else could be meant: see `parse_value`.
 
     A text is itself, in quotes where it could be read as something else (`"5"`, `"true"`, `""`); all else is JSON.
     """
@@ -42,7 +42,7 @@ def format_value(value: Any) -> str:
     return spell_out(short if len(short) <= _INLINE else json.dumps(value, ensure_ascii=False, indent=1))
 
 
-def read_back(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """Read what `format_value` wrote."""
     text = unspell(text)
     return json.loads(text, strict=False) if _reads_as_json(text) else text
@@ -91,7 +91,7 @@ def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, target
     for name, text in list(texts.items())[:MOST_SHOWN]:
         shown = _shorten_text(text, BRIEF if brief else WHOLE if fits else SHORT)
         cut = cut or shown != text
-        channel = channel_of(text) if text == target else ""
+        channel = read_channel_id(text) if text == target else ""
         elements += _channel_blocks(name, channel) if channel else _argument_blocks(name, shown)
     if len(texts) > MOST_SHOWN:
         more = _shorten_text(", ".join(map(label, list(texts)[MOST_SHOWN:])), SHORT)
@@ -133,7 +133,7 @@ def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
     for place, one in enumerate(whom):
         if place:
             parts.append(_text_element(" or " if place == len(whom) - 1 else ", "))
-        parts.append(element(one))
+        parts.append(make_member_element(one))
     return {"type": "rich_text", "elements": [_section_element([*parts, *([_text_element(after)] if after else [])])]}
 
 

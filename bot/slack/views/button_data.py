@@ -19,13 +19,13 @@ class AboutRequest:
     request: str
 
 
-def carry(value: object) -> str:
+def encode_data(value: object) -> str:
     """Write a dataclass or a model, for a button's value or a window's metadata."""
     return _find_adapter(type(value)).dump_json(value, exclude_defaults=True).decode()
 
 
-def read_carried(text: str, kind: type[V]) -> V | None:
-    """Read what `carry` wrote of an object of that class; None if it is none of ours."""
+def decode_data(text: str, kind: type[V]) -> V | None:
+    """Read what `encode_data` wrote of an object of that class; None if it is none of ours."""
     try:
         return cast("V", _find_adapter(kind).validate_json(text, strict=True))
     except ValidationError:

@@ -15,15 +15,15 @@ from bot.slack.views.outgoing import (
     button,
     context,
     describe_minimum_duration,
+    format_duration,
     rich_text,
-    seconds,
 )
-from bot.slack.views.thread_read_note import faults_of_others, read_words, thread_faults
+from bot.slack.views.thread_read_note import describe_read, list_other_faults, thread_faults
 from bot.slack.views.try_again import try_line
-from bot.slack.views.waiting import waits_for
+from bot.slack.views.waiting import render_waiting
 from handoff.approval_values import Approval
 from handoff.engine.answer import gaps
-from handoff.engine.nested import plan_around
+from handoff.engine.nested import find_enclosing_plan
 from handoff.engine.replan import current_trigger, is_held_back
 from handoff.engine.returned_results import MAX_ROUNDS
 from handoff.planning.adhoc import find_made_specialist
@@ -105,7 +105,7 @@ def card_title(ask: RequestState, now: float, *, quarantined: bool = False) -> s
 
 
 def _describe_phase(ask: RequestState, now: float, *, quarantined: bool) -> str:
-    took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
+    took = format_duration((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…" if ask.before is None else "Taking it up again…"
     if _is_over(ask):
         phase = f"{_describe_end(ask)} {took}"
@@ -140,9 +140,9 @@ def _describe_end(ask: RequestState) -> str:
 
 def _describe_progress(ask: RequestState) -> str:
     """Say how much of the plan is done by now."""
-    works = [work for work in ask.inside("") if not work.dropped]
+    works = [work for work in ask.list_subtasks("") if not work.dropped]
     if len(works) == 1:  # a crew may have all of it
-        works = [work for work in ask.inside(works[0].subtask.id) if not work.dropped] or works
+        works = [work for work in ask.list_subtasks(works[0].subtask.id) if not work.dropped] or works
     done = sum(_row_status(ask, work) == "complete" for work in works)
     phase = f"Working, {done} of {len(works)} done" if len(works) > 1 else "Working"
     return f"{phase}, plan changed" if any(work.changed for work in ask.work.values()) else phase
@@ -155,7 +155,7 @@ def _rows_before_a_plan(ask: RequestState) -> list[Block]:
     if over:
         status = "pending" if ask.cancelled_by else "error"
     details = "the first plan had faults" if ask.run.rejections else ""
-    whom = None if over else summary.waited_for(ask)
+    whom = None if over else summary.list_awaited_people(ask)
     title = "Make a plan" if ask.before is None else "Take it up again"
     rows.append(_task_block("plan", title, status, details, whom))
     return rows
@@ -165,7 +165,7 @@ def _file_rows(ask: RequestState) -> Iterable[Block]:
     count = len(ask.request.attachments)
     if not count:
         return
-    faults = [fault for fault in ask.file_faults if fault not in {*thread_faults(ask), *faults_of_others(ask)}]
+    faults = [fault for fault in ask.file_faults if fault not in {*thread_faults(ask), *list_other_faults(ask)}]
     status: RowStatus = "pending" if _is_over(ask) else "in_progress"
     if ask.gathered:
         status = "error" if faults else "complete"
@@ -175,8 +175,8 @@ def _file_rows(ask: RequestState) -> Iterable[Block]:
 
 def _thread_rows(ask: RequestState) -> Iterable[Block]:
     """Yield the row of the thread that the request was made in, unless nothing was said there before."""
-    words, faults = read_words(ask), thread_faults(ask)
-    channels = [one.name for one in ask.materials if one.of_channel]
+    words, faults = describe_read(ask), thread_faults(ask)
+    channels = [one.name for one in ask.materials if one.is_channel_talk]
     title = f"Read {clean(', '.join(channels))}" if channels else "Read the thread"
     if not ask.gathered and ask.request.look_back == "thread":
         yield _task_block("thread", "Read the thread", "pending" if _is_over(ask) else "in_progress", "")
@@ -189,13 +189,13 @@ def _draw_row(ask: RequestState, work: SubtaskState, now: float) -> Block:
     question = work.question if work.state == "input_required" and not _is_over(ask) else None
     if question is not None and question.approval is not None:
         row = _task_block(work.subtask.id, summary.title_of(ask, work), _row_status(ask, work), "")
-        return {**row, "details": _waits_for_approval(plain(details, 100), question)}
+        return {**row, "details": _render_approval_wait(plain(details, 100), question)}
     asks = work.state == "input_required" and not _is_over(ask)
-    whom = summary.waited_for(ask, work.subtask.id) if asks else None
+    whom = summary.list_awaited_people(ask, work.subtask.id) if asks else None
     return _task_block(work.subtask.id, summary.title_of(ask, work), _row_status(ask, work), details, whom)
 
 
-def _waits_for_approval(details: str, question: Question) -> Block:
+def _render_approval_wait(details: str, question: Question) -> Block:
     approval = question.approval
     needed = approval.terms.quorum if approval is not None else 1
     so_far = f" ({len(question.votes)} of {needed} so far)" if needed > 1 else ""
@@ -209,7 +209,7 @@ def _name_approval(approval: Approval) -> str:
 
 def _row_status(ask: RequestState, work: SubtaskState) -> RowStatus:
     if work.state == "complete":
-        return "complete" if not missing_from(ask, work) else "pending" if has_content(work) else "error"
+        return "complete" if not list_missing(ask, work) else "pending" if has_content(work) else "error"
     if work.state in {"error", "skipped"}:
         return "pending" if work.dropped and not work.failures else "error"
     return "pending" if work.state == "pending" or _is_over(ask) else "in_progress"
@@ -224,11 +224,11 @@ def has_content(work: SubtaskState) -> bool:
     return bool(result.content.strip() or result.artifacts or result.findings or only_said)
 
 
-def missing_from(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
+def list_missing(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
     """Name what an ended subtask lacks. The only part of a plan lacks what the whole answer lacks."""
     if not has_content(work):
         return work.result.gaps if work.result is not None and work.result.gaps else ("it brought nothing",)
-    alone = [one.subtask.id for one in ask.inside("") if not one.dropped] == [work.subtask.id]
+    alone = [one.subtask.id for one in ask.list_subtasks("") if not one.dropped] == [work.subtask.id]
     return gaps(ask, ask.run) if alone else work.result.gaps if work.result is not None else ()
 
 
@@ -249,8 +249,8 @@ def _iterate_details(ask: RequestState, work: SubtaskState, now: float) -> Itera
     elif work.state == "pending" and open_ended:
         yield from _describe_waits(ask, work)
     elif work.state == "complete":
-        yield from ["kept"] if work.kept else [seconds(work.duration)]
-        if missing := missing_from(ask, work):
+        yield from ["kept"] if work.kept else [format_duration(work.duration)]
+        if missing := list_missing(ask, work):
             yield f"in part: {missing[0]}" if has_content(work) else missing[0]
     elif work.state == "skipped":
         yield work.reason if work.dropped else f"skipped, {work.reason}"
@@ -262,7 +262,7 @@ def _iterate_details(ask: RequestState, work: SubtaskState, now: float) -> Itera
 
 def describe_worker(ask: RequestState, work: SubtaskState) -> str:
     """Name the specialist, and say so if it was made for this job."""
-    made = find_made_specialist(plan_around(ask, work), work.specialist)
+    made = find_made_specialist(find_enclosing_plan(ask, work), work.specialist)
     return f"{work.specialist} (made for this job)" if made else work.specialist
 
 
@@ -294,11 +294,11 @@ def _describe_retry(work: SubtaskState) -> str:
 def _task_block(
     task_id: str, title: str, status: RowStatus, details: str, whom: tuple[str, ...] | None = None
 ) -> Block:
-    """Make one row. `whom` are those that it waits for, see `waits_for`; None: nobody."""
+    """Make one row. `whom` are those that it waits for, see `render_waiting`; None: nobody."""
     row: Block = {"type": "task_card", "task_id": plain(task_id, 100), "title": plain(title, 100), "status": status}
     words = plain(details, 140)
     if whom is not None:
-        return {**row, "details": waits_for(f"{words} · waits for " if words else "waits for ", whom)}
+        return {**row, "details": render_waiting(f"{words} · waits for " if words else "waits for ", whom)}
     return {**row, "details": rich_text(words)} if words.strip() else row
 
 

@@ -96,11 +96,11 @@ def describe_value_briefly(name: str, access: Access) -> str:
     if name not in CHOICES:
         return plain(str(value), 75)
     if isinstance(value, bool) or not value:
-        return dict(CHOICES[name])[option_of(value)].lower().replace("may not", "may not use it")
+        return dict(CHOICES[name])[encode_option(value)].lower().replace("may not", "may not use it")
     return f"{len(value)} named"
 
 
-def option_of(value: object) -> str:
+def encode_option(value: object) -> str:
     """Return what a menu carries for a value."""
     if isinstance(value, str):
         return value

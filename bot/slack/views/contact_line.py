@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.access.access_values import kind_of
+from bot.access.access_values import classify_contact
 from bot.slack.text.cleaning import clean, mention
 from handoff.answering.fixed_words import phrase
-from handoff.engine.answer import missing
+from handoff.engine.answer import list_missing_subtasks
 from handoff.state.job_state import RequestState
 
 
@@ -14,7 +14,7 @@ def name_contact_after_failure(ask: RequestState) -> str:
     contact = _other_contact(ask)
     if not contact:
         return ""
-    kind = kind_of(contact)
+    kind = classify_contact(contact)
     if kind == "person":
         return f"{mention(contact)} can take it from here."
     if kind == "channel":
@@ -26,10 +26,10 @@ def name_contact_for_gaps(ask: RequestState) -> str:
     """Say whom to turn to for what an answer lacks, if whole parts of the request fell through. Nobody is notified."""
     contact = _other_contact(ask)
     plan = ask.run.plan
-    if not contact or plan is None or not (plan.missing or missing(ask, ask.run)):
+    if not contact or plan is None or not (plan.missing or list_missing_subtasks(ask, ask.run)):
         return ""
     name = ask.setting.contact_name if ask.setting is not None else ""
-    who = f"<#{contact}>" if kind_of(contact) == "channel" else _clean_contact(name or contact)
+    who = f"<#{contact}>" if classify_contact(contact) == "channel" else _clean_contact(name or contact)
     return phrase("contact", ask.text, who=who)
 
 

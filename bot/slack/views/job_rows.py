@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import render_moment
-from bot.slack.views.waiting import whom_words
+from bot.slack.views.waiting import name_answerers
 from handoff.state.job_state import SubtaskStatus
 from handoff.summaries.card_rows import ShownRow
 from handoff.text.counts import format_count
@@ -82,7 +82,7 @@ def link_title(line: JobLine) -> str:
 
 def waiting_words(whom: tuple[str, ...], reader: str) -> str:
     """Say whom a job waits for."""
-    return f"waiting for {whom_words(whom, reader=reader, anybody='anyone in its thread')}"
+    return f"waiting for {name_answerers(whom, reader=reader, anybody='anyone in its thread')}"
 
 
 def card_rows(line: JobLine) -> str:

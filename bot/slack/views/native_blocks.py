@@ -100,7 +100,7 @@ TITLE, LABEL = 50, 20
 
 def native_charts(ask: RequestState) -> Mapping[str, list[Block]]:
     """Return the blocks of the charts that stand in a request's answer, by the artifact's id: the first that fit."""
-    made = [file for work in ask.inside("") if work.result is not None for file in work.result.artifacts]
+    made = [file for work in ask.list_subtasks("") if work.result is not None for file in work.result.artifacts]
     found: dict[str, list[Block]] = {}
     for artifact in made:
         if len(found) < MOST_CHARTS and (blocks := chart_blocks(artifact)):

@@ -81,7 +81,7 @@ def rich_text(text: str) -> Block:
     return {"type": "rich_text", "elements": [section]}
 
 
-def seconds(duration: float) -> str:
+def format_duration(duration: float) -> str:
     """Say a duration as people do: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min."""
     if duration < 0:
         duration = 0.0
@@ -103,7 +103,7 @@ def describe_minimum_duration(duration: float) -> str:
     Empty for less than `STEP` seconds.
     """
     steps = int(duration // STEP)
-    return f"over {seconds(steps * STEP)}" if steps > 0 else ""
+    return f"over {format_duration(steps * STEP)}" if steps > 0 else ""
 
 
 def render_moment(at: float) -> str:

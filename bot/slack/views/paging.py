@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from bot.slack.views.button_data import carry, read_carried
+from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.outgoing import BUTTON_VALUE_LIMIT, Block, actions, button, context
 
 TURN = "turn_page"
@@ -38,12 +38,12 @@ class PageTurn:
     page: int
 
 
-def page_of(rows: Sequence[T], number: int) -> ListPage[T]:
+def take_page(rows: Sequence[T], number: int) -> ListPage[T]:
     """Take the rows of a page from the whole list; beyond its end the last page, before its beginning the first."""
-    return part_of(rows[ROWS * (turned := clamp_page(len(rows), number)) - ROWS : ROWS * turned], number, len(rows))
+    return make_page(rows[ROWS * (turned := clamp_page(len(rows), number)) - ROWS : ROWS * turned], number, len(rows))
 
 
-def part_of(rows: Sequence[T], number: int, total: int) -> ListPage[T]:
+def make_page(rows: Sequence[T], number: int, total: int) -> ListPage[T]:
     """Make a page of rows that were read as such, of so many in all."""
     return ListPage(tuple(rows), clamp_page(total, number), max(1, -(-total // ROWS)), total)
 
@@ -69,13 +69,13 @@ def page_buttons(page: ListPage[T], word: str, rest: str = "") -> list[Block]:
 
 
 def _carry_page(word: str, rest: str, page: int) -> str:
-    value = carry(PageTurn(word, rest[:MOST_WORDS], page))
-    return value if len(value) <= BUTTON_VALUE_LIMIT else carry(PageTurn(word, "", page))
+    value = encode_data(PageTurn(word, rest[:MOST_WORDS], page))
+    return value if len(value) <= BUTTON_VALUE_LIMIT else encode_data(PageTurn(word, "", page))
 
 
 def read_turn(value: str) -> PageTurn | None:
     """Read the value of a button; None if it turns no page."""
-    return read_carried(value, PageTurn)
+    return decode_data(value, PageTurn)
 
 
 Row = tuple[Block, ...]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.button_data import carry
+from bot.slack.views.button_data import encode_data
 from bot.slack.views.outgoing import (
     Outgoing,
     actions,
@@ -16,7 +16,7 @@ from bot.slack.views.outgoing import (
     section,
 )
 from bot.slack.views.try_again import name_try
-from bot.slack.views.waiting import ANYBODY, whom_words
+from bot.slack.views.waiting import ANYBODY, name_answerers
 from handoff.briefs.addresses import known_addresses
 from handoff.conversation.working_time import describe_span
 from handoff.engine.questions import expiry_time
@@ -48,7 +48,7 @@ class AnswerChoice:
 def question(job: Job, ask: RequestState, subtask: str) -> Outgoing:
     """Ask the open question of a subtask; an empty id: the planner's. Raises KeyError if it has none."""
     asked = ask.open_questions[subtask]
-    who = whom_words(asked.whom)
+    who = name_answerers(asked.whom)
     head = mention_answerers(asked.whom)
     if asked.doubt is not None:
         return _render_doubt(job, ask, subtask, asked.doubt)
@@ -90,7 +90,7 @@ def _explain_answering(asked: Question, who: str) -> str:
 
 def mention_answerers(whom: Sequence[str]) -> str:
     """Mention who may answer, at the head of a message."""
-    return whom_words(whom) if whom else f"{ANYBODY[0].upper()}{ANYBODY[1:]}:"
+    return name_answerers(whom) if whom else f"{ANYBODY[0].upper()}{ANYBODY[1:]}:"
 
 
 def reminder(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing:
@@ -99,11 +99,11 @@ def reminder(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing
     to = asked.reminders[number - 1].to
     message = clean(asked.message, known=known_addresses(job, ask), limit=300)
     late = [one for one in to if one not in _first_addressees(asked)]
-    may = " You may answer it, too." if late and not asked.only else ""
+    may = " You may answer it, too." if late and not asked.is_exclusive else ""
     closes = expiry_time(asked)
     until = f" It is closed {render_moment(closes)}; {_describe_default(asked)}" if closes is not None else ""
     what = "an approval still waits for a decision" if asked.approval else "a question still waits for an answer"
-    who = whom_words(to)
+    who = name_answerers(to)
     text = f"{who[0].upper()}{who[1:]}: {what}: {message}{may}{until}"
     return Outgoing(text=text, blocks=(section(text),), priority="question")
 
@@ -148,7 +148,7 @@ def _render_doubt(job: Job, ask: RequestState, subtask: str, doubt: UnknownWrite
 
 def _option_value(job: Job, ask: RequestState, subtask: str, option: int) -> str:
     number = ask.open_questions[subtask].number
-    return carry(AnswerChoice(job.id, ask.id, subtask, number, option))
+    return encode_data(AnswerChoice(job.id, ask.id, subtask, number, option))
 
 
 def question_answered(title: str, answer: QuestionAnswer, known: Collection[str] = ()) -> Outgoing:

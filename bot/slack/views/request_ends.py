@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.slack.text.cleaning import clean, mention
-from bot.slack.views.card import has_content, missing_from
+from bot.slack.views.card import has_content, list_missing
 from bot.slack.views.contact_line import name_contact_after_failure
-from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
-from bot.slack.views.try_again import try_again
-from handoff.engine.answer import out_of_reach
+from bot.slack.views.outgoing import Block, Outgoing, context, format_duration, section
+from bot.slack.views.try_again import render_retry_buttons
+from handoff.engine.answer import list_unreachable_parts
 from handoff.state.job_state import SETTLED, Job, RequestState, SubtaskState
 from handoff.state.state_values import PLEASE_CHECK
 from handoff.summaries.summary import list_innermost, title_of
@@ -38,12 +38,12 @@ def render_failure(job: Job, ask: RequestState) -> Outgoing:
     progress = _progress_blocks(ask) if len(parts) > 1 else []
     blocks = [
         section("\n".join(lines)),
-        *_out_of_reach(ask),
+        *_render_out_of_reach(ask),
         *progress,
         *_name_unknown_writes(ask),
         _duration_block(job, ask),
     ]
-    blocks += try_again(job, ask)
+    blocks += render_retry_buttons(job, ask)
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
 
 
@@ -65,7 +65,7 @@ def render_cancellation(job: Job, ask: RequestState, *, alone: bool = False) -> 
     elif all(work.state in SETTLED for work in list_innermost(ask)):
         blocks.append(section("All parts had ended; the answer was being written."))
     text = "Withdrawn: the request was deleted." if ask.withdrawn else f"Stopped by {who}."
-    buttons = [] if alone else try_again(job, ask)
+    buttons = [] if alone else render_retry_buttons(job, ask)
     return Outgoing(text=text, blocks=(*blocks, _duration_block(job, ask), *buttons))
 
 
@@ -75,7 +75,7 @@ def render_refusal(reason: str) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text),))
 
 
-def unreachable(job: Job, fault: str, end: Outgoing) -> Outgoing:
+def render_unreachable(job: Job, fault: str, end: Outgoing) -> Outgoing:
     """Tell the requester alone the end of a request whose thread cannot be written to any more.
 
     `end` is what the thread should have shown, or its first part. Its buttons belong to the thread, and stay out.
@@ -88,7 +88,7 @@ def unreachable(job: Job, fault: str, end: Outgoing) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text), {"type": "divider"}, *blocks))
 
 
-def tried_alone(job: str, step: str, lost: int) -> Outgoing:
+def render_trial(job: str, step: str, lost: int) -> Outgoing:
     """Say that a job is about to be worked on by an instance that does nothing else, and why. `lost` counts owners."""
     step = clean(step, limit=200)
     text = (
@@ -119,7 +119,7 @@ def render_quarantine(job: str, step: str, reason: str, *, user: str, readable: 
 def _progress_blocks(ask: RequestState) -> list[Block]:
     works = [work for work in list_innermost(ask) if not work.dropped and not work.handed_over]
     groups = [
-        ("Done", [work for work in works if work.state == "complete" and not missing_from(ask, work)]),
+        ("Done", [work for work in works if work.state == "complete" and not list_missing(ask, work)]),
         ("Done in part", [work for work in works if work.state == "complete" and _lacks_some(ask, work)]),
         ("Brought nothing", [work for work in works if work.state == "complete" and not has_content(work)]),
         ("Not finished", [work for work in works if work.state in {"in_progress", "input_required"}]),
@@ -131,20 +131,20 @@ def _progress_blocks(ask: RequestState) -> list[Block]:
 
 
 def _lacks_some(ask: RequestState, work: SubtaskState) -> bool:
-    return has_content(work) and bool(missing_from(ask, work))
+    return has_content(work) and bool(list_missing(ask, work))
 
 
-def _out_of_reach(ask: RequestState) -> list[Block]:
-    lines = [f"• {clean(what, limit=200)}" for what in out_of_reach(ask, ask.run)[:_LISTED]]
+def _render_out_of_reach(ask: RequestState) -> list[Block]:
+    lines = [f"• {clean(what, limit=200)}" for what in list_unreachable_parts(ask, ask.run)[:_LISTED]]
     return [section("*Missing from the start:*\n" + "\n".join(lines))] if lines else []
 
 
 def _name_unknown_writes(ask: RequestState) -> list[Block]:
     """Name what was begun and may or may not have been carried out: people must look for themselves."""
-    if not ask.unknown:
+    if not ask.unknown_writes:
         return []
-    lines = [f"• {clean(what, limit=200)}" for what in ask.unknown[:_LISTED]]
-    more = f"\n• and {len(ask.unknown) - _LISTED} more" if len(ask.unknown) > _LISTED else ""
+    lines = [f"• {clean(what, limit=200)}" for what in ask.unknown_writes[:_LISTED]]
+    more = f"\n• and {len(ask.unknown_writes) - _LISTED} more" if len(ask.unknown_writes) > _LISTED else ""
     return [
         section(f":warning: *{PLEASE_CHECK.capitalize()}* whether this was carried out:\n" + "\n".join(lines) + more)
     ]
@@ -156,5 +156,5 @@ def _join_titles(ask: RequestState, works: Sequence[SubtaskState]) -> str:
 
 
 def _duration_block(job: Job, ask: RequestState) -> Block:
-    took = seconds((ask.ended or ask.run.written or ask.request.at) - ask.request.at)
+    took = format_duration((ask.ended or ask.run.written or ask.request.at) - ask.request.at)
     return context(f"{took} · job {job.id}")

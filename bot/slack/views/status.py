@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.answer_message import usage_words
-from bot.slack.views.approval import people
-from bot.slack.views.card import card_title, describe_worker, has_content, missing_from
+from bot.slack.views.approval import name_deciders
+from bot.slack.views.card import card_title, describe_worker, has_content, list_missing
 from bot.slack.views.channel_words import terms_words
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.job_rows import STATES, JobLine, job_line, waiting_words
-from bot.slack.views.outgoing import Block, Outgoing, context, header, seconds, section, sections
+from bot.slack.views.outgoing import Block, Outgoing, context, format_duration, header, section, sections
 from bot.slack.views.paging import ListPage, page_buttons
 from bot.tracing.steps import TraceStep
 from handoff import events as ev
@@ -20,7 +20,7 @@ from handoff.contracts import PackedSize, ToolCall
 from handoff.engine.answer import gaps
 from handoff.state.job_state import Job, RequestState, SubtaskState, SubtaskStatus
 from handoff.state.state_values import EngineDecision
-from handoff.summaries.summary import rows, title_of, waited_for
+from handoff.summaries.summary import list_awaited_people, rows, title_of
 from handoff.text.counts import format_count
 from handoff.text.visible_text import visible
 
@@ -81,7 +81,7 @@ def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> O
     blocks = [header(f"Job {job.id}")]
     for ask in job.asks[-5:]:
         mark, _ = STATES["in part" if ask.run.answer is not None and gaps(ask, ask.run) else ask.state]
-        whom = waited_for(ask) if ask.state == "input_required" else None
+        whom = list_awaited_people(ask) if ask.state == "input_required" else None
         waits = f" · {waiting_words(whom, reader)}" if whom is not None else ""
         title = f"{mark} *{clean(card_title(ask, now), limit=300)}*"
         crew = f" of the crew {clean(plain(ask.request.crew, 75))}" if ask.request.crew else ""
@@ -111,20 +111,20 @@ def _subtask_words(ask: RequestState, work: SubtaskState, now: float, reader: st
     words = _SUBTASK_WORDS[work.state]
     if work.state == "input_required" and not over:
         asked = work.question.approval if work.question is not None else None
-        words = waiting_words(waited_for(ask, work.subtask.id) or (), reader)
+        words = waiting_words(list_awaited_people(ask, work.subtask.id) or (), reader)
         if asked is not None and work.question is not None:
-            words = f"waiting for approval by {people(work.question.whom)}"
+            words = f"waiting for approval by {name_deciders(work.question.whom)}"
     elif work.state in {"in_progress", "input_required"} and over:
         words = "stopped"
     elif work.state == "skipped" and work.dropped:
         words = "not needed"
-    elif work.state == "complete" and missing_from(ask, work):
+    elif work.state == "complete" and list_missing(ask, work):
         words = "done in part" if has_content(work) else "brought nothing"
     if work.started is None:
         return words
     if work.ended is not None:
-        return f"{words} · {seconds(work.duration)}"
-    return f"{words} · {seconds((ask.run.written or now) - work.started)}{'' if over else ' so far'}"
+        return f"{words} · {format_duration(work.duration)}"
+    return f"{words} · {format_duration((ask.run.written or now) - work.started)}{'' if over else ' so far'}"
 
 
 def timeline(job: str, steps: Sequence[TraceStep]) -> str:

@@ -12,7 +12,7 @@ NAMED = 3
 """Names of files that could not be read."""
 
 
-def read_words(ask: RequestState) -> str:
+def describe_read(ask: RequestState) -> str:
     """Return what was read of the thread, such as `Read 34 messages and 2 files, left out 12 older messages`.
 
     Empty if there was nothing to read there. Counted are the files that the messages came with, not those inside them.
@@ -26,7 +26,7 @@ def read_words(ask: RequestState) -> str:
     unread = list(dict.fromkeys(one.name for one in theirs if one.fault))
     more = [f"{format_count(len(unread) - NAMED, 'file')} more"] if len(unread) > NAMED else []
     lost = [f"could not read {' and '.join((', '.join(unread[:NAMED]), *more))}"] if unread else []
-    channels = ", ".join(one.name for one in threads if one.of_channel)
+    channels = ", ".join(one.name for one in threads if one.is_channel_talk)
     read = f"Read {format_count(messages, 'message')}" + (f" and {format_count(len(files), 'file')}" if files else "")
     read += f" in {channels}" if channels else ""
     if _is_shown_in_part(ask, [one.name for one in threads]):
@@ -46,7 +46,7 @@ def thread_faults(ask: RequestState) -> tuple[str, ...]:
     return tuple(fault for fault in ask.file_faults if fault in said)
 
 
-def faults_of_others(ask: RequestState) -> frozenset[str]:
+def list_other_faults(ask: RequestState) -> frozenset[str]:
     """Return what is wrong with the files of others in the thread."""
     theirs = (one for one in ask.materials if one.kind == "file" and one.author)
     return frozenset(line for one in theirs for line in (one.fault, *one.gaps) if line)

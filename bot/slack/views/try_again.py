@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.button_data import AboutRequest, carry
+from bot.slack.views.button_data import AboutRequest, encode_data
 from bot.slack.views.outgoing import Block, actions, button, context
 from bot.slack.views.waiting import join_in_row
 from handoff.engine.retry import list_incomplete
@@ -19,11 +19,11 @@ _TITLE = 60
 _ORDINALS = ("First", "Second", "Third", "Fourth", "Fifth")
 
 
-def try_again(job: Job, ask: RequestState) -> list[Block]:
+def render_retry_buttons(job: Job, ask: RequestState) -> list[Block]:
     """Make the buttons below an end without an answer, or with gaps; none if there is nothing to run again."""
     if ask.refusal or ask.withdrawn:
         return []
-    value = carry(AboutRequest(job.id, ask.id))
+    value = encode_data(AboutRequest(job.id, ask.id))
     if ask.cancelled_by:
         anew = [button("Restart the open parts", TRY_AGAIN, value)] if list_incomplete(ask) else []
         return [actions([button("Continue", GO_ON, value), *anew])]
@@ -47,7 +47,7 @@ def try_line(ask: RequestState) -> list[Block]:
     who = "" if ask.request.user == ask.before.request.user else f", asked for by {mention(ask.request.user)}"
     line = f"{name_try(ask)}{who}"
     if ask.run.plan is not None:
-        works = [work for work in ask.all_inside("") if work.run is None or work.kept]
+        works = [work for work in ask.list_all_subtasks("") if work.run is None or work.kept]
         kept = [work for work in works if work.kept and work.result is not None]
         again = [work for work in works if not work.kept]
         named = [f"“{clean(plain(title_of(ask, work), _TITLE))}”" for work in again[:NAMED]]
@@ -58,7 +58,7 @@ def try_line(ask: RequestState) -> list[Block]:
     return [context(line)]
 
 
-def spent_before(ask: RequestState) -> str:
+def describe_earlier_cost(ask: RequestState) -> str:
     """Say what the earlier tries of a request cost, on top of its own cost; empty if that is not known, or nothing."""
     costs = [one.usage.cost for one in ask.tries if one.usage.cost]
     if not costs:

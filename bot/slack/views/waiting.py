@@ -12,7 +12,7 @@ from handoff.text.member_ids import is_group
 ANYBODY = "anyone in this thread"
 
 
-def whom_words(whom: Sequence[str], *, reader: str = "", anybody: str = ANYBODY) -> str:
+def name_answerers(whom: Sequence[str], *, reader: str = "", anybody: str = ANYBODY) -> str:
     """Name who may answer, in mrkdwn: `reader`, if among them, first, as "you". Without anybody, return `anybody`."""
     if not whom:
         return anybody
@@ -29,7 +29,7 @@ def name_member(one: str) -> str:
     return "an admin" if one == ADMINS else mention(one)
 
 
-def element(one: str) -> Block:
+def make_member_element(one: str) -> Block:
     """Name a person or a user group by its id, or `admins`, in a rich text."""
     if is_group(one):
         return {"type": "usergroup", "usergroup_id": one}
@@ -42,12 +42,12 @@ def join_in_row(words: Sequence[str], last: str) -> str:
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
-def waits_for(text: str, whom: Sequence[str]) -> Block:
+def render_waiting(text: str, whom: Sequence[str]) -> Block:
     """Make a text that Slack shows as it is, and name who may answer at its end."""
     elements: list[Block] = [{"type": "text", "text": text if whom else text + ANYBODY}]
     for number, one in enumerate(whom):
         between = "" if number == 0 else " or " if number == len(whom) - 1 else ", "
         between += "anyone in " if is_group(one) else ""
         elements += [{"type": "text", "text": between}] if between else []
-        elements.append(element(one))
+        elements.append(make_member_element(one))
     return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}

@@ -60,7 +60,7 @@ class Keys:
     def of_job(self, key: JobKey) -> list[str]:
         """List the keys that every script about a job gets, in the order of `scripts/job.lua`."""
         part = self.part_of(key)
-        base = f"{part}:{member(key)}"
+        base = f"{part}:{encode_job_key(key)}"
         own = (f"{base}:{name}" for name in OWN)
         places = (f"{part}:{name}" for name in ("due", "lease", "newer"))
         return [*own, *places, f"{base}:files", f"{base}:gone", self.audit(part, key.team), self.audits(part)]
@@ -73,19 +73,19 @@ class Keys:
         """Name the set of the teams that have an audit in a partition."""
         return f"{part}:audits"
 
-    def posted(self, key: JobKey) -> str:
+    def forgotten_outbox(self, key: JobKey) -> str:
         """Name what is left of the outbox of a job that was forgotten, until it is taken back in Slack."""
-        return f"{self.part_of(key)}:{member(key)}:posted"
+        return f"{self.part_of(key)}:{encode_job_key(key)}:posted"
 
-    def came_from(self, part: str, team: str, file: str) -> str:
+    def file_jobs(self, part: str, team: str, file: str) -> str:
         """Name the index of the jobs of a partition that read a file; `file` is its id where it came from."""
         return f"{part}:file:{team}/{file}"
 
-    def seen(self, key: JobKey, name: str) -> str:
+    def dedupe_mark(self, key: JobKey, name: str) -> str:
         """Name the key that remembers a dedupe id."""
-        return f"{self.part_of(key)}:{member(key)}:seen:{name}"
+        return f"{self.part_of(key)}:{encode_job_key(key)}:seen:{name}"
 
-    def asked_by(self, part: str, team: str, user: str) -> str:
+    def user_jobs(self, part: str, team: str, user: str) -> str:
         """Name the index of the jobs of a partition that a person asked for."""
         return f"{part}:user:{team}/{user}"
 
@@ -97,23 +97,23 @@ class Keys:
 
     def settings(self, team: str) -> str:
         """Key of what the admins of a team set while the bot runs. Raises ValueError for no usable team."""
-        return f"{self.part(0)}:settings:{pair(team, 'all')}"
+        return f"{self.part(0)}:settings:{join_names(team, 'all')}"
 
     def memories(self, team: str, place: str) -> tuple[str, str]:
-        """Keys of what is remembered for a place, and of the names of the team's places. Raises ValueError as `pair`.
+        """Keys of what is remembered for a place, and of the names of the team's places. Raises as `join_names`.
 
         They are few and share one partition, so that one script keeps both in step.
         """
         part = f"{self.part(0)}:memories"
-        return f"{part}:of:{pair(team, place)}", self.remembering(team)
+        return f"{part}:of:{join_names(team, place)}", self.memory_places(team)
 
-    def remembering(self, team: str) -> str:
+    def memory_places(self, team: str) -> str:
         """Key of the names of the places of a team for which something is remembered."""
-        return f"{self.part(0)}:memories:places:{pair(team, 'all')}"
+        return f"{self.part(0)}:memories:places:{join_names(team, 'all')}"
 
     def sign_in(self, team: str, name: str) -> str:
         """Key of what came of a sign-in, or of one under way. Raises ValueError for parts that are not usable."""
-        return f"{self.part(0)}:sign-in:{pair(team, name)}"
+        return f"{self.part(0)}:sign-in:{join_names(team, name)}"
 
     @property
     def installations(self) -> str:
@@ -127,19 +127,19 @@ class Keys:
 
     def homes(self, team: str) -> str:
         """Key of whose home is open. Raises ValueError for no usable team."""
-        return f"{self.part(0)}:homes:{pair(team, 'all')}"
+        return f"{self.part(0)}:homes:{join_names(team, 'all')}"
 
-    def waits(self, team: str, who: str) -> str:
+    def waiting_jobs(self, team: str, who: str) -> str:
         """Key of the jobs that wait for a person or a user group. Raises ValueError for parts that are not usable."""
-        return f"{self.part(0)}:waits:{pair(team, who)}"
+        return f"{self.part(0)}:waits:{join_names(team, who)}"
 
     @property
-    def fixed(self) -> str:
+    def partition_count(self) -> str:
         """Key of the number of partitions that the jobs are spread over."""
         return f"{self.part(0)}:partitions"
 
     @property
-    def home(self) -> str:
+    def home_team(self) -> str:
         """Key of the team whose jobs these are."""
         return f"{self.part(0)}:home"
 
@@ -159,12 +159,12 @@ class Keys:
         return f"{self.prefix}:breakers"
 
 
-def member(key: JobKey) -> str:
+def encode_job_key(key: JobKey) -> str:
     """Return a job's name in indexes and notices. Raises ValueError for parts that could not be told apart."""
-    return pair(key.team, key.job)
+    return join_names(key.team, key.job)
 
 
-def pair(team: str, name: str) -> str:
+def join_names(team: str, name: str) -> str:
     """Join a team and a name within it. Raises ValueError for parts that could not be told apart."""
     if not team or not name or "/" in team:
         message = f"not usable in a key of the store: {team!r}, {name!r}"
@@ -172,15 +172,15 @@ def pair(team: str, name: str) -> str:
     return f"{team}/{name}"
 
 
-def names(text: bytes) -> tuple[str, str]:
-    """Take apart what `pair` joined."""
+def split_names(text: bytes) -> tuple[str, str]:
+    """Take apart what `join_names` joined."""
     team, _, name = text.decode().partition("/")
     return team, name
 
 
-def job_key(text: bytes) -> JobKey:
-    """Read the job that `member` wrote."""
-    return JobKey(*names(text))
+def decode_job_key(text: bytes) -> JobKey:
+    """Read the job that `encode_job_key` wrote."""
+    return JobKey(*split_names(text))
 
 
 REPAIR = "Something deleted it on the server: restore that from a backup, or ask again in a new thread."

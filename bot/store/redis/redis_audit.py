@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.store.redis import layout
 from bot.store.redis.layout import AUDIT, TEAMS
-from bot.store.redis.script_calls import Calls, ms, nonce
+from bot.store.redis.script_calls import Calls, nonce, to_milliseconds
 from bot.store.values import JobKey, Retention
 
 PAGE = 500
@@ -27,7 +27,7 @@ class Audit:
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
         self._calls = calls
-        self._kept_ms = ms(retention.audit)
+        self._kept_ms = to_milliseconds(retention.audit)
 
     async def note(self, team: str, job: str, entry: str) -> None:
         """Add an entry that follows from no event. `job` may be empty."""
@@ -35,7 +35,7 @@ class Audit:
         key = JobKey(team, job or "-")
         keys = names.of_job(key)
         mark = f"{names.part_of(key)}:audited:{nonce()}"
-        args = (team, entry, self._kept_ms, ms(layout.OPERATIONS_FOR))
+        args = (team, entry, self._kept_ms, to_milliseconds(layout.OPERATIONS_FOR))
         await self._calls.run("audit_note", (keys[AUDIT], keys[TEAMS], mark), *args)
 
     async def read(self, *, since: float = 0.0) -> AsyncIterator[str]:

@@ -68,7 +68,7 @@ class Counters:
         `last`, no budget stands in the way.
         """
         wanted = [part for one in counters for part in (one.kind, one.name, one.limit, one.amount)]
-        ruling, wait, second, place = await self._count(
+        ruling, wait, second, place = await self._run_script(
             "admit",
             operation,
             repr(float(patience)),
@@ -85,14 +85,14 @@ class Counters:
     async def settle(self, settled: Sequence[Settlement]) -> None:
         """Note how calls ended: set amounts right, free slots."""
         if settled:
-            await self._count("settle", _FORGOTTEN_MS, _LIFE_MS, *_flatten_settlements(settled))
+            await self._run_script("settle", _FORGOTTEN_MS, _LIFE_MS, *_flatten_settlements(settled))
 
     async def read_spending(self, counters: Sequence[Counter]) -> list[int]:
         """Tell what is used of each at the moment: of a rate, in the last minute."""
         if not counters:
             return []
         names = [part for one in counters for part in (one.kind, one.name)]
-        return [int(used) for used in await self._count("spent", len(counters), *names)]
+        return [int(used) for used in await self._run_script("spent", len(counters), *names)]
 
     async def read_raises(self, counters: Sequence[Counter]) -> list[int]:
         """Tell by how much each budget is raised."""
@@ -106,10 +106,10 @@ class Counters:
         if not counters:
             return []
         amounts = [part for one in counters for part in (one.kind, one.name, one.amount)]
-        reply = await self._count("raise", operation, _DAY_MS, _LIFE_MS, len(counters), *amounts)
+        reply = await self._run_script("raise", operation, _DAY_MS, _LIFE_MS, len(counters), *amounts)
         return [int(raised) for raised in reply]
 
-    async def _count(self, script: str, *args: Arg) -> Any:
+    async def _run_script(self, script: str, *args: Arg) -> Any:
         return await self._calls.run(script, [f"{self._base}op"], self._base, *args)
 
     async def forget(self, counters: Sequence[Counter]) -> None:
@@ -123,23 +123,23 @@ class Counters:
             command: tuple[Arg, ...] = ("DEL", name) if one.kind == "life" else ("EXPIREAT", name, midnight)
             await self._calls.server.command(*command)
 
-    async def first(self, mark: str, *, seconds: float) -> bool:
+    async def claim_mark(self, mark: str, *, seconds: float) -> bool:
         """Return True to the first call with a mark within that time."""
         return bool(await self._calls.run("first", [f"{self._base}mark:{mark}"], nonce(), round(seconds * 1000)))
 
-    async def turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
+    async def request_turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
         """Give turns of a lane to an instance (`who`). A turn that was given counts, used or not."""
         asked = (wish.wanted, wish.more, wish.rank, int(wish.yields))
         pace = (math.ceil(lane.limit / PACE), repr(lane.seconds / PACE))
         bounds = (lane.limit, repr(float(lane.seconds)))
         rest = (wish.sure, FEW_OF, repr(ASKS_AGAIN), repr(ASKER_COUNTS))
-        reply = await self._count("turns", lane.name, who, *bounds, *asked, *pace, *rest)
+        reply = await self._run_script("turns", lane.name, who, *bounds, *asked, *pace, *rest)
         given, wait, askers = reply
         return TurnGrant(int(given), float(wait), int(askers))
 
     async def hold_turns(self, lane: CallLane, *, seconds: float) -> None:
         """Give no turn for so many seconds, then one, and further ones at an even pace."""
-        await self._count("hold_turns", lane.name, lane.limit, repr(float(lane.seconds)), repr(float(seconds)))
+        await self._run_script("hold_turns", lane.name, lane.limit, repr(float(lane.seconds)), repr(float(seconds)))
 
     async def breaker_failed(
         self, name: str, operation: str, rule: BreakerRule, *, probe: str = "", rest: float = 0.0
@@ -202,7 +202,7 @@ class Counters:
         self._remember_breaker(name.decode(), kept)
 
     def _remember_breaker(self, name: str, kept: bytes) -> Breaker:
-        breaker = _change_breaker(kept.decode())
+        breaker = _parse_breaker(kept.decode())
         if breaker == CLOSED:
             self._heard.pop(name, None)
         else:
@@ -210,7 +210,7 @@ class Counters:
         return breaker
 
 
-def _change_breaker(kept: str) -> Breaker:
+def _parse_breaker(kept: str) -> Breaker:
     if not kept:
         return CLOSED
     failures, openings, until, at, probe_until, probe = kept.split(" ", 5)

@@ -9,12 +9,12 @@ from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 from bot.store.redis import layout
-from bot.store.redis.layout import BLOBS, GONE, HEAD, INBOX, LOG, PLACES, job_key, member
-from bot.store.redis.script_calls import Calls, flat, ms, nonce, unless_full
+from bot.store.redis.layout import BLOBS, GONE, HEAD, INBOX, LOG, PLACES, decode_job_key, encode_job_key
+from bot.store.redis.script_calls import Calls, flatten_pairs, nonce, raise_if_full, to_milliseconds
 from bot.store.script import Arg, Unconfirmed
 from bot.store.values import Claim, Commit, Head, Holder, JobGlance, JobKey, LogBroken, LogEntry, Retention, StoreError
 
-Where = Literal["any", "exists", "quarantined"]
+IngestTarget = Literal["any", "exists", "quarantined"]
 """The jobs that an event may come in for: any, one that exists, or one in quarantine, which is given out again."""
 COMMITS = {commit.value.encode(): commit for commit in Commit}
 AGAIN = 2.0
@@ -42,10 +42,10 @@ class Jobs:
     def __init__(self, calls: Calls, retention: Retention) -> None:
         self._calls = calls
         self._ready = ReadyJobs(calls)
-        self._retention_ms = ms(retention.jobs)
-        self._waiting_ms = ms(retention.waiting)
-        self._files_ms = ms(min(retention.jobs, retention.materials or retention.jobs))
-        self._audit_ms = ms(retention.audit)
+        self._retention_ms = to_milliseconds(retention.jobs)
+        self._waiting_ms = to_milliseconds(retention.waiting)
+        self._files_ms = to_milliseconds(min(retention.jobs, retention.materials or retention.jobs))
+        self._audit_ms = to_milliseconds(retention.audit)
 
     # Events that come in --------------------------------------------------------------------------------
 
@@ -63,7 +63,7 @@ class Jobs:
 
         False, with nothing changed, if any of the `dedupe` ids was seen within the last hour, or if the job was
         forgotten after it was `said` (seconds since the epoch; None: that does not matter). `user` (the
-        requester) gets the job into `asked_by`. `fields` are set in the head only if it has none of that name yet.
+        requester) gets the job into `user_jobs`. `fields` are set in the head only if it has none of that name yet.
         A running owner is told through `Store.signals`. Raises PayloadTooLarge, also if 1000 events wait to be taken.
         """
         return await self._receive(key, payload, dedupe, "any", user=user, fields=fields, said=said)
@@ -87,7 +87,7 @@ class Jobs:
         key: JobKey,
         payload: str,
         dedupe: Sequence[str],
-        where: Where,
+        where: IngestTarget,
         *,
         user: str = "",
         fields: dict[str, str] | None = None,
@@ -99,27 +99,27 @@ class Jobs:
         operation = nonce()
         keys = self._calls.keys
         # Without an id of its own the event is told from its repeat by the operation alone.
-        seen = [keys.seen(key, name) for name in dedupe or (operation,)]
+        seen = [keys.dedupe_mark(key, name) for name in dedupe or (operation,)]
         reply = await self._calls.run(
             "ingest",
-            [*keys.of_job(key), keys.asked_by(keys.part_of(key), key.team, user), *seen],
-            member(key),
+            [*keys.of_job(key), keys.user_jobs(keys.part_of(key), key.team, user), *seen],
+            encode_job_key(key),
             operation,
             where,
             layout.digest_if_large(payload),
             payload,
             layout.INBOX_LIMIT,
             layout.JOB_BYTES_LIMIT,
-            ms(layout.SEEN_FOR),
+            to_milliseconds(layout.SEEN_FOR),
             user,
             layout.ASKED_BY_LIMIT,
             self._retention_ms,
             keys.channel,
             int(self._calls.server.replicas > 0),
             "" if said is None else repr(said),
-            *flat(fields),
+            *flatten_pairs(fields),
         )
-        return bool(unless_full(reply))
+        return bool(raise_if_full(reply))
 
     # Owners ---------------------------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class Jobs:
         token = f"{owner}.{nonce()}"
         if prefer is not None:
             part = self._calls.keys.part_of(prefer)
-            claim = await self._claim_in(part, token, lease, schema, member(prefer), leave)
+            claim = await self._claim_in(part, token, lease, schema, encode_job_key(prefer), leave)
             if claim is not None:
                 return claim
         for part in await self._ready.partitions(schema):
@@ -160,13 +160,13 @@ class Jobs:
         except Unconfirmed as error:
             if isinstance(error.reply, list):
                 # Not ours. To let the lease run out would count as one more owner that was lost.
-                claim = _claim(error.reply, token)
+                claim = _parse_claim(error.reply, token)
                 with contextlib.suppress(StoreError):
                     await self._let_go(claim, claim.expires - lease + AGAIN, lost=claim.lost)
             raise
         if reply is None:
             return None
-        return _claim(reply, token)
+        return _parse_claim(reply, token)
 
     async def next_due(self) -> float | None:
         """Tell when the earliest job or lease comes up, or None. Jobs that were put by do not count."""
@@ -174,7 +174,7 @@ class Jobs:
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
         """Renew a lease, even one that ran out, unless somebody took the job. False if the job is no longer ours."""
-        args = (member(claim.key), claim.owner, claim.epoch, lease)
+        args = (encode_job_key(claim.key), claim.owner, claim.epoch, lease)
         return bool(await self._calls.run("beat", self._calls.keys.of_job(claim.key), *args))
 
     async def release(self, claim: Claim, *, due: float | None, lost: bool | None = False) -> bool:
@@ -191,13 +191,13 @@ class Jobs:
         reply = await self._calls.run(
             "release",
             self._calls.keys.of_job(claim.key),
-            member(claim.key),
+            encode_job_key(claim.key),
             claim.owner,
             claim.epoch,
             nonce(),
             "" if due is None else repr(due),
             self._waiting_ms,
-            ms(layout.OPERATIONS_FOR),
+            to_milliseconds(layout.OPERATIONS_FOR),
             self._calls.keys.channel,
             layout.OPERATIONS_LEFT,
             lost,
@@ -218,7 +218,7 @@ class Jobs:
         reply = await self._calls.run(
             "quarantine",
             self._calls.keys.of_job(claim.key),
-            member(claim.key),
+            encode_job_key(claim.key),
             claim.owner,
             claim.epoch,
             nonce(),
@@ -227,11 +227,11 @@ class Jobs:
             payload,
             layout.JOB_BYTES_LIMIT,
             self._waiting_ms,
-            ms(layout.OPERATIONS_FOR),
+            to_milliseconds(layout.OPERATIONS_FOR),
             layout.OPERATIONS_LEFT,
-            *flat(fields),
+            *flatten_pairs(fields),
         )
-        return bool(unless_full(reply))
+        return bool(raise_if_full(reply))
 
     async def commit(  # noqa: PLR0913 - all that one script checks and writes
         self,
@@ -275,9 +275,9 @@ class Jobs:
             *taken,
             len(payloads),
             *(part for payload in payloads for part in (layout.digest_if_large(payload), payload)),
-            *flat(fields),
+            *flatten_pairs(fields),
         )
-        return COMMITS[unless_full(reply)]
+        return COMMITS[raise_if_full(reply)]
 
     # Forgetting -----------------------------------------------------------------------------------------
 
@@ -286,18 +286,18 @@ class Jobs:
     ) -> bool:
         """Erase a job and all that belongs to it, and note `audit`, in one script. False if there is no such job.
 
-        Whoever owns it is fenced, and told. It is taken out of `asked_by` of `users` and `jobs_that_read` of `files`.
+        Whoever owns it is fenced, and told. It is taken out of `user_jobs` of `users` and `jobs_that_read` of `files`.
         `OutboxRecords.read_left_behind` still gives what it posted. A later event for the same key makes a new job.
         """
         names = self._calls.keys
         part = names.part_of(key)
-        indexes = [names.asked_by(part, key.team, user) for user in users]
-        indexes += [names.came_from(part, key.team, file) for file in files]
-        keys = [*names.of_job(key), names.posted(key), *indexes]
-        args = (member(key), self._waiting_ms, names.channel, key.team, layout.NUL.join(audit), self._audit_ms)
+        indexes = [names.user_jobs(part, key.team, user) for user in users]
+        indexes += [names.file_jobs(part, key.team, file) for file in files]
+        keys = [*names.of_job(key), names.forgotten_outbox(key), *indexes]
+        args = (encode_job_key(key), self._waiting_ms, names.channel, key.team, layout.NUL.join(audit), self._audit_ms)
         return bool(await self._calls.run("forget", keys, *args))
 
-    async def forgotten(self, key: JobKey) -> float | None:
+    async def read_forget_time(self, key: JobKey) -> float | None:
         """Return when a job was forgotten (seconds since the epoch); None if it was not, or that is too long ago."""
         at = await self._calls.server.command("GET", self._calls.keys.of_job(key)[GONE])
         return None if at is None else float(at)
@@ -355,17 +355,17 @@ class Jobs:
     async def keys_asked_by(self, team: str, user: str, *, limit: int, skip: int = 0) -> list[JobKey]:
         """List the keys of the jobs that a person asked for, newest first, without reading their heads."""
         names = self._calls.keys
-        indexes = [names.asked_by(part, team, user) for part in names.parts()]
+        indexes = [names.user_jobs(part, team, user) for part in names.parts()]
         newest = await self._read_scores(
             [("ZRANGE", index, 0, skip + limit - 1, "REV", "WITHSCORES") for index in indexes]
         )
-        return [job_key(name) for _, name in sorted(newest, reverse=True)[skip : skip + limit]]
+        return [decode_job_key(name) for _, name in sorted(newest, reverse=True)[skip : skip + limit]]
 
-    async def number_asked_by(self, team: str, user: str) -> int:
-        """Count the jobs that a person asked for, as far as `asked_by` knows them."""
+    async def count_asked_by(self, team: str, user: str) -> int:
+        """Count the jobs that a person asked for, as far as `user_jobs` knows them."""
         names = self._calls.keys
         counts = await self._calls.server.commands(
-            [("ZCARD", names.asked_by(part, team, user)) for part in names.parts()]
+            [("ZCARD", names.user_jobs(part, team, user)) for part in names.parts()]
         )
         return sum(map(int, counts))
 
@@ -379,9 +379,9 @@ class Jobs:
         soonest = await self._read_scores([("ZRANGE", one, 0, last, "WITHSCORES") for one in sets])
         if team:
             soonest = [(score, name) for score, name in soonest if name.startswith(f"{team}/".encode())]
-        return [job_key(name) for name in list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit]]
+        return [decode_job_key(name) for name in list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit]]
 
-    async def glance(self, keys: Sequence[JobKey]) -> list[JobGlance]:
+    async def read_glances(self, keys: Sequence[JobKey]) -> list[JobGlance]:
         """Read the state of many jobs at little cost, in that order, without those that are not there."""
         names = self._calls.keys
         wanted = [("HMGET", names.of_job(key)[HEAD], "state", "_updated") for key in keys]
@@ -404,9 +404,9 @@ class Jobs:
         return [(float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2)]
 
 
-def _claim(reply: list[bytes], token: str) -> Claim:
+def _parse_claim(reply: list[bytes], token: str) -> Claim:
     name, epoch, expires, lost, user = reply
-    return Claim(job_key(name), int(epoch), token, float(expires), int(lost), user.decode())
+    return Claim(decode_job_key(name), int(epoch), token, float(expires), int(lost), user.decode())
 
 
 class ReadyJobs:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bot.store.redis.layout import INSTALLATIONS_LIMIT, digest_if_large, job_key, member
-from bot.store.redis.script_calls import Calls, ms, nonce
+from bot.store.redis.layout import INSTALLATIONS_LIMIT, decode_job_key, digest_if_large, encode_job_key
+from bot.store.redis.script_calls import Calls, nonce, to_milliseconds
 from bot.store.script import Arg
 from bot.store.values import MEMORIES_LIMIT, MOST_OPEN, MOST_WAITING, JobKey, PayloadTooLarge, Retention
 
@@ -21,7 +21,7 @@ class Homes:
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
         self._calls = calls
-        self._waiting_ms = ms(retention.waiting)
+        self._waiting_ms = to_milliseconds(retention.waiting)
 
     async def put(self, team: str, user: str, row: str) -> None:
         """Note how somebody's home is, as a text.
@@ -44,34 +44,34 @@ class Homes:
         found = await self._calls.server.command("HGETALL", self._calls.keys.homes(team))
         return {user.decode(): row.decode() for user, row in found.items()}
 
-    async def waits(self, key: JobKey, *, now: Sequence[str], before: Sequence[str] = ()) -> None:
+    async def note_waits(self, key: JobKey, *, now: Sequence[str], before: Sequence[str] = ()) -> None:
         """Note for whom a job waits now, and for whom it waited before: ids of people and groups, or `EVERYBODY`.
 
         For those whom it waits for already, the time since when is kept.
         """
-        name, at = member(key), f"{self._calls.clock():.3f}"
+        name, at = encode_job_key(key), f"{self._calls.clock():.3f}"
         calls: list[tuple[Arg, ...]] = []
         for who in now:
-            index = self._calls.keys.waits(key.team, who)
+            index = self._calls.keys.waiting_jobs(key.team, who)
             calls += [("ZADD", index, "NX", at, name), ("ZREMRANGEBYRANK", index, 0, -1 - MOST_WAITING)]
             calls.append(("PEXPIRE", index, self._waiting_ms))
-        calls += [("ZREM", self._calls.keys.waits(key.team, who), name) for who in before if who not in now]
+        calls += [("ZREM", self._calls.keys.waiting_jobs(key.team, who), name) for who in before if who not in now]
         if calls:
             await self._calls.server.commands(calls)
 
-    async def waiting(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[JobKey]:
+    async def list_waiting_jobs(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[JobKey]:
         """List the jobs that wait for any of these, the longest wait first.
 
         Some may wait no more, or be gone: their heads say so.
         """
         names, server = self._calls.keys, self._calls.server
-        indexes = [names.waits(team, one) for one in dict.fromkeys(who)]
+        indexes = [names.waiting_jobs(team, one) for one in dict.fromkeys(who)]
         found = await server.commands([("ZRANGE", index, 0, limit - 1, "WITHSCORES") for index in indexes])
         scored = sorted((float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2))
-        return [job_key(name) for name in dict.fromkeys(name for _, name in scored)][:limit]
+        return [decode_job_key(name) for name in dict.fromkeys(name for _, name in scored)][:limit]
 
 
-GONE = 600.0
+ROW_SECONDS = 600.0
 """Seconds after which the row of an instance that says nothing more is dropped."""
 _HOUR_MS = 3_600_000
 
@@ -98,7 +98,7 @@ class InstanceRegistry:
         for name, text in (await self._calls.server.command("HGETALL", key)).items():
             at, _, row = text.decode().partition(" ")
             age = now - float(at)
-            if age > GONE:
+            if age > ROW_SECONDS:
                 old.append(name.decode())
             else:
                 found[name.decode()] = (max(0.0, age), row)
@@ -177,14 +177,14 @@ class Memories:
             raise PayloadTooLarge(f"{MEMORIES_LIMIT} things are remembered there already; forget one first")
         return bool(reply)
 
-    async def of(self, team: str, place: str) -> dict[str, str]:
+    async def read_place(self, team: str, place: str) -> dict[str, str]:
         """Read all of a place, by name."""
         rows = await self._calls.server.command("HGETALL", self._calls.keys.memories(team, place)[0])
         return {name.decode(): row.decode() for name, row in rows.items()}
 
     async def places(self, team: str) -> frozenset[str]:
         """Name the places for which something is remembered."""
-        found = await self._calls.server.command("SMEMBERS", self._calls.keys.remembering(team))
+        found = await self._calls.server.command("SMEMBERS", self._calls.keys.memory_places(team))
         return frozenset(name.decode() for name in found)
 
 
@@ -205,7 +205,7 @@ class SignIns:
         """Set one, for so many seconds; None: until it is taken. Raises PayloadTooLarge over `INLINE_LIMIT`."""
         if digest_if_large(payload):
             raise PayloadTooLarge("the server's sign-in data is larger than the store allows")
-        ends = () if lasts is None else ("PX", ms(lasts))
+        ends = () if lasts is None else ("PX", to_milliseconds(lasts))
         key = self._calls.keys.sign_in(team, name)
         await self._calls.server.commands([("SET", key, payload, *ends), ("DEL", _name_taken_key(key))])
 
@@ -220,7 +220,7 @@ class SignIns:
         Whoever is first to put a mark beside it has it: a repeat finds its own mark.
         """
         key, mine = self._calls.keys.sign_in(team, name), nonce()
-        mark = ("SET", _name_taken_key(key), mine, "NX", "PX", ms(_MARKED))
+        mark = ("SET", _name_taken_key(key), mine, "NX", "PX", to_milliseconds(_MARKED))
         _, whose, found = await self._calls.server.commands([mark, ("GET", _name_taken_key(key)), ("GET", key)])
         if found is None or whose is None or whose.decode() != mine:
             return ""

@@ -19,14 +19,24 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bot.store.redis import layout
-from bot.store.redis.layout import BLOBS, FILES, OUTBOX, SETTINGS_LIMIT, Keys, job_key, member, names, pair
+from bot.store.redis.layout import (
+    BLOBS,
+    FILES,
+    OUTBOX,
+    SETTINGS_LIMIT,
+    Keys,
+    decode_job_key,
+    encode_job_key,
+    join_names,
+    split_names,
+)
 from bot.store.redis.redis_audit import Audit
 from bot.store.redis.redis_counters import NOTICE, Counters
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_records import Homes, Installations, InstanceRegistry, Memories, SignIns
-from bot.store.redis.script_calls import Calls, ServerClock, ms, nonce, unless_full
+from bot.store.redis.script_calls import Calls, ServerClock, nonce, raise_if_full, to_milliseconds
 from bot.store.script import Arg
-from bot.store.values import ANY_TEAM, AS_EVER, Claim, Intent, JobKey, PayloadTooLarge, Retention, StoreError
+from bot.store.values import ANY_TEAM, DEFAULT_RETENTION, Claim, Intent, JobKey, PayloadTooLarge, Retention, StoreError
 
 if TYPE_CHECKING:
     from bot.store.redis_server import Server
@@ -49,18 +59,18 @@ class OutboxRecords:
         """
         about = (claim.owner, claim.epoch, message, operation)
         args = (*about, layout.OUTBOX_LIMIT, layout.SETTLES_IN, int(progress))
-        reply = unless_full(await self._calls.run("outbox_begin", self._calls.keys.of_job(claim.key), *args))
+        reply = raise_if_full(await self._calls.run("outbox_begin", self._calls.keys.of_job(claim.key), *args))
         return None if reply is None else layout.intent(reply[1], first=bool(reply[0]))
 
-    async def sending(self, claim: Claim, message: str) -> bool:
+    async def note_sending(self, claim: Claim, message: str) -> bool:
         """Record that a message is sent just now, later than it was begun. False if the job is no longer ours."""
         return await self._note_message(claim, message, "sent", "")
 
-    async def draft(self, claim: Claim, message: str, ts: str) -> bool:
+    async def note_draft(self, claim: Claim, message: str, ts: str) -> bool:
         """Record the id of a message that was begun and is not finished yet. False if the job is no longer ours."""
         return await self._note_message(claim, message, "draft", ts)
 
-    async def done(self, claim: Claim, message: str, ts: str) -> bool:
+    async def note_finished(self, claim: Claim, message: str, ts: str) -> bool:
         """Record the id of the finished message. False if the job is no longer ours."""
         return await self._note_message(claim, message, "ts", ts)
 
@@ -75,12 +85,12 @@ class OutboxRecords:
 
     async def read_left_behind(self, key: JobKey) -> dict[str, Intent]:
         """Read the messages of a job that was forgotten, as `messages` does: they are still to be taken back."""
-        rows = await self._calls.server.command("HGETALL", self._calls.keys.posted(key))
+        rows = await self._calls.server.command("HGETALL", self._calls.keys.forgotten_outbox(key))
         return {name.decode(): layout.intent(row, first=False) for name, row in rows.items()}
 
     async def erase_left_behind(self, key: JobKey) -> None:
         """Erase what `read_left_behind` reads."""
-        await self._calls.server.command("DEL", self._calls.keys.posted(key))
+        await self._calls.server.command("DEL", self._calls.keys.forgotten_outbox(key))
 
 
 class Blobs:
@@ -92,14 +102,14 @@ class Blobs:
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
         self._calls = calls
-        self._retention_ms = ms(retention.jobs)
-        self._known_ms = ms(max(retention.jobs, retention.waiting))
+        self._retention_ms = to_milliseconds(retention.jobs)
+        self._known_ms = to_milliseconds(max(retention.jobs, retention.waiting))
 
     async def put(self, key: JobKey, data: bytes) -> str:
         """Keep bytes and give their sha256. Raises PayloadTooLarge, also if the job keeps 512 MB already; Forgotten."""
         digest = layout.blob_digest(data)
         args = (digest, data, layout.JOB_BYTES_LIMIT, self._retention_ms)
-        unless_full(await self._calls.run("keep", self._calls.keys.of_job(key), *args))
+        raise_if_full(await self._calls.run("keep", self._calls.keys.of_job(key), *args))
         return digest
 
     async def get(self, key: JobKey, digest: str) -> bytes:
@@ -124,20 +134,22 @@ class Blobs:
         number, size = await self._calls.server.commands([("HLEN", name), ("HGET", name, "size")])
         return max(0, number - 1), int(size or 0)
 
-    async def came_from(self, key: JobKey, files: Sequence[str]) -> None:
+    async def note_files_read(self, key: JobKey, files: Sequence[str]) -> None:
         """Note that a job is about to read files, by the ids that their place gave them. A repeat changes nothing."""
         names = self._calls.keys
         for file in files:
-            name = names.came_from(names.part_of(key), key.team, file)
-            await self._calls.server.commands([("ZADD", name, 0, member(key)), ("PEXPIRE", name, self._known_ms)])
+            name = names.file_jobs(names.part_of(key), key.team, file)
+            await self._calls.server.commands(
+                [("ZADD", name, 0, encode_job_key(key)), ("PEXPIRE", name, self._known_ms)]
+            )
 
     async def jobs_that_read(self, team: str, file: str) -> list[JobKey]:
         """List the jobs that read a file, as far as they are kept."""
         names = self._calls.keys
         found = await self._calls.server.commands(
-            [("ZRANGE", names.came_from(part, team, file), 0, -1) for part in names.parts()]
+            [("ZRANGE", names.file_jobs(part, team, file), 0, -1) for part in names.parts()]
         )
-        return sorted((job_key(one) for some in found for one in some), key=lambda key: key.job)
+        return sorted((decode_job_key(one) for some in found for one in some), key=lambda key: key.job)
 
 
 class Schedules:
@@ -154,8 +166,8 @@ class Schedules:
 
         Raises PayloadTooLarge if there are 10,000 already.
         """
-        args = (pair(team, schedule), payload, "" if due is None else repr(due), layout.SCHEDULE_LIMIT)
-        unless_full(await self._calls.run("schedule_put", self._calls.keys.schedules, *args))
+        args = (join_names(team, schedule), payload, "" if due is None else repr(due), layout.SCHEDULE_LIMIT)
+        raise_if_full(await self._calls.run("schedule_put", self._calls.keys.schedules, *args))
 
     async def swap(self, team: str, schedule: str, seen: str, payload: str, *due: float | None) -> bool:
         """Change a schedule if its payload is still the one that was `seen`; False if somebody was quicker.
@@ -163,33 +175,33 @@ class Schedules:
         Without `due` it stays due when it was, with None it is switched off; an empty payload removes it.
         """
         when = "keep" if not due else "" if due[0] is None else repr(due[0])
-        args = (pair(team, schedule), seen, payload, when)
+        args = (join_names(team, schedule), seen, payload, when)
         return bool(await self._calls.run("schedule_swap", self._calls.keys.schedules, *args))
 
     async def read(self, team: str, schedule: str) -> tuple[str, float | None] | None:
         """Read one: its payload, and when it is due; None if there is none."""
         payloads, due, _ = self._calls.keys.schedules
-        name = pair(team, schedule)
+        name = join_names(team, schedule)
         payload, at = await self._calls.server.commands([("HGET", payloads, name), ("ZSCORE", due, name)])
         return None if payload is None else (payload.decode(), None if at is None else float(at))
 
-    async def of(self, team: str, kind: str) -> list[tuple[str, str, float | None]]:
+    async def list_all(self, team: str, kind: str) -> list[tuple[str, str, float | None]]:
         """Read the schedules of a team whose names start with `kind`, due or not: (schedule, payload, due).
 
         Looks through the names of all schedules.
         """
         flat = await self._calls.run("schedule_of", self._calls.keys.schedules, f"{team}/{kind}")
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
-        return [(names(name)[1], payload.decode(), float(due) if due else None) for name, payload, due in rows]
+        return [(split_names(name)[1], payload.decode(), float(due) if due else None) for name, payload, due in rows]
 
-    async def due(self, *, team: str = "", kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
+    async def list_due(self, *, team: str = "", kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
         """Read the schedules whose time has come, earliest first: (team, schedule, payload, due).
 
         Reads those whose names start with `kind`, of one team or (empty) of all.
         """
         flat = await self._calls.run("schedule_due", self._calls.keys.schedules, limit, kind, team)
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
-        return [(*names(name), payload.decode(), float(due)) for name, payload, due in rows]
+        return [(*split_names(name), payload.decode(), float(due)) for name, payload, due in rows]
 
     async def next_due(self, kind: str, *, team: str = "") -> float | None:
         """Return when the earliest schedule is due whose name starts with `kind`, of one team or of all; or None."""
@@ -198,7 +210,7 @@ class Schedules:
 
     async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
         """Move a schedule on from `due` to `following`. True for exactly one caller: it does the work."""
-        args = (pair(team, schedule), repr(due), "" if following is None else repr(following), nonce())
+        args = (join_names(team, schedule), repr(due), "" if following is None else repr(following), nonce())
         return bool(await self._calls.run("schedule_fire", self._calls.keys.schedules, *args))
 
 
@@ -221,7 +233,7 @@ class KeptSettings:
             raise PayloadTooLarge("these settings are larger than the store allows; name fewer people, or use groups")
         return bool(reply)
 
-    async def of(self, team: str) -> dict[str, str]:
+    async def read_team(self, team: str) -> dict[str, str]:
         """Read all of a team, by name."""
         rows = await self._calls.server.command("HGETALL", self._calls.keys.settings(team))
         return {name.decode(): row.decode() for name, row in rows.items()}
@@ -242,7 +254,7 @@ class Store:
         *,
         prefix: str = "lh",
         partitions: int = 16,
-        retention: Retention = AS_EVER,
+        retention: Retention = DEFAULT_RETENTION,
         clock_offset_ms: int = 0,
     ) -> None:
         self._server = server
@@ -270,7 +282,7 @@ class Store:
         *,
         prefix: str = "lh",
         partitions: int = 16,
-        retention: Retention = AS_EVER,
+        retention: Retention = DEFAULT_RETENTION,
         timeout: float = 3.0,  # noqa: ASYNC109 - of each call later on, not of this one
         clock_offset_ms: int = 0,
     ) -> Store:
@@ -307,10 +319,10 @@ class Store:
         for fault in await self._server.faults():
             if fault.fatal:
                 raise StoreError(fault.text)
-        fixed = await self._server.command("GET", self._keys.fixed)
+        fixed = await self._server.command("GET", self._keys.partition_count)
         if fixed is None:  # a server that is full refuses to be written to, and may be used all the same
-            await self._server.command("SET", self._keys.fixed, self.partitions, "NX")
-            fixed = await self._server.command("GET", self._keys.fixed)
+            await self._server.command("SET", self._keys.partition_count, self.partitions, "NX")
+            fixed = await self._server.command("GET", self._keys.partition_count)
         await self.now()
         if int(fixed) != self.partitions:
             raise StoreError(f"The jobs on this server are spread over {int(fixed)} partitions, not {self.partitions}.")
@@ -326,7 +338,7 @@ class Store:
             if name.startswith(NOTICE):
                 self.counters.take_notice(name)
             else:
-                yield job_key(name)
+                yield decode_job_key(name)
 
     async def now(self) -> float:
         """Ask the server for the store's time."""
@@ -339,21 +351,21 @@ class Store:
         """
         return self._clock()
 
-    async def home(self, team: str) -> str:
+    async def find_home_team(self, team: str) -> str:
         """Return the team whose jobs are kept here: the first that asked. An empty `team` asks without becoming it.
 
         `claim` does not look at this: it gives out jobs of any team.
         """
-        known = await self._server.command("GET", self._keys.home)
+        known = await self._server.command("GET", self._keys.home_team)
         if known is None and team:
             with contextlib.suppress(StoreError):  # one that is full; if it is away, the next call says so
-                await self._server.command("SET", self._keys.home, team, "NX")
-            known = await self._server.command("GET", self._keys.home)
+                await self._server.command("SET", self._keys.home_team, team, "NX")
+            known = await self._server.command("GET", self._keys.home_team)
         return known.decode() if known is not None else team
 
-    async def share(self) -> None:
-        """Open the store to the jobs of any team: from now on `home` tells `ANY_TEAM`."""
-        await self._server.command("SET", self._keys.home, ANY_TEAM)
+    async def allow_any_team(self) -> None:
+        """Open the store to the jobs of any team: from now on `find_home_team` tells `ANY_TEAM`."""
+        await self._server.command("SET", self._keys.home_team, ANY_TEAM)
 
     async def forget_team(self, team: str) -> int:
         """Erase all that is kept for a team but its audit, and return how many keys that were. May be repeated.
@@ -366,7 +378,7 @@ class Store:
         sets = [f"{part}:{place}" for part in self._keys.parts() for place in layout.PLACES]
         found = await server.commands([("ZRANGE", one, 0, -1) for one in sets])
         listed = [(one, name) for one, some in zip(sets, found, strict=True) for name in some if name.startswith(start)]
-        named = [name for name, _, _ in await self.schedules.of(team, "")]
+        named = [name for name, _, _ in await self.schedules.list_all(team, "")]
         for schedule in named:
             await self.schedules.put(team, schedule, "", None)
         keys = await server.scan(f"{self._keys.prefix}:*:{team}/*")
@@ -376,7 +388,7 @@ class Store:
             await server.commands(gone[at : at + _AT_ONCE])
         return len(keys) + len(named)
 
-    async def full(self) -> str:
+    async def explain_fullness(self) -> str:
         """Say that the server's memory is 80 % full or more, and what to do: claim nothing then. Empty below that.
 
         Cheap enough to be asked before every claim: an answer holds for two seconds.
@@ -384,7 +396,7 @@ class Store:
         """
         until, text = self._fullness
         if time.monotonic() >= until:
-            text = await self._server.fullness()
+            text = await self._server.explain_fullness()
             self._fullness = (time.monotonic() + layout.FULLNESS_FOR, text)
         return text
 
@@ -398,9 +410,9 @@ class Store:
         except StoreError as error:
             return [str(error)]
 
-    async def about(self) -> str:
+    async def describe(self) -> str:
         """Describe the server in a few words: program, version, persistence, eviction. Raises StoreError."""
-        return await self._server.about()
+        return await self._server.describe()
 
     async def memory(self) -> tuple[int, int]:
         """Tell the bytes used and `maxmemory` (0: none), of a cluster the fullest primary's. Raises StoreError."""

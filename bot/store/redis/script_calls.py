@@ -22,7 +22,7 @@ from bot.store.values import Forgotten, PayloadTooLarge
 if TYPE_CHECKING:
     from bot.store.redis_server import Server
 
-SOON = 0.25
+CLOCK_SECONDS = 0.25
 """Seconds: an answer that took longer says little about what time it is."""
 
 
@@ -45,19 +45,19 @@ class ServerClock:
             asked: `time.monotonic()` when the question was sent.
         """
         at, heard = float(told), time.monotonic()
-        if self._ahead == 0 or heard - asked < SOON:
+        if self._ahead == 0 or heard - asked < CLOCK_SECONDS:
             self._ahead = at - self.offset_ms / 1000 - heard
         return at
 
 
 FOLDER = Path(__file__).parent.parent / "scripts"
-OF_A_JOB = frozenset(
+JOB_SCRIPTS = frozenset(
     {"ingest", "beat", "release", "quarantine", "commit", "outbox_begin", "outbox_note", "keep", "drop", "forget"},
 )
 """The scripts about one job: they get its keys first, which `job.lua` gives names to."""
-OF_THE_AUDIT = frozenset({"commit", "forget", "audit_note"})
+AUDIT_SCRIPTS = frozenset({"commit", "forget", "audit_note"})
 """The scripts that add to the audit, as `audit.lua` says."""
-OF_COUNTERS = frozenset({"admit", "raise", "settle", "spent", "turns", "hold_turns"})
+COUNTER_SCRIPTS = frozenset({"admit", "raise", "settle", "spent", "turns", "hold_turns"})
 """The scripts about rates, slots, budgets and lanes: `counters.lua` says how each of the first is counted."""
 DURABLE = frozenset(
     {
@@ -84,8 +84,8 @@ DURABLE = frozenset(
 @functools.cache
 def load(name: str) -> Script:
     """Return the script of that name, with the parts that it shares with others in front."""
-    shared = ["job"] if name in OF_A_JOB else ["counters"] if name in OF_COUNTERS else []
-    shared += ["audit"] if name in OF_THE_AUDIT else []
+    shared = ["job"] if name in JOB_SCRIPTS else ["counters"] if name in COUNTER_SCRIPTS else []
+    shared += ["audit"] if name in AUDIT_SCRIPTS else []
     parts = ["clock", *shared, name]
     text = "\n".join((FOLDER / f"{part}.lua").read_text(encoding="utf-8") for part in parts)
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
@@ -114,17 +114,17 @@ def nonce() -> str:
     return os.urandom(8).hex()
 
 
-def ms(seconds: float) -> int:
+def to_milliseconds(seconds: float) -> int:
     """Return a time to live in milliseconds, as the server takes it."""
     return round(seconds * 1000)
 
 
-def flat(fields: dict[str, str]) -> list[str]:
+def flatten_pairs(fields: dict[str, str]) -> list[str]:
     """List names and values in turn, as scripts take them."""
     return [part for pair in fields.items() for part in pair]
 
 
-def unless_full(reply: Any) -> Any:
+def raise_if_full(reply: Any) -> Any:
     """Return the reply. Raises PayloadTooLarge if it says that the job is full, Forgotten if the job was forgotten."""
     if reply == b"full":
         raise PayloadTooLarge(layout.JOB_FULL)

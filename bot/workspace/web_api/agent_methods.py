@@ -28,7 +28,7 @@ async def set_status(call: Call) -> Answer:
 async def set_title(call: Call) -> Answer:
     """Name a thread."""
     channel, thread_ts = _find_thread(call)
-    call.world.sessions.title(channel.id, thread_ts, call.args["title"])
+    call.world.sessions.set_title(channel.id, thread_ts, call.args["title"])
     return {}
 
 
@@ -43,7 +43,7 @@ async def set_prompts(call: Call) -> Answer:
         raise _invalid_argument("must be an array of objects with title and message", "prompts")
     if len(prompts) > MOST_PROMPTS:
         raise _invalid_argument(f"no more than {MOST_PROMPTS} items allowed", "prompts")
-    call.world.sessions.suggest(channel.id, thread_ts, prompts)
+    call.world.sessions.show_prompts(channel.id, thread_ts, prompts)
     return {}
 
 

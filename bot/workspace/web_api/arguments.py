@@ -15,7 +15,7 @@ NOT_JSON = {"blocks": "invalid_blocks_format", "metadata": "invalid_metadata_for
 """Slack's error codes for arguments that are not even JSON; it has none of their own for other arguments."""
 
 
-READ: web.RequestKey[Any] = web.RequestKey("arguments", dict)
+ARGUMENTS_KEY: web.RequestKey[Any] = web.RequestKey("arguments", dict)
 """Where a request keeps its arguments once they are read: a body can be read only once."""
 
 
@@ -25,9 +25,9 @@ async def read_arguments(request: web.Request) -> dict[str, Any]:
     Raises:
         Refusal: `invalid_json`, `json_not_object`, `invalid_form_data`, `invalid_post_type`.
     """
-    if READ not in request:
-        request[READ] = await _read(request)
-    return dict(request[READ])
+    if ARGUMENTS_KEY not in request:
+        request[ARGUMENTS_KEY] = await _read(request)
+    return dict(request[ARGUMENTS_KEY])
 
 
 async def _read(request: web.Request) -> dict[str, Any]:

@@ -26,7 +26,7 @@ async def post_message(call: Call) -> Answer:
     thread_ts = call.thread_ts(channel)
     if thread_ts and call.args.get("reply_broadcast"):
         content["subtype"] = "thread_broadcast"
-    message = call.world.messages.by_bot(channel, content, thread_ts)
+    message = call.world.messages.post_as_bot(channel, content, thread_ts)
     message.step = call.step
     return {"channel": channel.id, "ts": message.ts, "message": message.data}
 
@@ -67,7 +67,7 @@ async def post_ephemeral(call: Call) -> Answer:
     if user_id not in channel.members:
         raise Refusal("user_not_in_channel")
     content = _read_content(call, MOST_TEXT)
-    message = call.world.messages.ephemeral(channel, user_id, content, call.thread_ts(channel))
+    message = call.world.messages.post_ephemeral(channel, user_id, content, call.thread_ts(channel))
     message.step = call.step
     return {"message_ts": message.ts}
 

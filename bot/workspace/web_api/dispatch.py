@@ -47,7 +47,7 @@ class Dispatch:
             if method is None:
                 raise Refusal("unknown_method", req_method=name)  # noqa: TRY301  # all refusals are answered below
             self._check_token(request, raw, method)
-            wait = self._world.limits.wait(name, method.limit, str(raw.get(method.limit.by, "")))
+            wait = self._world.limits.count_call(name, method.limit, str(raw.get(method.limit.by, "")))
             if wait:
                 return self._answer_rate_limited(name, raw, began, wait)
             body = await self._answer_method(request, name, method, raw, fault)
@@ -80,7 +80,9 @@ class Dispatch:
         if fault and fault.kind == "error":
             raise Refusal(fault.error)
         oauth, token = self._world.oauth, _read_token(request, raw)
-        call = Call(self._world, name, {}, by_organisation=oauth.is_organisations(token), step=oauth.step_of(token))
+        call = Call(
+            self._world, name, {}, by_organisation=oauth.is_organisation_token(token), step=oauth.step_of(token)
+        )
         if call.by_organisation and name in OF_ONE_TEAM and not raw.get("team_id"):
             raise Refusal("missing_argument", "[ERROR] missing required field: team_id")
         if method.scopes:
@@ -101,7 +103,7 @@ class Dispatch:
         token = _read_token(request, raw)
         if not token:
             raise Refusal("not_authed")
-        kind = self._world.oauth.kind(token, self._world.state)
+        kind = self._world.oauth.find_token_kind(token, self._world.state)
         if kind != method.authority:
             raise Refusal("not_allowed_token_type")
         if self._world.token_error and kind == "bot":

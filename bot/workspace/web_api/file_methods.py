@@ -11,7 +11,9 @@ async def get_upload_url(call: Call) -> Answer:
     """Hand out a URL to upload to."""
     if call.args["length"] <= 0:
         raise Refusal("invalid_arguments", "[ERROR] length must be more than 0 [json-pointer:/length]")
-    url, file_id = call.world.files.promise(call.args["filename"], call.args["length"], call.args.get("alt_txt") or "")
+    url, file_id = call.world.files.start_upload(
+        call.args["filename"], call.args["length"], call.args.get("alt_txt") or ""
+    )
     return {"upload_url": url, "file_id": file_id}
 
 
@@ -36,7 +38,7 @@ async def complete_upload(call: Call) -> Answer:
         for file in done:
             call.world.files.share(file, channel.id)
         content: Json = {"text": call.args.get("initial_comment") or "", "files": done, "upload": True}
-        call.world.messages.by_bot(channel, content, thread_ts)
+        call.world.messages.post_as_bot(channel, content, thread_ts)
     return {"files": done}
 
 

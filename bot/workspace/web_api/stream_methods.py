@@ -39,7 +39,7 @@ async def start_stream(call: Call) -> Answer:
         raise Refusal("invalid_arguments", "[ERROR] must be timeline or plan [json-pointer:/task_display_mode]")
     stream = Stream(mode, call.state.clock.now())
     _add(call, stream)
-    message = call.world.messages.by_bot(channel, {}, thread_ts, stream)
+    message = call.world.messages.post_as_bot(channel, {}, thread_ts, stream)
     return {"channel": channel.id, "ts": message.ts}
 
 

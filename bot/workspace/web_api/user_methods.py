@@ -30,7 +30,7 @@ async def auth_test(call: Call) -> Answer:
 
 async def oauth_access(call: Call) -> Answer:
     """Give a token for a code of the page /oauth/v2/authorize, or for a refresh token."""
-    return call.world.oauth.access(call.args)
+    return call.world.oauth.exchange_code(call.args)
 
 
 async def open_connection(call: Call) -> Answer:
@@ -38,7 +38,7 @@ async def open_connection(call: Call) -> Answer:
     sockets = call.world.sockets
     if sockets is None:
         raise Refusal("socket_mode_not_enabled")
-    ticket = sockets.ticket()
+    ticket = sockets.issue_ticket()
     address = call.world.base_url.replace("http", "ws", 1)
     return {"url": f"{address}/link/?ticket={ticket}&app_id={call.state.identity.app_id}"}
 

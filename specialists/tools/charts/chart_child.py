@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import Any
 
-from specialists.sandbox.confine import own_stdout
+from specialists.sandbox.confine import claim_stdout
 from specialists.tools.charts.chart_data import ChartData, Series
 from specialists.tools.charts.chart_words import drop_unprintable
 from specialists.tools.charts.font_list import drawing_fonts
@@ -20,7 +20,7 @@ from specialists.tools.extras import describe_remedy
 
 def main() -> None:
     """Draw what the request on stdin asks for."""
-    reply = own_stdout()
+    reply = claim_stdout()
     request = json.load(sys.stdin)
     warnings.simplefilter("ignore")  # matplotlib warns of glyphs it lacks, which is told below
     head, picture = _draw_chart(request)

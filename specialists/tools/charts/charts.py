@@ -79,7 +79,7 @@ async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
         about=arguments.title,
         chart=shape,
     )
-    gaps = rows.gaps + _cut_short(rows)
+    gaps = rows.gaps + _describe_cut_rows(rows)
     if unseen:
         gaps += (f"{artifact.name}: this computer has no font for some letters in it, they show as boxes",)
     return ToolOutcome(
@@ -87,7 +87,7 @@ async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
     )
 
 
-def _cut_short(rows: QueryRows) -> tuple[str, ...]:
+def _describe_cut_rows(rows: QueryRows) -> tuple[str, ...]:
     if rows.total == len(rows.rows):
         return ()
     return (f"the chart shows the first {len(rows.rows):,} rows only: aggregate in SQL",)

@@ -56,14 +56,14 @@ def render_png(data: ChartData, *, title: str, x_label: str, y_label: str, unit:
         draw(axes, data, unit)
         _draw_legend(axes, data)
         if data.kind != "pie":
-            _axis_labels(axes, data, x_label, y_label, unit)
+            _set_axis_labels(axes, data, x_label, y_label, unit)
         _draw_title_and_notes(figure, title, data.notes)
         target = io.BytesIO()
         figure.savefig(target, format="png", dpi=_DPI)
     return target.getvalue()
 
 
-def _axis_labels(axes: Axes, data: ChartData, x_label: str, y_label: str, unit: str) -> None:
+def _set_axis_labels(axes: Axes, data: ChartData, x_label: str, y_label: str, unit: str) -> None:
     value = y_label or (chart_words.column_label(data.series[0].name) if len(data.series) == 1 else "")
     if unit and unit.casefold() not in value.casefold():
         value = f"{value} ({unit})" if value else unit

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from specialists.outbound.network import git_variables
-from specialists.tools.code.git_process import NO_GIT, GitReply, copy_arguments, git, git_is_here
+from specialists.tools.code.git_process import NO_GIT, GitReply, copy_arguments, git, is_git_installed
 from specialists.tools.code.named_repositories import Repository
 
 FRESH_SECONDS = 60.0
@@ -36,7 +36,7 @@ _OTHERS = "+refs/remotes/*:refs/remotes/*"
 """What a folder knows of the branches of its own origin: a clone has most branches only so."""
 
 
-class RepositoryAway(Exception):
+class RepositoryUnavailable(Exception):
     """A repository cannot be read; the text says which, why and what to do."""
 
 
@@ -57,7 +57,7 @@ class BareCopies:
         self.stale: dict[str, str] = {}
         """Why copies could not be renewed, by the names of their repositories."""
 
-    async def of(self, repository: Repository) -> Path:
+    async def find_copy(self, repository: Repository) -> Path:
         """Give the copy of a repository, not older than `FRESH_SECONDS`, or what there is if it cannot be renewed.
 
         Raises:
@@ -71,7 +71,7 @@ class BareCopies:
             return await asyncio.wait_for(asyncio.shield(task), WAITING_SECONDS)
         except TimeoutError:
             text = f"{repository.name} is still being copied, as it is large; try again in a minute."
-            raise RepositoryAway(text) from None
+            raise RepositoryUnavailable(text) from None
 
     async def close(self) -> None:
         """End what is being copied."""
@@ -80,8 +80,8 @@ class BareCopies:
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
     async def _renew_copy(self, repository: Repository) -> Path:
-        if not git_is_here():
-            raise RepositoryAway(NO_GIT)
+        if not is_git_installed():
+            raise RepositoryUnavailable(NO_GIT)
         key = hashlib.sha256(repository.address.encode()).hexdigest()[:8]
         copy = self._folder / f"{repository.name}-{key}.git"
         stamp = copy / "leadhand-renewed"
@@ -94,7 +94,7 @@ class BareCopies:
                 await self._clone(repository, copy)
             else:
                 await self._fetch(repository, copy)
-        except RepositoryAway as error:
+        except RepositoryUnavailable as error:
             if age is None:
                 raise
             self.stale[repository.name] = f"{error} Until then, its copy from {age / 3600:.0f} h ago is read."
@@ -174,18 +174,18 @@ def _check(reply: GitReply, repository: Repository) -> None:
         return
     if repository.ssh is not None:
         why = repository.ssh.reason(repository.name, reply.error or "it took too long")
-        raise RepositoryAway(f"{repository.name} cannot be copied: {why}.")
+        raise RepositoryUnavailable(f"{repository.name} cannot be copied: {why}.")
     said = next((line for line in reversed(reply.error.splitlines()) if line.startswith(("fatal", "error"))), "")
     reason = said.partition(": ")[2] or reply.error.splitlines()[-1:] or "git gave no reason"
     where = repository.address if repository.is_local else f"{repository.address}, and its token if it is private"
     text = f"{repository.name} cannot be copied ({str(reason)[:200]}); look at {where}."
-    raise RepositoryAway(text)
+    raise RepositoryUnavailable(text)
 
 
 def _refuse(repository: Repository) -> None:
     """Raise RepositoryAway for a repository that cannot, or must not, be copied."""
     if repository.ssh is not None and (why := repository.ssh.find_obstacle(repository.name)):
-        raise RepositoryAway(f"{repository.name}: {why}")
+        raise RepositoryUnavailable(f"{repository.name}: {why}")
     if repository.is_local:
         _refuse_folder(Path(repository.address), repository.name)
 
@@ -193,19 +193,25 @@ def _refuse(repository: Repository) -> None:
 def _refuse_folder(folder: Path, name: str) -> None:
     """Raise RepositoryAway for a folder that is no repository, or one whose copy could hold what is not its own."""
     if not folder.is_dir():
-        raise RepositoryAway(f"{name}: there is no folder {folder}; correct LEADHAND_REPOSITORIES, or mount it.")
+        raise RepositoryUnavailable(f"{name}: there is no folder {folder}; correct LEADHAND_REPOSITORIES, or mount it.")
     inside = folder / ".git"
     if inside.is_symlink() or inside.is_file():
-        raise RepositoryAway(f"{name}: {inside} leads elsewhere (a worktree or submodule); name the repository itself.")
+        raise RepositoryUnavailable(
+            f"{name}: {inside} leads elsewhere (a worktree or submodule); name the repository itself."
+        )
     home = inside if inside.is_dir() else folder
     if not ((home / "HEAD").is_file() and (home / "objects").is_dir()):
-        raise RepositoryAway(f"{name}: {folder} is no git repository; correct LEADHAND_REPOSITORIES.")
+        raise RepositoryUnavailable(f"{name}: {folder} is no git repository; correct LEADHAND_REPOSITORIES.")
     borrowed = [home / "objects/info/alternates", home / "objects/info/http-alternates", home / "commondir"]
     linked = [each for each in (home / "objects", home / "refs", home / "config", home / "HEAD") if each.is_symlink()]
     if found := next((each for each in (*borrowed, *linked) if each.exists() or each.is_symlink()), None):
-        raise RepositoryAway(f"{name}: {found} takes objects or settings from elsewhere, so it is not read.")
+        raise RepositoryUnavailable(f"{name}: {found} takes objects or settings from elsewhere, so it is not read.")
     for config in (home / "config", home / "config.worktree"):
         if config.exists() and (word := _FOLLOWS.search(config.read_bytes()[:_LARGEST_CONFIG].decode("latin-1"))):
-            raise RepositoryAway(f"{name}: {config} has {word[0].strip('[ ')!r}, so it is not read; take that out.")
+            raise RepositoryUnavailable(
+                f"{name}: {config} has {word[0].strip('[ ')!r}, so it is not read; take that out."
+            )
     if next((home / "objects/pack").glob("*.promisor"), None) is not None:
-        raise RepositoryAway(f"{name}: it holds only a part of its objects (a partial clone); name the whole one.")
+        raise RepositoryUnavailable(
+            f"{name}: it holds only a part of its objects (a partial clone); name the whole one."
+        )

@@ -24,7 +24,7 @@ _COMMIT_LINE = "%h %ad %an: %s"
 async def code_log(arguments: CodeLogArguments, reader: RepositoryReader) -> ToolOutcome:
     """List commits, newest first. Raises RepositoryCallRefused."""
     repository = reader.find(arguments.repository)
-    commit = await reader.commit(repository, arguments.revision)
+    commit = await reader.resolve_commit(repository, arguments.revision)
     found = [f"--max-count={arguments.count}", "--date=short", f"--format={_COMMIT_LINE}"]
     if arguments.words:
         found += ["--fixed-strings", "--regexp-ignore-case", f"--grep={arguments.words}"]
@@ -79,12 +79,12 @@ async def diff_of(reader: RepositoryReader, repository: Repository, revisions: s
     below = ("--", path) if path else ()
     first, dots, second = revisions.strip().partition("..")
     if not dots:
-        commit = await reader.commit(repository, first)
+        commit = await reader.resolve_commit(repository, first)
         log = ("show", *_PLAIN, "--date=short", f"--format={_COMMIT_LINE}%n%w(0,2,2)%b", commit, *below)
         reply = await reader.git(repository, *log, most=LARGEST_DIFF)
         return f"What {commit[:10]} changed in {repository.name}", reply.text
-    old = await reader.commit(repository, first)
-    new = await reader.commit(repository, second.removeprefix("."))
+    old = await reader.resolve_commit(repository, first)
+    new = await reader.resolve_commit(repository, second.removeprefix("."))
     between = f"{old}{'...' if second.startswith('.') else '..'}{new}"
     reply = await reader.git(repository, "diff", *_PLAIN, between, *below, most=LARGEST_DIFF)
     if reply.code != 0 and not reply.cut:
@@ -98,7 +98,7 @@ async def _lines_of(arguments: LinesArguments, reader: RepositoryReader) -> tupl
     if arguments.end - arguments.start >= MOST_LINES:
         raise RepositoryCallRefused(f"Ask for {MOST_LINES} lines at most.")
     repository = reader.find(arguments.repository)
-    return repository, await reader.commit(repository, arguments.revision), plain_path(arguments.path)
+    return repository, await reader.resolve_commit(repository, arguments.revision), plain_path(arguments.path)
 
 
 def _refuse_missing_lines(repository: Repository, path: str, error: str) -> RepositoryCallRefused:

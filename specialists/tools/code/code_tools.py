@@ -135,7 +135,7 @@ class CodeTools:
     async def faults(self) -> tuple[str, ...]:
         """Copy each repository, or renew its copy, and say what is wrong, in a line each."""
         repositories = self.named.repositories.values()
-        found = await asyncio.gather(*map(self.reader.copy, repositories), return_exceptions=True)
+        found = await asyncio.gather(*map(self.reader.find_copy, repositories), return_exceptions=True)
         broken = [each for each in found if isinstance(each, BaseException)]
         for each in broken:
             if not isinstance(each, RepositoryCallRefused):
@@ -169,8 +169,8 @@ def mark_of(key: str) -> str:
 
 async def post_review(arguments: PostReviewArguments, forge: Forge, number: int, key: str) -> ToolOutcome:
     """Post a review. Raises RepositoryCallRefused if nothing was posted, and NoForgeAnswer if nobody knows."""
-    request = await forge.request(number)
-    diff = await forge.diff(number)
+    request = await forge.get_request(number)
+    diff = await forge.get_diff(number)
     lines = await asyncio.to_thread(find_commentable_lines, diff)
     if isinstance(lines, str):
         raise RepositoryCallRefused(lines)

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from specialists.sandbox.scratch import scratch
+from specialists.sandbox.scratch import scratch_folder
 
 NO_GIT = "git is not installed here; whoever runs the bot can install it."
 READING_SECONDS = 20.0
@@ -58,7 +58,7 @@ class GitReply:
     cut: bool = False
 
 
-def git_is_here() -> bool:
+def is_git_installed() -> bool:
     """Return True if there is a git to run."""
     return shutil.which("git") is not None
 
@@ -86,7 +86,7 @@ async def git(
         file_mb: Megabytes of the largest file that it may write; 0: none is limited.
         environment: Variables beside ours, or in place of them.
     """
-    home = await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch())
+    home = await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch_folder())
     process = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", _LIMITED, "sh", str(_MEMORY_KB), str(_PROCESSOR_SECONDS), str(file_mb * 2048)),
         *(_find_git(), *_FLAGS, *arguments),

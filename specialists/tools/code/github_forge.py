@@ -20,7 +20,7 @@ class GithubForge:
         self._http = http
         self._at = f"repos/{http.repository.path}"
 
-    async def request(self, number: int) -> PullRequest:
+    async def get_request(self, number: int) -> PullRequest:
         """Give a request."""
         one = await self._http.get(f"{self._at}/pulls/{number}")
         return PullRequest(
@@ -42,7 +42,7 @@ class GithubForge:
             raise RepositoryCallRefused(f"{commit} came with no pull request.")
         return int(found[0]["number"])
 
-    async def diff(self, number: int) -> str:
+    async def get_diff(self, number: int) -> str:
         """Give the diff of a request. If it is too large for GitHub to give whole, join the diffs of its files."""
         try:
             return await self._http.text(f"{self._at}/pulls/{number}", DIFF)
@@ -51,7 +51,7 @@ class GithubForge:
                 raise
         return "".join(map(_file_diff, await self._http.pages(f"{self._at}/pulls/{number}/files")))
 
-    async def comments(self, number: int) -> list[ReviewComment]:
+    async def list_comments(self, number: int) -> list[ReviewComment]:
         """Give what was said of it, oldest first."""
         at_lines = await self._http.pages(f"{self._at}/pulls/{number}/comments")
         plain = await self._http.pages(f"{self._at}/issues/{number}/comments")

@@ -20,7 +20,7 @@ class GitlabForge:
         self._project = f"projects/{quote(http.repository.path, safe='')}"
         self._at = f"{self._project}/merge_requests"
 
-    async def request(self, number: int) -> PullRequest:
+    async def get_request(self, number: int) -> PullRequest:
         """Give a request."""
         one = await self._http.get(f"{self._at}/{number}")
         refs = one.get("diff_refs") or {}
@@ -45,11 +45,11 @@ class GitlabForge:
             raise RepositoryCallRefused(f"{commit} came with no merge request.")
         return int(found[0]["iid"])
 
-    async def diff(self, number: int) -> str:
+    async def get_diff(self, number: int) -> str:
         """Give its diff, put together from that of each file."""
         return "".join(map(_file_diff, await self._http.pages(f"{self._at}/{number}/diffs")))
 
-    async def comments(self, number: int) -> list[ReviewComment]:
+    async def list_comments(self, number: int) -> list[ReviewComment]:
         """Give what was said of it, oldest first."""
         notes = await self._http.pages(f"{self._at}/{number}/notes", sort="asc")
         return [

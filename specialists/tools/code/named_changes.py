@@ -59,36 +59,40 @@ def _find_named_repository(text: str, reader: RepositoryReader) -> Repository | 
 async def _fetch_request(repository: Repository, number: int, forge_of: ForgeOf) -> FoundMaterial:
     try:
         forge, _ = await forge_of(f"{repository.name}#{number}")
-        request, diff, said = await asyncio.gather(forge.request(number), forge.diff(number), forge.comments(number))
+        request, diff, said = await asyncio.gather(
+            forge.get_request(number), forge.get_diff(number), forge.list_comments(number)
+        )
     except RepositoryCallRefused as error:
         return FoundMaterial(faults=(f"{repository.name}#{number}: {error}",))
     name = f"{repository.name}-{number}"
-    file = FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST_DIFF].encode(), repository.line_address(request.head))
+    file = FoundFile(
+        f"{name}.diff", "text/x-diff", diff[:LARGEST_DIFF].encode(), repository.line_url_template(request.head)
+    )
     about = FoundFile(f"{name}.md", "text/markdown", _request_text(request, said).encode())
     return FoundMaterial((file, about), _describe_cut_diff(name, diff))
 
 
 async def _fetch_revisions(repository: Repository, revisions: str, reader: RepositoryReader) -> FoundMaterial:
     try:
-        await reader.copy(repository)
+        await reader.find_copy(repository)
     except RepositoryCallRefused as error:
         return FoundMaterial(faults=(str(error),))
     try:
         _, diff = await diff_of(reader, repository, revisions)
-        head = await reader.commit(repository, revisions.rpartition(".")[2])
+        head = await reader.resolve_commit(repository, revisions.rpartition(".")[2])
     except RepositoryCallRefused:
         return FoundMaterial()
     if not diff.strip():
         return FoundMaterial(faults=(f"{repository.name}: nothing differs between {revisions}.",))
     name = f"{repository.name} {revisions}".replace("/", "-")
-    lines = repository.line_address(head)
+    lines = repository.line_url_template(head)
     return FoundMaterial(
         (FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST_DIFF].encode(), lines),), _describe_cut_diff(name, diff)
     )
 
 
 def _request_text(request: PullRequest, said: list[ReviewComment]) -> str:
-    parts = [f"# {request.line}", request.text.strip(), "## Comments", *(one.told for one in said)]
+    parts = [f"# {request.line}", request.text.strip(), "## Comments", *(one.text_with_place for one in said)]
     text = "\n\n".join(part for part in (parts if said else parts[:2]) if part)
     return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}\n\n(… {len(text) - MOST_SAID:,} characters more)"
 

@@ -47,11 +47,11 @@ class Repository:
         """True if it is a folder of this machine."""
         return self.ssh is None and "://" not in self.address
 
-    def line_address(self, revision: str) -> str:
+    def line_url_template(self, revision: str) -> str:
         """Return the address of lines at a revision, with {path} and {line} in it; empty if there is none."""
-        return self.line(revision, "{path}", "{line}") if revision else ""
+        return self.line_url(revision, "{path}", "{line}") if revision else ""
 
-    def line(self, revision: str, path: str, line: int | str) -> str:
+    def line_url(self, revision: str, path: str, line: int | str) -> str:
         """Return the address of a line on the web; empty if the repository has none."""
         if self.forge is None:
             return ""

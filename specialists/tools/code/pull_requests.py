@@ -30,7 +30,7 @@ class ReviewComment:
     line: int = 0
 
     @property
-    def told(self) -> str:
+    def text_with_place(self) -> str:
         """The comment in words, the first line with its place."""
         place = f" at {self.path}{f':{self.line}' if self.line else ''}" if self.path else ""
         return f"{self.who}, {self.day}{place}: {self.text.strip()}"
@@ -61,16 +61,16 @@ class PullRequest:
 class Forge(Protocol):
     """What serves requests for review. All methods raise RepositoryCallRefused with what went wrong."""
 
-    async def request(self, number: int) -> PullRequest:
+    async def get_request(self, number: int) -> PullRequest:
         """Return a request for review by its number."""
 
     async def number_of(self, commit: str) -> int:
         """Return the number of the request that a commit came with."""
 
-    async def diff(self, number: int) -> str:
+    async def get_diff(self, number: int) -> str:
         """Give its diff."""
 
-    async def comments(self, number: int) -> list[ReviewComment]:
+    async def list_comments(self, number: int) -> list[ReviewComment]:
         """Give what was said of it, oldest first."""
 
     async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
@@ -112,7 +112,7 @@ def requests_in(text: str, named: NamedRepositories) -> list[tuple[Repository, i
 
 async def show_pull_request(arguments: ReadRequestArguments, forge: Forge, number: int) -> ToolOutcome:
     """Show a request, or the part of it that is asked for. Raises RepositoryCallRefused."""
-    request = await forge.request(number)
+    request = await forge.get_request(number)
     wanted = {"about", "comments", "diff"} if arguments.part == "all" else {arguments.part}
     path = plain_path(arguments.path)
     wanted = {"diff"} if path else wanted
@@ -120,10 +120,10 @@ async def show_pull_request(arguments: ReadRequestArguments, forge: Forge, numbe
     if "about" in wanted and request.text.strip():
         lines += ["## Description", *request.text.strip()[:ABOUT].splitlines()]
     if "comments" in wanted:
-        said = await forge.comments(number)
-        lines += [f"## Comments ({len(said)})", *(line for one in said for line in one.told.splitlines())]
+        said = await forge.list_comments(number)
+        lines += [f"## Comments ({len(said)})", *(line for one in said for line in one.text_with_place.splitlines())]
     if "diff" in wanted:
-        lines += _diff_lines(await forge.diff(number), path, request)
+        lines += _diff_lines(await forge.get_diff(number), path, request)
     return outcome(f"{request.line}.", lines, more="name a part or a path", sources=(request.address,))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from handoff.text.visible_text import visible
-from specialists.tools.code.bare_copy import BareCopies, RepositoryAway
+from specialists.tools.code.bare_copy import BareCopies, RepositoryUnavailable
 from specialists.tools.code.code_arguments import ListFilesArguments, ReadCodeArguments, SearchCodeArguments
 from specialists.tools.code.git_process import MOST_OUTPUT, GitReply, copy_arguments, git
 from specialists.tools.code.named_repositories import VARIABLE, NamedRepositories, Repository
@@ -50,16 +50,16 @@ class RepositoryReader:
             f"{f'There is no repository {name!r}' if name else 'Name the repository'}: {', '.join(known)}."
         )
 
-    async def copy(self, repository: Repository) -> Path:
+    async def find_copy(self, repository: Repository) -> Path:
         """Give the copy of a repository. Raises RepositoryCallRefused if it is away."""
         try:
-            return await self._copies.of(repository)
-        except RepositoryAway as error:
+            return await self._copies.find_copy(repository)
+        except RepositoryUnavailable as error:
             raise RepositoryCallRefused(str(error)) from None
 
     async def git(self, repository: Repository, *arguments: str, most: int = MOST_OUTPUT) -> GitReply:
         """Run git on the copy of a repository. Raises RepositoryCallRefused if it is away, or it takes too long."""
-        copy = await self.copy(repository)
+        copy = await self.find_copy(repository)
         reply = await git(copy_arguments(copy, *arguments), most=most)
         if reply.code is None:
             raise RepositoryCallRefused(
@@ -67,7 +67,7 @@ class RepositoryReader:
             )
         return reply
 
-    async def commit(self, repository: Repository, revision: str) -> str:
+    async def resolve_commit(self, repository: Repository, revision: str) -> str:
         """Return the id of the commit that a revision names, else the main branch's. Raises RepositoryCallRefused."""
         wanted = revision.strip() or HEAD
         if not _REVISION.fullmatch(wanted) or ".." in wanted:
@@ -129,7 +129,7 @@ _GLOB = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 async def list_files(arguments: ListFilesArguments, reader: RepositoryReader) -> ToolOutcome:
     """List the names that a pattern fits, or those of the folders if they are many. Raises RepositoryCallRefused."""
     repository = reader.find(arguments.repository)
-    commit = await reader.commit(repository, arguments.revision)
+    commit = await reader.resolve_commit(repository, arguments.revision)
     reply = await reader.git(repository, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
     names = [name for name in reply.text.split("\0") if name]
     pattern = plain_path(arguments.pattern) or "**"
@@ -158,7 +158,7 @@ def _compile_glob(pattern: str) -> re.Pattern[str]:
 async def read_code(arguments: ReadCodeArguments, reader: RepositoryReader) -> ToolOutcome:
     """Give lines of a file with their numbers. Raises RepositoryCallRefused."""
     repository = reader.find(arguments.repository)
-    commit = await reader.commit(repository, arguments.revision)
+    commit = await reader.resolve_commit(repository, arguments.revision)
     path = plain_path(arguments.path)
     reply = await reader.git(repository, "cat-file", "blob", f"{commit}:{path}", most=LARGEST_FILE)
     if reply.code != 0 and not reply.cut:
@@ -171,14 +171,14 @@ async def read_code(arguments: ReadCodeArguments, reader: RepositoryReader) -> T
     end = min(len(lines), arguments.start + arguments.lines - 1)
     title = f"{path} of {repository.name} at {commit[:10]}, lines {arguments.start} to {end} of {len(lines):,}."
     numbered = [f"{number}\t{lines[number - 1]}" for number in range(arguments.start, end + 1)]
-    address = repository.line(commit, path, arguments.start)
+    address = repository.line_url(commit, path, arguments.start)
     return outcome(title, numbered, more="call again with a later start", sources=(address,) if address else ())
 
 
 async def search_code(arguments: SearchCodeArguments, reader: RepositoryReader) -> ToolOutcome:
     """Give the lines that a pattern is found in, with file and number. Raises RepositoryCallRefused."""
     repository = reader.find(arguments.repository)
-    commit = await reader.commit(repository, arguments.revision)
+    commit = await reader.resolve_commit(repository, arguments.revision)
     below = ("--", path) if (path := plain_path(arguments.path)) else ()
     how = ("grep", "-n", "-I", "-E", "--no-textconv", "--full-name", "-m", "20", "--no-color")
     reply = await reader.git(repository, *how, "-e", arguments.pattern, commit, *below, most=400_000)

@@ -19,8 +19,8 @@ from sqlalchemy.engine.reflection import Inspector, ObjectKind
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from specialists.sandbox.confine import own_stdout
-from specialists.tools.databases.database_session import authorize_sqlite, find_excess_rights, read_alone
+from specialists.sandbox.confine import claim_stdout
+from specialists.tools.databases.database_session import authorize_sqlite, find_excess_rights, make_read_only
 from specialists.tools.databases.read_only import NotReadOnly, read_only_statement
 from specialists.tools.tables.cells import make_json_value
 
@@ -34,7 +34,7 @@ _MOST_CHARACTERS = 200_000
 def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
-    reply = own_stdout()
+    reply = claim_stdout()
     sys.setrecursionlimit(2000)
     told = _answer_request(request)
     with reply:
@@ -80,7 +80,7 @@ def _excess_rights(connection: Connection, request: dict[str, Any]) -> list[str]
 
 def _run_query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     """Run a statement in a session that only reads, and take its first rows."""
-    read_alone(connection, request["kind"], int(request["seconds"]))
+    make_read_only(connection, request["kind"], int(request["seconds"]))
     refused = authorize_sqlite(connection) if request["kind"] == "sqlite" else []
     if request["kind"] == "postgresql":  # for its administrators: of a statement that streams it shows a FETCH
         connection.exec_driver_sql(f"SET application_name = '{request['tag']}'")

@@ -82,7 +82,7 @@ _PLAIN_MODES = frozenset(
 """The modes of MySQL and MariaDB that do not change how a statement is read. Others are switched off."""
 
 
-def read_alone(connection: Connection, kind: Kind, seconds: int) -> None:
+def make_read_only(connection: Connection, kind: Kind, seconds: int) -> None:
     """Have the server refuse to change anything in this session, and end what takes longer than so many seconds.
 
     It also reads texts and names as they are written (see `read_only`), whatever modes it is set to.

@@ -93,7 +93,7 @@ def _read_with_unit(name: str) -> Callable[[list[exp.Expression]], exp.Expressio
     return build
 
 
-class _Plain:
+class _VerbatimGenerator:
     """Writes texts and names so that a server reads the same in all of its modes."""
 
     BACKSLASH_ESCAPES = False
@@ -127,7 +127,7 @@ class _Postgres(Postgres):
         }
         RANGE_PARSERS = {**PostgresParser.RANGE_PARSERS, TokenType.DAT: binary_range_parser(Matches)}
 
-    class Generator(_Plain, PostgresGenerator):
+    class Generator(_VerbatimGenerator, PostgresGenerator):
         MULTI_ARG_DISTINCT = True
         TRANSFORMS: ClassVar[Any] = {
             **PostgresGenerator.TRANSFORMS,
@@ -149,7 +149,7 @@ class _MySQL(MySQL):
         )
         COLUMN_OPERATORS = {**MySQLParser.COLUMN_OPERATORS, **_ARROWS}
 
-    class Generator(_Plain, MySQLGenerator):
+    class Generator(_VerbatimGenerator, MySQLGenerator):
         BACKSLASH_ESCAPES = True
         NAME_QUOTE = "`"
         TRANSFORMS: ClassVar[Any] = {
@@ -167,7 +167,7 @@ class _SQLite(SQLite):
         FUNCTION_PARSERS = _select_parsers(SQLiteParser.FUNCTION_PARSERS, "CAST")
         CONCAT_OPERATORS = {**SQLiteParser.CONCAT_OPERATORS, **_ARROWS}
 
-    class Generator(_Plain, SQLiteGenerator):
+    class Generator(_VerbatimGenerator, SQLiteGenerator):
         MULTI_ARG_DISTINCT = True
         NAME_QUOTE = "`"  # a wrong name in double quotes is a text to SQLite
         TYPE_MAPPING = {**SQLiteGenerator.TYPE_MAPPING, exp.DType.DECIMAL: "NUMERIC"}

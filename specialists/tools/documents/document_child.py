@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from specialists.sandbox.confine import input_path, own_stdout
+from specialists.sandbox.confine import claim_stdout, input_path
 
 
 def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
-    reply = own_stdout()
+    reply = claim_stdout()
     head, document = _make_document(request)
     with reply:
         reply.write(json.dumps(head).encode() + b"\n" + document)

@@ -37,7 +37,7 @@ _BULLETS = "•◦▪"
 _NUMBERS = ("decimal", "lowerLetter", "lowerRoman")
 
 
-def element(part: Any) -> Any:
+def get_xml(part: Any) -> Any:
     """Reach the XML of a python-docx object, which has no public name for it."""
     return part._element  # noqa: SLF001  # there is no other way to it
 
@@ -63,7 +63,7 @@ def _style_heading(style: Any, size: float) -> None:
     style.font.size, style.font.bold, style.font.italic = Pt(size), True, False
     style.font.color.rgb = _INK
     # A theme font in the style would win over the name that is set here.
-    fonts = element(style).get_or_add_rPr().get_or_add_rFonts()
+    fonts = get_xml(style).get_or_add_rPr().get_or_add_rFonts()
     for key in list(fonts.attrib):
         del fonts.attrib[key]
     style.font.name = "Calibri"
@@ -81,27 +81,27 @@ def _add_styles(styles: Any) -> None:
     block.base_style = styles["Normal"]
     block.font.name, block.font.size = _MONOSPACE, Pt(9)
     block.paragraph_format.line_spacing = 1.0
-    _add_shading(element(block).get_or_add_pPr(), "F3F4F6")
+    _add_shading(get_xml(block).get_or_add_pPr(), "F3F4F6")
     quote = styles.add_style(BLOCK_QUOTE, WD_STYLE_TYPE.PARAGRAPH)
     quote.base_style = styles["Normal"]
     quote.font.color.rgb = _GREY
-    _add_border(element(quote).get_or_add_pPr(), "left", size=18, space=8, color="D1D5DB")
+    _add_border(get_xml(quote).get_or_add_pPr(), "left", size=18, space=8, color="D1D5DB")
 
 
 def shade_cell(cell: Any, fill: str) -> None:
     """Colour the ground of a table's cell."""
-    _add_shading(element(cell).get_or_add_tcPr(), fill)
+    _add_shading(get_xml(cell).get_or_add_tcPr(), fill)
 
 
-def light_lines(table: Any) -> None:
+def draw_grid(table: Any) -> None:
     """Draw a table's grid in grey."""
     sides = ("top", "left", "bottom", "right", "insideH", "insideV")
     lines = "".join(f'<w:{side} w:val="single" w:sz="4" w:space="0" w:color="C4C9D1"/>' for side in sides)
     borders = parse_xml(f"<w:tblBorders {nsdecls('w')}>{lines}</w:tblBorders>")
-    element(table).tblPr.insert_element_before(borders, "w:shd", "w:tblLayout", "w:tblCellMar", "w:tblLook")
+    get_xml(table).tblPr.insert_element_before(borders, "w:shd", "w:tblLayout", "w:tblCellMar", "w:tblLook")
 
 
-def share_out(table: Any, written: list[list[str]], width: Length) -> Length | None:
+def set_column_widths(table: Any, written: list[list[str]], width: Length) -> Length | None:
     """Set the width of each column of a table by its content, since equal widths would break words and numbers.
 
     Returns:
@@ -126,12 +126,12 @@ def share_out(table: Any, written: list[list[str]], width: Length) -> Length | N
 
 def repeat_as_header(row: Any) -> None:
     """Repeat a table's row at the top of each page."""
-    element(row).get_or_add_trPr().append(OxmlElement("w:tblHeader"))
+    get_xml(row).get_or_add_trPr().append(OxmlElement("w:tblHeader"))
 
 
-def rule(paragraph: Paragraph) -> None:
+def draw_rule(paragraph: Paragraph) -> None:
     """Draw a line below a paragraph, from margin to margin."""
-    _add_border(element(paragraph).get_or_add_pPr(), "bottom", size=6, space=1, color="D1D5DB")
+    _add_border(get_xml(paragraph).get_or_add_pPr(), "bottom", size=6, space=1, color="D1D5DB")
 
 
 def _add_shading(properties: Any, fill: str) -> None:
@@ -186,7 +186,7 @@ def add_link(paragraph: Paragraph, address: str) -> Any:
     """Add a link to a paragraph; runs are added to what is returned, with `add_run`."""
     link = OxmlElement("w:hyperlink")
     link.set(qn("r:id"), paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True))
-    element(paragraph).append(link)
+    get_xml(paragraph).append(link)
     return link
 
 
@@ -205,7 +205,7 @@ class Numbering:
     """The lists of a document. Each gets a number of its own, so that counting starts anew."""
 
     def __init__(self, document: Document) -> None:
-        self._xml: Any = element(document.part.numbering_part)
+        self._xml: Any = get_xml(document.part.numbering_part)
         taken = [int(node.get(qn("w:abstractNumId"))) for node in self._xml.findall(qn("w:abstractNum"))]
         self._bullets, self._numbers = max(taken, default=-1) + 1, max(taken, default=-1) + 2
         for number, ordered in ((self._bullets, False), (self._numbers, True)):
@@ -213,7 +213,7 @@ class Numbering:
             self._xml.insert(0, parse_xml(_list_definition_xml(number, ordered=ordered)))
 
     def new_list(self, *, ordered: bool, start: int = 1) -> int:
-        """Begin a list; `start` is its first number. Gives the id for `join`."""
+        """Begin a list; `start` is its first number. Gives the id for `add_item`."""
         number = self._xml.add_num(self._numbers if ordered else self._bullets)
         if ordered:
             for level in range(DEEPEST_LEVEL + 1):
@@ -221,12 +221,12 @@ class Numbering:
         return int(number.numId)
 
     @staticmethod
-    def join(paragraph: Paragraph, list_id: int, level: int, *, set_in: int = 0) -> None:
+    def add_item(paragraph: Paragraph, list_id: int, level: int, *, set_in: int = 0) -> None:
         """Make a paragraph an item of a list, `level` counted from 0; `set_in` levels more than the list's own."""
         if set_in:
             paragraph.paragraph_format.left_indent = Inches(INDENT * (level + 1 + set_in))
             paragraph.paragraph_format.first_line_indent = Inches(-_HANGING)
-        properties = element(paragraph).get_or_add_pPr().get_or_add_numPr()
+        properties = get_xml(paragraph).get_or_add_pPr().get_or_add_numPr()
         properties.get_or_add_ilvl().val = min(level, DEEPEST_LEVEL)
         properties.get_or_add_numId().val = list_id
 
@@ -245,7 +245,7 @@ def _list_definition_xml(number: int, *, ordered: bool) -> str:
     return f'<w:abstractNum {nsdecls("w")} w:abstractNumId="{number}">{kind}{"".join(levels)}</w:abstractNum>'
 
 
-def describe(picture: Any, text: str) -> None:
+def set_alt_text(picture: Any, text: str) -> None:
     """Say in words what a picture shows, for those who do not see it, and let it begin at the margin."""
     inline = picture._inline  # noqa: SLF001  # there is no other way to it
     inline.docPr.set("descr", text)

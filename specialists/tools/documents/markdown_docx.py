@@ -123,13 +123,13 @@ class _Writer:
                 case "fence" | "code_block":
                     self._write_code(node, place)
                 case "hr":
-                    parts.rule(place.into.add_paragraph())
+                    parts.draw_rule(place.into.add_paragraph())
                 case _:  # nothing else comes of this parser's rules, but text is better shown than lost
                     place.into.add_paragraph(node.content)
 
     def _write_paragraph(self, node: SyntaxTreeNode, place: _Place) -> Paragraph:
         paragraph: Paragraph = place.into.add_paragraph()
-        self._set_in(paragraph, place)
+        self._indent(paragraph, place)
         self._write_inline(node, paragraph)
         inline = node.children[0].children if node.children else []
         if len(inline) == 1 and inline[0].type == "image" and file_name(inline[0]):
@@ -138,7 +138,7 @@ class _Writer:
                 place.into.add_paragraph(_node_text(inline[0]), style="Caption")
         return paragraph
 
-    def _set_in(self, paragraph: Paragraph, place: _Place) -> None:
+    def _indent(self, paragraph: Paragraph, place: _Place) -> None:
         if place.quotes:
             paragraph.style = parts.BLOCK_QUOTE
         depth = place.level + 1 + place.quotes
@@ -156,7 +156,7 @@ class _Writer:
                 self._write_inline(rest.pop(0), first)
             else:
                 first = inner.into.add_paragraph(style=parts.LIST)
-            self._numbering.join(first, list_id, inner.level, set_in=place.quotes)
+            self._numbering.add_item(first, list_id, inner.level, set_in=place.quotes)
             self.blocks(rest, inner)
 
     def _write_code(self, node: SyntaxTreeNode, place: _Place) -> None:
@@ -169,9 +169,9 @@ class _Writer:
         rows = [row for part in node.children for row in part.children]
         table = place.into.add_table(rows=len(rows), cols=len(rows[0].children))
         table.style = "Table Grid"
-        parts.light_lines(table)
+        parts.draw_grid(table)
         written = [[_node_text(cell) for cell in row.children] for row in rows]
-        small = parts.share_out(table, written, PAGE_WIDTH)
+        small = parts.set_column_widths(table, written, PAGE_WIDTH)
         for number, (row, cells) in enumerate(zip(table.rows, rows, strict=True)):
             if number == 0:
                 parts.repeat_as_header(row)
@@ -257,7 +257,7 @@ class _Writer:
         ratio = min(1.0, PAGE_WIDTH / max(1, picture.width), PAGE_HEIGHT / max(1, picture.height))
         width, height = picture.width * ratio, picture.height * ratio
         picture.width, picture.height = Length(int(width)), Length(int(height))
-        parts.describe(picture, alt or name)
+        parts.set_alt_text(picture, alt or name)
 
 
 def _add_text_run(paragraph: Paragraph, text: str, look: _Look) -> None:

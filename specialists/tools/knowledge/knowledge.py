@@ -95,18 +95,18 @@ class Knowledge:
         await self._refresh_index()
         return await asyncio.to_thread(self._index.search, question, most)
 
-    async def document(self, path: str) -> IndexedDocument | None:
+    async def find_document(self, path: str) -> IndexedDocument | None:
         """Give a document by its path, its title or the end of its path; None if none, or several, have it.
 
         It may be asked for before any search: what is not there yet is read first, if it is little.
         """
-        found = await asyncio.to_thread(self._index.document, path)
+        found = await asyncio.to_thread(self._index.find_document, path)
         if found is None:
             await self._refresh_index()
-            found = await asyncio.to_thread(self._index.document, path)
+            found = await asyncio.to_thread(self._index.find_document, path)
         return found
 
-    async def like(self, path: str, most: int) -> list[str]:
+    async def list_similar_paths(self, path: str, most: int) -> list[str]:
         """List the paths that look most like a wrong one."""
         return await asyncio.to_thread(self._index.paths_like, path, most)
 
@@ -208,7 +208,7 @@ class Knowledge:
     async def _read(self, batch: Sequence[KnowledgeFile], places: asyncio.Semaphore) -> None:
         try:
             documents = await read_documents(batch)
-            await asyncio.to_thread(self._index.take, documents)
+            await asyncio.to_thread(self._index.index_documents, documents)
         finally:
             places.release()
 

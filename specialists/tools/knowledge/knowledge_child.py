@@ -16,7 +16,7 @@ import yaml
 
 from specialists.formats.contents import Contents, Unreadable
 from specialists.reading.reading_child import read
-from specialists.sandbox.confine import input_path, own_stdout
+from specialists.sandbox.confine import claim_stdout, input_path
 from specialists.tools.extras import describe_remedy
 
 _FENCE = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.{0,8000}?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -30,7 +30,7 @@ _MARKDOWN = (".md", ".markdown", ".mdown", ".txt", ".rst", ".adoc")
 def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
-    reply = own_stdout()
+    reply = claim_stdout()
     sys.setrecursionlimit(2000)
     with reply:
         for one in request["files"]:

@@ -97,7 +97,7 @@ class KnowledgeHit:
     text: str
 
     @property
-    def cited(self) -> str:
+    def citation(self) -> str:
         """The place as people cite it: `handbook/vpn.md, section "Reset"`."""
         return f"{self.path}, {self.section}" if self.section else self.path
 
@@ -141,7 +141,7 @@ class KnowledgeIndex:
                 rows += [row for row in more if row[-1] not in seen]
         return [KnowledgeHit(*row[:-1]) for row in rows[:most]]
 
-    def document(self, path: str) -> IndexedDocument | None:
+    def find_document(self, path: str) -> IndexedDocument | None:
         """Give a document by its path, or by the end of one that no other document has."""
         with self._open() as database:
             columns = "SELECT path, title, link, text, outline FROM documents WHERE fault = '' AND "
@@ -199,7 +199,7 @@ class KnowledgeIndex:
             for path in paths:
                 _forget(database, path)
 
-    def take(self, documents: Sequence[KnowledgeDocument]) -> None:
+    def index_documents(self, documents: Sequence[KnowledgeDocument]) -> None:
         """Index documents in place of their earlier versions."""
         with self._open() as database:
             for one in documents:
@@ -271,10 +271,10 @@ def _forget(database: sqlite3.Connection, path: str) -> None:
 def _iterate_passages(one: KnowledgeDocument) -> Iterator[tuple[str, str, str]]:
     """Yield title, section and text of each passage of a document."""
     for start, end in passages.split(one.text, one.outline)[: 1 << _SHIFT]:
-        yield one.title, section(describe_place(one.text, one.outline, start)), one.text[start:end].strip()
+        yield one.title, word_section(describe_place(one.text, one.outline, start)), one.text[start:end].strip()
 
 
-def section(name: str) -> str:
+def word_section(name: str) -> str:
     """Word the name of a section as it is cited: `section "Reset"`, `page 3`, `line 120`."""
     if found := _COUNTED.match(name):
         return found[0]

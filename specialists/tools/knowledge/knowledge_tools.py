@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.materials.outline import describe_place, find_part
 from specialists.tools.knowledge.knowledge import Knowledge, Progress
-from specialists.tools.knowledge.knowledge_index import NO_FTS5, IndexedDocument, has_fts5, section
+from specialists.tools.knowledge.knowledge_index import NO_FTS5, IndexedDocument, has_fts5, word_section
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.web import pagetext
 
@@ -73,9 +73,9 @@ class _KnowledgeReader:
             return ToolOutcome(NO_FTS5 if self._knowledge is not None else NOT_SET_UP, failed=True)
         try:
             wanted = arguments.document.split(", section", 1)[0].strip().strip("`'\"")
-            document = await self._knowledge.document(wanted)
+            document = await self._knowledge.find_document(wanted)
             if document is None:
-                like = ", ".join(await self._knowledge.like(wanted, 10))
+                like = ", ".join(await self._knowledge.list_similar_paths(wanted, 10))
                 there = f"There is: {like}." if like else "Find documents with search_knowledge."
                 missing = _describe_unsearched(await self._knowledge.progress())
                 said = f"There is no document {wanted!r}, or several. {there} {missing}"
@@ -108,9 +108,9 @@ async def _search_documents(knowledge: Knowledge, query: str) -> ToolOutcome:
         if len(sources) == HITS or (sources and length > HITS_LENGTH):
             break
         link = await asyncio.to_thread(knowledge.link, hit.path, hit.link)
-        head = f"{len(sources) + 1}. [{hit.cited}] {hit.title}{f' {link}' if link else ''}"
+        head = f"{len(sources) + 1}. [{hit.citation}] {hit.title}{f' {link}' if link else ''}"
         lines.append(f"{head}\n{hit.text}")
-        sources.append(f"{hit.cited} ({link})" if link else hit.cited)
+        sources.append(f"{hit.citation} ({link})" if link else hit.citation)
     lines += [missing] if missing else []
     return ToolOutcome(pagetext.clean("\n\n".join(lines)), gaps=(missing,) if missing else (), sources=tuple(sources))
 
@@ -132,12 +132,12 @@ def _read_document_part(document: IndexedDocument, wanted: str, link: str) -> To
     name = wanted.strip().removeprefix("section ").strip().strip('"')
     part = find_part(text, document.outline, name, PART)
     if part is None:
-        sections = ", ".join(section(one.name).removeprefix("section ") for one in document.outline[:40])
+        sections = ", ".join(word_section(one.name).removeprefix("section ") for one in document.outline[:40])
         there = f"It has: {sections}." if sections else f"It has {len(text):,} characters."
         return ToolOutcome(f"{document.path} has no {wanted!r}. {there}", failed=True)
     left = len(text) - part.end
     more = f"\n[{left:,} characters follow, from: at {part.end}]" if left else ""
-    where = section(describe_place(text, document.outline, part.start))
+    where = word_section(describe_place(text, document.outline, part.start))
     cited = f"{document.path}, {where}" if where else document.path
     head = f"[{cited}] {document.title}{f' {link}' if link else ''}"
     body = pagetext.clean(text[part.start : part.end])

@@ -22,9 +22,9 @@ from specialists.tools.mail.smtp_server import (
     NotSent,
     SmtpServer,
     deliver,
+    find_login_fault,
     is_address,
     server_of,
-    would_take_mail,
 )
 from specialists.tools.tool import OutgoingData, PreparedCall, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
@@ -50,7 +50,7 @@ def toolkit(settings: ToolSettings) -> Toolkit:
 
     async def prove() -> tuple[str, ...]:
         server = server_of(env)
-        fault = server.fault or describe_missing("mail", "aiosmtplib") or await would_take_mail(server)
+        fault = server.fault or describe_missing("mail", "aiosmtplib") or await find_login_fault(server)
         return (fault,) if fault else ()
 
     return Toolkit(SERVER, tools(settings), prove=prove if env.get(SERVER) else None)

@@ -97,7 +97,7 @@ async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[s
         client.close()
 
 
-async def would_take_mail(server: SmtpServer) -> str:
+async def find_login_fault(server: SmtpServer) -> str:
     """Try the settings: connect and log in, and send nothing. Returns why it cannot be done; empty if it can."""
     await load("aiosmtplib")
     client = _make_client(server)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from handoff.text.visible_text import visible
-from specialists.tools.messenger import Addressee, Delivered, DeliveryUnknown, Messenger, Readers
+from specialists.tools.messenger import Addressee, DeliveryUnknown, MessageDelivery, Messenger, Readers
 from specialists.tools.tool import PreparedCall, Tool, ToolOutcome, Workbench
 
 LONGEST = 3_000
@@ -58,10 +58,10 @@ async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> Prep
     text = visible(arguments.text).strip()
     if not text:
         return ToolOutcome("The text is empty; give the whole of the message.", failed=True)
-    ready = arguments.model_copy(update={"to": goes.written, "text": text})
+    ready = arguments.model_copy(update={"to": goes.name_with_id, "text": text})
     if arguments.draft:
         return PreparedCall(ready, why=f"It is a draft for {goes.name}: only the person who made the request gets it.")
-    readers = await messenger.crossing(goes)
+    readers = await messenger.find_deciding_readers(goes)
     return PreparedCall(ready, why=describe_message_target(goes, readers), readers=readers)
 
 
@@ -88,7 +88,7 @@ async def _find_addressee(to: str, workbench: Workbench) -> tuple[Messenger | No
     return workbench.messenger, await workbench.messenger.find(to)
 
 
-def _report_delivery(delivered: Delivered, arguments: SendMessageArguments) -> ToolOutcome:
+def _report_delivery(delivered: MessageDelivery, arguments: SendMessageArguments) -> ToolOutcome:
     if not delivered.id:
         return ToolOutcome(f"Not sent: {delivered.fault}.", failed=True)
     to, sources = arguments.to, (delivered.address,) if delivered.address else ()

@@ -76,7 +76,7 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
         return ToolOutcome(said or NO_VALUE, failed=not said)
     text = _explain_error(answer["error"], answer["printed"])
     if answer["of_code"] and any(kind in text for kind in _NOT_THERE):
-        text += _tables_are_elsewhere(arguments.code, workbench)
+        text += _suggest_query_table(arguments.code, workbench)
     return ToolOutcome(text, failed=True)
 
 
@@ -87,7 +87,7 @@ def _find_sandbox() -> Path | None:
     return Path(found) if found and not describe_missing("calculate", "pydantic_monty") else None
 
 
-def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
+def _suggest_query_table(code: str, workbench: Workbench) -> str:
     """Point failed code to `query_table`, with a query that has the code's own term if it is a single one.
 
     Models write names of columns into code, which sees no table. Empty if none is attached.

@@ -11,7 +11,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from specialists.sandbox.confine import own_stdout
+from specialists.sandbox.confine import claim_stdout
 
 if TYPE_CHECKING:
     from pydantic_monty import ResourceLimits
@@ -25,13 +25,13 @@ _MOST_PRINTED = 20_000
 def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
-    reply = own_stdout()
-    answer = _worked_out(request["code"], request["program"])
+    reply = claim_stdout()
+    answer = _calculate(request["code"], request["program"])
     with reply:
         reply.write(json.dumps(answer).encode())
 
 
-def _worked_out(code: str, program: str) -> dict[str, Any]:
+def _calculate(code: str, program: str) -> dict[str, Any]:
     import pydantic_monty  # noqa: PLC0415 - after the limits
 
     limits: ResourceLimits = {

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from specialists.tools.tables.date_kinds import DATES, MONTHS, is_season, mixed_dates
-from specialists.tools.tables.number_dress import dress_of, plain_digits
+from specialists.tools.tables.number_dress import find_number_signs, plain_digits
 from specialists.tools.tables.value_kind import ValueKind
 
 NOTHINGS = ("na", "n/a", "#n/a", "null", "none", "nan", "-", "--", "\u2013", "?")
@@ -51,13 +51,13 @@ KINDS: tuple[ValueKind, ...] = (TRUTH, WHOLE, NUMBER, ENGLISH, COMMA, INDIAN, *D
 _COMPILED = {kind.name: re.compile(kind.pattern) for kind in KINDS}
 
 NUMERIC = {"whole", "number", "english", "comma", "indian"}
-"""The names of the kinds whose values may wear a `NumberDress`."""
+"""The names of the kinds whose values may wear a `NumberSigns`."""
 
 
 def candidates(sample: Sequence[str], *, commas: bool) -> list[ValueKind]:
     """List the kinds worth trying on all rows, best first. `commas`: the file writes decimals with a comma."""
-    dress = dress_of(sample)
-    bare = [dress.off(value) for value in sample]
+    dress = find_number_signs(sample)
+    bare = [dress.strip_signs(value) for value in sample]
     sample = [plain_digits(value) for value in sample]
     scored = []
     for order, kind in enumerate(KINDS):
@@ -87,8 +87,8 @@ def _rank(kind: ValueKind, order: int, values: Sequence[str], *, commas: bool) -
 def writes_decimal_commas(samples: Sequence[Sequence[str]]) -> bool:
     """Say if some column can only be read as numbers with a decimal comma."""
     for sample in samples:
-        dress = dress_of(sample)
-        values = [dress.off(value) for value in sample]
+        dress = find_number_signs(sample)
+        values = [dress.strip_signs(value) for value in sample]
         fits = sum(1 for value in values if re.fullmatch(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),(\d{1,2}|\d{4,})", value))
         if values and fits >= _MOSTLY * len(values):
             return True
@@ -109,7 +109,7 @@ _CODE = re.compile(r"\d+|[^\W\d_]+[-_]?\d+|\d+[^\W\d_]+\d.*|\d+(?:\.\d+){2,}|\+\
 """What is written with digits and never added up: long numbers, names with a number, versions, telephone numbers."""
 
 
-def looks_like(sample: Sequence[str]) -> str:
+def describe_look(sample: Sequence[str]) -> str:
     """Say what most values of a column of text look like: `dates`, `numbers` or ""."""
     plain = [plain_digits(value) for value in sample]
     for words, pattern in (("dates", _LIKE_DATE), ("numbers", _LIKE_NUMBER)):

@@ -12,7 +12,7 @@ from specialists.tools.tables.column_types import NOTHINGS
 from specialists.tools.tables.sheet import BETWEEN, Sheet
 from specialists.tools.tables.sql_names import quote_name
 from specialists.tools.tables.table_refused import TableRefused, words_of
-from specialists.tools.tables.typed_columns import typed_columns
+from specialists.tools.tables.typed_columns import write_column_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -59,7 +59,7 @@ def open_duckdb() -> DuckDBPyConnection:
     return connection
 
 
-def shut(connection: DuckDBPyConnection, files: Sequence[str] = ()) -> None:
+def shut_off_access(connection: DuckDBPyConnection, files: Sequence[str] = ()) -> None:
     """Shut off files, network and extensions, and any way to change that; but for `files`, which views read."""
     if files:
         connection.execute("SET allowed_paths = $1", [list(files)])
@@ -109,7 +109,7 @@ def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet,
     )
     scratch.unlink()
     named = dict(zip(plain, zip(sheet.names, samples, strict=True), strict=True))
-    typed, said = typed_columns(connection, named, semicolons=sheet.separator == ";")
+    typed, said = write_column_sql(connection, named, semicolons=sheet.separator == ";")
     table.facts += said.facts
     table.faults += said.faults
     picked = [f"{expression} AS {quote_name(name)}" for expression, name in zip(typed, sheet.names, strict=True)]

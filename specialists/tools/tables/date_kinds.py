@@ -162,7 +162,7 @@ def mixed_dates(sample: Sequence[str]) -> list[ValueKind]:
 def _combine_kinds(name: str, kinds: Sequence[ValueKind], order: str) -> ValueKind:
     words = "times" if any(kind.words == "times" for kind in kinds) else "dates"
     type_ = "TIMESTAMP" if words == "times" else "DATE"
-    whens = " ".join(f"WHEN {kind.fits('{x}')} THEN ({kind.sql})::{type_}" for kind in kinds)
+    whens = " ".join(f"WHEN {kind.write_condition_sql('{x}')} THEN ({kind.sql})::{type_}" for kind in kinds)
     fact = "dates written in several ways" + (f", with the {order} between slashes or dashes" if order else "")
     return ValueKind(name, words, "|".join(f"(?:{kind.pattern})" for kind in kinds), f"CASE {whens} END", fact)
 

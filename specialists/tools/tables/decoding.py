@@ -22,7 +22,7 @@ def text_of(data: bytes) -> Decoded:
     return read
 
 
-def say_how_decoded(read: Decoded, sheet: Sheet) -> None:
+def note_decoding(read: Decoded, sheet: Sheet) -> None:
     """Say that an encoding was guessed, and what may be wrong with the letters."""
     sheet.apart += [read.note] if read.note else []
     sheet.faults += [read.doubt] if read.doubt else []

@@ -7,7 +7,7 @@ import io
 import re
 
 from specialists.formats.table_text import TABLES_BY_NAME, is_table_text, separator_of
-from specialists.tools.tables.decoding import say_how_decoded, text_of
+from specialists.tools.tables.decoding import note_decoding, text_of
 from specialists.tools.tables.sheet import BETWEEN, Row, Sheet, sheet_of
 from specialists.tools.tables.table_refused import TableRefused
 
@@ -44,7 +44,7 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
     sheet.separator = separator
     sheet.plain = '"' not in text and BETWEEN not in text
     sheet.faults[:0] = notes
-    say_how_decoded(read, sheet)
+    note_decoding(read, sheet)
     sheet.facts.insert(0, f"{_SEPARATORS[separator]}-separated, {read.encoding}")
     return [sheet]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from email import message_from_bytes
 from html.parser import HTMLParser
 
-from specialists.tools.tables.decoding import say_how_decoded, text_of
+from specialists.tools.tables.decoding import note_decoding, text_of
 from specialists.tools.tables.sheet import MOST_COLUMNS, Row, Sheet, Spans, sheet_of
-from specialists.tools.tables.sheet_rows import hidden_noted
+from specialists.tools.tables.sheet_rows import note_hidden_rows
 from specialists.tools.tables.table_refused import TableRefused
 
 _MOST_TABLES = 20
@@ -35,7 +35,7 @@ def html_sheets(data: bytes) -> list[Sheet]:
         sheets[0].faults.append(f"{len(found)} tables on the page: only the first {_MOST_TABLES} were read")
     for sheet in sheets:
         sheet.facts.insert(0, f"a table of an HTML page, {read.encoding}")
-        say_how_decoded(read, sheet)
+        note_decoding(read, sheet)
     return sheets
 
 
@@ -159,7 +159,7 @@ def _make_sheet(table: _Table, number: int) -> Sheet:
     there = [(line, row) for line, row in enumerate(table.rows, start=1) if any(row)]
     sheet = sheet_of([row for _, row in there], [line for line, _ in there], table.spans)
     sheet.title = " ".join(table.title.split())[:60] or f"table {number}"
-    hidden_noted(sheet, table.hidden)
+    note_hidden_rows(sheet, table.hidden)
     return sheet
 
 

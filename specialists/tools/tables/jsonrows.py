@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from specialists.tools.tables.decoding import say_how_decoded, text_of
+from specialists.tools.tables.decoding import note_decoding, text_of
 from specialists.tools.tables.sheet import MOST_COLUMNS, Sheet, sheet_of
 from specialists.tools.tables.sql_names import make_names_unique
 from specialists.tools.tables.table_refused import TableRefused
@@ -41,7 +41,7 @@ def json_sheets(data: bytes) -> list[Sheet]:
         raise TableRefused("is nested too deep to be a table; attach a flat list of objects") from None
     except ValueError as error:
         sheets = _sheets_from_items(_parse_lines(read.text, str(error), notes), notes)
-    say_how_decoded(read, sheets[0])
+    note_decoding(read, sheets[0])
     return sheets
 
 

@@ -38,7 +38,7 @@ _OPEN, _CLOSE = rf"^([-+(]*){_BLANK}+", rf"{_BLANK}+([-)]?)$"
 
 
 @dataclass(frozen=True, slots=True)
-class NumberDress:
+class NumberSigns:
     """Signs that people put around the numbers of a column, taken off in Python and in DuckDB alike.
 
     Attributes:
@@ -51,7 +51,7 @@ class NumberDress:
     below_zero: bool = False
     gaps: bool = False
 
-    def off(self, value: str) -> str:
+    def strip_signs(self, value: str) -> str:
         """Take the signs off a value; text that is no number comes back much as it was."""
         value = plain_digits(value)
         if self.symbol:
@@ -101,15 +101,15 @@ def plain_digits_sql(x: str) -> str:
     return f"translate({x}, '{letters}{_UNSEEN}', '{plain}')"
 
 
-def dress_of(sample: Sequence[str]) -> NumberDress:
+def find_number_signs(sample: Sequence[str]) -> NumberSigns:
     """Find the signs that must come off before these values can be numbers. Units are kept if they differ."""
     sample = [plain_digits(value) for value in sample]
     worn = units_of(sample)
     symbol = worn[0] if len(worn) == 1 else ""
-    bare = [NumberDress(symbol).off(value) for value in sample]
+    bare = [NumberSigns(symbol).strip_signs(value) for value in sample]
     below = any(_BRACKETS.fullmatch(value) or value.startswith(tuple(_MINUS)) for value in bare)
-    plain = [NumberDress(below_zero=True).off(value) for value in bare] if below else bare
-    return NumberDress(symbol, below, gaps=any(re.fullmatch(_WITH_GAPS, value) for value in plain))
+    plain = [NumberSigns(below_zero=True).strip_signs(value) for value in bare] if below else bare
+    return NumberSigns(symbol, below, gaps=any(re.fullmatch(_WITH_GAPS, value) for value in plain))
 
 
 def units_of(sample: Sequence[str]) -> list[str]:
@@ -118,14 +118,16 @@ def units_of(sample: Sequence[str]) -> list[str]:
     for value in sample:
         if value[0].isdigit() and value[-1].isdigit():
             continue
-        worn = next((symbol for symbol in SYMBOLS if symbol in value and _compile_worn(symbol).fullmatch(value)), "")
+        worn = next(
+            (symbol for symbol in SYMBOLS if symbol in value and _compile_symbol_pattern(symbol).fullmatch(value)), ""
+        )
         if worn:
             times[worn] = times.get(worn, 0) + 1
     return sorted(times, key=lambda symbol: -times[symbol])
 
 
 @functools.cache
-def _compile_worn(symbol: str) -> re.Pattern[str]:
+def _compile_symbol_pattern(symbol: str) -> re.Pattern[str]:
     """Compile the pattern of a number that carries a symbol: most symbols stand in no table."""
     sign = re.escape(symbol)
     return re.compile(rf"[-+({_MINUS}]*{_BLANK}*{sign}{_BLANK}*[-+({_MINUS}]*[\d.].*|.*\d[-)]?{_BLANK}*{sign}[-)]?")

@@ -56,7 +56,7 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
         "types": [kind for _, kind in columns],
         "rows": [[make_json_value(cell) for cell in row] for row in rows],
         "total": total if total < _COUNTED else None,
-        "cut_from": _cut_from(connection, tree, total) if quick and "limit" in sql.casefold() else None,
+        "cut_from": _count_before_limit(connection, tree, total) if quick and "limit" in sql.casefold() else None,
         "used": sorted(set(_tables_in(tree))) if tree else None,
         "filters": _find_filters(connection, sql, tree, counts=quick) if tree else [],
     }
@@ -75,7 +75,7 @@ def _parse_query(connection: DuckDBPyConnection, sql: str) -> Any:
 
 
 @contextmanager
-def _cut_short(connection: DuckDBPyConnection) -> Iterator[None]:
+def _interrupt_slow_queries(connection: DuckDBPyConnection) -> Iterator[None]:
     """Interrupt the queries made inside this context once they are no longer quick."""
     stop = threading.Timer(_QUICK, connection.interrupt)
     stop.start()
@@ -87,11 +87,11 @@ def _cut_short(connection: DuckDBPyConnection) -> Iterator[None]:
 
 
 def _find_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool) -> list[str]:
-    with _cut_short(connection):
+    with _interrupt_slow_queries(connection):
         return row_filters(connection, sql, tree, counts=counts)
 
 
-def _cut_from(connection: DuckDBPyConnection, tree: Any, total: int) -> int | None:
+def _count_before_limit(connection: DuckDBPyConnection, tree: Any, total: int) -> int | None:
     """Count the rows that a query has without the LIMIT at its end; None if that cuts none, or cannot be told."""
     import duckdb  # noqa: PLC0415
 
@@ -101,7 +101,7 @@ def _cut_from(connection: DuckDBPyConnection, tree: Any, total: int) -> int | No
         return None
     bare = {**tree, "statements": [{**statement, "node": {**node, "modifiers": []}}]}
     try:
-        with _cut_short(connection):  # what LIMIT made short may have no end without it
+        with _interrupt_slow_queries(connection):  # what LIMIT made short may have no end without it
             whole = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(bare)]).fetchone()
             if not whole:
                 return None

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from specialists.tools.tables.number_dress import SHARES, dress_of
+from specialists.tools.tables.number_dress import SHARES, find_number_signs
 
 Row = list[str]
 
@@ -26,10 +26,10 @@ class NumberColumn:
 
 def numbers_of(at: int, sample: Sequence[str], kind: str) -> NumberColumn:
     """Say how to read the numbers of a column, from some of its cells and the kind that they are."""
-    dress = dress_of(sample)
+    dress = find_number_signs(sample)
 
     def value(cell: str) -> float | None:
-        bare = dress.off(cell.strip())
+        bare = dress.strip_signs(cell.strip())
         bare = bare.replace(".", "").replace(",", ".") if kind == "comma" else bare.replace(",", "")
         try:
             return float(bare) if bare[-1:].isdigit() or bare[-1:] == "." else None
@@ -37,7 +37,7 @@ def numbers_of(at: int, sample: Sequence[str], kind: str) -> NumberColumn:
             return None
 
     point = "," if kind == "comma" else "."
-    decimals = max(len(dress.off(cell).partition(point)[2]) for cell in sample)
+    decimals = max(len(dress.strip_signs(cell).partition(point)[2]) for cell in sample)
     return NumberColumn(at, value, min(decimals, 9), dress.symbol in SHARES)
 
 
@@ -61,7 +61,7 @@ class Sums:
         """Count the rows of a span that are not left out."""
         return end - start - (bisect_left(self._left_out, end) - bisect_left(self._left_out, start))
 
-    def between(self, column: NumberColumn, start: int, end: int) -> tuple[float, int]:
+    def sum_span(self, column: NumberColumn, start: int, end: int) -> tuple[float, int]:
         """Add up the numbers of a column in the rows from `start` to before `end`; gives the rows' number too."""
         running = self._running.setdefault(column.at, [0.0])
         if len(running) <= end:
@@ -71,7 +71,7 @@ class Sums:
                 running.append(running[-1] + value)
         return running[end] - running[start], self.rows(start, end)
 
-    def too_much(self, column: NumberColumn, start: int, end: int, value: float) -> bool:
+    def exceeds(self, column: NumberColumn, start: int, end: int, value: float) -> bool:
         """Say if some rows of the span add up to more than `value` by themselves, and the others cannot lessen that."""
         if column.at not in self._samples:
             cells = [column.value(self._rows[index][column.at]) or 0.0 for index in self._sampled]
@@ -85,7 +85,7 @@ class Sums:
         first, last = bisect_left(self._sampled, start), bisect_left(self._sampled, end)
         return sampled[last] - sampled[first] > _CLEARLY * abs(value)
 
-    def within(self, column: NumberColumn, value: float, start: int, end: int) -> bool:
+    def lies_within(self, column: NumberColumn, value: float, start: int, end: int) -> bool:
         """Say if a number lies between the lowest and the highest of a span, as a mean or a rate of it does."""
         left_out = set(self._left_out)
         values = [

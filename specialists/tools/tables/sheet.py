@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from specialists.tools.tables.sql_names import make_names_unique
-from specialists.tools.tables.total_rows import set_apart
+from specialists.tools.tables.total_rows import find_total_rows
 
 Row = list[str]
 Spans = dict[int, list[tuple[int, int]]]
@@ -264,7 +264,7 @@ def _set_apart(sheet: Sheet, lines: list[int]) -> set[int]:
     if not sheet.rows:
         sheet.faults.append("header only: there are no rows")
         return set()
-    found = set_apart(sheet.rows, lines, len(sheet.names))
+    found = find_total_rows(sheet.rows, lines, len(sheet.names))
     sheet.apart += found.notes
     sheet.faults += found.faults
     if found.rows:

@@ -12,7 +12,7 @@ HIDDEN = "hidden_row"
 _NAMED = 5
 
 
-def hidden_columns_noted(sheet: Sheet, hidden: Collection[int]) -> None:
+def note_hidden_columns(sheet: Sheet, hidden: Collection[int]) -> None:
     """Say which columns are hidden; `hidden` are their places, counted from 0."""
     unseen = [sheet.names[at] for at in sorted(hidden) if 0 <= at < len(sheet.names)]
     if unseen:
@@ -21,7 +21,7 @@ def hidden_columns_noted(sheet: Sheet, hidden: Collection[int]) -> None:
         sheet.apart.append(f"{what} hidden in the workbook, and read all the same: {shown}")
 
 
-def hidden_noted(sheet: Sheet, hidden: Collection[int], *, by_filter: bool = False) -> None:
+def note_hidden_rows(sheet: Sheet, hidden: Collection[int], *, by_filter: bool = False) -> None:
     """Say how many rows are hidden, and add a column that tells them.
 
     Args:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from specialists.tools.tables.decoding import say_how_decoded, text_of
+from specialists.tools.tables.decoding import note_decoding, text_of
 from specialists.tools.tables.sheet import MOST_COLUMNS, Row, Sheet, Spans, sheet_of
-from specialists.tools.tables.sheet_rows import hidden_columns_noted, hidden_noted
+from specialists.tools.tables.sheet_rows import note_hidden_columns, note_hidden_rows
 from specialists.tools.tables.table_refused import TableRefused
 
 _MOST_SHEETS = 20
@@ -37,7 +37,7 @@ def spreadsheet_sheets(data: bytes) -> list[Sheet]:
     if len(sheets) > _MOST_SHEETS:
         sheets[0].faults.append(f"{len(sheets)} sheets: only the first {_MOST_SHEETS} were read")
     for sheet in sheets:
-        say_how_decoded(read, sheet)
+        note_decoding(read, sheet)
     return sheets[:_MOST_SHEETS]
 
 
@@ -56,7 +56,7 @@ def _read_worksheet(worksheet: ET.Element) -> Sheet | None:
     line = 0
     for element in worksheet.iterfind(f"{_SS}Table/{_SS}Row"):
         line = _cell_place(element, line + 1)
-        hidden.update(_if_hidden(element, line, "Height"))
+        hidden.update(_hidden_places(element, line, "Height"))
         row = _read_cells(element, line, spans)
         if any(row):
             rows.append(row)
@@ -65,8 +65,8 @@ def _read_worksheet(worksheet: ET.Element) -> Sheet | None:
         return None
     sheet = sheet_of(rows, lines, spans)
     sheet.title = worksheet.get(f"{_SS}Name", "")
-    hidden_columns_noted(sheet, _hidden_columns(worksheet))
-    hidden_noted(sheet, hidden)
+    note_hidden_columns(sheet, _hidden_columns(worksheet))
+    note_hidden_rows(sheet, hidden)
     return sheet
 
 
@@ -76,12 +76,12 @@ def _hidden_columns(worksheet: ET.Element) -> set[int]:
     at = 0
     for element in worksheet.iterfind(f"{_SS}Table/{_SS}Column"):
         at = _cell_place(element, at + 1)
-        hidden.update(each - 1 for each in _if_hidden(element, at, "Width"))
+        hidden.update(each - 1 for each in _hidden_places(element, at, "Width"))
         at += _cell_span(element)
     return hidden
 
 
-def _if_hidden(element: ET.Element, place: int, size: str) -> range:
+def _hidden_places(element: ET.Element, place: int, size: str) -> range:
     """Return the places that a row or a column hides, those that it spans among them; none if it is seen."""
     said = element.get(f"{_SS}Hidden") == "1" or (element.get(f"{_SS}{size}") or "1").strip("0.") == ""
     return range(place, place + 1 + _cell_span(element)) if said else range(0)

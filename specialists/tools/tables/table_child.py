@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specialists.sandbox.confine import input_path, limit_processor_from_now, own_stdout, write_no_more_files
+from specialists.sandbox.confine import claim_stdout, forbid_file_writes, input_path, limit_processor_from_now
 from specialists.tools.extras import describe_remedy
 from specialists.tools.tables.database import LoadedTable
 from specialists.tools.tables.sql_names import quote_name
@@ -36,7 +36,7 @@ _PARQUET = b"PAR1"
 
 def main() -> None:
     """Answer the request on stdin."""
-    reply = own_stdout()
+    reply = claim_stdout()
     gc.disable()  # rows are many lists without cycles: looking through them again and again takes longer than reading
     request = json.load(sys.stdin)
     try:
@@ -52,7 +52,7 @@ def main() -> None:
 def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     import duckdb  # noqa: PLC0415
 
-    from specialists.tools.tables.database import open_duckdb, shut  # noqa: PLC0415
+    from specialists.tools.tables.database import open_duckdb, shut_off_access  # noqa: PLC0415
     from specialists.tools.tables.profile import profile  # noqa: PLC0415
     from specialists.tools.tables.query import query  # noqa: PLC0415
     from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
@@ -60,8 +60,8 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     try:
         connection = open_duckdb()
         tables, refused, files = _load(connection, request)
-        shut(connection, files)
-        write_no_more_files()
+        shut_off_access(connection, files)
+        forbid_file_writes()
         limit_processor_from_now(5)
         if not tables:
             return {"error": " ".join(refused)}

@@ -227,7 +227,7 @@ async def _ask_child(
         for number, (name, artifact) in enumerate(named.items()):
             entry = kept.get(name)
             # Numbered, as names of files come from whoever attached them. Their endings are in `name`.
-            given[str(number)] = entry or await _small_enough(artifact, workbench)
+            given[str(number)] = entry or await _fetch_if_small(artifact, workbench)
             key = "" if entry else key_of(artifact.id, artifact.name)
             room = cache.room(key)
             if room:
@@ -260,7 +260,7 @@ async def _ask_child(
             shutil.rmtree(room, ignore_errors=True)
 
 
-async def _small_enough(artifact: Artifact, workbench: Workbench) -> Path:
+async def _fetch_if_small(artifact: Artifact, workbench: Workbench) -> Path:
     """Get the file. Raises `QueryFailed` if it is too large to be read."""
     path = await workbench.path(artifact)
     size = path.stat().st_size

@@ -33,7 +33,7 @@ _NOTE = re.compile(r"[*†‡¹²³#(\[].*|.*\w: .*|(\S+\s+){4,}\S+|.*\b(https?:
 
 
 @dataclass(slots=True)
-class SetApart:
+class RowsSetApart:
     """The rows that are not counted, by index, and what is said of them: `notes` always, `faults` as in `Sheet`."""
 
     rows: set[int] = field(default_factory=set)
@@ -41,16 +41,16 @@ class SetApart:
     faults: list[str] = field(default_factory=list)
 
 
-def set_apart(rows: Sequence[Row], lines: Sequence[int], width: int) -> SetApart:
+def find_total_rows(rows: Sequence[Row], lines: Sequence[int], width: int) -> RowsSetApart:
     """Find the totals of a table, and the notes below it. `lines` are the line numbers of the rows."""
-    found = SetApart()
+    found = RowsSetApart()
     end = _end_of_table(rows, lines, width, found)
     if end > 1:
         _Totals(rows[:end], lines, width, found).find()
     return found
 
 
-def _end_of_table(rows: Sequence[Row], lines: Sequence[int], width: int, found: SetApart) -> int:
+def _end_of_table(rows: Sequence[Row], lines: Sequence[int], width: int, found: RowsSetApart) -> int:
     """Set apart the notes below the table; gives the number of rows above them."""
     end = len(rows)
     texts: list[str] = []
@@ -90,7 +90,7 @@ def is_label(text: str) -> bool:
 class _Totals:
     """The search for totals in one table."""
 
-    def __init__(self, rows: Sequence[Row], lines: Sequence[int], width: int, found: SetApart) -> None:
+    def __init__(self, rows: Sequence[Row], lines: Sequence[int], width: int, found: RowsSetApart) -> None:
         self._rows, self._lines, self._found = rows, lines, found
         self._width = width
         samples = [_sample_cells(rows, at) for at in range(width)]
@@ -164,7 +164,11 @@ class _Totals:
         """Say what a row is: `total`, `average`, or "" for one that counts. Notes what is not certain."""
         label, last = _row_label(self._rows[index]), index == len(self._rows) - 1
         filled = [column for column in self._numbers if column.value(self._rows[index][column.at]) is not None]
-        sums = [(start, self._adds_up(index, start, filled)) for start in reversed(starts) if start < index and filled]
+        sums = [
+            (start, self._count_sum_digits(index, start, filled))
+            for start in reversed(starts)
+            if start < index and filled
+        ]
         if not (label or last or any(digits is not None for _, digits in sums)):
             return ""
         lacking = self._count_missing_columns(index, totals)
@@ -222,7 +226,7 @@ class _Totals:
             for blanks, others in self._patterns.items()
         )
 
-    def _adds_up(self, index: int, start: int, filled: Sequence[NumberColumn]) -> int | None:
+    def _count_sum_digits(self, index: int, start: int, filled: Sequence[NumberColumn]) -> int | None:
         """Count the digits that prove a row to be the sum of the rows from `start` on; None: it is not their sum.
 
         A number that is no sum may be a rate or a mean: it has to lie between the lowest and highest of its column.
@@ -230,17 +234,17 @@ class _Totals:
         digits, agree, others = 0, 0, []
         for column in filled:
             value = column.value(self._rows[index][column.at]) or 0.0
-            if self._sums.too_much(column, start, index, value):
+            if self._sums.exceeds(column, start, index, value):
                 others.append((column, value))
                 continue
-            whole, rows = self._sums.between(column, start, index)
+            whole, rows = self._sums.sum_span(column, start, index)
             if _is_sum(column, value, whole, rows):
                 agree += bool(value) and rows > 0
                 digits += _count_free_digits(value, column.decimals)
             else:
                 others.append((column, value))
         if not agree or not all(
-            column.share or self._sums.within(column, value, start, index) for column, value in others
+            column.share or self._sums.lies_within(column, value, start, index) for column, value in others
         ):
             return None
         return digits
@@ -269,9 +273,9 @@ class _Totals:
             value = column.value(row[column.at])
             if value is None or column.share:
                 continue
-            if self._sums.too_much(column, 1, end, value):
+            if self._sums.exceeds(column, 1, end, value):
                 return ""
-            whole, rows = self._sums.between(column, 1, end)
+            whole, rows = self._sums.sum_span(column, 1, end)
             if not _is_sum(column, value, whole, rows):
                 return ""
             agree += bool(value)

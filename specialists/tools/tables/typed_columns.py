@@ -10,8 +10,8 @@ from specialists.tools.tables import column_types
 from specialists.tools.tables.date_kinds import TWINS, find_ambiguous_date
 from specialists.tools.tables.number_dress import (
     SHARES,
-    NumberDress,
-    dress_of,
+    NumberSigns,
+    find_number_signs,
     holds_unseen,
     plain_digits,
     plain_digits_sql,
@@ -46,21 +46,21 @@ class TypedColumn:
     name: str
     column: str
     sample: Sequence[str]
-    dress: NumberDress
+    dress: NumberSigns
     left: list[ValueKind]
     tried: dict[str, tuple[ValueKind, Misfits]] = field(default_factory=dict)
     fitting: list[ValueKind] = field(default_factory=list)
 
     @property
-    def foreign(self) -> bool:
+    def has_foreign_digits(self) -> bool:
         """Whether its digits are full-width, Arabic or Indian ones, or have characters among them that nobody sees."""
         return any(plain_digits(value) != value for value in self.sample)
 
-    def read(self, kind: ValueKind) -> str:
+    def write_read_sql(self, kind: ValueKind) -> str:
         """Write the SQL that reads the column as that kind."""
         value = f"trim({self.column})"
-        value = plain_digits_sql(value) if self.foreign else value
-        return kind.read(self.dress.sql(value) if kind.name in column_types.NUMERIC else value)
+        value = plain_digits_sql(value) if self.has_foreign_digits else value
+        return kind.write_read_sql(self.dress.sql(value) if kind.name in column_types.NUMERIC else value)
 
     @property
     def chosen(self) -> ValueKind | None:
@@ -76,7 +76,7 @@ class ColumnNotes:
     faults: list[str] = field(default_factory=list)
 
 
-def typed_columns(
+def write_column_sql(
     connection: DuckDBPyConnection, samples: Mapping[str, tuple[str, Sequence[str]]], *, semicolons: bool
 ) -> tuple[list[str], ColumnNotes]:
     """Write the expression for each column of `raw_rows`. A kind counts only if it holds for every row.
@@ -95,14 +95,18 @@ def typed_columns(
     for column in columns:
         _note_reading_of(connection, column, said)
         if semicolons and not commas and column.chosen is not None:
-            either = column_types.either_way(column.chosen, [column.dress.off(value) for value in column.sample])
+            either = column_types.either_way(
+                column.chosen, [column.dress.strip_signs(value) for value in column.sample]
+            )
             said.faults += [f"column {column.name}: {either}"] if either else []
-    return [column.read(column.chosen) if column.chosen else f"nullif({column.column}, '')" for column in columns], said
+    return [
+        column.write_read_sql(column.chosen) if column.chosen else f"nullif({column.column}, '')" for column in columns
+    ], said
 
 
 def _make_column(name: str, column: str, sample: Sequence[str], *, commas: bool) -> TypedColumn:
     kinds = column_types.candidates(sample, commas=commas) if sample else []
-    return TypedColumn(name, column, sample, dress_of(sample) if sample else NumberDress(), kinds)
+    return TypedColumn(name, column, sample, find_number_signs(sample) if sample else NumberSigns(), kinds)
 
 
 def _try_next(connection: DuckDBPyConnection, waiting: Sequence[TypedColumn]) -> None:
@@ -110,7 +114,7 @@ def _try_next(connection: DuckDBPyConnection, waiting: Sequence[TypedColumn]) ->
     parts = []
     for column in waiting:
         cell = f"trim({column.column})"
-        lost = f"{cell} <> '' AND ({column.read(column.left[0])}) IS NULL"
+        lost = f"{cell} <> '' AND ({column.write_read_sql(column.left[0])}) IS NULL"
         nothing = f"lower({cell}) IN ({_NOTHING})"
         parts += [f"count(*) FILTER ({lost} AND NOT {nothing})", f"count(*) FILTER ({lost} AND {nothing})"]
     counts = connection.execute(f"SELECT {', '.join(parts)} FROM raw_rows").fetchone() or (0,) * len(parts)  # noqa: S608 - our own SQL
@@ -145,7 +149,7 @@ def _note_reading_of(connection: DuckDBPyConnection, column: TypedColumn, said: 
         return
     if any(map(holds_unseen, column.sample)):
         said.facts.append(f"{name}: invisible characters left out")
-    elif column.foreign:
+    elif column.has_foreign_digits:
         said.facts.append(f"{name}: digits of another script, read as 0 to 9")
     if kind.fact:
         said.facts.append(f"{name}: {kind.fact}")
@@ -172,13 +176,13 @@ def _explain_text(connection: DuckDBPyConnection, column: TypedColumn) -> str:
     if column.tried:
         nearest, found = min(column.tried.values(), key=lambda each: each[1].bad)
         return _describe_misfits(connection, column, nearest, found)
-    if words := column_types.looks_like(column.sample):
+    if words := column_types.describe_look(column.sample):
         return f"looks like {words} ('{column.sample[0][:40]}') in a form that is not read, so it was kept as text"
     return ""
 
 
 def _numbers_with(units: Sequence[str], sample: Sequence[str]) -> bool:
-    bare = [next((NumberDress(unit).off(value) for unit in units if unit in value), value) for value in sample]
+    bare = [next((NumberSigns(unit).strip_signs(value) for unit in units if unit in value), value) for value in sample]
     return sum(value[:1].isdigit() or value[:1] in "-(" for value in bare) >= 0.6 * len(bare)
 
 
@@ -200,7 +204,7 @@ def _bare_shares(connection: DuckDBPyConnection, column: TypedColumn) -> list[st
 def _describe_misfits(connection: DuckDBPyConnection, column: TypedColumn, kind: ValueKind, found: Misfits) -> str:
     cell = f"trim({column.column})"
     examples = connection.execute(
-        f"SELECT DISTINCT {cell}[:40] FROM raw_rows WHERE {cell} <> '' AND ({column.read(kind)}) IS NULL "  # noqa: S608 - our own SQL
+        f"SELECT DISTINCT {cell}[:40] FROM raw_rows WHERE {cell} <> '' AND ({column.write_read_sql(kind)}) IS NULL "  # noqa: S608 - our own SQL
         f"AND lower({cell}) NOT IN ({_NOTHING}) ORDER BY 1 LIMIT {_EXAMPLES}"
     ).fetchall()
     shown = ", ".join(f"'{example}'" for (example,) in examples)

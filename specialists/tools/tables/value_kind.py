@@ -18,11 +18,11 @@ class ValueKind:
     sql: str
     fact: str = ""
 
-    def fits(self, x: str) -> str:
+    def write_condition_sql(self, x: str) -> str:
         """Write the SQL condition that `x` is written in this way."""
         pattern = self.pattern.replace("'", "''")
         return f"regexp_full_match({x}, '{pattern}')"
 
-    def read(self, x: str) -> str:
+    def write_read_sql(self, x: str) -> str:
         """Write the SQL that reads the text `x`, or gives NULL."""
-        return f"CASE WHEN {self.fits(x)} THEN {self.sql.replace('{x}', x)} END"
+        return f"CASE WHEN {self.write_condition_sql(x)} THEN {self.sql.replace('{x}', x)} END"

@@ -11,7 +11,7 @@ from typing import Any
 
 from specialists.tools.tables.hidden_cells import HiddenCells, hidden_in
 from specialists.tools.tables.sheet import Sheet, Spans, sheet_of
-from specialists.tools.tables.sheet_rows import hidden_columns_noted, hidden_noted
+from specialists.tools.tables.sheet_rows import note_hidden_columns, note_hidden_rows
 from specialists.tools.tables.table_refused import TableRefused, words_of
 from specialists.tools.tables.uncomputed_cells import describe_uncomputed_cells
 
@@ -67,8 +67,8 @@ def _read_sheet(book: Any, name: str, hidden: HiddenCells) -> Sheet | None:
             spans.setdefault(top + 1, []).append((left - first, right - first))
     sheet = sheet_of([row[first:] for row in rows], lines, spans)
     sheet.title = name
-    hidden_columns_noted(sheet, {at - first for at in hidden.columns})
-    hidden_noted(sheet, hidden.rows, by_filter=hidden.filtered)
+    note_hidden_columns(sheet, {at - first for at in hidden.columns})
+    note_hidden_rows(sheet, hidden.rows, by_filter=hidden.filtered)
     if merged:
         sheet.facts.append("text of merged cells stands in each of their rows")
     return sheet

@@ -45,7 +45,7 @@ class TicketDesk:
     fault: str = ""
 
     @property
-    def written(self) -> str:
+    def display_name(self) -> str:
         """Name it for people."""
         names = {"github": "GitHub", "gitlab": "GitLab"}
         return f"{names[self.kind]} issues of {self.path}" if self.kind in names else self.path

@@ -80,13 +80,13 @@ class _TicketCalls:
             if len(texts["body"]) > LONGEST:
                 return ToolOutcome(f"The body is too long; {LONGEST:,} characters are allowed.", failed=True)
             why = f"It leaves the workspace: whoever may read {self.place.path} at {self.place.host} can read it."
-            return PreparedCall(arguments.model_copy(update={"to": self.place.written, **texts}), why=why)
+            return PreparedCall(arguments.model_copy(update={"to": self.place.display_name, **texts}), why=why)
         messenger, goes = await self._find_addressee(workbench)
         if messenger is None or isinstance(goes, str):
             return ToolOutcome(str(goes), failed=True)
-        readers = await messenger.crossing(goes)
+        readers = await messenger.find_deciding_readers(goes)
         how = "becomes a row of the list of tickets there" if self.place.kind == "list" else "goes out as a message"
-        ready = arguments.model_copy(update={"to": goes.written, **texts})
+        ready = arguments.model_copy(update={"to": goes.name_with_id, **texts})
         return PreparedCall(ready, why=f"It {how}. {describe_message_target(goes, readers)}", readers=readers)
 
     async def open(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:

@@ -10,14 +10,14 @@ import json
 import sys
 from pathlib import Path
 
-from specialists.sandbox.confine import input_path, own_stdout
+from specialists.sandbox.confine import claim_stdout, input_path
 from specialists.tools.web import pagetext
 
 
 def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
-    reply = own_stdout()
+    reply = claim_stdout()
     body = Path(input_path("page")).read_bytes()
     page = pagetext.WebPage(request["url"], request["media_type"], request["charset"], body)
     try:

@@ -75,7 +75,7 @@ class RecordedWeb:
         """Find the page of an address; None if it was not recorded. `#fragment` and a last `/` do not count."""
         return next((one for one in self.pages if _normalize_url(one.url) == _normalize_url(url)), None)
 
-    def missing(self, url: str) -> str:
+    def explain_missing(self, url: str) -> str:
         """Say that a page was not recorded, and which were."""
         there = ", ".join(one.url for one in self.pages[:_TOLD]) or "none"
         more = f" and {len(self.pages) - _TOLD} more" if len(self.pages) > _TOLD else ""
@@ -134,7 +134,7 @@ def _make_fetcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]
             return (
                 _refuse_broken_pages(recorded)
                 if recorded.faults
-                else ToolOutcome(recorded.missing(arguments.url), failed=True)
+                else ToolOutcome(recorded.explain_missing(arguments.url), failed=True)
             )
         if absent := web.missing_packages():
             return ToolOutcome(absent, failed=True)

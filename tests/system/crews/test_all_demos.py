@@ -17,7 +17,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.slack.views.answer_message import SCRIPTED_LABEL
 from bot.workspace.world import MessageDraft
-from handoff.evidence.work_receipts import statements_of_no_source
+from handoff.evidence.work_receipts import list_unsourced_statements
 from handoff.state.job_state import Job
 from specialists.loading import demo_file
 from specialists.registry import CREWS, available_crews
@@ -60,7 +60,7 @@ async def test_a_demo_ends_in_the_terminal_without_a_keyboard(
 ) -> None:
     async with crew_demo.stage_demo(settings_of(name)) as demo, scene_on(server_url) as scene:
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=PATIENCE)
-        async with scene.bot(demo.cast(RehearsalModel()), crew=open_crew(demo.settings)) as app:
+        async with scene.bot(demo.prepare_model(RehearsalModel()), crew=open_crew(demo.settings)) as app:
             code = await do_one_job(scene.workspace, app, told, demo.files)
     said = capsys.readouterr()
     assert code == IN_PART, f"{said.out}\n{said.err}"
@@ -123,7 +123,7 @@ async def ended_well(talk: Talk, demo: crew_demo.StagedDemo) -> None:
     assert demo.demo.replies is not None
     answer = job.latest.run.answer or ""
     assert answer.startswith(demo.demo.replies.answer), "each tool did what the script foresaw"
-    assert statements_of_no_source(job.latest) == (), "a figure or quotation of the script stands nowhere"
+    assert list_unsourced_statements(job.latest) == (), "a figure or quotation of the script stands nowhere"
     assert "Also found" not in answer, "the answer leaves out a grave finding"
 
 
@@ -132,7 +132,7 @@ async def test_a_demo_ends_as_its_file_foresees(name: str, server_url: str) -> N
     async with (
         crew_demo.stage_demo(settings_of(name)) as demo,
         scene_on(server_url) as scene,
-        scene.bot(demo.cast(RehearsalModel()), crew=open_crew(demo.settings)),
+        scene.bot(demo.prepare_model(RehearsalModel()), crew=open_crew(demo.settings)),
     ):
         talk = await scene.ask(demo.demo.ask, files=demo.files)
         await say_yes(talk, in_thread(talk))
@@ -147,7 +147,7 @@ async def test_a_demo_ends_by_its_own_button_on_the_page(server_url: str, open_p
         draft = MessageDraft(demo.demo.ask, demo.files)
         async with (
             scene_on(server_url, drafts=[draft]) as scene,
-            scene.bot(demo.cast(RehearsalModel()), crew=open_crew(demo.settings)),
+            scene.bot(demo.prepare_model(RehearsalModel()), crew=open_crew(demo.settings)),
         ):
             page = await open_page(scene.workspace.page_url)
             try:

@@ -97,7 +97,7 @@ def _make_recorded_getter(pages: recorded_web.RecordedWeb) -> Get:
     async def get(url: str, _workbench: Workbench) -> str:
         page = pages.page(url)
         if page is None:
-            raise NoRates(pages.missing(url))
+            raise NoRates(pages.explain_missing(url))
         return page.body().decode("utf-8", "replace")
 
     return get
