@@ -122,7 +122,7 @@ class Slack(Blocking):
         return self.until(enough, timeout)
 
     def until(self, predicate: Callable[[], T], timeout: float = ANSWER_SECONDS) -> T:
-        """Wait until `predicate` returns something true, and return that. It is asked after every change.
+        """Wait until `predicate` returns something true, and return that. It is asked as `Workspace.until` asks.
 
         Raises:
             TimeoutError: It was not true within `timeout` seconds; the text tells what was seen last.

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 REMEMBERED = 8
+LOOK_SECONDS = 0.2
+"""How often somebody who waits looks again though nothing changed: what they look at may be theirs."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Changes:
         """Wait until `predicate` returns something true, looking again after every change.
 
         Args:
-            predicate: Called at once and after each change; its true value is returned.
+            predicate: Called at once, after each change and every `LOOK_SECONDS`; its true value is returned.
             timeout: Seconds to wait at most.
 
         Raises:
@@ -62,22 +64,17 @@ class Changes:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         while True:
+            is_last = loop.time() >= deadline
             value = predicate()
             if value:
                 return value
+            if is_last:
+                seen = "\n  ".join(self._recent) or "nothing"
+                raise TimeoutError(f"not true within {timeout:g} s; last value {value!r:.500}; last changes:\n  {seen}")
             future: asyncio.Future[None] = loop.create_future()
             self._waiting.add(future)
             try:
-                async with asyncio.timeout_at(deadline):
-                    await future
-            except TimeoutError:
-                value = predicate()
-                if value:
-                    return value
-                seen = "\n  ".join(self._recent) or "nothing"
-                raise TimeoutError(
-                    f"not true within {timeout:g} s; last value {value!r:.500}; last changes:\n  {seen}"
-                ) from None
+                await asyncio.wait({future}, timeout=min(LOOK_SECONDS, max(0.0, deadline - loop.time())))
             finally:
                 self._waiting.discard(future)
 

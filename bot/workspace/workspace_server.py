@@ -441,7 +441,8 @@ class Workspace:
     async def until(self, predicate: Callable[[], T], timeout: float = 60) -> T:  # noqa: ASYNC109  # part of the public call
         """Wait until `predicate` returns something true, and return that.
 
-        It is asked at once and after every change, never by the clock.
+        It is asked at once, after every change of the workspace, and five times a second: it may look at what your
+        app or your test noted.
 
         Raises:
             TimeoutError: It was not true within `timeout` seconds; the text tells what was seen last.
