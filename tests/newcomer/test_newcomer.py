@@ -54,8 +54,6 @@ async def test_a_thread_becomes_a_job_and_the_query_stands_one_click_below_the_a
     file = tmp_path / "umsatz.csv"
     lines = ("Region;Monat;Umsatz", "Nord;März 2026;1.200,50 €", "Süd;März 2026;-200,25 €", "Summe;;1.000,25 €")
     file.write_text("\n".join(lines), encoding="utf-8")
-    await page.close()
-    page = await open_page(leadhand_try.address, viewport={"width": 1440, "height": 1000})
     await ask(page, "what is the total umsatz by region?", file)
     answer = await answered(await open_thread(page, "total umsatz by region"))
     await expect(answer).to_contain_text("Nord")

@@ -137,16 +137,6 @@ def broken(seed: int, count: int) -> Iterator[tuple[str, Json]]:
         yield way, payload
 
 
-def each_field_odd() -> Iterator[tuple[str, Json]]:
-    """Give every payload with each of its fields replaced by each odd value in turn, and left out."""
-    for way, payload in payloads():
-        for path in _paths(payload):
-            for odd in (*ODD, ...):
-                changed = copy.deepcopy(payload)
-                _put(changed, path, odd)
-                yield way, changed
-
-
 def _break(payload: Json, random_: random.Random) -> None:
     _put(payload, random_.choice(list(_paths(payload))), random_.choice((*ODD, ...)))
 

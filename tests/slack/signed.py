@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -26,7 +25,7 @@ from bot.settings import Settings
 from bot.slack.receive.http import web_app
 from bot.slack.receive.payloads import MessageShortcut
 from bot.slack.receive.subcommand import CommandContext
-from bot.slack.send.web_calls import Background, close_client, make_client
+from bot.slack.send.web_calls import Background
 from bot.slack.views.button_data import encode_data
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
@@ -38,9 +37,9 @@ from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Request
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryHomes, MemoryService, Real, listening
+from tests.slack.workspaces import workspace_and_client
 
 SECRET = "a signing secret"
-MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 ROOT = "1700000000.000100"
 Json = dict[str, Any]
 KIND = {"sales": "channel", "general": "channel", "northwind": "channel", "leads": "group", "dm": "im"}
@@ -143,10 +142,8 @@ class Door:
         """Send it, signed; the answer's body once everything that follows is done."""
         form = isinstance(body, str)
         text = body if isinstance(body, str) else json.dumps(body)
-        stamp = str(int(time.time()))
-        digest = hmac.new(SECRET.encode(), f"v0:{stamp}:".encode() + text.encode(), hashlib.sha256).hexdigest()
         kind = "application/x-www-form-urlencoded" if form else "application/json"
-        sent = {"Content-Type": kind, "X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={digest}"}
+        sent = {"Content-Type": kind, **signature(str(int(time.time())), text.encode())}
         async with self.session.post(self.url, data=text.encode(), headers=sent) as response:
             assert response.status == self.wanted, (response.status, body)
             answer = await response.text()
@@ -255,6 +252,25 @@ class Door:
         return self.town.call_count("views.open")
 
 
+def signature(stamp: str, body: bytes) -> dict[str, str]:
+    """The headers with which Slack signs a request."""
+    digest = hmac.new(SECRET.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
+    return {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={digest}"}
+
+
+@asynccontextmanager
+async def served(app: AsyncApp) -> AsyncIterator[str]:
+    """The address to which Slack would send what the app is to hear."""
+    runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    bound: Any = runner.addresses[0]
+    try:
+        yield f"http://127.0.0.1:{bound[1]}/slack/events"
+    finally:
+        await runner.cleanup()
+
+
 @asynccontextmanager
 async def signed_door(
     *,
@@ -270,27 +286,16 @@ async def signed_door(
     `service_of` gives what real services stand on, in place of one that only notes what reaches it, `tries_of` the desk
     of second tries.
     """
-    town = await Workspace.start(MANIFEST, rate_limits=False)
-    client = make_client(town.bot_token, town.api_url)
-    app = AsyncApp(client=client, signing_secret=SECRET, process_before_response=True)
-    service = SeenService()
-    named = frozenset(f"{admins_in or town.team_id}:{town.person(name).id}" for name in admins)
-    gate = MemoryGate(client, town.team_id, admins=Settings(env={}, admins=named).list_admins(town.team_id))
-    door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
-    tries = tries_of(door) if tries_of else None
-    real = service_of(door) if service_of else None
-    kit = listening(app, gate, service, homes=MemoryHomes(town.team_id), tries=tries, real=real)
-    background = door.background = kit.background
-    runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    bound: Any = runner.addresses[0]
-    try:
-        door.url = f"http://127.0.0.1:{bound[1]}/slack/events"
-        yield door
-    finally:
-        await door.session.close()
+    async with workspace_and_client() as (town, client):
+        app = AsyncApp(client=client, signing_secret=SECRET, process_before_response=True)
+        service = SeenService()
+        named = frozenset(f"{admins_in or town.team_id}:{town.person(name).id}" for name in admins)
+        gate = MemoryGate(client, town.team_id, admins=Settings(env={}, admins=named).list_admins(town.team_id))
+        door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
+        tries = tries_of(door) if tries_of else None
+        real = service_of(door) if service_of else None
+        kit = listening(app, gate, service, homes=MemoryHomes(town.team_id), tries=tries, real=real)
+        background = door.background = kit.background
+        async with served(app) as door.url, door.session:
+            yield door
         await background.drain()
-        await runner.cleanup()
-        await close_client(client)
-        await town.stop()

@@ -3,25 +3,23 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import JobGone, close_client, make_client
+from bot.slack.send.web_calls import JobGone
 from bot.slack.show.card_painter import GATHER, CardPainter
 from bot.slack.views.card import plan_card
 from bot.store.redis.redis_store import Store
-from bot.store.values import Claim, JobKey
+from bot.store.values import Claim
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask, Usage
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, SubtaskStatus, replace
 from handoff.state.state_values import ReplanTrigger
 from tests.patience import patience
-
-MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
+from tests.slack.workspaces import owned_thread
 
 
 class Card:
@@ -62,30 +60,19 @@ class Card:
 
 @pytest.fixture
 async def card(store: Store) -> AsyncIterator[Card]:
-    workspace = await Workspace.start(MANIFEST, rate_limits=False)
-    thread_ts = await workspace.person("ana").say("#general", "hello all")
-    place = Place(team=workspace.team_id, channel=workspace.channel_id("#general"), thread_ts=thread_ts)
-    client = make_client(workspace.bot_token, workspace.api_url)
-    outbox = Outbox(client, store, CallBudget(), bot_user_id=workspace.bot_user_id)
-    key = JobKey(place.team, place.job_id)
-    await store.jobs.ingest(key, "{}", dedupe=("1",))
-    claim = await store.jobs.claim("me", lease=30, schema=1)
-    assert isinstance(claim, Claim)
-
     async def read_job() -> Job | None:
         return made.now_job
 
-    painter = CardPainter(
-        outbox, allowed=outbox.make_claim_check(claim), needs_stop=lambda _: made.needs_stop, read_job=read_job
-    )
-    made = Card(workspace, painter, place, claim)
-    posted = plan_card(*made.job(), 0.0, stop=False)
-    made.ts = (await outbox.post(claim, place, "card", posted)).ts
-    made.painter.note_posted(posted)
-    yield made
-    await made.painter.stop()
-    await close_client(client)
-    await workspace.stop()
+    async with owned_thread(store) as (workspace, client, place, claim):
+        outbox = Outbox(client, store, CallBudget(), bot_user_id=workspace.bot_user_id)
+        allowed = outbox.make_claim_check(claim)
+        painter = CardPainter(outbox, allowed=allowed, needs_stop=lambda _: made.needs_stop, read_job=read_job)
+        made = Card(workspace, painter, place, claim)
+        posted = plan_card(*made.job(), 0.0, stop=False)
+        made.ts = (await outbox.post(claim, place, "card", posted)).ts
+        made.painter.note_posted(posted)
+        yield made
+        await made.painter.stop()
 
 
 async def test_what_was_posted_is_not_drawn_again(card: Card) -> None:

@@ -40,27 +40,6 @@ def test_the_example_of_the_docs_sets_every_value(tmp_path: Path) -> None:
     assert tuple(keys) == NAMES, "the table names each, in this order"
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("instructions: " + "x" * 50_000, "instructions: these are 50,000 characters, and at most 1,500 are allowed"),
-        ("highest_tier: huge", "there is no tier huge; there are fast, balanced, deep"),
-        ("highest_tier: depe", "there is no tier depe (did you mean deep?)"),
-        ("budget: lots", "it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`, or off"),
-        ("budget: [1]", "budget: it takes text"),
-        ("quiet_hours: 0-24", "these hours cover the whole day; leave an hour of it at least"),
-        ("quiet_hours: night", "it takes hours such as `20-8, weekends`, or off"),
-        ("zone: Europe/Berlni", "there is no time zone Europe/Berlni; did you mean Europe/Berlin?"),
-        ("zone: Mars/Base", "there is no time zone Mars/Base; it takes a name such as Europe/Berlin"),
-    ],
-)
-def test_what_is_wrong_in_the_file_is_said_with_its_line(tmp_path: Path, line: str, words: str) -> None:
-    (tmp_path / NAME).write_text(f"{C}:\n  {line}\n")
-    (fault,) = read_channels_file(tmp_path).faults
-    assert fault.line == 2
-    assert words in fault.text
-
-
 def test_off_is_a_word_in_the_file() -> None:
     values = ChannelValues(budget=" OFF ", quiet_hours="off", instructions="off")
     assert (values.budget, values.quiet_hours, values.instructions) == ("off", "off", "")
@@ -143,7 +122,7 @@ async def test_the_budget_of_a_channel_takes_the_place_of_that_of_all_channels()
     usual = LimitRules(budgets={"channel": SpendingBudget(9), "day": SpendingBudget(99)})
 
     class Fixed(ChannelSettings):
-        async def of(self, team: str, channel: str) -> Access:
+        async def read_access(self, team: str, channel: str) -> Access:
             del team
             return merge_sources([(ChannelValues(budget=channel), "file")] if channel else [])
 

@@ -64,6 +64,20 @@ WRONG = [
         2,
         "at most 100 are allowed; name a user group instead",
     ),
+    *(
+        (f"C0123ABCD:\n  {line}\n", 2, words)
+        for line, words in (
+            ("instructions: " + "x" * 50_000, "these are 50,000 characters, and at most 1,500 are allowed"),
+            ("highest_tier: huge", "there is no tier huge; there are fast, balanced, deep"),
+            ("highest_tier: depe", "there is no tier depe (did you mean deep?)"),
+            ("budget: lots", "it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`, or off"),
+            ("budget: [1]", "budget: it takes text"),
+            ("quiet_hours: 0-24", "these hours cover the whole day; leave an hour of it at least"),
+            ("quiet_hours: night", "it takes hours such as `20-8, weekends`, or off"),
+            ("zone: Europe/Berlni", "there is no time zone Europe/Berlni; did you mean Europe/Berlin?"),
+            ("zone: Mars/Base", "there is no time zone Mars/Base; it takes a name such as Europe/Berlin"),
+        )
+    ),
 ]
 
 

@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +10,8 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
-from bot.slack.receive.bolt_dispatch import AnsweringSocketMode
 from bot.slack.receive.router import list_help_words
-from bot.slack.send.web_calls import Background, close_client, make_client
+from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.views.answer_message import SHOW_EVIDENCE, answer
 from bot.slack.views.question import question
@@ -21,10 +19,8 @@ from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState
 from handoff.state.state_values import Question
-from tests.slack.gates import MemoryGate
-from tests.slack.memory_service import MemoryService, listening
-
-MANIFEST = Path(__file__).parents[2] / "manifest.yml"
+from tests.slack.memory_service import MemoryService
+from tests.slack.workspaces import connected_app
 
 
 class Scene:
@@ -33,7 +29,7 @@ class Scene:
     def __init__(self, workspace: Workspace, app: AsyncApp, service: MemoryService, background: Background) -> None:
         self.workspace, self.app, self.service, self.background = workspace, app, service, background
         self.ana, self.ben = workspace.person("ana"), workspace.person("ben")
-        self.bot = f"@{MANIFEST_NAME}"
+        self.bot = "@leadhand"
 
     async def asked(self, count: int = 1) -> None:
         await self.workspace.until(lambda: len(self.service.requests) >= count)
@@ -57,27 +53,10 @@ class Scene:
         return str(sent["ts"])
 
 
-MANIFEST_NAME = "leadhand"
-
-
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
-    workspace = await Workspace.start(MANIFEST, rate_limits=False, retry_scale=0.001)
-    client = make_client(workspace.bot_token, workspace.api_url)
-    quiet = logging.getLogger("quiet-bolt")
-    quiet.setLevel(logging.CRITICAL)
-    app = AsyncApp(client=client, logger=quiet, process_before_response=True, signing_secret="s")
-    service = MemoryService()
-    gate = MemoryGate(client, workspace.team_id)
-    background = listening(app, gate, service).background
-    handler = AnsweringSocketMode(app, workspace.app_token, logger=quiet)
-    await handler.connect_async()
-    await workspace.until(lambda: workspace.connections)
-    yield Scene(workspace, app, service, background)
-    await background.drain()
-    await handler.close_async()
-    await close_client(client)
-    await workspace.stop()
+    async with connected_app(retry_scale=0.001) as made:
+        yield Scene(made.workspace, made.app, made.service, made.background)
 
 
 async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:

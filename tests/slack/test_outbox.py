@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,14 @@ from bot.jobs.lease import Lease, boottime
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.lookup import LOOKS, Lookup, _remaining_waits
 from bot.slack.send.outbox import NOT_ALLOWED_ELSEWHERE, SENDS, Outbox, SentMessage
-from bot.slack.send.web_calls import CALL_SECONDS, TRIES, JobGone, close_client, make_client
+from bot.slack.send.web_calls import CALL_SECONDS, TRIES, JobGone
 from bot.slack.show.open_questions import close_open_questions
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.session import SessionView, set_status
 from bot.slack.show.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
 from bot.store.redis.redis_store import Store
-from bot.store.values import Claim, JobKey
+from bot.store.values import Claim
 from bot.workspace.fault_injection import Kind
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
@@ -27,9 +26,9 @@ from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request
 from handoff.effects import question_key
 from handoff.engine.engine import fold
 from tests.patience import patience
+from tests.slack.workspaces import owned_thread
 from tests.store.kit import MovedClock
 
-MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 HELLO = Outgoing("Hello", ({"type": "section", "text": {"type": "mrkdwn", "text": "Hello"}},))
 
 
@@ -66,11 +65,27 @@ class Scene:
         assert claim is not None
         return claim
 
-    def stream(self, claim: Claim | None = None) -> AnswerStream:
-        reader = self.workspace.person("ana").id
-        claim = claim or self.claim
-        allowed = self.outbox.make_claim_check(claim)
-        return AnswerStream(self.outbox, claim, self.place, "answer", reader=reader, allowed=allowed)
+    def shows(self, *texts: str) -> bool:
+        """Whether these are our messages of the thread, and there is no other."""
+        return tuple(message["text"] for message in self.seen()) == texts
+
+    def stream(self) -> AnswerStream:
+        reader, allowed = self.workspace.person("ana").id, self.outbox.make_claim_check(self.claim)
+        return AnswerStream(self.outbox, self.claim, self.place, "answer", reader=reader, allowed=allowed)
+
+    async def half_written(self, text: str = "Half of the ans", *, beside: int = 0) -> AnswerStream:
+        """A stream that people see the beginning of, beside so many other messages of ours."""
+        stream = self.stream()
+        await stream.write(text)
+        await self.workspace.until(lambda: len(self.seen()) > beside)
+        return stream
+
+    async def broken_stream(self) -> AnswerStream:
+        """A stream whose beginning a fault has met."""
+        stream = self.stream()
+        await stream.write("Half of the ans")
+        await polled(lambda: stream._broken)
+        return stream
 
 
 async def polled(condition: Callable[[], object]) -> None:
@@ -82,19 +97,9 @@ async def polled(condition: Callable[[], object]) -> None:
 
 @pytest.fixture
 async def scene(store: Store) -> AsyncIterator[Scene]:
-    workspace = await Workspace.start(MANIFEST, rate_limits=False)
-    channel = workspace.channel_id("#general")
-    ts = await workspace.person("ana").say("#general", "hello all")
-    place = Place(team=workspace.team_id, channel=channel, thread_ts=ts)
-    key = JobKey(place.team, place.job_id)
-    await store.jobs.ingest(key, "{}", dedupe=("1",))
-    claim = await store.jobs.claim("me", lease=30, schema=1)
-    assert claim is not None
-    client = make_client(workspace.bot_token, workspace.api_url)
-    outbox = Outbox(client, store, CallBudget(), bot_user_id=workspace.bot_user_id, looks=(0, 0.3, 0.6))
-    yield Scene(workspace, outbox, store, place, claim)
-    await close_client(client)
-    await workspace.stop()
+    async with owned_thread(store) as (workspace, client, place, claim):
+        outbox = Outbox(client, store, CallBudget(), bot_user_id=workspace.bot_user_id, looks=(0, 0.3, 0.6))
+        yield Scene(workspace, outbox, store, place, claim)
 
 
 async def test_a_message_is_posted_once_with_its_key(scene: Scene) -> None:
@@ -265,16 +270,13 @@ async def test_a_quick_answer_is_not_streamed(scene: Scene) -> None:
 
 
 async def test_a_stream_that_dies_is_replaced_by_the_whole_answer(scene: Scene) -> None:
-    stream = scene.stream()
-    await stream.write("One ")
-    await scene.workspace.until(scene.seen)
+    stream = await scene.half_written("One ")
     scene.workspace.faults.add("chat.appendStream", "error", error="message_not_in_streaming_state")
     await stream.write("two\n\nthree ")
     await polled(lambda: scene.workspace.call_count("chat.appendStream"))
     assert await stream.finish("One two\n\nthree", [HELLO], []) is None
     await scene.end()
-    (message,) = scene.seen()
-    assert message["text"] == "Hello"
+    assert scene.shows("Hello")
 
 
 @pytest.mark.parametrize("said", ["One two", "One two One two three"])
@@ -285,28 +287,22 @@ async def test_an_answer_that_is_not_what_was_streamed_is_posted_whole(scene: Sc
     await scene.workspace.until(scene.seen)
     assert await stream.finish("The parts could not be put together.", [HELLO], []) is None
     await scene.end()
-    (message,) = scene.seen()
-    assert message["text"] == "Hello"
+    assert scene.shows("Hello")
 
 
 async def test_what_the_answer_has_more_than_the_stream_is_added(scene: Scene) -> None:
-    stream = scene.stream()
-    await stream.write(" One two ")
-    await scene.workspace.until(scene.seen)
+    stream = await scene.half_written(" One two ")
     assert await stream.finish("One two\n\n_(cut off here: too long, or repeating itself)_", [HELLO], [])
     (message,) = scene.seen()
     assert "(cut off here: too long, or repeating itself)" in str(message)
 
 
 async def test_a_half_written_stream_of_a_dead_owner_is_replaced(scene: Scene) -> None:
-    stream = scene.stream()
-    await stream.write("Half of the ans")
-    await scene.workspace.until(scene.seen)
+    stream = await scene.half_written()
     stream.drop()
     claim = await scene.taken_over()
     await scene.end(claim)
-    (message,) = scene.seen()
-    assert message["text"] == "Hello"
+    assert scene.shows("Hello")
 
 
 # -- what an owner that died leaves behind -------------------------------------------------------
@@ -397,32 +393,38 @@ async def test_a_canvas_in_a_direct_message_is_opened_to_its_person_after_a_cras
     assert scene.workspace.call_count("canvases.create") == 1
 
 
-async def test_a_stream_whose_beginning_was_lost_is_swept_away(scene: Scene) -> None:
-    scene.workspace.faults.add("chat.startStream", "lost_reply")
-    stream = scene.stream()
-    await stream.write("Half of the ans")
-    await scene.workspace.until(scene.seen)
+@pytest.fixture
+def short_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call is under way for a second at most, so that nobody waits ten for one that got lost."""
+    monkeypatch.setattr("bot.slack.send.outbox.CALL_SECONDS", min(CALL_SECONDS, patience(0.3)))
+    monkeypatch.setattr("bot.slack.send.outbox.PAUSES", (0.0, 0.01, 0.01))
+    monkeypatch.setattr("bot.slack.send.web_calls.WAITS", (0.01,))
+
+
+@pytest.mark.usefixtures("short_calls")
+@pytest.mark.parametrize(
+    ("lost", "more"),
+    [
+        ("lost_reply", {}),
+        ("lost_reply", {"method": "chat.delete", "kind": "server_error_before", "times": TRIES + 1}),
+        (
+            "server_error_after",
+            {"method": "conversations.replies", "kind": "lagging_history", "times": 2, "seconds": 60},
+        ),
+    ],
+    ids=["seen at once", "Slack deletes nothing for long", "in a thread too new for the history"],
+)
+async def test_a_stream_whose_beginning_was_lost_is_swept_away(scene: Scene, lost: Kind, more: dict[str, Any]) -> None:
+    scene.workspace.faults.add("chat.startStream", lost)
+    stream = await scene.broken_stream()
+    if more:
+        scene.workspace.faults.add(**more)
     assert await stream.finish("Half of the answer.", [HELLO], []) is None
     await scene.end()
-    (message,) = scene.seen()
-    assert message["text"] == "Hello"
+    assert scene.shows("Hello")
 
 
-async def test_a_stream_is_taken_away_although_slack_does_not_answer_for_long(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bot.slack.send.web_calls.WAITS", (0.01,))
-    monkeypatch.setattr("bot.slack.send.outbox.PAUSES", (0.0, 0.01, 0.01))
-    scene.workspace.faults.add("chat.startStream", "lost_reply")
-    scene.workspace.faults.add("chat.delete", "server_error_before", times=TRIES + 1)
-    stream = scene.stream()
-    await stream.write("Half of the ans")
-    await polled(lambda: stream._broken)
-    await scene.end()
-    (message,) = scene.seen()
-    assert message["text"] == "Hello"
-
-
+@pytest.mark.usefixtures("short_calls")
 async def test_a_stream_is_ended_where_the_history_does_not_call_it_one(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,32 +438,17 @@ async def test_a_stream_is_ended_where_the_history_does_not_call_it_one(
     monkeypatch.setattr(Lookup, "list_half_written", without_state)
     scene.workspace.faults.add("chat.startStream", "lost_reply")
     scene.workspace.faults.add("chat.stopStream", "lost_reply", times=SENDS - 1)
-    stream = scene.stream()
-    await stream.write("Half of the ans")
-    await polled(lambda: stream._broken)
+    await scene.broken_stream()
     await scene.outbox.client.chat_postMessage(
         channel=scene.place.channel, thread_ts=scene.place.thread_ts, text="a notice"
     )
     await scene.end()
-    assert [message["text"] for message in scene.seen()] == ["a notice", "Hello"]
-
-
-async def test_in_a_thread_too_new_for_the_history_a_lost_stream_is_taken_away_too(scene: Scene) -> None:
-    scene.workspace.faults.add("chat.startStream", "server_error_after")
-    stream = scene.stream()
-    await stream.write("Half of the ans")
-    await polled(lambda: stream._broken)
-    scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=60)
-    await scene.end()
-    (message,) = scene.seen()
-    assert message["text"] == "Hello"
+    assert scene.shows("a notice", "Hello")
 
 
 async def test_a_stream_that_slack_refuses_is_not_looked_for(scene: Scene) -> None:
     scene.workspace.faults.add("chat.startStream", "error", error="method_not_supported_for_channel_type")
-    stream = scene.stream()
-    await stream.write("Half of the ans")
-    await polled(lambda: stream._broken)
+    await scene.broken_stream()
     await scene.end()
     assert not scene.workspace.calls("conversations.replies")
     assert len(scene.seen()) == 1
@@ -470,9 +457,7 @@ async def test_a_stream_that_slack_refuses_is_not_looked_for(scene: Scene) -> No
 async def test_an_owner_that_was_fenced_while_it_started_a_stream_takes_it_away(scene: Scene) -> None:
     """It was frozen before the call, say, and woke when the next owner had ended the request long ago."""
     scene.workspace.faults.add("chat.startStream", "slow_reply", seconds=1)
-    stream = scene.stream()
-    await stream.write("Half of the ans")
-    await scene.workspace.until(scene.seen)
+    stream = await scene.half_written()
     await scene.taken_over()
     await polled(lambda: stream._broken)
     assert not scene.seen()
@@ -491,22 +476,18 @@ async def test_what_an_earlier_release_left_is_taken_away(scene: Scene) -> None:
     )
     await scene.outbox.record_draft(scene.claim, "answer", str(started["ts"]))
     await scene.end(await scene.taken_over())
-    (message,) = scene.seen()
-    assert message["text"] == "Hello"
+    assert scene.shows("Hello")
 
 
 async def test_a_job_that_is_set_aside_loses_the_half_of_its_answer_and_keeps_the_earlier_ones(scene: Scene) -> None:
     await scene.post("earlier:answer")
     await scene.outbox.begin(scene.claim, "earlier:answer:stream")
     await scene.outbox.record_draft(scene.claim, "earlier:answer:stream", scene.seen()[0]["ts"])
-    stream = scene.stream()
-    await stream.write("Half of the ans")
-    await scene.workspace.until(lambda: len(scene.seen()) == 2)
+    stream = await scene.half_written(beside=1)
     stream.drop()
     claim = await scene.taken_over()
     await scene.outbox.clear_streams(claim, scene.place, allowed=scene.outbox.make_claim_check(claim))
-    (message,) = scene.seen()
-    assert message["text"] == "Hello"
+    assert scene.shows("Hello")
 
 
 async def test_a_second_stream_of_an_answer_is_never_started(scene: Scene) -> None:
@@ -519,8 +500,7 @@ async def test_a_second_stream_of_an_answer_is_never_started(scene: Scene) -> No
     assert scene.workspace.call_count("chat.startStream") == 1
     await first.settle()
     await scene.end()
-    (message,) = scene.seen()
-    assert message["text"] == "Hello"
+    assert scene.shows("Hello")
 
 
 async def test_a_question_is_closed_in_a_thread_too_new_for_the_history(scene: Scene) -> None:
@@ -560,14 +540,11 @@ async def test_a_stream_that_died_before_its_id_was_recorded_is_replaced(scene: 
     intents = await scene.store.outbox.messages(claim.key)
     assert intents["answer:stream"].draft_ts == ""
     await scene.end(claim)
-    (message,) = scene.seen()
-    assert message["text"] == "Hello"
+    assert scene.shows("Hello")
 
 
 async def test_an_answer_whose_end_went_through_is_adopted_and_never_deleted(scene: Scene) -> None:
-    stream = scene.stream()
-    await stream.write("The whole ")
-    await scene.workspace.until(scene.seen)
+    stream = await scene.half_written("The whole ")
     await stream.write("answer.")
     claim = await died_at(scene, "chat.stopStream", lambda: stream.finish("The whole answer.", [HELLO], []))
     sent = await scene.end(claim)
@@ -584,22 +561,18 @@ async def test_only_our_own_unfinished_stream_is_ever_deleted(scene: Scene) -> N
     channel, thread_ts = scene.place.channel, scene.place.thread_ts
     await scene.outbox.post(scene.claim, scene.place, "question", HELLO)
     await client.chat_postMessage(channel=channel, thread_ts=thread_ts, text="a notice")
-    stream = scene.stream()
-    await stream.write("Half of the ans")
-    await scene.workspace.until(lambda: len(scene.seen()) == 3)
+    stream = await scene.half_written(beside=2)
     stream.drop()
     await client.chat_postMessage(channel=channel, thread_ts=thread_ts, text="another notice")
     claim = await scene.taken_over()
     await scene.end(claim, Outgoing("The answer", ()))
-    assert [message["text"] for message in scene.seen()] == ["Hello", "a notice", "another notice", "The answer"]
+    assert scene.shows("Hello", "a notice", "another notice", "The answer")
 
 
 async def test_a_plain_message_deletes_nothing(scene: Scene) -> None:
     """A second request's card is posted while something of ours without a key is in the thread."""
     await scene.outbox.begin(scene.claim, "card")
-    stream = scene.stream()
-    await stream.write("Half of the ans")
-    await scene.workspace.until(scene.seen)
+    stream = await scene.half_written()
     stream.drop()
     await stream.settle()  # its id is recorded: an owner that lost the job before would take it away itself
     claim = await scene.taken_over()

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 
 from bot.access.person_facts import HomeWorkspace, PersonFacts, parse_person_facts
 from bot.slack.send.budget import CallBudget
@@ -17,20 +16,14 @@ from bot.slack.show import people
 from bot.slack.show.people import DIRECT, People
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Audience, Place, RequestSetting
-
-MANIFEST = Path(__file__).parents[2] / "manifest.yml"
+from tests.slack.workspaces import MANIFEST, manifest_without, workspace_and_client
 
 
 @asynccontextmanager
 async def slack(manifest: Path = MANIFEST) -> AsyncIterator[tuple[Workspace, People]]:
     """A workspace, and who looks people up in it."""
-    workspace = await Workspace.start(manifest)
-    client = make_client(workspace.bot_token, workspace.api_url)
-    try:
+    async with workspace_and_client(manifest, rate_limits=True) as (workspace, client):
         yield workspace, People(client, WebCalls(CallBudget()))
-    finally:
-        await close_client(client)
-        await workspace.stop()
 
 
 def place(workspace: Workspace, channel: str) -> Place:
@@ -52,23 +45,19 @@ async def test_names_are_asked_for_once() -> None:
 
 
 async def test_an_app_without_the_scopes_does_without_names(tmp_path: Path) -> None:
-    raw = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
-    for scope in ("users:read", "channels:read"):
-        raw["oauth_config"]["scopes"]["bot"].remove(scope)
-    older = tmp_path / "manifest.yml"
-    older.write_text(yaml.safe_dump(raw), encoding="utf-8")
-    async with slack(older) as (workspace, found):
+    async with slack(manifest_without(tmp_path, "users:read", "channels:read")) as (workspace, found):
         general = place(workspace, workspace.channel_id("#general"))
         assert await found.setting(general, workspace.person("ana").id) == RequestSetting()
         assert await found.setting(general, "U0NOBODY") == RequestSetting()
 
 
-async def test_a_slack_that_is_away_holds_nothing_up() -> None:
+async def test_a_slack_that_is_away_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
     client = make_client("xoxb-1", "http://127.0.0.1:9/api/")
     try:
         looked = People(client, WebCalls(CallBudget()))
         where = Place(team="T1", channel="C1", thread_ts="1.0")
         assert people.PATIENCE <= 3.0
+        monkeypatch.setattr(people, "PATIENCE", 0.2)
         assert await looked.setting(where, "U1") == RequestSetting()
     finally:
         await close_client(client)

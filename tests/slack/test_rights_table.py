@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -198,10 +199,7 @@ class Table:
         place = next(name for name in PLACES if self.channel(name) == where.channel)
         if deed.startswith("click"):
             choice = {"job": where.job_id, "request": root, "subtask": "", "number": 1, "option": 0}
-            choice |= {"click a forged number": {"number": 7}, "click a forged job": {"job": "J0000000000"}}.get(
-                deed, {}
-            )
-            choice |= {"request": "1.0"} if deed == "click a forged request" else {}
+            choice |= FORGED.get(deed, {})
             return self.click(person, where, f"{ANSWER}0", json.dumps(choice))
         if deed == "stop":
             return self.click(person, where, STOP, "-")
@@ -310,6 +308,12 @@ async def table(store: Store, *, admins: tuple[str, ...] = (), admins_in: str = 
     async with signed_door(admins=admins, admins_in=admins_in, service_of=service, tries_of=tries) as door:
         yield Table(door, store, noted)
     await limits.close(1)
+
+
+@pytest.fixture(autouse=True)
+def _no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the extra `charts` is not installed: else each trace starts a process that draws it."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
 
 
 @pytest.mark.parametrize("kind", PERSONS)

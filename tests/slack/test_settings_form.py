@@ -9,13 +9,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncApp
 
 from bot.access.access_values import NAMES, ChannelValues
 from bot.access.channel_settings import ChannelSettings, FormNotSaved, FormValues
 from bot.features.channel_settings.window import AS_BEFORE, CHANGE, WindowContent, settings_modal, settings_text
-from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.show import notices
 from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SECTIONS, YES
 from bot.store.redis.redis_store import Store
@@ -23,8 +20,7 @@ from bot.workspace.blocks import check_message_blocks, check_view
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
 from tests.slack.gates import MemoryGate
-from tests.slack.memory_service import MemoryService, listening
-from tests.slack.test_listeners import MANIFEST
+from tests.slack.workspaces import connected_app
 
 Json = dict[str, Any]
 MENUS = ("allowed", "users", "guests", "strangers", "approvers", "follow_ups", "highest_tier")
@@ -71,19 +67,8 @@ def _time_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def town() -> AsyncIterator[Town]:
-    workspace = await Workspace.start(MANIFEST, rate_limits=False, ack_seconds=patience(3))
-    client = make_client(workspace.bot_token, workspace.api_url)
-    app = AsyncApp(client=client, process_before_response=True, signing_secret="s")
-    gate = MemoryGate(client, workspace.team_id, admins=frozenset({workspace.person("ana").id}))
-    background = listening(app, gate, MemoryService()).background
-    handler = AsyncSocketModeHandler(app, workspace.app_token)
-    await handler.connect_async()
-    await workspace.until(lambda: workspace.connections)
-    yield Town(workspace, gate)
-    await background.drain()
-    await handler.close_async()
-    await close_client(client)
-    await workspace.stop()
+    async with connected_app("ana", ack_seconds=patience(3)) as made:
+        yield Town(made.workspace, made.gate)
 
 
 def options(block: Json) -> Json:

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +11,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.attachments import LARGEST, download, is_slack_address
 from bot.slack.receive.message_reader import CANVAS, parse_files
 from bot.slack.send.budget import CallBudget
-from bot.slack.send.web_calls import WebCalls, close_client, make_client
+from bot.slack.send.web_calls import WebCalls
 from bot.workspace.shared_content import canvas_page
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Attachment
+from tests.slack.workspaces import workspace_and_client
 
-MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 TABLE = b"a,b\n1,2\n"
 
 
@@ -40,13 +39,10 @@ class Scene:
 
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
-    workspace = await Workspace.start(MANIFEST)
-    ts = await workspace.person("ana").say("#general", "sum", files=[("table.csv", TABLE)])
-    (attachment,) = parse_files(workspace.thread("#general", ts)[0]["files"])
-    client = make_client(workspace.bot_token, workspace.api_url)
-    yield Scene(workspace, client, attachment)
-    await close_client(client)
-    await workspace.stop()
+    async with workspace_and_client(rate_limits=True) as (workspace, client):
+        ts = await workspace.person("ana").say("#general", "sum", files=[("table.csv", TABLE)])
+        (attachment,) = parse_files(workspace.thread("#general", ts)[0]["files"])
+        yield Scene(workspace, client, attachment)
 
 
 Stranger = Callable[[Callable[[web.Request], web.Response]], Awaitable[str]]
@@ -75,26 +71,16 @@ async def stranger() -> AsyncIterator[tuple[Stranger, list[web.Request]]]:
         await runner.cleanup()
 
 
-async def test_a_file_comes_with_its_facts(scene: Scene) -> None:
+async def test_a_file_comes_with_its_facts_and_is_looked_up_where_it_has_no_address(scene: Scene) -> None:
     assert await scene.get() == (scene.attachment, TABLE)
-
-
-async def test_a_file_without_an_address_is_looked_up(scene: Scene) -> None:
     bare = [{"id": scene.attachment.file_id, "mode": "file_access", "file_access": "check_file_info"}]
     (attachment,) = parse_files(bare)
     assert attachment.url == ""
-    found = await download(scene.client, WebCalls(CallBudget()), attachment)
-    assert found == (scene.attachment, TABLE)
+    assert await download(scene.client, WebCalls(CallBudget()), attachment) == (scene.attachment, TABLE)
     assert scene.workspace.call_count("files.info") == 1
-
-
-async def test_what_cannot_be_looked_up_says_so(scene: Scene) -> None:
     assert "file_not_found" in await scene.fault(url="", file_id="F0NONE")
     scene.workspace.faults.add("files.info", "error", error="missing_scope")
     assert "`leadhand check` names it" in await scene.fault(url="")
-
-
-async def test_a_file_kept_outside_slack_is_not_fetched(scene: Scene) -> None:
     scene.workspace._world.state.files[scene.attachment.file_id]["is_external"] = True
     assert "kept outside Slack" in await scene.fault(url="")
 

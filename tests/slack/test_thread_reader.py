@@ -7,33 +7,27 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 
 from bot.slack.receive import thread_reader
 from bot.slack.receive.thread_reader import LOST_FILES, ThreadRead, ThreadReader, find_last_read
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.lookup import metadata
-from bot.slack.send.web_calls import WebCalls, close_client, make_client
+from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import People
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Request
 from handoff.state.job_state import Job, RequestState
+from tests.slack.workspaces import MANIFEST, manifest_without, workspace_and_client
 
-MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 CSV = ("labs.csv", b"test,value\nHbA1c,41\n")
 
 
 @asynccontextmanager
 async def slack(manifest: Path = MANIFEST) -> AsyncIterator[tuple[Workspace, ThreadReader]]:
     """A workspace, and a reader of its threads."""
-    workspace = await Workspace.start(manifest, rate_limits=False)
-    client = make_client(workspace.bot_token, workspace.api_url)
     calls = WebCalls(CallBudget(unlimited=True))
-    try:
+    async with workspace_and_client(manifest) as (workspace, client):
         yield workspace, ThreadReader(client, calls, People(client, calls), bot_user=workspace.bot_user_id)
-    finally:
-        await close_client(client)
-        await workspace.stop()
 
 
 def asked(workspace: Workspace, root: str, ts: str, *, before: Sequence[RequestState] = ()) -> tuple[Job, RequestState]:
@@ -105,11 +99,9 @@ async def test_a_later_request_reads_what_people_said_since() -> None:
         before = gathered(asked(workspace, root, first)[1])
         general = workspace.channel_id("#general")
         place = Place(team=workspace.team_id, channel=general, thread_ts=root)
-        ours = make_client(workspace.bot_token, workspace.api_url)
-        await ours.chat_postMessage(
+        await reader._client.chat_postMessage(
             channel=general, thread_ts=root, text="My answer", metadata=metadata(place, f"{first}:answer")
         )
-        await close_client(ours)
         await workspace.person("ben").say("#general", "and what of March?", thread_ts=root)
         second = await workspace.person("ana").say("#general", "@leadhand answer him", thread_ts=root)
         job, ask = asked(workspace, root, second, before=[before])
@@ -126,12 +118,10 @@ async def test_answers_of_a_forgotten_job_are_read_and_its_cards_are_not() -> No
         root = await workspace.person("ana").say("#general", "@leadhand first")
         general = workspace.channel_id("#general")
         place = Place(team=workspace.team_id, channel=general, thread_ts=root)
-        ours = make_client(workspace.bot_token, workspace.api_url)
         for what in ("card", "answer"):
-            await ours.chat_postMessage(
+            await reader._client.chat_postMessage(
                 channel=general, thread_ts=root, text=f"The {what}", metadata=metadata(place, f"{root}:{what}")
             )
-        await close_client(ours)
         request = await workspace.person("ana").say("#general", "@leadhand again", thread_ts=root)
         read = await reader.read(*asked(workspace, root, request))
     assert lines(read) == ["Ana Duarte: @Leadhand first", "leadhand (app): The answer"]
@@ -198,11 +188,7 @@ async def test_what_slack_refuses_is_said(error: str, words: str, monkeypatch: p
 
 
 async def test_an_app_without_the_scope_says_so_in_a_thread_alone(tmp_path: Path) -> None:
-    raw = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
-    raw["oauth_config"]["scopes"]["bot"].remove("channels:history")
-    older = tmp_path / "manifest.yml"
-    older.write_text(yaml.safe_dump(raw), encoding="utf-8")
-    async with slack(older) as (workspace, reader):
+    async with slack(manifest_without(tmp_path, "channels:history")) as (workspace, reader):
         root, request = await talk(workspace, 2)
         inside = await reader.read(*asked(workspace, root, request))
         top = await reader.read(*asked(workspace, root, root))

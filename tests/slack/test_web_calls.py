@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from bot.app import manifest_path
 from bot.slack.send import web_calls
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls, close_client, make_client
-from bot.workspace.workspace_server import Workspace
+from tests.slack.workspaces import workspace_and_client
 
 
 @contextlib.asynccontextmanager
@@ -53,14 +52,13 @@ async def test_every_answer_is_sorted(status: int, kind: str, body: str, outcome
     assert seen == ["failed" if outcome is NoReply else "refused"]
 
 
-async def test_a_call_waits_while_slack_refuses_the_token() -> None:
+async def test_a_call_waits_while_slack_refuses_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was done, so that it is made again, also where a repeat after a lost answer would not do."""
-    workspace = await Workspace.start(manifest_path(), rate_limits=False)
-    client = make_client(workspace.bot_token, workspace.api_url)
+    monkeypatch.setattr(web_calls, "TOKEN_PAUSE", 0.05)
     calls, refused = WebCalls(CallBudget()), asyncio.Event()
     calls.token_refused = refused.set
-    workspace.refuse_token("token_revoked")
-    try:
+    async with workspace_and_client() as (workspace, client):
+        workspace.refuse_token("token_revoked")
         channel = workspace.channel_id("#general")
         post = calls.make("chat.postMessage", lambda: client.chat_postMessage(channel=channel, text="once"))
         posting = asyncio.create_task(post)
@@ -68,9 +66,6 @@ async def test_a_call_waits_while_slack_refuses_the_token() -> None:
         workspace.refuse_token("")
         assert (await posting)["ok"]
         assert [message["text"] for message in workspace.messages("#general")].count("once") == 1
-    finally:
-        await close_client(client)
-        await workspace.stop()
 
 
 async def test_a_call_gives_up_on_a_token_that_stays_refused(monkeypatch: pytest.MonkeyPatch) -> None:

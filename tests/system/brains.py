@@ -72,6 +72,18 @@ def in_turn(*replies: Reply | Fault | None) -> Words:
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
+def after_calls(*turns: Reply) -> Words:
+    """A specialist that takes these turns one after the other, then says what came of each call in them."""
+
+    def say(request: WireRequest) -> Reply:
+        told = [message.replies for message in request.messages if message.replies]
+        if len(told) < len(turns):
+            return turns[len(told)]
+        return result("Said: " + " / ".join(" ".join(reply.text.split()) for replies in told for reply in replies))
+
+    return say
+
+
 def by_part(otherwise: Reply | None = None, /, **parts: Words) -> Words:
     """What a specialist says, by the part that its task or an earlier brief names, and to all else."""
 

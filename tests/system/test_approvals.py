@@ -7,7 +7,7 @@ import asyncio
 import os
 import pty
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -24,11 +24,18 @@ from handoff.engine.answer import gaps
 from specialists.registry import load_crew
 from specialists.tools.tool import OutgoingData
 from specialists.turns import tool_calls
-from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
-from tests.providers.wire import WireRequest
 from tests.specialists.far_side import FarSide, far_side
-from tests.system.brains import connect, plan, provider, rehearsed, result, subtask, tool_call, tool_calls_of
+from tests.system.brains import (
+    after_calls,
+    connect,
+    plan,
+    provider,
+    rehearsed,
+    subtask,
+    tool_call,
+    tool_calls_of,
+)
 from tests.system.scene import Json, Scene, Talk, buttons, card_title, rows, shown
 
 PAGE = """\
@@ -40,18 +47,8 @@ model: fast
 {more}---
 You are the clerk."""
 ALL = ("Approve", "Approve similar", "Edit", "Deny")
-
-
-def clerk(*texts: str) -> Callable[[WireRequest], Reply]:
-    """A clerk who posts these notes one after the other, then says what came of each."""
-
-    def words(request: WireRequest) -> Reply:
-        replies = [reply.text for message in request.messages for reply in message.replies]
-        if len(replies) < len(texts):
-            return tool_call("post_note", text=texts[len(replies)])
-        return result("Said: " + " / ".join(" ".join(reply.split()) for reply in replies))
-
-    return words
+TEA = tool_call("post_note", text="tea")
+BOTH = tool_calls_of(("post_note", {"text": "tea"}), ("post_note", {"text": "cake"}))
 
 
 class Office:
@@ -94,7 +91,7 @@ class Office:
 async def office(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Office]:
     monkeypatch.setattr(tool_calls, "GRACE", 0.01)
     planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731 - as the others of this kind
-    async with far_side() as side, provider(planner=planner, clerk=clerk("tea")) as server:
+    async with far_side() as side, provider(planner=planner, clerk=after_calls(TEA)) as server:
         yield Office(scene, side, server, tmp_path)
 
 
@@ -158,21 +155,9 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
     assert f"note: begins post_note(text='tea') (approved by {ana.id})" in trace
 
 
-def posts_at_once(*texts: str) -> Callable[[WireRequest], Reply]:
-    """A clerk who posts these notes in one turn, then says what came of each."""
-
-    def words(request: WireRequest) -> Reply:
-        replies = [reply.text for message in request.messages for reply in message.replies]
-        if not replies:
-            return tool_calls_of(*(("post_note", {"text": text}) for text in texts))
-        return result("Said: " + " / ".join(" ".join(reply.split()) for reply in replies))
-
-    return words
-
-
 async def test_several_calls_of_a_turn_are_one_card_that_can_be_taken_apart(office: Office) -> None:
     planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731 - as the others of this kind
-    office.server.brain = rehearsed(planner=planner, clerk=posts_at_once("tea", "cake"))
+    office.server.brain = rehearsed(planner=planner, clerk=after_calls(BOTH))
     async with office.two_bots():
         talk = await office.ask()
         message = await card(talk)

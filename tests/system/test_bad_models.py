@@ -71,12 +71,26 @@ async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene) -> 
     assert len(talk.words()) == len(talk.cards()) == 1
 
 
-async def test_a_planner_that_refuses(scene: Scene) -> None:
-    refusal = Reply("I can't help with that.", stop="refused")
-    async with played(scene, api="anthropic", planner=lambda _: refusal) as server:
+@pytest.mark.parametrize(
+    ("said", "parts", "options"),
+    [
+        (Reply("I can't help with that.", stop="refused"), ["the model declined this request"], {}),
+        (Fault("bad_key"), ["leadhand check"], {}),
+        (Fault("hang"), ["said nothing for", "LEADHAND_SILENCE"], {"silence": 0.5, "own": True}),
+    ],
+    ids=["the request", "the key", "every word"],
+)
+async def test_a_planner_that_refuses(
+    scene: Scene, said: Reply | Fault, parts: list[str], options: dict[str, Any]
+) -> None:
+    async with (
+        provider(planner=lambda _: said) as server,
+        scene.bot(connect("anthropic", server, **options)),
+    ):
         talk = await scene.ask("Draft something odd about tea")
         job = await talk.over()
-    failed(talk, job, "planning", "the model declined this request")
+        await talk.seen(lambda: talk.status() == "active")
+    assert "sk-12345" not in failed(talk, job, "planning", *parts)
     assert purposes(server) == ["planner"]
 
 
@@ -112,17 +126,6 @@ async def test_a_specialist_that_talks_nonsense_still_ends_in_one_message(scene:
         failed(talk, job, "Do part text", "no answer")
 
 
-async def test_a_model_that_refuses_the_key(scene: Scene) -> None:
-    async with played(scene, api="anthropic", planner=lambda _: Fault("bad_key")):
-        talk = await scene.ask("Draft a short note about tea")
-        job = await talk.over()
-        await talk.seen(lambda: talk.status() == "active")
-    text = failed(talk, job, "planning", "leadhand check")
-    assert "sk-12345" not in text
-    (event,) = await talk.of(ev.RequestFailed)
-    assert event.step == "planning"
-
-
 async def test_a_tool_that_breaks(scene: Scene, request: pytest.FixtureRequest) -> None:
     async def broken(arguments: object, workbench: object) -> None:
         """Break."""
@@ -148,17 +151,6 @@ async def test_a_tool_that_breaks(scene: Scene, request: pytest.FixtureRequest) 
     assert job.latest.state == "completed"
     assert "the tool publish_document broke" in str(await talk.of(ev.AttemptFailed))
     assert len(talk.words()) == 1
-
-
-async def test_a_provider_that_says_nothing_ends_the_request_and_names_the_setting(scene: Scene) -> None:
-    async with (
-        provider(planner=lambda _: Fault("hang")) as server,
-        scene.bot(connect("anthropic", server, silence=0.5, own=True)),
-    ):
-        talk = await scene.ask("Draft a short note about tea")
-        job = await talk.over()
-    failed(talk, job, "planning", "said nothing for", "LEADHAND_SILENCE")
-    assert purposes(server) == ["planner"]
 
 
 async def test_calls_written_as_text_do_the_work_all_the_same(scene: Scene) -> None:

@@ -194,8 +194,3 @@ async def test_thumbs_count_once_a_person(scene: Scene) -> None:
     assert [one.good for one in given if one.user == ben.id] == [True, False, True, False, True], (
         "a few changes of mind"
     )
-
-
-async def feedback(talk: Talk) -> list[ev.FeedbackGiven]:
-    """The feedback in the log, once there is some."""
-    return await eventually(lambda: talk.of(ev.FeedbackGiven))

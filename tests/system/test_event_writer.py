@@ -17,6 +17,7 @@ from handoff.state.job_state import Job
 from tests.patience import patience
 from tests.store.kit import MovedClock
 from tests.system.scene import eventually
+from tests.system.test_poison import Breaking
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 KEY = JobKey(PLACE.team, PLACE.job_id)
@@ -38,10 +39,11 @@ class NotedJobs(Jobs):
         return await super().commit(claim, operation, expected, payloads, **more)
 
 
-class Planning:
+class Planning(Breaking):
     """Notes a fault of the plan, then reports the request's end; posts are done at once."""
 
     def __init__(self) -> None:
+        super().__init__(RuntimeError("unused"))
         self.shown: list[Job] = []
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
@@ -56,10 +58,6 @@ class Planning:
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         del runner, before
         self.shown.append(after)
-
-    async def job_released(self, runner: JobRunner) -> bool:
-        del runner
-        return True
 
 
 class Noting(Planning):

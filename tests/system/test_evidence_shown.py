@@ -11,9 +11,8 @@ from handoff.contracts import Finding, Place, Request, Result, Subtask
 from handoff.evidence.work_receipts import list_unsourced_statements, receipts_of
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState
 from tests.providers.rendering import Reply
-from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
-from tests.system.brains import in_turn, plan, played, purposes, result, subtask, tool_call
+from tests.system.brains import plan, played, purposes, result, subtask
 from tests.system.scene import SAMPLE, Scene, Talk, block_of, shown
 
 CONTRACT = ("contract.txt", b"1. Term\nThe term is 24 months.\n\n2. Notice\nNotice is 90 days.\n")
@@ -122,17 +121,3 @@ async def test_a_quotation_of_nothing_goes_back_once_and_is_then_listed(scene: S
     assert purposes(server).count("specialist:reviewer") == 2
     assert len(list_unsourced_statements(job.latest)) == 1
     assert phrase("not_from_files", request_text, what="") in talk.said()
-
-
-async def test_a_result_about_a_file_that_was_not_opened_goes_back(scene: Scene) -> None:
-    long = ("long.txt", "\n".join(f"Line {n} of the log is quiet." for n in range(20_000)).encode())
-    claimed = result("I read long.txt line by line and found no errors.", 95)
-    read = tool_call("search_material", words="errors")
-    async with played(
-        scene, planner=lambda _: plan(subtask("read", "reviewer")), reviewer=in_turn(claimed, read, claimed)
-    ) as server:
-        talk = await scene.ask("Are there errors in this log?", files=[CONTRACT, long])
-        await talk.over()
-    (_, second, *_) = [one for one in server.requests if purpose_of(one) == "specialist:reviewer"]
-    assert "long.txt is attached, and no tool has read it" in str(second)
-    assert "long.txt" in talk.said()

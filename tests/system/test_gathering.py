@@ -15,11 +15,19 @@ from bot.store.values import BLOB_LIMIT, EVENT_LIMIT, JobKey
 from handoff import events as ev
 from handoff.contracts import Attachment
 from handoff.materials.outline import describe_place
+from specialists.reading import reader
+from tests.child_in_process import run_children_here
 
 KEY = JobKey("T1", "J0000000001")
 FILES = Path(__file__).parent.parent / "reading" / "files"
 NOTE = "# Terms\n\nThe fee is due.\n\n# Court\n\nBergen.\n"
 TABLE = b"month;region;churned\n2026-01;north;4\n"
+
+
+@pytest.fixture(autouse=True)
+def children_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read in this process: what a child's walls are is shown by the tests of reading."""
+    run_children_here(monkeypatch, reader)
 
 
 def packed(**files: bytes) -> bytes:

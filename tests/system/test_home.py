@@ -24,11 +24,6 @@ def home(scene: Scene, who: str = "ana") -> str:
     return shown(view) if view else ""
 
 
-def part(scene: Scene, title: str, who: str = "ana") -> str:
-    """What a section of the home shows."""
-    return home(scene, who).partition(f"{title}\n")[2].split("\nUnder way\n")[0].split("\nRecent\n")[0]
-
-
 async def right(scene: Scene, what: Callable[[], bool]) -> None:
     await scene.workspace.until(what)
 

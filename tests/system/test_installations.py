@@ -13,7 +13,6 @@ from bot import teams
 from bot.jobs import instance
 from bot.slack.installation.records import InstallationRecords, TokenCipher
 from bot.slack.show import notices
-from bot.store.values import ANY_TEAM
 from tests.store.kit import free_port
 from tests.system.installing import KEY, OTHER_KEY, Town, town_at
 from tests.system.scene import block_of, eventually
@@ -48,32 +47,6 @@ def later(patch: pytest.MonkeyPatch, town: Town) -> None:
 
 async def _is_erased(town: Town) -> bool:
     return await town.store.installations.all() == {}
-
-
-async def test_two_workspaces_are_answered_each_with_its_own_token(town: Town) -> None:
-    async with town.bot():
-        assert "installed in Local workspace" in await town.install("Local workspace")
-        await town.install("Second")
-        north, south = town.scene(town.first), town.scene(town.second)
-        talks = [await north.ask(f"{ASKS} for the north"), await south.ask(f"{ASKS} for the south")]
-        for talk, mine, other in ((talks[0], "north", "south"), (talks[1], "south", "north")):
-            await talk.over()
-            assert talk.words(), f"the {mine} got its answer"
-            assert other not in talk.said()
-        listed = str(await south.command("jobs"))
-        assert talks[1].key.job in listed
-        assert talks[0].key.job not in listed
-        for scene, mine, other in ((north, "north", "south"), (south, "south", "north")):
-            ana = scene.person()
-            await ana.open_home()
-            await scene.workspace.until(lambda ana=ana, mine=mine: f"for the {mine}" in str(ana.home()))
-            assert f"for the {other}" not in str(ana.home())
-        for workspace in (town.first, town.second):
-            assert [call.error for call in workspace.calls() if not call.ok] == []
-        assert await town.store.find_home_team("") == ANY_TEAM
-        rows = await town.store.installations.all()
-        assert set(rows) == {town.first.team_id, town.second.team_id}
-        assert "xoxb" not in "".join(rows.values()), "tokens are encrypted"
 
 
 async def test_an_installation_that_is_not_whole_is_refused_in_plain_words(town: Town) -> None:

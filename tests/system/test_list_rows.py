@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from specialists.crew import Crew
 from specialists.registry import load_crew
 from specialists.tools.tickets import tickets
 from specialists.tools.toolkit import ToolSettings
-from tests.providers.rendering import Reply
-from tests.providers.wire import WireRequest
-from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.brains import Words, after_calls, connect, plan, provider, subtask, tool_call
 from tests.system.scene import Json, Scene, shown
 
 PAGE = """\
@@ -24,14 +21,8 @@ model: fast
 You are the clerk."""
 
 
-def clerk(title: str) -> Callable[[WireRequest], Reply]:
-    def words(request: WireRequest) -> Reply:
-        replies = [reply.text for message in request.messages for reply in message.replies]
-        return (
-            result(f"Said: {replies[-1]}") if replies else tool_call("open_ticket", title=title, body="It is **late**.")
-        )
-
-    return words
+def clerk(title: str) -> Words:
+    return after_calls(tool_call("open_ticket", title=title, body="It is **late**."))
 
 
 def crew_at(folder: Path, to: str) -> Crew:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from specialists.registry import load_crew
 from tests.mcp_servers.harbour import TEXT, Harbour, told
-from tests.providers.rendering import Reply
-from tests.providers.wire import WireRequest
-from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
 from tests.system.scene import Json, Scene, Talk, shown
 
 PAGE = """\
@@ -24,25 +22,13 @@ You are the keeper."""
 HIGH = "High water at noon."
 
 
-def keeper(*calls: tuple[str, dict[str, str]]) -> Callable[[WireRequest], Reply]:
-    """A keeper who makes these calls one after the other, then says what came of them."""
-
-    def words(request: WireRequest) -> Reply:
-        replies = [reply.text for message in request.messages for reply in message.replies]
-        if len(replies) < len(calls):
-            name, arguments = calls[len(replies)]
-            return tool_call(f"mcp__port__{name}", **arguments)
-        return result("Said: " + " / ".join(" ".join(reply.split()) for reply in replies))
-
-    return words
-
-
 @asynccontextmanager
 async def working(scene: Scene, harbour: Harbour, *calls: tuple[str, dict[str, str]]) -> AsyncIterator[Talk]:
     """A bot with the harbour's crew, whose keeper makes these calls, and a job for it."""
     (harbour.folder / "keeper.md").write_text(PAGE)
     crew = load_crew(harbour.folder, {}, harbour.settings)
-    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper(*calls)}
+    turns = [tool_call(f"mcp__port__{name}", **arguments) for name, arguments in calls]
+    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": after_calls(*turns)}
     async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
         yield await scene.ask("Note when the water is high")
 

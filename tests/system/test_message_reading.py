@@ -80,20 +80,6 @@ async def test_the_thread_is_material_and_how_much_was_read_is_said(scene: Scene
     assert "hba1c" in bodies(server, "analyst"), "its tools have read the file"
 
 
-async def test_a_later_request_reads_what_was_said_since(scene: Scene) -> None:
-    talk = await three_people(scene)
-    async with played(scene, planner=lambda _: plan(subtask("note", "writer")), writer=lambda _: result("Noted.")):
-        await talk.say("@leadhand write what we agreed")
-        await talk.over()
-        await talk.say("Make it Wednesday, sorry", who="ben")
-        await talk.say("@leadhand once more")
-        job = await talk.over(2)
-
-    text = await text_of(scene, talk, thread_of(job))
-    assert [line.partition("] ")[2] for line in text.split("\n")[1:]] == ["Ben Okafor: Make it Wednesday, sorry"]
-    assert "Read 1 message" in shown(talk.words()[-1])
-
-
 async def test_files_are_found_though_the_event_that_names_them_comes_late(scene: Scene) -> None:
     workspace = scene.workspace
     workspace.faults.add("app_mention", "without_files")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,10 +16,8 @@ from handoff.contracts import Terms
 from specialists.registry import load_crew
 from specialists.tools.messages import messages
 from specialists.turns import tool_calls
-from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
-from tests.providers.wire import WireRequest
-from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
 from tests.system.scene import Json, Scene, Talk, shown
 
 PAGE = """\
@@ -31,18 +29,6 @@ model: fast
 {more}---
 You are the teller."""
 NOTE = "The nightly export is **late**.\n\nWe look into it, @channel."
-
-
-def teller(*calls: dict[str, object]) -> Callable[[WireRequest], Reply]:
-    """A teller who makes these calls one after the other, then says what came of each."""
-
-    def words(request: WireRequest) -> Reply:
-        replies = [reply.text for message in request.messages for reply in message.replies]
-        if len(replies) < len(calls):
-            return tool_call("send_message", **calls[len(replies)])
-        return result("Said: " + " / ".join(" ".join(reply.split()) for reply in replies))
-
-    return words
 
 
 class Desk:
@@ -57,7 +43,8 @@ class Desk:
     @asynccontextmanager
     async def saying(self, *calls: dict[str, object]) -> AsyncIterator[None]:
         planner = lambda _: plan(subtask("note", "teller"))  # noqa: E731 - as the others of this kind
-        async with provider(planner=planner, teller=teller(*calls)) as self.server:
+        sent = [tool_call("send_message", **call) for call in calls]
+        async with provider(planner=planner, teller=after_calls(*sent)) as self.server:
             yield
 
     @asynccontextmanager

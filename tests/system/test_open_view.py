@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from bot.access.access_values import ChannelValues
+from bot.features.home import prompts
 from bot.features.requests.open_view import ATTACH_IT
 from bot.slack.show.admission import INVITE
 from bot.slack.views.home import PROMPTS
@@ -161,7 +162,10 @@ async def test_a_canvas_is_read_if_it_is_where_its_reader_may_read_it(scene: Sce
         assert await talk.of(ev.MaterialGathered) == []
 
 
-async def test_prompts_follow_what_is_open_and_only_if_they_change(scene: Scene) -> None:
+async def test_prompts_follow_what_is_open_and_only_if_they_change(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompts, "PAUSE", min(prompts.PAUSE, patience(0.5)))
     ana, workspace, usual = scene.person(), scene.workspace, [title for title, _ in PROMPTS]
 
     def titles() -> list[str]:

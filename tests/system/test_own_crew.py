@@ -10,10 +10,8 @@ import pytest
 from bot.app import open_crew
 from bot.command_line.check import verdicts
 from bot.settings import read_settings
-from tests.providers.rendering import Reply
-from tests.providers.wire import WireRequest
 from tests.specialists.test_readme_example import files_of_the_page
-from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
 from tests.system.scene import Scene, Talk, buttons, shown
 
 AGENT = """---
@@ -26,27 +24,24 @@ You read proofs.
 """
 
 
+TRANSLATOR = after_calls(
+    tool_call("look_up_term", term="gateway"),
+    tool_call("look_up_term", term="proxy"),
+    tool_call("add_term", term="proxy", german="Vermittler"),
+)
+"""Looks two words up, and adds the one that is missing."""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return files_of_the_page(tmp_path)
-
-
-def translator(request: WireRequest) -> Reply:
-    """Looks two words up, adds the one that is missing, and says what came of each call."""
-    replies = [reply.text for message in request.messages for reply in message.replies]
-    calls: list[Callable[[], Reply]] = [
-        lambda: tool_call("look_up_term", term="gateway"),
-        lambda: tool_call("look_up_term", term="proxy"),
-        lambda: tool_call("add_term", term="proxy", german="Vermittler"),
-    ]
-    return calls[len(replies)]() if len(replies) < len(calls) else result("Said: " + " / ".join(replies))
 
 
 async def asked(scene: Scene, folder: Path, decide: Callable[[Talk], object]) -> Talk:
     """A thread with that crew: `decide` is what people do at the approval card."""
     crew = open_crew(read_settings({"LEADHAND_CREW": str(folder)}))
     async with (
-        provider(planner=lambda _: plan(subtask("words", "translator")), translator=translator) as server,
+        provider(planner=lambda _: plan(subtask("words", "translator")), translator=TRANSLATOR) as server,
         scene.bot(connect("chat", server), crew=crew),
     ):
         talk = await scene.ask("Translate our words, and note those that are missing")

@@ -9,7 +9,6 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from handoff.state.job_state import Job
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of, task_of
@@ -88,10 +87,6 @@ async def test_a_greeting_is_answered_without_a_plan(scene: Scene) -> None:
     card = talk.replies()[0]
     assert shown(card).startswith("Replied in ")
     assert block_of(card, "plan") is None, "no tick stands before nothing"
-
-
-def waiting(job: Job) -> bool:
-    return job.latest.state == "input_required"
 
 
 async def test_the_planner_asks_once_and_plans_with_the_answer(scene: Scene) -> None:

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from bot.app import App, open_app
 from bot.command_line.serve import open_slack_connection
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -17,6 +19,7 @@ from tests.bench.growth import pause
 from tests.store.kit import MovedClock, age
 from tests.system.brains import Gate, connect, escalation, plan, provider, result, subtask
 from tests.system.scene import Scene, Talk, card_title, eventually, planned_at_once, shown
+from tests.system.test_questions import AMBIGUOUS, NORTH, SOUTH
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
 
@@ -42,25 +45,26 @@ async def test_a_session_does_not_stay_at_work_where_slack_took_no_last_word(sce
             await talk.over()
             await talk.seen(lambda: [call for call in scene.workspace.calls("agents.sessions.setStatus") if call.error])
         assert talk.status() == "processing"
-        async with scene.bot(connect("chat", server)):
+        async with scene.bot(connect("chat", server), later=60.0):
             await talk.seen(lambda: talk.status() == "active")
 
 
-async def test_a_session_says_that_it_waits_once_slack_takes_it(scene: Scene) -> None:
+async def test_a_session_says_that_it_waits_once_slack_takes_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.slack.send.web_calls.TOKEN_PAUSE", 0.05)
     asks = escalation("ambiguous_input", "Which one?", ["A", "B"])
     async with (
         provider(planner=lambda _: TWO, writer=lambda _: asks, reviewer=lambda _: result("Done.")) as server,
         scene.bot(connect("chat", server)),
     ):
-        scene.workspace.faults.add("agents.sessions.setStatus", "error", error="token_revoked", times=6)
+        scene.workspace.faults.add("agents.sessions.setStatus", "error", error="token_revoked", times=10_000)
         talk = await scene.ask("Do two things")
         await talk.question()
+        await talk.seen(lambda: [call for call in scene.workspace.calls("agents.sessions.setStatus") if call.error])
+        assert talk.status() == ""
+        scene.workspace.faults.clear()
         await talk.seen(lambda: talk.status() == "suspended")
 
 
-NORTH = ("north.csv", b"month,revenue\n2026-01,10\n2026-02,20\n")
-SOUTH = ("south.csv", b"month,revenue\n2026-01,7\n2026-02,9\n")
-AMBIGUOUS = "total revenue, and draft a short note to the board"
 DAY = 86_400.0
 PAUSED = 40
 

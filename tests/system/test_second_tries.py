@@ -20,6 +20,7 @@ from tests.providers.wire import WireRequest
 from tests.specialists.far_side import FarSide, far_side
 from tests.system.brains import (
     Gate,
+    after_calls,
     by_part,
     connect,
     in_turn,
@@ -42,6 +43,7 @@ FIVE = plan(
     subtask("t5", "reviewer", ["t3", "t4"]),
 )
 AGAIN = "Try what is missing again"
+PINS = after_calls(tool_call("post_note", text="tea"))
 
 
 def states(ask: RequestState) -> dict[str, str]:
@@ -120,18 +122,13 @@ class Board:
     async def bot(self) -> AsyncIterator[Talk]:
         """A thread in which the note is pinned."""
         parts = plan(subtask("pin", "clerk"), subtask("tell", "clerk2", ["pin"]))
-        words = {"planner": lambda _: parts, "clerk": pins, "clerk2": lambda _: result("Told.")}
+        words = {"planner": lambda _: parts, "clerk": PINS, "clerk2": lambda _: result("Told.")}
         async with provider(**words) as server:
             model = connect("chat", server)
             async with self.scene.bot(model, crew=crew_with(self.folder, self.side.tool())):
                 talk = await self.scene.ask("Pin it and tell them")
                 await talk.over()
                 yield talk
-
-
-def pins(request: WireRequest) -> Reply:
-    replies = [reply.text for message in request.messages for reply in message.replies]
-    return result("Said: " + replies[-1]) if replies else tool_call("post_note", text="tea")
 
 
 @pytest.fixture
@@ -247,7 +244,7 @@ async def test_a_word_without_a_mention_and_a_file_that_is_not_kept_any_more(sce
 
 async def test_a_specialist_who_is_gone_is_said_and_it_is_planned_anew(board: Board) -> None:
     parts = in_turn(plan(subtask("pin", "clerk"), subtask("tell", "clerk2", ["pin"])), plan(subtask("all", "clerk")))
-    words = {"planner": parts, "clerk": pins}
+    words = {"planner": parts, "clerk": PINS}
     async with provider(**words) as server:
         async with board.scene.bot(connect("chat", server), crew=crew_with(board.folder, board.side.tool())):
             talk = await board.scene.ask("Pin it and tell them")

@@ -6,7 +6,6 @@ import asyncio
 import json
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.settings import FollowUps
 from bot.slack.views.receipt import NOT_APPLIED
 from handoff import events as ev
 from handoff.contracts import Turn
@@ -14,7 +13,7 @@ from specialists.model import ModelCall
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, connect, plan, played, provider, purposes, result, subtask, takes, tool_call
+from tests.system.brains import Gate, plan, played, purposes, result, subtask, takes, tool_call
 from tests.system.scene import SAMPLE, Scene, Talk, eventually, rows, shown
 
 PRICES = plan(
@@ -259,19 +258,3 @@ async def test_a_deleted_follow_up_is_not_said_again_to_all(scene: Scene) -> Non
     assert "*Withdrawn*: a request of <@" in talk.said()
     assert "one about coffee" not in talk.said()
     assert "Coffee." not in talk.said()
-
-
-async def test_follow_ups_switched_off_for_all_are_not_read(scene: Scene) -> None:
-    async with (
-        provider(planner=lambda _: plan(subtask("text", "writer")), writer=lambda _: result("Tea.")) as server,
-        scene.bot(connect("chat", server), follow_ups=FollowUps(on=False)),
-    ):
-        talk = await scene.ask("Draft a note about tea")
-        await talk.over()
-        calls = len(server.requests)
-        await talk.say("and by region?")
-        await scene.barrier()
-        assert not await talk.of(ev.MessageHeard)
-        assert len(server.requests) == calls
-        await talk.say("@leadhand and by region?")
-        await talk.over(2)

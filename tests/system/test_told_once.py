@@ -15,15 +15,15 @@ from bot.slack.send.web_calls import WebCalls
 from bot.store.counters import Settlement
 from bot.store.redis.redis_counters import Counters
 from bot.store.redis.redis_store import Store
-from bot.store.values import Claim, JobKey
+from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan, Post, answer_key, card_end_key
 from handoff.state.job_state import Job
-from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from tests.operation.probe import Samples
 from tests.patience import patience
 from tests.store.kit import MovedClock
+from tests.system.test_poison import Breaking
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 KEY = JobKey(PLACE.team, PLACE.job_id)
@@ -42,10 +42,11 @@ class NotedCounters(Counters):
         await super().settle(settled)
 
 
-class Failing:
+class Failing(Breaking):
     """Every request fails when it is planned. Notes the requests that were shown as they were before."""
 
     def __init__(self) -> None:
+        super().__init__(RuntimeError("unused"))
         self.known: list[tuple[str, ...]] = []
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
@@ -58,16 +59,6 @@ class Failing:
         del runner
         self.known.append(tuple(ask.id for ask in before.asks))
         assert {ask.id for ask in before.asks} <= {ask.id for ask in after.asks}
-
-    async def job_released(self, runner: JobRunner) -> bool:
-        del runner
-        return True
-
-    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        raise AssertionError(claim.key, notice.step)
-
-    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        raise AssertionError(claim.key, notice.reason)
 
 
 async def ask_in(store: Store, request: str) -> None:
@@ -100,6 +91,7 @@ async def test_a_request_that_ended_is_told_of_once(store: Store) -> None:
     assert told.sent == list(REQUESTS)
     assert Samples(told.metrics.render()[0].decode()).of("requests_ended_total", team=PLACE.team) == len(REQUESTS)
     assert len(told.counters.settled) == len(set(told.counters.settled)) == len(REQUESTS)
+    assert (told.shown.warned, told.shown.told) == ([], [])
     assert REQUESTS[:2] in told.shown.known, "whoever takes a thread up knows what was there"
 
 
@@ -120,3 +112,4 @@ async def test_what_ended_under_an_owner_that_was_lost_is_told_of_by_the_next(st
     await told.run(store)
     assert told.sent == [REQUESTS[0]]
     assert len(told.counters.settled) == 1
+    assert (told.shown.warned, told.shown.told) == ([], [])

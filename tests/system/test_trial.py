@@ -18,9 +18,9 @@ from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan
 from handoff.engine.ladder import MAX_LOST_OWNERS
-from handoff.state.job_state import Job
-from handoff.summaries.summary import QuarantineNotice, TrialNotice
+from handoff.summaries.summary import TrialNotice
 from tests.system.scene import eventually
+from tests.system.test_poison import Breaking
 
 LEASE = 0.5
 SUSPECT, *OTHERS = (Place(team="T1", channel="C1", thread_ts=f"{number}.1") for number in (100, 200, 300))
@@ -30,15 +30,14 @@ def key_of(place: Place) -> JobKey:
     return JobKey(place.team, place.job_id)
 
 
-class Waiting:
+class Waiting(Breaking):
     """Effects that wait: planning ends, as a failure, once its job is let go on."""
 
     def __init__(self) -> None:
+        super().__init__(RuntimeError("unused"))
         self.begun: Counter[JobKey] = Counter()
         self.at_work: set[JobKey] = set()
         self.goes_on = {key_of(place): asyncio.Event() for place in (SUSPECT, *OTHERS)}
-        self.warned: list[TrialNotice] = []
-        self.told: list[QuarantineNotice] = []
         self.first: frozenset[JobKey] = frozenset()
         """Jobs that are worked on before the word that another is suspect has been said."""
         self.seen = {key: asyncio.Event() for key in self.goes_on}
@@ -56,21 +55,9 @@ class Waiting:
             self.at_work.discard(key)
         return ev.RequestFailed(at=runner.now(), request=effect.request, step="planning", reason="r", advice="a")
 
-    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """Nothing is shown."""
-
-    async def job_released(self, runner: JobRunner) -> bool:
-        del runner
-        return True
-
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        del claim
-        self.warned.append(notice)
+        await super().job_suspected(claim, notice)
         await asyncio.gather(*(self.seen[key].wait() for key in self.first))
-
-    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        del claim
-        self.told.append(notice)
 
 
 async def ask_in(store: Store, place: Place) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from bot import teams
 from bot.limits.rules import LimitRules, RateLimit, SpendingBudget
+from bot.store.values import ANY_TEAM
 from bot.workspace import workspace_state
 from bot.workspace.identity import Identity
 from bot.workspace.workspace_server import Workspace
@@ -80,9 +81,10 @@ async def test_each_key_and_each_call_is_of_one_team(town: Town) -> None:
         south.workspace.channel_id("#general"),
     )
     async with town.bot(rules=RULES, admins=frozenset(f"{one.team_id}:{cleo}" for one in (town.first, town.second))):
-        await town.install("Local workspace")
+        assert "installed in Local workspace" in await town.install("Local workspace")
         await town.install("Second")
         talks = [await do_all(north, NORTH), await do_all(south, SOUTH)]
+        assert all(talk.words() for talk in talks), "each got its answer"
         listed = [shown(await scene.command("jobs all", who="cleo")) for scene in (north, south)]
         spent = [shown(await scene.command("budget", who="cleo")) for scene in (north, south)]
         for text in spent:
@@ -93,6 +95,10 @@ async def test_each_key_and_each_call_is_of_one_team(town: Town) -> None:
             assert talk.key.job not in text, "it is over"
         await _homes_are_drawn(town)
         assert await _keys(town) >= 20
+        assert await town.store.find_home_team("") == ANY_TEAM
+        rows = await town.store.installations.all()
+        assert set(rows) == {town.first.team_id, town.second.team_id}
+        assert "xoxb" not in "".join(rows.values()), "tokens are encrypted"
         _calls_are_of_one(town.first, town.second, NORTH, SOUTH)
         _calls_are_of_one(town.second, town.first, SOUTH, NORTH)
 

@@ -1,6 +1,8 @@
 """A workspace for a test, a client of it, and a Bolt app that listens to it."""
 
+import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,17 @@ MANIFEST = Path(__file__).parent / "manifest.yml"
 Refused = Callable[[str, Awaitable[Any]], Awaitable[dict[str, Any]]]
 Start = Callable[..., Awaitable[Workspace]]
 Listen = Callable[..., Awaitable[AsyncApp]]
+Clients = Callable[[Workspace], AsyncWebClient]
+Change = Callable[[Callable[[dict[str, Any]], None]], Path]
+
+
+async def eventually(condition: Callable[[], Any]) -> Any:
+    """Return the first true value of a condition on what an app noted: no change of the workspace tells of that."""
+    deadline = time.monotonic() + patience()
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "it never came true"
+        await asyncio.sleep(0.005)
+    return value
 
 
 @pytest.fixture
@@ -43,7 +56,7 @@ async def workspace(start: Start) -> Workspace:
 
 
 @pytest.fixture
-def client_of(session: aiohttp.ClientSession) -> Callable[[Workspace], AsyncWebClient]:
+def client_of(session: aiohttp.ClientSession) -> Clients:
     """The real client, without retries of its own."""
 
     def make(workspace: Workspace) -> AsyncWebClient:
@@ -61,7 +74,7 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.fixture
-def client(workspace: Workspace, client_of: Callable[[Workspace], AsyncWebClient]) -> AsyncWebClient:
+def client(workspace: Workspace, client_of: Clients) -> AsyncWebClient:
     return client_of(workspace)
 
 
@@ -80,7 +93,7 @@ def refused() -> Refused:
 
 
 @pytest.fixture
-def manifest_with(tmp_path: Path) -> Callable[[Callable[[dict[str, Any]], None]], Path]:
+def manifest_with(tmp_path: Path) -> Change:
     """The manifest with a change."""
 
     def change(edit: Callable[[dict[str, Any]], None]) -> Path:

@@ -8,13 +8,10 @@ import aiohttp
 import pytest
 import yaml
 from slack_bolt.async_app import AsyncApp
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import MANIFEST, Listen, Refused, Start
-
-Clients = Callable[[Workspace], AsyncWebClient]
+from tests.workspace.conftest import MANIFEST, Clients, Listen, Refused, Start, eventually
 
 
 @pytest.fixture
@@ -90,7 +87,7 @@ async def test_each_app_gets_its_own_and_sees_what_the_other_posts(
     )
     hello = f"<@{second.bot_user_id}> hello"
     both = {("testhand", hello), ("otherhand", hello), ("testhand", "otherhand")}
-    await workspace.until(lambda: both <= set(heard))
+    await eventually(lambda: both <= set(heard))
     await ana.click("#general", answer["ts"], "go")
     assert [each["text"] for each in await workspace.until(lambda: ana.ephemerals("#general"))] == ["otherhand went"]
     assert [call.method for call in second.calls("chat.postMessage")] == ["chat.postMessage"]
@@ -109,7 +106,7 @@ async def test_windows_homes_and_direct_messages_belong_to_one_of_them(
     view = (await workspace.until(ana.views))[0]
     assert view["app_id"] == second.identity.app_id
     assert await ana.submit(view["id"])
-    await workspace.until(lambda: ("otherhand", "submitted") in heard)
+    await eventually(lambda: ("otherhand", "submitted") in heard)
     for person, name in ((ana, "testhand"), (ana_at_other, "otherhand")):
         await person.open_home()
         home = await workspace.until(person.home)
@@ -117,12 +114,12 @@ async def test_windows_homes_and_direct_messages_belong_to_one_of_them(
         assert home["blocks"][0]["text"]["text"] == f"{name}'s home"
     assert ana.dm != ana_at_other.dm
     await ana.say("@otherhand", "only you")
-    await workspace.until(lambda: ("otherhand", "only you") in heard)
+    await eventually(lambda: ("otherhand", "only you") in heard)
     assert [each["text"] for each in workspace.messages(ana_at_other.dm)] == ["only you"]
     assert ("testhand", "only you") not in heard
     await ana_at_other.kick("#sales")
     ts = await ana.say("#sales", "not for the other")
-    await workspace.until(lambda: ("testhand", "not for the other") in heard)
+    await eventually(lambda: ("testhand", "not for the other") in heard)
     assert ("otherhand", "not for the other") not in heard
     assert workspace.thread("#sales", ts)[0]["user"] == ana.id
 

@@ -1,4 +1,3 @@
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -6,6 +5,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.channel_messages import interactive_elements
 from bot.workspace.workspace_server import Workspace
+from tests.workspace.conftest import Refused
 
 TEXT = {"type": "mrkdwn", "text": "hello"}
 PLAIN = {"type": "plain_text", "text": "hello"}
@@ -139,11 +139,7 @@ async def test_good_blocks_are_taken(
     ("blocks", "complaint"), BAD, ids=[f"{complaint[:40]}-{number}" for number, (_, complaint) in enumerate(BAD)]
 )
 async def test_bad_blocks_are_refused_and_the_fault_is_named(
-    workspace: Workspace,
-    client: AsyncWebClient,
-    refused: Callable[..., Awaitable[dict[str, Any]]],
-    blocks: list[dict[str, Any]],
-    complaint: str,
+    workspace: Workspace, client: AsyncWebClient, refused: Refused, blocks: list[dict[str, Any]], complaint: str
 ) -> None:
     channel = workspace.channel_id("#general")
     answer = await refused("invalid_blocks", client.chat_postMessage(channel=channel, text="x", blocks=blocks))
@@ -151,9 +147,7 @@ async def test_bad_blocks_are_refused_and_the_fault_is_named(
     assert workspace.messages("#general") == []
 
 
-async def test_cards_have_a_size_as_a_whole(
-    workspace: Workspace, client: AsyncWebClient, refused: Callable[..., Awaitable[dict[str, Any]]]
-) -> None:
+async def test_cards_have_a_size_as_a_whole(workspace: Workspace, client: AsyncWebClient, refused: Refused) -> None:
     channel = workspace.channel_id("#general")
     tasks = [{**CARD, "task_id": str(number)} for number in range(49)]
     plan = {"type": "plan", "title": "Plan", "tasks": tasks[:48]}
@@ -178,7 +172,7 @@ async def test_a_button_within_a_frame_can_be_pressed(workspace: Workspace, clie
 
 
 async def test_one_table_a_message_and_a_list_of_blocks(
-    workspace: Workspace, client: AsyncWebClient, refused: Callable[..., Awaitable[dict[str, Any]]]
+    workspace: Workspace, client: AsyncWebClient, refused: Refused
 ) -> None:
     channel = workspace.channel_id("#general")
     table = {"type": "table", "rows": [[{"type": "raw_text", "text": "a"}]]}

@@ -1,14 +1,14 @@
 """canvases.access.set: who may open a canvas, with Slack's refusals."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
+from tests.workspace.conftest import Refused, Start
 
-Refused = Callable[..., Awaitable[dict[str, Any]]]
 SET = "canvases.access.set"
 
 
@@ -73,9 +73,7 @@ async def test_a_file_is_no_canvas(workspace: Workspace, client: AsyncWebClient,
     )
 
 
-async def test_it_needs_its_scope(
-    start: Callable[..., Awaitable[Workspace]], manifest_with: Any, refused: Refused, client_of: Any
-) -> None:
+async def test_it_needs_its_scope(start: Start, manifest_with: Any, refused: Refused, client_of: Any) -> None:
     def edit(raw: dict[str, Any]) -> None:
         raw["oauth_config"]["scopes"]["bot"].remove("canvases:write")
 

@@ -1,17 +1,15 @@
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
-from tests.workspace.conftest import MANIFEST
+from tests.workspace.conftest import MANIFEST, Change, Listen, Start, eventually
 
 
 def collect(seen: Any, *events: Any) -> Any:
@@ -29,12 +27,12 @@ def collect(seen: Any, *events: Any) -> Any:
 
 
 async def test_a_mention_arrives_as_app_mention_and_as_message_with_different_event_ids(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
+    workspace: Workspace, listen: Listen
 ) -> None:
     seen: list[Any] = []
     await listen(workspace, collect(seen, "app_mention", "message"))
     ts = await workspace.person("ana").say("#general", "@testhand look at <this> & https://example.com/a?b=c.")
-    await workspace.until(lambda: len(seen) == 2)
+    await eventually(lambda: len(seen) == 2)
     bodies = dict(seen)
     assert set(bodies) == {"app_mention", "message"}
     assert bodies["app_mention"]["event_id"] != bodies["message"]["event_id"]
@@ -47,35 +45,33 @@ async def test_a_mention_arrives_as_app_mention_and_as_message_with_different_ev
 
 
 async def test_a_mention_may_come_without_its_files_and_before_its_message(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
+    workspace: Workspace, listen: Listen
 ) -> None:
     seen: list[Any] = []
     await listen(workspace, collect(seen, "app_mention", "message"))
     workspace.faults.add("app_mention", "without_files")
     workspace.faults.add("message.channels", "late_delivery", seconds=30)
     await workspace.person("ana").say("#general", "@testhand look", files=[("a.csv", b"x")])
-    await workspace.until(lambda: seen)
+    await eventually(lambda: seen)
     workspace.clock.advance(31)
-    await workspace.until(lambda: len(seen) == 2)
+    await eventually(lambda: len(seen) == 2)
     told = [(name, [file["name"] for file in body["event"].get("files", ())]) for name, body in seen]
     assert told == [("app_mention", []), ("message", ["a.csv"])]
     assert "team" not in seen[1][1]["event"], "as on Slack"
 
 
-async def test_a_direct_message_arrives_once(workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]) -> None:
+async def test_a_direct_message_arrives_once(workspace: Workspace, listen: Listen) -> None:
     seen: list[Any] = []
     await listen(workspace, collect(seen, "app_mention", "message"))
     ben = workspace.person("ben")
     await ben.say("@testhand", "hello @testhand")
     await ben.say("@testhand", "and again")
-    await workspace.until(lambda: len(seen) >= 2)
+    await eventually(lambda: len(seen) >= 2)
     assert [event["event"]["channel_type"] for _, event in seen] == ["im", "im"]
     assert {event["event"]["channel"] for _, event in seen} == {ben.dm}
 
 
-async def test_replies_edits_deletions_and_reactions_are_told(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
-) -> None:
+async def test_replies_edits_deletions_and_reactions_are_told(workspace: Workspace, listen: Listen) -> None:
     seen: list[Any] = []
     await listen(workspace, collect(seen, "message", "reaction_added", "member_left_channel"))
     ana = workspace.person("ana")
@@ -85,7 +81,7 @@ async def test_replies_edits_deletions_and_reactions_are_told(
     await ana.delete("#general", reply)
     await ana.react("#general", root, "eyes")
     await ana.kick("#general")
-    await workspace.until(lambda: len(seen) == 6)
+    await eventually(lambda: len(seen) == 6)
     events = [body["event"] for _, body in sorted(seen, key=lambda each: each[1]["event"]["event_ts"])]
     assert [event.get("subtype", event["type"]) for event in events] == [
         "message",
@@ -104,9 +100,7 @@ async def test_replies_edits_deletions_and_reactions_are_told(
 
 
 async def test_what_is_not_subscribed_or_lacks_its_scope_is_not_delivered(
-    start: Callable[..., Awaitable[Workspace]],
-    listen: Callable[..., Awaitable[AsyncApp]],
-    manifest_with: Callable[..., Path],
+    start: Start, listen: Listen, manifest_with: Change
 ) -> None:
     def edit(raw: dict[str, Any]) -> None:
         raw["settings"]["event_subscriptions"]["bot_events"].remove("reaction_added")
@@ -119,13 +113,11 @@ async def test_what_is_not_subscribed_or_lacks_its_scope_is_not_delivered(
     ts = await ana.say("#general", "@testhand hi")
     await ana.react("#general", ts, "eyes")
     await ana.say("@testhand", "last")
-    await workspace.until(lambda: any(body["event"]["text"] == "last" for _, body in seen))
+    await eventually(lambda: any(body["event"]["text"] == "last" for _, body in seen))
     assert sorted(event for event, _ in seen) == ["app_mention", "message"]
 
 
-async def test_the_bot_hears_nothing_where_it_is_not(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
-) -> None:
+async def test_the_bot_hears_nothing_where_it_is_not(workspace: Workspace, listen: Listen) -> None:
     seen: list[Any] = []
     await listen(workspace, collect(seen, "app_mention", "message"))
     ana = workspace.person("ana")
@@ -133,7 +125,7 @@ async def test_the_bot_hears_nothing_where_it_is_not(
     await ana.say("#general", "@testhand are you there?")
     await ana.invite("#general")
     await ana.say("#general", "@testhand and now?")
-    await workspace.until(lambda: len(seen) >= 2)
+    await eventually(lambda: len(seen) >= 2)
     assert {body["event"]["text"].partition("> ")[2] for _, body in seen} == {"and now?"}
 
 
@@ -164,7 +156,7 @@ async def deaf(session: aiohttp.ClientSession) -> Any:
 
 
 async def test_an_unacknowledged_event_comes_again_at_once_then_after_one_and_five_minutes(
-    start: Callable[..., Awaitable[Workspace]], deaf: Any
+    start: Start, deaf: Any
 ) -> None:
     workspace = await start(ack_seconds=0.05)
     app = await deaf(workspace)
@@ -178,9 +170,7 @@ async def test_an_unacknowledged_event_comes_again_at_once_then_after_one_and_fi
         await app.socket.receive(timeout=0.3)
 
 
-async def test_the_third_and_fourth_attempt_wait_for_the_clock(
-    start: Callable[..., Awaitable[Workspace]], deaf: Any
-) -> None:
+async def test_the_third_and_fourth_attempt_wait_for_the_clock(start: Start, deaf: Any) -> None:
     workspace = await start(ack_seconds=0.05, retry_scale=0.002)  # 0.12 s and 0.6 s
     app = await deaf(workspace)
     await workspace.person("ana").say("@testhand", "hello")
@@ -196,7 +186,7 @@ async def test_the_third_and_fourth_attempt_wait_for_the_clock(
         await app.socket.receive(timeout=0.3)
 
 
-async def test_an_acknowledged_event_does_not_come_again(start: Callable[..., Awaitable[Workspace]], deaf: Any) -> None:
+async def test_an_acknowledged_event_does_not_come_again(start: Start, deaf: Any) -> None:
     workspace = await start(ack_seconds=0.2, retry_scale=0)
     app = await deaf(workspace)
     await workspace.person("ana").say("@testhand", "hello")
@@ -209,16 +199,14 @@ async def test_an_acknowledged_event_does_not_come_again(start: Callable[..., Aw
         await app.socket.receive(timeout=0.5)
 
 
-async def test_an_event_waits_for_the_first_connection(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
-) -> None:
+async def test_an_event_waits_for_the_first_connection(workspace: Workspace, listen: Listen) -> None:
     seen: list[Any] = []
     await workspace.person("ana").say("@testhand", "early bird")
     await listen(workspace, collect(seen, "message"))
-    await workspace.until(lambda: seen)
+    await eventually(lambda: seen)
 
 
-async def test_a_broken_connection_is_a_failed_attempt(start: Callable[..., Awaitable[Workspace]], deaf: Any) -> None:
+async def test_a_broken_connection_is_a_failed_attempt(start: Start, deaf: Any) -> None:
     workspace = await start(ack_seconds=5)
     app = await deaf(workspace)
     await workspace.person("ana").say("@testhand", "hello")
@@ -250,18 +238,16 @@ async def test_a_ticket_opens_one_connection(workspace: Workspace, session: aioh
         await session.ws_connect(url)
 
 
-async def test_bolt_reconnects_when_asked_to(workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]) -> None:
+async def test_bolt_reconnects_when_asked_to(workspace: Workspace, listen: Listen) -> None:
     seen: list[Any] = []
     await listen(workspace, collect(seen, "message"))
     await workspace.refresh_connections()
-    await workspace.until(lambda: workspace.connections == 1)
+    await eventually(lambda: workspace.connections == 1)
     await workspace.person("ana").say("@testhand", "still there?")
-    await workspace.until(lambda: seen)
+    await eventually(lambda: seen)
 
 
-async def test_duplicate_and_lost_deliveries(
-    start: Callable[..., Awaitable[Workspace]], listen: Callable[..., Awaitable[AsyncApp]]
-) -> None:
+async def test_duplicate_and_lost_deliveries(start: Start, listen: Listen) -> None:
     workspace = await start()
     seen: list[Any] = []
     await listen(workspace, collect(seen, "message"))
@@ -269,15 +255,13 @@ async def test_duplicate_and_lost_deliveries(
     workspace.faults.add("message.im", "lost_delivery")
     ana = workspace.person("ana")
     await ana.say("@testhand", "twice")
-    await workspace.until(lambda: len(seen) == 2)
+    await eventually(lambda: len(seen) == 2)
     assert seen[0][1]["event_id"] == seen[1][1]["event_id"]
     await ana.say("@testhand", "late")
-    await workspace.until(lambda: len(seen) == 3)
+    await eventually(lambda: len(seen) == 3)
 
 
-async def test_home_and_stop(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]], client: AsyncWebClient
-) -> None:
+async def test_home_and_stop(workspace: Workspace, listen: Listen, client: AsyncWebClient) -> None:
     seen: list[Any] = []
     await listen(workspace, collect(seen, "app_home_opened", "agent_session_stopped"))
     ana = workspace.person("ana")
@@ -295,7 +279,7 @@ async def test_home_and_stop(
         recipient_user_id=ana.id,
     )
     await ana.stop("#general", root)
-    await workspace.until(lambda: len(seen) == 2)
+    await eventually(lambda: len(seen) == 2)
     assert seen[0][1]["event"]["tab"] == "home"
     event = seen[1][1]["event"]
     assert event["streaming_message_ts"] == [stream["ts"]]
@@ -304,9 +288,7 @@ async def test_home_and_stop(
     assert workspace.session("#general", root) == {"status": "processing", "title": "Work", "line": ""}
 
 
-async def test_an_agent_is_told_what_people_have_open(
-    start: Callable[..., Awaitable[Workspace]], listen: Callable[..., Awaitable[AsyncApp]], tmp_path: Path
-) -> None:
+async def test_an_agent_is_told_what_people_have_open(start: Start, listen: Listen, tmp_path: Path) -> None:
     words = MANIFEST.read_text(encoding="utf-8").replace(
         "    bot_events:\n", "    bot_events:\n      - app_context_changed\n"
     )
@@ -318,7 +300,7 @@ async def test_an_agent_is_told_what_people_have_open(
     ana, team, channel = workspace.person("ana"), workspace.team_id, workspace.channel_id("#general")
 
     async def after(count: int) -> Any:
-        await workspace.until(lambda: len(seen) == count)
+        await eventually(lambda: len(seen) == count)
         return seen[-1][1]
 
     root = await ana.say("#general", "Who brings the chairs?")
@@ -352,7 +334,7 @@ async def test_an_agent_is_told_what_people_have_open(
 
 
 async def test_an_app_that_did_not_subscribe_is_told_nothing_of_what_is_open(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
+    workspace: Workspace, listen: Listen
 ) -> None:
     seen: list[Any] = []
     await listen(workspace, collect(seen, "app_home_opened", "message"))
@@ -360,5 +342,5 @@ async def test_an_app_that_did_not_subscribe_is_told_nothing_of_what_is_open(
     await ana.look_at("#general")
     await ana.say("@testhand", "Summarise this")
     await ana.open_home()
-    await workspace.until(lambda: len(seen) == 2)
+    await eventually(lambda: len(seen) == 2)
     assert not [body for _, body in seen if {"app_context", "context"} & body["event"].keys()]

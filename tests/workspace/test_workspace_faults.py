@@ -1,4 +1,3 @@
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
@@ -8,6 +7,7 @@ from slack_sdk.http_retry.builtin_async_handlers import AsyncConnectionErrorRetr
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
+from tests.workspace.conftest import Refused
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def test_server_errors_before_and_after(
 
 
 async def test_a_fault_lasts_as_often_as_asked(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Callable[..., Awaitable[dict[str, Any]]]
+    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
 ) -> None:
     workspace.faults.add("chat.postMessage", "rate_limited", times=2, retry_after=7)
     for _ in range(2):

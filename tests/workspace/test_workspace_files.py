@@ -1,14 +1,13 @@
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
+from tests.workspace.conftest import Listen, Refused, eventually
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ async def test_the_sdk_uploads_in_three_steps(workspace: Workspace, client: Asyn
 
 
 async def test_attached_files_come_with_the_event_and_are_fetched_with_the_token(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]], session: aiohttp.ClientSession, tmp_path: Path
+    workspace: Workspace, listen: Listen, session: aiohttp.ClientSession, tmp_path: Path
 ) -> None:
     seen: list[Any] = []
 
@@ -53,7 +52,7 @@ async def test_attached_files_come_with_the_event_and_are_fetched_with_the_token
     table = tmp_path / "sales figures.csv"
     table.write_text("a,b\n1,2\n", encoding="utf-8")
     await workspace.person("ana").say("#general", "@testhand sum", files=[table, ("x.bin", b"\x00\x01")])
-    await workspace.until(lambda: seen)
+    await eventually(lambda: seen)
     file = seen[0]["files"][0]
     assert (file["name"], file["mimetype"], file["size"]) == ("sales figures.csv", "text/csv", 8)
     headers = {"Authorization": f"Bearer {workspace.bot_token}"}
@@ -66,11 +65,7 @@ async def test_attached_files_come_with_the_event_and_are_fetched_with_the_token
 
 
 async def test_uploads_that_slack_refuses(
-    workspace: Workspace,
-    client: AsyncWebClient,
-    general: str,
-    session: aiohttp.ClientSession,
-    refused: Callable[..., Awaitable[dict[str, Any]]],
+    workspace: Workspace, client: AsyncWebClient, general: str, session: aiohttp.ClientSession, refused: Refused
 ) -> None:
     ticket = await client.files_getUploadURLExternal(filename="a.txt", length=4)
     shared = {"files": json.dumps([{"id": ticket["file_id"]}]), "channel_id": general}

@@ -1,6 +1,5 @@
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
+from tests.workspace.conftest import Change, Start, eventually
 
 
 class Served:
@@ -54,7 +54,7 @@ def bolt_for(workspace: Workspace, secret: str | None = None) -> Any:
     return AsyncApp(client=client, signing_secret=secret or workspace.signing_secret, logger=quiet)
 
 
-async def hearing(start: Callable[..., Awaitable[Workspace]], served: Served) -> tuple[Workspace, list[Any]]:
+async def hearing(start: Start, served: Served) -> tuple[Workspace, list[Any]]:
     """A workspace that delivers again at once, and what an app on `served` was told of messages."""
     workspace = await start(request_url=served.url, retry_scale=0)
     served.bolt = bolt_for(workspace)
@@ -67,9 +67,7 @@ async def hearing(start: Callable[..., Awaitable[Workspace]], served: Served) ->
     return workspace, seen
 
 
-async def test_events_commands_and_presses_come_signed(
-    start: Callable[..., Awaitable[Workspace]], served: Served
-) -> None:
+async def test_events_commands_and_presses_come_signed(start: Start, served: Served) -> None:
     workspace = await start(request_url=served.url)
     served.bolt = bolt_for(workspace)
     seen: list[Any] = []
@@ -96,7 +94,7 @@ async def test_events_commands_and_presses_come_signed(
 
 
 async def test_what_the_manifest_sends_elsewhere_goes_there(
-    start: Callable[..., Awaitable[Workspace]], served: Served, manifest_with: Callable[..., Path]
+    start: Start, served: Served, manifest_with: Change
 ) -> None:
     def addressed(raw: Any) -> None:
         host = "https://app.example"
@@ -111,55 +109,49 @@ async def test_what_the_manifest_sends_elsewhere_goes_there(
         with pytest.raises(ActionFailed):  # 204 will not do for these
             await act
     await ana.say("@testhand", "hi")
-    await workspace.until(lambda: len(served.requests) >= 3)
+    await eventually(lambda: len(served.requests) >= 3)
     assert [each.path for each in served.requests[:3]] == ["/slack/commands", "/slack/buttons", "/slack/events"]
 
 
-async def test_a_wrong_secret_is_turned_away_by_bolt(
-    start: Callable[..., Awaitable[Workspace]], served: Served
-) -> None:
+async def test_a_wrong_secret_is_turned_away_by_bolt(start: Start, served: Served) -> None:
     workspace = await start(request_url=served.url, retry_scale=0)
     served.bolt = bolt_for(workspace, secret="another secret")
     with pytest.raises(ActionFailed, match="dispatch_failed"):
         await workspace.person("ana").command("#general", "/testhand")
 
 
-async def test_a_failed_delivery_comes_again_and_says_why(
-    start: Callable[..., Awaitable[Workspace]], served: Served
-) -> None:
+async def test_a_failed_delivery_comes_again_and_says_why(start: Start, served: Served) -> None:
     workspace, seen = await hearing(start, served)
     ana = workspace.person("ana")
     await ana.say("@testhand", "first")
-    await workspace.until(lambda: seen == ["first"])
+    await eventually(lambda: seen == ["first"])
     served.refuse = 2
     await ana.say("@testhand", "second")
-    await workspace.until(lambda: seen == ["first", "second"])
+    await eventually(lambda: seen == ["first", "second"])
     last = served.requests[-1]
     assert last.headers["X-Slack-Retry-Num"] == "2"
     assert last.headers["X-Slack-Retry-Reason"] == "http_error"
     assert served.requests[0].headers.get("X-Slack-Retry-Num") is None
 
 
-async def test_any_2xx_takes_an_event_and_an_app_may_ask_not_to_be_told_again(
-    start: Callable[..., Awaitable[Workspace]], served: Served
-) -> None:
+async def test_any_2xx_takes_an_event_and_an_app_may_ask_not_to_be_told_again(start: Start, served: Served) -> None:
     workspace, seen = await hearing(start, served)
     ana = workspace.person("ana")
     await ana.say("@testhand", "verifies the URL")
-    await workspace.until(lambda: seen)
+    await eventually(lambda: seen)
     for setting in ({"empty": True}, {"empty": False, "refuse": 9, "headers": {"X-Slack-No-Retry": "1"}}):
         vars(served).update(setting)
         before = len(served.requests)
         for count in range(1, 4):
             await ana.say("@testhand", "once")
-            await workspace.until(lambda count=count, before=before: len(served.requests) >= before + count)
+            await eventually(lambda count=count, before=before: len(served.requests) >= before + count)
         assert len(served.requests) == before + 3
     assert not any("X-Slack-Retry-Num" in each.headers for each in served.requests)
     with pytest.raises(ActionFailed, match="dispatch_failed"):
         await ana.command("#general", "/testhand")
 
 
-async def test_an_unverified_url_gets_no_events(start: Callable[..., Awaitable[Workspace]]) -> None:
+async def test_an_unverified_url_gets_no_events(start: Start) -> None:
     async def wrong(request: web.Request) -> Any:
         bodies.append(await request.json())
         return web.json_response({"challenge": "something else"})
@@ -172,6 +164,6 @@ async def test_an_unverified_url_gets_no_events(start: Callable[..., Awaitable[W
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     workspace = await start(request_url=f"http://127.0.0.1:{runner.addresses[0][1]}/", retry_scale=0.00001)
     await workspace.person("ana").say("@testhand", "hi")
-    await workspace.until(lambda: len(bodies) == 4)
+    await eventually(lambda: len(bodies) == 4)
     await runner.cleanup()
     assert {body["type"] for body in bodies} == {"url_verification"}

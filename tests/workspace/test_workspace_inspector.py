@@ -1,7 +1,6 @@
 """What the inspector knows: each payload and call, how it ended, and why an event was not sent."""
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -11,7 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.workspace.traffic import MOST_ENTRIES
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
-from tests.workspace.conftest import Listen, Refused, Start
+from tests.workspace.conftest import Change, Listen, Refused, Start, eventually
 
 Json = dict[str, Any]
 
@@ -36,6 +35,10 @@ def greet(heard: list[str]) -> Callable[[AsyncApp], None]:
         async def mention(body: Json) -> None:
             heard.append(body["event_id"])
 
+        @app.event("message")
+        async def message() -> None:
+            pass
+
     return register
 
 
@@ -47,17 +50,17 @@ async def test_an_event_waits_is_acknowledged_and_is_sent_again(
     assert (entry["state"], entry["ms"], entry["kind"]) == ("waiting", None, "event")
     heard: list[str] = []
     await listen(workspace, greet(heard))
-    await workspace.until(lambda: heard, patience())
-    await workspace.until(lambda: all(each.ms is not None for each in workspace.traffic()), patience())
+    await eventually(lambda: heard)
+    await eventually(lambda: all(each.ms is not None for each in workspace.traffic()))
     (entry,) = await entries(session, workspace, "app_mention")
     assert entry["state"] == "ok"
     assert entry["about"].endswith("hello")
     whole = (await ask(session, workspace, "traffic_entry", id=entry["id"]))["entry"]
     assert whole["payload"]["event_id"] == heard[0]
     assert (await ask(session, workspace, "resend", id=entry["id"]))["ok"]
-    await workspace.until(lambda: len(heard) == 2, patience())
+    await eventually(lambda: len(heard) == 2)
     assert (await ask(session, workspace, "resend", id=entry["id"], retry=True))["ok"]
-    await workspace.until(lambda: len(heard) == 3, patience())
+    await eventually(lambda: len(heard) == 3)
     assert heard[0] == heard[2] != heard[1]
 
 
@@ -81,7 +84,7 @@ async def test_calls_are_kept_with_their_error_and_fault_and_never_the_token(
 
 
 async def test_an_event_that_the_app_may_not_have_says_why(
-    start: Start, session: aiohttp.ClientSession, manifest_with: Callable[..., Path]
+    start: Start, session: aiohttp.ClientSession, manifest_with: Change
 ) -> None:
     def without_a_scope(raw: Json) -> None:
         raw["oauth_config"]["scopes"]["bot"].remove("app_mentions:read")
@@ -121,7 +124,7 @@ async def test_clicks_and_what_comes_by_a_response_url_are_there_too(
 
     await listen(workspace, register)
     await workspace.person("ana").command("#general", "/testhand", "status")
-    await workspace.until(lambda: done, patience())
+    await eventually(lambda: done)
     (command,) = await entries(session, workspace, "/testhand")
     assert (command["kind"], command["about"], command["state"]) == ("command", "status", "ok")
     (respond,) = await entries(session, workspace, "response_url")

@@ -1,5 +1,3 @@
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -9,6 +7,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
+from tests.workspace.conftest import Change, Clients, Listen, Refused, Start, eventually
 
 PLAIN = {"type": "plain_text", "text": "Go"}
 BUTTONS = [
@@ -51,7 +50,7 @@ FORM = {
 
 
 async def test_a_press_is_acknowledged_and_answered_by_response_url(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]], client: AsyncWebClient
+    workspace: Workspace, listen: Listen, client: AsyncWebClient
 ) -> None:
     seen: list[Any] = []
 
@@ -78,7 +77,7 @@ async def test_a_press_is_acknowledged_and_answered_by_response_url(
 
 
 async def test_a_menu_reports_its_option_and_a_stale_button_can_still_be_pressed(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]], client: AsyncWebClient
+    workspace: Workspace, listen: Listen, client: AsyncWebClient
 ) -> None:
     seen: list[Any] = []
 
@@ -105,10 +104,7 @@ async def test_a_menu_reports_its_option_and_a_stale_button_can_still_be_pressed
         await ben.click("#general", ts, "pick_3")
 
 
-async def test_who_is_not_acknowledged_in_time_sees_an_error(
-    start: Callable[..., Awaitable[Workspace]],
-    listen: Callable[..., Awaitable[AsyncApp]],
-) -> None:
+async def test_who_is_not_acknowledged_in_time_sees_an_error(start: Start, listen: Listen) -> None:
     workspace = await start(ack_seconds=0.1)
 
     def register(app: Any) -> None:
@@ -131,7 +127,7 @@ async def test_nobody_listening_is_an_error_too(workspace: Workspace) -> None:
 
 
 async def test_a_command_is_answered_with_its_acknowledgement_and_by_response_url(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
+    workspace: Workspace, listen: Listen
 ) -> None:
     urls: list[Any] = []
 
@@ -152,7 +148,7 @@ async def test_a_command_is_answered_with_its_acknowledgement_and_by_response_ur
 
 
 async def test_a_response_url_lasts_five_uses_and_thirty_minutes(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]], session: aiohttp.ClientSession
+    workspace: Workspace, listen: Listen, session: aiohttp.ClientSession
 ) -> None:
     urls: list[Any] = []
 
@@ -178,9 +174,7 @@ async def test_a_response_url_lasts_five_uses_and_thirty_minutes(
         assert (await response.json())["error"] == "invalid_url"
 
 
-async def test_a_shortcut_opens_a_modal_that_is_filled_and_submitted(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
-) -> None:
+async def test_a_shortcut_opens_a_modal_that_is_filled_and_submitted(workspace: Workspace, listen: Listen) -> None:
     seen: list[Any] = []
 
     def register(app: Any) -> None:
@@ -220,10 +214,7 @@ async def test_a_shortcut_opens_a_modal_that_is_filled_and_submitted(
 
 
 async def test_a_trigger_works_once_and_for_three_seconds(
-    workspace: Workspace,
-    listen: Callable[..., Awaitable[AsyncApp]],
-    client: AsyncWebClient,
-    refused: Callable[..., Awaitable[dict[str, Any]]],
+    workspace: Workspace, listen: Listen, client: AsyncWebClient, refused: Refused
 ) -> None:
     triggers: list[Any] = []
 
@@ -237,7 +228,7 @@ async def test_a_trigger_works_once_and_for_three_seconds(
     ana = workspace.person("ana")
     for _ in range(2):
         await ana.shortcut("new_job")
-    await workspace.until(lambda: len(triggers) == 2)
+    await eventually(lambda: len(triggers) == 2)
     await client.views_open(trigger_id=triggers[0], view=FORM)
     await refused("exchanged_trigger_id", client.views_open(trigger_id=triggers[0], view=FORM))
     workspace.clock.advance(4)
@@ -246,10 +237,7 @@ async def test_a_trigger_works_once_and_for_three_seconds(
 
 
 async def test_views_are_updated_pushed_and_checked(
-    workspace: Workspace,
-    listen: Callable[..., Awaitable[AsyncApp]],
-    client: AsyncWebClient,
-    refused: Callable[..., Awaitable[dict[str, Any]]],
+    workspace: Workspace, listen: Listen, client: AsyncWebClient, refused: Refused
 ) -> None:
     triggers: list[Any] = []
 
@@ -270,7 +258,7 @@ async def test_views_are_updated_pushed_and_checked(
     await listen(workspace, register)
     ana = workspace.person("ana")
     await ana.shortcut("new_job")
-    await workspace.until(lambda: triggers)
+    await eventually(lambda: triggers)
     view = (await client.views_open(trigger_id=triggers[0], view=FORM))["view"]
     changed = await client.views_update(view_id=view["id"], hash=view["hash"], view={**FORM, "private_metadata": "new"})
     await refused("hash_conflict", client.views_update(view_id=view["id"], hash=view["hash"], view=FORM))
@@ -291,9 +279,7 @@ async def test_views_are_updated_pushed_and_checked(
     assert ana.views() == []
 
 
-async def test_the_home_tab(
-    workspace: Workspace, client: AsyncWebClient, refused: Callable[..., Awaitable[dict[str, Any]]]
-) -> None:
+async def test_the_home_tab(workspace: Workspace, client: AsyncWebClient, refused: Refused) -> None:
     ana = workspace.person("ana")
     home = {"type": "home", "blocks": [{"type": "header", "text": PLAIN}]}
     await client.views_publish(user_id=ana.id, view=home)
@@ -304,9 +290,7 @@ async def test_the_home_tab(
 
 
 async def test_without_interactivity_in_the_manifest_nothing_can_be_pressed(
-    start: Callable[..., Awaitable[Workspace]],
-    manifest_with: Callable[..., Path],
-    client_of: Callable[[Workspace], AsyncWebClient],
+    start: Start, manifest_with: Change, client_of: Clients
 ) -> None:
     workspace = await start(manifest=manifest_with(lambda raw: raw["settings"].pop("interactivity")))
     channel = workspace.channel_id("#general")
@@ -315,9 +299,7 @@ async def test_without_interactivity_in_the_manifest_nothing_can_be_pressed(
         await workspace.person("ana").click("#general", ts, "pick_1")
 
 
-async def test_an_external_menu_asks_the_app_for_its_options(
-    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
-) -> None:
+async def test_an_external_menu_asks_the_app_for_its_options(workspace: Workspace, listen: Listen) -> None:
     chosen: list[Any] = []
     answers: dict[str, Any] = {
         "l": {"options": [{"text": PLAIN, "value": "lisbon"}]},
@@ -342,7 +324,7 @@ async def test_an_external_menu_asks_the_app_for_its_options(
     ana = workspace.person("ana")
     [option] = await ana.suggestions("city", "l", channel="#general", ts=ts)
     await ana.click("#general", ts, "city", option)
-    await workspace.until(lambda: chosen == ["lisbon"])
+    await eventually(lambda: chosen == ["lisbon"])
     with pytest.raises(ActionFailed, match="options that Slack refuses"):
         await ana.suggestions("city", "wrong", channel="#general", ts=ts)
     with pytest.raises(ActionFailed, match="no option 'lima'"):

@@ -1,13 +1,11 @@
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
-from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.workspace_server import Workspace
+from tests.workspace.conftest import Clients, Start
 
 
 async def until_limited(call: Any, most: Any) -> Any:
@@ -19,9 +17,7 @@ async def until_limited(call: Any, most: Any) -> Any:
     raise AssertionError(f"not limited after {most} calls")
 
 
-async def test_a_channel_takes_one_post_a_second_and_a_few_at_once(
-    start: Callable[..., Awaitable[Workspace]], client_of: Callable[[Workspace], AsyncWebClient]
-) -> None:
+async def test_a_channel_takes_one_post_a_second_and_a_few_at_once(start: Start, client_of: Clients) -> None:
     workspace = await start()
     client = client_of(workspace)
     general, sales = workspace.channel_id("#general"), workspace.channel_id("#sales")
@@ -47,9 +43,7 @@ async def test_a_channel_takes_one_post_a_second_and_a_few_at_once(
         ("assistant.threads.setStatus", {"channel_id": "C", "thread_ts": "1.0", "status": "x"}, 60),
     ],
 )
-async def test_calls_a_minute(
-    start: Callable[..., Awaitable[Workspace]], session: aiohttp.ClientSession, method: str, args: Any, limit: int
-) -> None:
+async def test_calls_a_minute(start: Start, session: aiohttp.ClientSession, method: str, args: Any, limit: int) -> None:
     workspace = await start()
     headers = {"Authorization": f"Bearer {workspace.bot_token}"}
     statuses: list[Any] = []
@@ -61,9 +55,7 @@ async def test_calls_a_minute(
     assert limit <= statuses.count(200) <= limit * 1.3
 
 
-async def test_the_sdk_waits_as_it_is_told(
-    start: Callable[..., Awaitable[Workspace]], client_of: Callable[[Workspace], AsyncWebClient]
-) -> None:
+async def test_the_sdk_waits_as_it_is_told(start: Start, client_of: Clients) -> None:
     workspace = await start()
     client = client_of(workspace)
     client.retry_handlers = [AsyncRateLimitErrorRetryHandler(max_retry_count=1)]

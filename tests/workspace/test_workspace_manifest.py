@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.workspace.manifest import read_manifest
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
-
-Start = Callable[..., Awaitable[Workspace]]
-Change = Callable[[Callable[[dict[str, Any]], None]], Path]
+from tests.workspace.conftest import Change, Listen, Start, eventually
 
 
 def assistant(raw: dict[str, Any]) -> None:
@@ -43,7 +40,7 @@ def test_what_cannot_be_read_is_named_by_its_kind(tmp_path: Path, name: str, kin
 
 
 async def test_an_assistant_thread_starts_greets_and_answers(
-    start: Start, manifest_with: Change, listen: Callable[..., Awaitable[AsyncApp]]
+    start: Start, manifest_with: Change, listen: Listen
 ) -> None:
     workspace = await start(manifest=manifest_with(assistant), rate_limits=False)
     heard: list[Any] = []
@@ -69,7 +66,7 @@ async def test_an_assistant_thread_starts_greets_and_answers(
     ana = workspace.person("ana")
     await ana.say("#sales", "numbers")
     await ana.open_home("messages")
-    await workspace.until(lambda: heard)
+    await eventually(lambda: heard)
     root = heard[0]["thread_ts"]
     assert heard[0].pop("context")["channel_id"] == workspace.channel_id("#sales")
     assert heard[0] == {"user_id": ana.id, "channel_id": ana.dm, "thread_ts": root}
@@ -86,7 +83,7 @@ async def test_an_assistant_thread_starts_greets_and_answers(
     await ana.say(ana.dm, "and tomorrow", thread_ts=root)
     await workspace.until(lambda: len(workspace.thread(ana.dm, root)) == 6)
     await ana.say(ana.dm, "something else")
-    await workspace.until(lambda: len(heard) == 2)
+    await eventually(lambda: len(heard) == 2)
     assert heard[1]["thread_ts"] != root
 
 

@@ -1,5 +1,4 @@
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+import asyncio
 from typing import Any
 
 import aiohttp
@@ -7,6 +6,8 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
+from tests.patience import patience
+from tests.workspace.conftest import Change, Clients, Refused, Start
 
 METADATA = {"event_type": "job_posted", "event_payload": {"key": "42"}}
 
@@ -59,7 +60,7 @@ async def test_history_pages_and_windows(workspace: Workspace, client: AsyncWebC
 
 
 async def test_a_deleted_root_leaves_a_tombstone(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Callable[..., Awaitable[dict[str, Any]]]
+    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
 ) -> None:
     root = (await client.chat_postMessage(channel=general, text="root"))["ts"]
     await client.chat_postMessage(channel=general, text="reply", thread_ts=root)
@@ -69,7 +70,7 @@ async def test_a_deleted_root_leaves_a_tombstone(
 
 
 async def test_who_and_where_is_refused_as_slack_refuses(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Callable[..., Awaitable[dict[str, Any]]]
+    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
 ) -> None:
     ana = workspace.person("ana")
     ts = await ana.say("#general", "mine")
@@ -92,9 +93,7 @@ async def test_who_and_where_is_refused_as_slack_refuses(
 
 
 @pytest.mark.filterwarnings("ignore:The top-level `text`:UserWarning")  # the SDK says so too
-async def test_what_is_too_long_or_empty_is_refused(
-    client: AsyncWebClient, general: str, refused: Callable[..., Awaitable[dict[str, Any]]]
-) -> None:
+async def test_what_is_too_long_or_empty_is_refused(client: AsyncWebClient, general: str, refused: Refused) -> None:
     ts = (await client.chat_postMessage(channel=general, text="x" * 40_000))["ts"]
     await refused("msg_too_long", client.chat_postMessage(channel=general, text="x" * 40_001))
     await refused("msg_too_long", client.chat_update(channel=general, ts=ts, text="x" * 4_001))
@@ -108,9 +107,7 @@ async def test_what_is_too_long_or_empty_is_refused(
     await refused("metadata_too_large", client.chat_postMessage(channel=general, text="x", metadata=huge))
 
 
-async def test_unknown_and_missing_arguments_are_named(
-    client: AsyncWebClient, general: str, refused: Callable[..., Awaitable[dict[str, Any]]]
-) -> None:
+async def test_unknown_and_missing_arguments_are_named(client: AsyncWebClient, general: str, refused: Refused) -> None:
     answer = await refused(
         "invalid_arguments", client.api_call("chat.postMessage", json={"channel": general, "txt": "x"})
     )
@@ -124,10 +121,10 @@ async def test_tokens_and_scopes(
     workspace: Workspace,
     client: AsyncWebClient,
     general: str,
-    refused: Callable[..., Awaitable[dict[str, Any]]],
-    start: Callable[..., Awaitable[Workspace]],
-    manifest_with: Callable[..., Path],
-    client_of: Callable[[Workspace], AsyncWebClient],
+    refused: Refused,
+    start: Start,
+    manifest_with: Change,
+    client_of: Clients,
 ) -> None:
     url = workspace.api_url
     await refused("not_authed", AsyncWebClient(base_url=url).auth_test())
@@ -168,9 +165,7 @@ async def test_get_changes_nothing(workspace: Workspace, session: aiohttp.Client
     assert workspace.messages("#general") == []
 
 
-async def test_reactions(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Callable[..., Awaitable[dict[str, Any]]]
-) -> None:
+async def test_reactions(workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused) -> None:
     ts = await workspace.person("ana").say("#general", "hi")
     await client.reactions_add(channel=general, name="eyes", timestamp=ts)
     await workspace.person("ben").react("#general", ts, "eyes")
@@ -185,7 +180,7 @@ async def test_reactions(
 
 
 async def test_people_channels_and_the_rest_are_described(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Callable[..., Awaitable[dict[str, Any]]]
+    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
 ) -> None:
     ana = workspace.person("ana")
     assert (await client.users_info(user=ana.id))["user"]["profile"]["display_name"] == "ana"
@@ -207,7 +202,7 @@ async def test_people_channels_and_the_rest_are_described(
 
 
 async def test_ephemeral_messages_are_for_one_person(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Callable[..., Awaitable[dict[str, Any]]]
+    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
 ) -> None:
     ana = workspace.person("ana")
     await client.chat_postEphemeral(channel=general, user=ana.id, text="psst")
@@ -236,9 +231,7 @@ async def test_a_message_to_a_person_goes_to_the_dm(workspace: Workspace, client
     assert answer["channel"] == ana.dm
 
 
-async def test_canvases(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Callable[..., Awaitable[dict[str, Any]]]
-) -> None:
+async def test_canvases(workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused) -> None:
     content = {"type": "markdown", "markdown": "# Report"}
     made = await client.canvases_create(title="Report", document_content=content, channel_id=general)
     change = {"operation": "insert_at_end", "document_content": {"type": "markdown", "markdown": "More"}}
@@ -251,3 +244,9 @@ async def test_until_tells_what_it_saw_last(workspace: Workspace) -> None:
     await workspace.person("ana").say("#general", "something")
     with pytest.raises(TimeoutError, match=r"not true within 0.05 s; last value \[\]"):
         await workspace.until(lambda: workspace.messages("#general")[1:], timeout=0.05)
+
+
+async def test_until_sees_what_the_caller_notes_though_nothing_changes_in_the_workspace(workspace: Workspace) -> None:
+    noted: list[str] = []
+    asyncio.get_running_loop().call_later(0.3, noted.append, "here")
+    assert await workspace.until(lambda: noted, timeout=patience()) == ["here"]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from slack_bolt.async_app import AsyncApp
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
+from tests.workspace.conftest import Change, Clients, Listen, Start, eventually
 from tests.workspace.test_workspace_events import collect
 
 SCOPES = ["groups:history", "groups:read", "mpim:history", "usergroups:read"]
@@ -17,9 +17,7 @@ EVENTS = ["message.groups", "message.mpim", "subteam_members_changed"]
 
 
 @pytest.fixture
-async def town(
-    start: Callable[..., Awaitable[Workspace]], manifest_with: Callable[[Callable[[dict[str, Any]], None]], Path]
-) -> Workspace:
+async def town(start: Start, manifest_with: Change) -> Workspace:
     """A workspace whose app may hear and ask everything there is here."""
 
     def more(raw: dict[str, Any]) -> None:
@@ -29,9 +27,7 @@ async def town(
     return await start(manifest=manifest_with(more), rate_limits=False)
 
 
-async def test_slack_says_who_is_a_guest_a_stranger_a_bot_and_gone(
-    town: Workspace, client_of: Callable[[Workspace], AsyncWebClient]
-) -> None:
+async def test_slack_says_who_is_a_guest_a_stranger_a_bot_and_gone(town: Workspace, client_of: Clients) -> None:
     client = client_of(town)
 
     async def about(user: str) -> dict[str, Any]:
@@ -65,13 +61,13 @@ async def test_slack_says_who_is_a_guest_a_stranger_a_bot_and_gone(
 
 
 async def test_a_message_in_a_shared_channel_says_whose_it_is_but_not_with_a_file(
-    town: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
+    town: Workspace, listen: Listen
 ) -> None:
     seen: list[Any] = []
     await listen(town, collect(seen, "app_mention", "message"))
     sol, ana = town.person("sol"), town.person("ana")
     await sol.say("#northwind", "@testhand hello")
-    await town.until(lambda: len(seen) == 2)
+    await eventually(lambda: len(seen) == 2)
     theirs = (await sol_team(town), True, town.team_id)
     for body in (body for _, body in seen):
         event = body["event"]
@@ -83,7 +79,7 @@ async def test_a_message_in_a_shared_channel_says_whose_it_is_but_not_with_a_fil
 
     seen.clear()
     await sol.say("#northwind", "and a file", files=[("a.csv", b"x")])
-    await town.until(lambda: seen)
+    await eventually(lambda: seen)
     event = seen[0][1]["event"]
     assert event["subtype"] == "file_share"
     assert not {"team", "user_team", "source_team", "client_msg_id"} & set(event), "as on Slack"
@@ -91,7 +87,7 @@ async def test_a_message_in_a_shared_channel_says_whose_it_is_but_not_with_a_fil
     seen.clear()
     await ana.say("#northwind", "ours")
     await ana.say("#general", "at home")
-    await town.until(lambda: len(seen) == 2)
+    await eventually(lambda: len(seen) == 2)
     shared, home = (body for _, body in sorted(seen, key=lambda each: each[1]["event"]["ts"]))
     assert (shared["event"]["user_team"], shared["is_ext_shared_channel"]) == (town.team_id, True)
     assert "user_team" not in home["event"]
@@ -103,18 +99,14 @@ async def sol_team(town: Workspace) -> str:
 
 
 async def test_private_places_have_events_and_scopes_of_their_own(
-    town: Workspace,
-    workspace: Workspace,
-    client_of: Callable[[Workspace], AsyncWebClient],
-    listen: Callable[..., Awaitable[AsyncApp]],
-    refused: Callable[..., Awaitable[Any]],
+    town: Workspace, workspace: Workspace, client_of: Clients, listen: Listen, refused: Callable[..., Awaitable[Any]]
 ) -> None:
     seen: list[Any] = []
     await listen(town, collect(seen, "message"))
     group_dm = "mpdm-ana--ben--gus-1"
     await town.person("gus").say("leads", "among us")
     await town.person("ana").say(group_dm, "among the three")
-    await town.until(lambda: len(seen) == 2)
+    await eventually(lambda: len(seen) == 2)
     assert {body["event"]["channel_type"] for _, body in seen} == {"group", "mpim"}
     with pytest.raises(ActionFailed, match="cleo is in no channel"):
         await town.person("cleo").say("leads", "let me in")
@@ -129,11 +121,7 @@ async def test_private_places_have_events_and_scopes_of_their_own(
 
 
 async def test_user_groups_are_listed_and_their_changes_told(
-    town: Workspace,
-    workspace: Workspace,
-    client_of: Callable[[Workspace], AsyncWebClient],
-    listen: Callable[..., Awaitable[AsyncApp]],
-    refused: Callable[..., Awaitable[Any]],
+    town: Workspace, workspace: Workspace, client_of: Clients, listen: Listen, refused: Callable[..., Awaitable[Any]]
 ) -> None:
     client, group = client_of(town), town.group_id("reviewers")
     ben, cleo, ana = (town.person(name).id for name in ("ben", "cleo", "ana"))
@@ -145,7 +133,7 @@ async def test_user_groups_are_listed_and_their_changes_told(
     seen: list[Any] = []
     await listen(town, collect(seen, "subteam_members_changed"))
     town.change_group("@reviewers", add=["ana", "ben"], remove=["cleo"])
-    await town.until(lambda: seen)
+    await eventually(lambda: seen)
     event = seen[0][1]["event"]
     assert (event["subteam_id"], event["added_users"], event["removed_users"]) == (group, [ana], [cleo])
     assert (await client.usergroups_users_list(usergroup=group))["users"] == [ben, ana]
@@ -153,15 +141,11 @@ async def test_user_groups_are_listed_and_their_changes_told(
     assert (await client.usergroups_users_list(usergroup=group))["users"] == [ana]
 
 
-async def test_another_bot_mentions_the_app(
-    town: Workspace,
-    client_of: Callable[[Workspace], AsyncWebClient],
-    listen: Callable[..., Awaitable[AsyncApp]],
-) -> None:
+async def test_another_bot_mentions_the_app(town: Workspace, client_of: Clients, listen: Listen) -> None:
     seen: list[Any] = []
     await listen(town, collect(seen, "app_mention", "message"))
     town.post_as_other_bot("#sales", "@testhand do it")
-    await town.until(lambda: len(seen) == 2)
+    await eventually(lambda: len(seen) == 2)
     event = dict(seen)["app_mention"]["event"]
     assert event["bot_id"] == event["bot_profile"]["id"]
     client = client_of(town)
@@ -170,10 +154,7 @@ async def test_another_bot_mentions_the_app(
 
 
 async def test_a_stranger_has_no_commands_shortcuts_or_direct_message_of_the_app(
-    town: Workspace,
-    client_of: Callable[[Workspace], AsyncWebClient],
-    listen: Callable[..., Awaitable[AsyncApp]],
-    refused: Callable[..., Awaitable[Any]],
+    town: Workspace, client_of: Clients, listen: Listen, refused: Callable[..., Awaitable[Any]]
 ) -> None:
     sol, ana = town.person("sol"), town.person("ana")
     with pytest.raises(ActionFailed, match="not installed in your workspace"):
@@ -213,7 +194,7 @@ async def test_a_guest_of_one_channel_comes_into_no_other(town: Workspace) -> No
     assert await gus.say("#general", "hello")
 
 
-async def test_who_is_who_outlives_a_restart(start: Callable[..., Awaitable[Workspace]], tmp_path: Path) -> None:
+async def test_who_is_who_outlives_a_restart(start: Start, tmp_path: Path) -> None:
     first = await start(data=tmp_path)
     ids = {name: first.person(name).id for name in ("ana", "uma", "sol")}
     first.deactivate("cleo")

@@ -1,17 +1,16 @@
 import asyncio
 import stat
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.manifest import read_manifest
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
+from tests.workspace.conftest import Change, Listen, eventually
 
 MANIFEST = Path(__file__).parent / "manifest.yml"
 
@@ -73,9 +72,7 @@ async def test_files_are_served_from_another_port_when_the_last_one_is_taken(tmp
         taken.close()
 
 
-async def test_an_event_nobody_took_is_delivered_after_a_restart(
-    tmp_path: Path, listen: Callable[..., Awaitable[AsyncApp]]
-) -> None:
+async def test_an_event_nobody_took_is_delivered_after_a_restart(tmp_path: Path, listen: Listen) -> None:
     first = await Workspace.start(MANIFEST, data=tmp_path)
     await first.person("ana").say("@testhand", "anybody?")
     await first.stop()
@@ -89,7 +86,7 @@ async def test_an_event_nobody_took_is_delivered_after_a_restart(
 
     try:
         await listen(second, register)
-        await second.until(lambda: seen == ["anybody?"])
+        await eventually(lambda: seen == ["anybody?"])
     finally:
         await second.stop()
 
@@ -134,7 +131,7 @@ async def test_a_manifest_that_cannot_be_used_is_one_line(tmp_path: Path) -> Non
     assert "is not an app manifest" in errors.decode()
 
 
-def test_what_is_wrong_with_a_manifest_is_said(manifest_with: Callable[..., Path]) -> None:
+def test_what_is_wrong_with_a_manifest_is_said(manifest_with: Change) -> None:
     def nameless(raw: Any) -> None:
         del raw["features"]["slash_commands"][0]["command"]
 

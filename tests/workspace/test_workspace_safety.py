@@ -1,15 +1,15 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
 import pytest
-from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
+from tests.workspace.conftest import Listen, eventually
 
 PLAIN = {"type": "plain_text", "text": "Go"}
 
@@ -172,12 +172,7 @@ async def test_the_page_sees_what_happens_as_one_person_sees_it(
 
 
 async def test_the_page_does_what_a_person_does(
-    workspace: Workspace,
-    page: aiohttp.ClientSession,
-    base: str,
-    post: Any,
-    client: AsyncWebClient,
-    listen: Callable[..., Awaitable[AsyncApp]],
+    workspace: Workspace, page: aiohttp.ClientSession, base: str, post: Any, client: AsyncWebClient, listen: Listen
 ) -> None:
     opened: list[Any] = []
 
@@ -227,7 +222,7 @@ async def test_the_page_does_what_a_person_does(
     assert ana.ephemerals("#general")[0]["text"] == "done"
     assert (await post("kick", channel=channel))["ok"]
     assert (await post("invite", channel=channel))["ok"]
-    await workspace.until(lambda: "closed" in opened)
+    await eventually(lambda: "closed" in opened)
 
 
 async def test_what_does_not_work_is_told_in_words(
@@ -256,4 +251,4 @@ async def test_pages_that_come_and_go_leave_nothing_behind(
     await asyncio.gather(*(socket.close() for socket in sockets))
     await workspace.person("ana").say("#general", "x")
     watchers = workspace._world.state.changes.watchers
-    await workspace.until(lambda: not watchers)
+    await eventually(lambda: not watchers)

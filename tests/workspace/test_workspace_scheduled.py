@@ -1,18 +1,14 @@
 """Messages for later, and channels that the app makes."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.scheduled_messages import MOST_IN_WINDOW, MOST_SECONDS
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Refused, Start
-
-Change = Callable[[Callable[[dict[str, Any]], None]], Path]
+from tests.workspace.conftest import Change, Clients, Refused, Start
 
 
 def in_minutes(minutes: int) -> int:
@@ -64,9 +60,7 @@ async def test_times_that_slack_does_not_take_are_refused(
     await schedule(channel=workspace.channel_id("#sales"), post_at=at, text="x")
 
 
-async def test_a_message_for_later_outlives_a_restart(
-    start: Start, tmp_path: Path, client_of: Callable[[Workspace], AsyncWebClient]
-) -> None:
+async def test_a_message_for_later_outlives_a_restart(start: Start, tmp_path: Path, client_of: Clients) -> None:
     first = await start(data=tmp_path / "data")
     await client_of(first).chat_scheduleMessage(
         channel=first.channel_id("#general"), post_at=in_minutes(5), text="Stretch!"
@@ -78,9 +72,7 @@ async def test_a_message_for_later_outlives_a_restart(
 
 
 @pytest.fixture
-async def manager(
-    start: Start, manifest_with: Change, client_of: Callable[[Workspace], AsyncWebClient]
-) -> tuple[Workspace, AsyncWebClient]:
+async def manager(start: Start, manifest_with: Change, client_of: Clients) -> tuple[Workspace, AsyncWebClient]:
     """A workspace whose app may manage public channels."""
     workspace = await start(
         manifest=manifest_with(lambda raw: raw["oauth_config"]["scopes"]["bot"].append("channels:manage"))
@@ -111,7 +103,7 @@ async def test_an_app_makes_a_channel_and_brings_people_in(
 
 
 async def test_people_are_found_by_their_address_and_reactions_by_their_message(
-    start: Start, manifest_with: Change, client_of: Callable[[Workspace], AsyncWebClient], refused: Refused
+    start: Start, manifest_with: Change, client_of: Clients, refused: Refused
 ) -> None:
     workspace = await start(
         manifest=manifest_with(lambda raw: raw["oauth_config"]["scopes"]["bot"].append("users:read.email"))

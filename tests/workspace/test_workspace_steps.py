@@ -1,6 +1,5 @@
 """Workflow steps: a person runs a function of the manifest, and a real Bolt app completes or fails it."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Listen, Refused, Start
+from tests.workspace.conftest import Change, Clients, Listen, Refused, Start, eventually
 
 USER = {"type": "slack#/types/user_id", "title": "User", "is_required": True}
-Change = Callable[[Callable[[dict[str, Any]], None]], Path]
 
 
 def offer_steps(raw: dict[str, Any]) -> None:
@@ -84,7 +82,7 @@ async def test_a_step_posts_waits_for_a_click_and_gives_its_outputs(workspace: W
     assert clicked["interactivity"]["interactor"]["id"] == ben.id
     assert clicked["bot_access_token"] == executed["bot_access_token"]
     await ben.click(ben.dm, asked["ts"], "yes")
-    await workspace.until(lambda: len(events) == 3)
+    await eventually(lambda: len(events) == 3)
     assert "function_data" not in events[2], "of a step that ended a click says nothing"
 
 
@@ -157,7 +155,7 @@ async def test_an_app_that_is_not_org_ready_offers_no_steps(start: Start, manife
 
 
 async def test_a_step_outlives_a_restart(
-    start: Start, manifest_with: Change, tmp_path: Path, client_of: Callable[[Workspace], AsyncWebClient]
+    start: Start, manifest_with: Change, tmp_path: Path, client_of: Clients
 ) -> None:
     manifest = manifest_with(offer_steps)
     first = await start(manifest=manifest, data=tmp_path / "data")

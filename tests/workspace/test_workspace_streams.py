@@ -1,5 +1,3 @@
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +5,7 @@ from slack_sdk.models.messages.chunk import BlocksChunk, MarkdownTextChunk, Plan
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
+from tests.workspace.conftest import Change, Clients, Refused, Start
 
 
 @pytest.fixture
@@ -46,10 +45,7 @@ async def test_a_stream_grows_and_ends(
 
 
 async def test_the_display_mode_is_fixed_at_the_start(
-    workspace: Workspace,
-    client: AsyncWebClient,
-    place: tuple[dict[str, str], dict[str, str]],
-    refused: Callable[..., Awaitable[dict[str, Any]]],
+    workspace: Workspace, client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
 ) -> None:
     where, recipients = place
     ts = (await client.chat_startStream(**where, **recipients, chunks=[task(1)]))["ts"]
@@ -66,10 +62,7 @@ async def test_the_display_mode_is_fixed_at_the_start(
 
 
 async def test_a_channel_needs_to_know_for_whom(
-    workspace: Workspace,
-    client: AsyncWebClient,
-    place: tuple[dict[str, str], dict[str, str]],
-    refused: Callable[..., Awaitable[dict[str, Any]]],
+    workspace: Workspace, client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
 ) -> None:
     where, recipients = place
     team, user = recipients["recipient_team_id"], recipients["recipient_user_id"]
@@ -84,9 +77,7 @@ async def test_a_channel_needs_to_know_for_whom(
 
 
 async def test_text_and_chunks_exclude_each_other_and_have_limits(
-    client: AsyncWebClient,
-    place: tuple[dict[str, str], dict[str, str]],
-    refused: Callable[..., Awaitable[dict[str, Any]]],
+    client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
 ) -> None:
     where, recipients = place
     both = {"markdown_text": "a", "chunks": [MarkdownTextChunk(text="b")]}
@@ -104,10 +95,7 @@ async def test_text_and_chunks_exclude_each_other_and_have_limits(
 
 
 async def test_a_stream_expires_after_five_minutes(
-    workspace: Workspace,
-    client: AsyncWebClient,
-    place: tuple[dict[str, str], dict[str, str]],
-    refused: Callable[..., Awaitable[dict[str, Any]]],
+    workspace: Workspace, client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
 ) -> None:
     where, recipients = place
     ts = (await client.chat_startStream(**where, **recipients, markdown_text="So far"))["ts"]
@@ -125,9 +113,7 @@ async def test_a_stream_expires_after_five_minutes(
 
 
 async def test_only_a_stream_of_its_own_can_be_continued(
-    client: AsyncWebClient,
-    place: tuple[dict[str, str], dict[str, str]],
-    refused: Callable[..., Awaitable[dict[str, Any]]],
+    client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
 ) -> None:
     where, _ = place
     ts = (await client.chat_postMessage(**where, text="no stream"))["ts"]
@@ -157,10 +143,7 @@ async def test_a_status_clears_itself_after_two_minutes_or_with_an_answer(
 
 
 async def test_status_and_session_share_one_place(
-    workspace: Workspace,
-    client: AsyncWebClient,
-    place: tuple[dict[str, str], dict[str, str]],
-    refused: Callable[..., Awaitable[dict[str, Any]]],
+    workspace: Workspace, client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
 ) -> None:
     where, _ = place
     thread = {"channel_id": where["channel"], "thread_ts": where["thread_ts"]}
@@ -186,10 +169,7 @@ async def test_status_and_session_share_one_place(
 
 
 async def test_sessions_need_an_agent_and_warn_without_the_stop_event(
-    start: Callable[..., Awaitable[Workspace]],
-    manifest_with: Callable[..., Path],
-    client_of: Callable[[Workspace], AsyncWebClient],
-    refused: Callable[..., Awaitable[dict[str, Any]]],
+    start: Start, manifest_with: Change, client_of: Clients, refused: Refused
 ) -> None:
     def edit(raw: dict[str, Any]) -> None:
         raw["settings"]["event_subscriptions"]["bot_events"].remove("agent_session_stopped")
@@ -205,9 +185,7 @@ async def test_sessions_need_an_agent_and_warn_without_the_stop_event(
     await refused("agent_view_not_enabled", client_of(plain).agents_sessions_setStatus(**thread, status="processing"))
 
 
-async def test_prompts(
-    workspace: Workspace, client: AsyncWebClient, refused: Callable[..., Awaitable[dict[str, Any]]]
-) -> None:
+async def test_prompts(workspace: Workspace, client: AsyncWebClient, refused: Refused) -> None:
     dm = workspace.person("ana").dm
     prompts = [{"title": "Hello", "message": "Say hello"}]
     await client.assistant_threads_setSuggestedPrompts(channel_id=dm, prompts=prompts)

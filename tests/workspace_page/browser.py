@@ -1,4 +1,4 @@
-"""Fixtures for tests in a real browser: one Chromium for the whole run, a fresh profile for each page.
+"""Fixtures for tests in a real browser: one Chromium for the whole run, a fresh profile for each visitor.
 
 Another folder's conftest takes them over with
 `from tests.workspace_page.browser import browser, chromium, open_page`. Such a
@@ -36,6 +36,37 @@ START_SECONDS = 60
 WAIT_MS = 60_000
 
 OpenPage = Callable[..., Awaitable[Page]]
+
+
+class Visitors:
+    """Visitors of pages, each with a profile of their own, and what their pages logged as errors."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._contexts: list[BrowserContext] = []
+        self._errors: list[str] = []
+
+    async def open_page(self, url: str, **options: Any) -> Page:
+        """Open an address as a new visitor."""
+        context = await self._browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        self._contexts.append(context)
+        context.set_default_timeout(WAIT_MS)
+        page = await context.new_page()
+        page.on("pageerror", lambda error: self._errors.append(f"{error.name}: {error.message}\n{error.stack}"))
+        page.on("console", lambda line: self._errors.append(line.text) if line.type == "error" else None)
+        await page.goto(url)
+        return page
+
+    async def leave(self) -> None:
+        """Close all that they opened."""
+        for context in self._contexts:
+            await context.close()
+        self._contexts.clear()
+
+    def take_errors(self) -> list[str]:
+        """Return the errors since the last call, breaches of the page's content security policy included."""
+        errors, self._errors = self._errors, []
+        return errors
 
 
 def find_chromium() -> str:
@@ -80,25 +111,12 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 async def open_page(browser: Browser) -> AsyncIterator[OpenPage]:
     """Open an address as a new visitor: `await open_page(workspace.page_url)`.
 
-    What the page logs as an error, a breach of its content security policy
-    included, fails the test at its end.
+    What the page logs as an error fails the test at its end.
     """
-    errors: list[str] = []
-    contexts: list[BrowserContext] = []
-
-    async def open_page(url: str, **options: Any) -> Page:
-        context = await browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        contexts.append(context)
-        context.set_default_timeout(WAIT_MS)
-        page = await context.new_page()
-        page.on("pageerror", lambda error: errors.append(f"{error.name}: {error.message}\n{error.stack}"))
-        page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
-        await page.goto(url)
-        return page
-
-    yield open_page
-    for context in contexts:
-        await context.close()
+    visitors = Visitors(browser)
+    yield visitors.open_page
+    await visitors.leave()
+    errors = visitors.take_errors()
     assert not errors, "\n".join(errors)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -13,12 +12,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
+from tests.workspace_page.conftest import ASK, Json, Run, say
 
 # One event loop for all of them, because they share one browser.
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-
-Json = dict[str, Any]
-Run = Callable[[AsyncApp], Awaitable[None]]
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CABzGMSjNQAACxcgHp2b0Z3AAAAABJRU5ErkJggg=="
@@ -51,11 +48,6 @@ def plan(*states: tuple[str, str]) -> list[Json]:
         for number, (title, state) in enumerate(states)
     ]
     return [{"type": "plan", "title": "The plan", "tasks": tasks}]
-
-
-async def say(page: Page, text: str, box: str = "composer") -> None:
-    await page.get_by_test_id(box).fill(text)
-    await page.get_by_test_id(box).press("Enter")
 
 
 async def test_a_mention_is_completed_sent_and_answered_in_a_thread(
@@ -97,11 +89,13 @@ async def test_a_mention_is_completed_sent_and_answered_in_a_thread(
     await expect(page.get_by_test_id("thread-line")).to_contain_text("2 replies")
 
 
-async def test_files_are_attached_shown_and_sent(workspace: Workspace, page: Page) -> None:
+async def test_files_are_attached_shown_and_sent(workspace: Workspace, page: Page, channel: str) -> None:
     await page.get_by_test_id("start-sample").click()
     await expect(page.get_by_test_id("pending-file")).to_have_count(1)  # files keep the order in which they came
     picture: FilePayload = {"name": "chart.png", "mimeType": "image/png", "buffer": PIXEL}
-    await page.get_by_test_id("attach").set_input_files(picture)
+    async with page.expect_file_chooser() as chosen:
+        await page.get_by_test_id("start-own").click()
+    await (await chosen.value).set_files(picture)
     await expect(page.locator("[data-testid=pending-file][data-ready=true]")).to_have_count(2)
     await page.get_by_test_id("send").click()
     card, image = page.get_by_test_id("file").nth(0), page.get_by_test_id("file").nth(1)
@@ -113,22 +107,37 @@ async def test_files_are_attached_shown_and_sent(workspace: Workspace, page: Pag
     async with page.expect_download() as downloading:
         await card.get_by_role("link", name="Download").click()
     path = await (await downloading.value).path()
-    [message] = workspace.messages("#general")
+    [message] = workspace.messages(channel)
     assert [file["name"] for file in message["files"]] == ["towns.csv", "chart.png"]
     assert path.read_bytes() == await workspace.file(message["files"][0]["id"])
 
 
-async def test_the_list_stays_at_its_end_until_the_reader_scrolls_up(workspace: Workspace, page: Page) -> None:
+async def test_the_request_of_a_demo_is_filled_in_and_sent_with_its_files(
+    workspace: Workspace, page: Page, channel: str
+) -> None:
+    await page.get_by_test_id("start-draft").click()
+    await expect(page.locator("[data-testid=pending-file][data-ready=true]")).to_have_count(2)
+    await expect(page.get_by_test_id("composer")).to_have_value(f"@pagehand {ASK}")
+    await page.get_by_test_id("send").click()
+    await expect(page.get_by_test_id("message").first).to_contain_text(ASK)
+    [message] = workspace.messages(channel)
+    assert [file["name"] for file in message["files"]] == ["first.txt", "second.csv"]
+    assert message["text"].strip() == f"<@{workspace.bot_user_id}> {ASK}"
+
+
+async def test_the_list_stays_at_its_end_until_the_reader_scrolls_up(
+    workspace: Workspace, page: Page, channel: str
+) -> None:
     ana = workspace.person("ana")
     for number in range(40):
-        await ana.say("#general", f"message {number}")
+        await ana.say(channel, f"message {number}")
     last = page.get_by_test_id("message").filter(has_text="message 39")
     await expect(last).to_be_in_viewport()
-    await ana.say("#general", "a picture", files=[("chart.png", PIXEL)])
+    await ana.say(channel, "a picture", files=[("chart.png", PIXEL)])
     await expect(page.get_by_test_id("file")).to_be_in_viewport()
     await page.locator("#channel-body .list").evaluate("list => list.scrollBy(0, -400)")
     await expect(last).not_to_be_in_viewport()
-    await ana.say("#general", "the newest")
+    await ana.say(channel, "the newest")
     newest = page.get_by_test_id("message").filter(has_text="the newest")
     await expect(newest).to_be_attached()
     await expect(newest).not_to_be_in_viewport()
@@ -157,7 +166,7 @@ async def test_a_file_that_is_dropped_or_pasted_is_attached(page: Page) -> None:
 
 
 async def test_a_click_reaches_the_app_and_a_confirm_asks_first(
-    workspace: Workspace, page: Page, app: AsyncApp, run: Run, client: AsyncWebClient
+    workspace: Workspace, page: Page, channel: str, app: AsyncApp, run: Run, client: AsyncWebClient
 ) -> None:
     clicks = []
 
@@ -184,7 +193,7 @@ async def test_a_click_reaches_the_app_and_a_confirm_asks_first(
             "elements": [button("cancel", "Cancel", value="job-1", style="danger", confirm=sure)],
         }
     ]
-    await client.chat_postMessage(channel=workspace.channel_id("#general"), text="A job", blocks=blocks)
+    await client.chat_postMessage(channel=workspace.channel_id(channel), text="A job", blocks=blocks)
     press = page.get_by_test_id("message").get_by_role("button", name="Cancel", exact=True)
     await press.click()
     await page.get_by_test_id("confirm").get_by_role("button", name="Go on").click()
@@ -199,7 +208,7 @@ async def test_a_click_reaches_the_app_and_a_confirm_asks_first(
 
 
 async def test_a_menu_choice_and_feedback_reach_the_app(
-    workspace: Workspace, page: Page, app: AsyncApp, run: Run, client: AsyncWebClient
+    workspace: Workspace, page: Page, channel: str, app: AsyncApp, run: Run, client: AsyncWebClient
 ) -> None:
     chosen = asyncio.Queue[Any]()
 
@@ -225,7 +234,7 @@ async def test_a_menu_choice_and_feedback_reach_the_app(
     for key, value in {"positive_button": "good", "negative_button": "bad"}.items():
         thumbs[key] = {"text": {"type": "plain_text", "text": value}, "value": value}
     blocks = [{"type": "actions", "elements": [select]}, {"type": "context_actions", "elements": [thumbs]}]
-    await client.chat_postMessage(channel=workspace.channel_id("#general"), text="x", blocks=blocks)
+    await client.chat_postMessage(channel=workspace.channel_id(channel), text="x", blocks=blocks)
     await page.get_by_label("Tier").select_option("Deep")
     assert await asyncio.wait_for(chosen.get(), patience()) == "deep"
     await page.get_by_role("button", name="good").click()
@@ -234,7 +243,7 @@ async def test_a_menu_choice_and_feedback_reach_the_app(
 
 
 async def test_a_modal_shows_what_is_wrong_and_closes_when_all_is_right(
-    workspace: Workspace, page: Page, app: AsyncApp, run: Run
+    workspace: Workspace, page: Page, channel: str, app: AsyncApp, run: Run
 ) -> None:
     submitted = []
     view = {
@@ -260,7 +269,7 @@ async def test_a_modal_shows_what_is_wrong_and_closes_when_all_is_right(
             await ack()
 
     await run(app)
-    await workspace.person("ben").say("#general", "Sales look odd")
+    await workspace.person("ben").say(channel, "Sales look odd")
     message = page.get_by_test_id("message")
     await message.hover()
     await message.get_by_test_id("more").click()
@@ -282,32 +291,36 @@ async def test_a_modal_shows_what_is_wrong_and_closes_when_all_is_right(
     await expect(page.get_by_test_id("composer")).to_have_value("still typing")
 
 
-async def test_the_plan_moves_while_people_watch(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
-    channel = workspace.channel_id("#general")
+async def test_the_plan_moves_while_people_watch(
+    workspace: Workspace, page: Page, channel: str, client: AsyncWebClient
+) -> None:
+    place = workspace.channel_id(channel)
     blocks = plan(("Read", "in_progress"), ("Write", "pending"))
-    posted = await client.chat_postMessage(channel=channel, text="Plan", blocks=blocks)
+    posted = await client.chat_postMessage(channel=place, text="Plan", blocks=blocks)
     rows = page.get_by_test_id("plan-row")
     await expect(rows).to_have_count(2)
     await expect(rows.nth(0)).to_have_attribute("data-status", "in_progress")
     await rows.nth(1).locator("summary").click()  # the reader folds a row up; it stays so
     spinner = await rows.nth(0).locator("svg").element_handle()
     blocks = plan(("Read more", "in_progress"), ("Write", "in_progress"))
-    await client.chat_update(channel=channel, ts=posted["ts"], text="Plan", blocks=blocks)
+    await client.chat_update(channel=place, ts=posted["ts"], text="Plan", blocks=blocks)
     await expect(rows.nth(1)).to_have_attribute("data-status", "in_progress")
     assert await spinner.evaluate("node => node.isConnected"), "the spinner starts over with each update"
     await expect(rows.nth(1).locator(".task-body")).to_be_hidden()
     blocks = plan(("Read more", "complete"), ("Write", "error"))
-    await client.chat_update(channel=channel, ts=posted["ts"], text="Plan", blocks=blocks)
+    await client.chat_update(channel=place, ts=posted["ts"], text="Plan", blocks=blocks)
     await expect(page.get_by_test_id("plan")).to_have_attribute("data-status", "error")
 
 
-async def test_streamed_text_grows_behind_a_caret(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
+async def test_streamed_text_grows_behind_a_caret(
+    workspace: Workspace, page: Page, channel: str, client: AsyncWebClient
+) -> None:
     ana = workspace.person("ana")
-    root = await ana.say("#general", "Tell me")
+    root = await ana.say(channel, "Tell me")
     await page.get_by_test_id("message").hover()
     await page.get_by_test_id("reply").click()
     thread = page.get_by_test_id("thread")
-    where: Json = {"channel": workspace.channel_id("#general")}
+    where: Json = {"channel": workspace.channel_id(channel)}
     stream = await client.chat_startStream(
         **where,
         thread_ts=root,
@@ -329,7 +342,7 @@ async def test_streamed_text_grows_behind_a_caret(workspace: Workspace, page: Pa
 
 
 async def test_stop_shows_while_work_goes_on_and_reaches_the_app(
-    workspace: Workspace, page: Page, app: AsyncApp, run: Run, client: AsyncWebClient
+    workspace: Workspace, page: Page, channel: str, app: AsyncApp, run: Run, client: AsyncWebClient
 ) -> None:
     stopped = asyncio.Queue[Any]()
 
@@ -338,8 +351,8 @@ async def test_stop_shows_while_work_goes_on_and_reaches_the_app(
         stopped.put_nowait(event)
 
     await run(app)
-    root = await workspace.person("ana").say("#general", "Work")
-    where: Json = {"channel_id": workspace.channel_id("#general"), "thread_ts": root}
+    root = await workspace.person("ana").say(channel, "Work")
+    where: Json = {"channel_id": workspace.channel_id(channel), "thread_ts": root}
     await client.agents_sessions_setStatus(**where, status="processing", title="Some work")
     await expect(page.get_by_test_id("thread-line")).to_contain_text("Working")
     await page.get_by_test_id("thread-line").click()
@@ -357,10 +370,10 @@ async def test_stop_shows_while_work_goes_on_and_reaches_the_app(
 
 
 async def test_a_thread_that_loads_slowly_does_not_undo_what_was_told_live(
-    workspace: Workspace, page: Page, client: AsyncWebClient
+    workspace: Workspace, page: Page, channel: str, client: AsyncWebClient
 ) -> None:
-    root = await workspace.person("ana").say("#general", "Work")
-    where: Json = {"channel_id": workspace.channel_id("#general"), "thread_ts": root}
+    root = await workspace.person("ana").say(channel, "Work")
+    where: Json = {"channel_id": workspace.channel_id(channel), "thread_ts": root}
     await client.agents_sessions_setStatus(**where, status="processing", title="Some work")
     await expect(page.get_by_test_id("thread-line")).to_contain_text("Working")
     asked, told = asyncio.Event(), asyncio.Event()
@@ -378,7 +391,7 @@ async def test_a_thread_that_loads_slowly_does_not_undo_what_was_told_live(
         await told.wait()
         await route.fulfill(json={**answer, "messages": [*answer["messages"], sign]})
 
-    await page.route("**/thread", late)
+    await page.route("**/local/thread", late)
     await page.get_by_test_id("thread-line").click()
     await asyncio.wait_for(asked.wait(), patience())
     await client.assistant_threads_setStatus(**where, status="is reading…")
@@ -386,13 +399,16 @@ async def test_a_thread_that_loads_slowly_does_not_undo_what_was_told_live(
     told.set()
     await expect(page.get_by_test_id("thread").get_by_text("Loaded", exact=True)).to_be_visible()
     await expect(page.get_by_test_id("status")).to_contain_text("pagehand is reading…")
+    await page.unroute_all()
 
 
-async def test_people_see_what_is_theirs(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
-    channel = workspace.channel_id("#general")
+async def test_people_see_what_is_theirs(
+    workspace: Workspace, page: Page, channel: str, client: AsyncWebClient
+) -> None:
+    place = workspace.channel_id(channel)
     ben = workspace.person("ben")
-    await client.chat_postMessage(channel=channel, text="For everybody")
-    await client.chat_postEphemeral(channel=channel, user=ben.id, text="For Ben alone")
+    await client.chat_postMessage(channel=place, text="For everybody")
+    await client.chat_postEphemeral(channel=place, user=ben.id, text="For Ben alone")
     await expect(page.get_by_test_id("message")).to_contain_text("For everybody")
     await page.get_by_test_id("act-as").select_option(label="Ben Okafor")
     await expect(page.locator(".message.ephemeral")).to_contain_text("Only visible to you")
@@ -448,11 +464,11 @@ async def test_home_prompts_and_commands(page: Page, app: AsyncApp, run: Run) ->
 
 
 async def test_a_block_nobody_knows_is_shown_raw_and_the_page_redraws_after_a_lost_connection(
-    workspace: Workspace, page: Page, client: AsyncWebClient
+    workspace: Workspace, page: Page, channel: str, client: AsyncWebClient
 ) -> None:
     block = {"type": "hologram", "title": "Sales"}
     message = {"ts": "1700000000.000100", "user": workspace.bot_user_id, "text": "x", "blocks": [block]}
-    root = await workspace.person("ana").say("#general", "before")
+    root = await workspace.person("ana").say(channel, "before")
     await expect(page.get_by_test_id("message")).to_have_count(1)
     drawn = await page.evaluate(
         """async (message) => {
@@ -464,14 +480,14 @@ async def test_a_block_nobody_knows_is_shown_raw_and_the_page_redraws_after_a_lo
     assert "Unknown block: hologram" in drawn
     assert json.dumps(block, indent=2) in drawn
     await workspace._live.close()  # every page loses its connection, as when a laptop wakes up
-    await client.chat_postMessage(channel=workspace.channel_id("#general"), thread_ts=root, text="while away")
+    await client.chat_postMessage(channel=workspace.channel_id(channel), thread_ts=root, text="while away")
     await expect(page.get_by_test_id("thread-line")).to_contain_text("1 reply")
     await expect(page.locator("#offline")).to_be_hidden()
 
 
-async def test_everything_is_within_reach_of_the_keyboard(workspace: Workspace, page: Page) -> None:
-    await workspace.person("ben").say("#general", "one")
-    await workspace.person("ana").say("#general", "two")
+async def test_everything_is_within_reach_of_the_keyboard(workspace: Workspace, page: Page, channel: str) -> None:
+    await workspace.person("ben").say(channel, "one")
+    await workspace.person("ana").say(channel, "two")
     await expect(page.get_by_test_id("message")).to_have_count(2)
     await page.get_by_test_id("message").nth(1).focus()
     await page.keyboard.press("ArrowUp")
@@ -486,7 +502,7 @@ async def test_everything_is_within_reach_of_the_keyboard(workspace: Workspace, 
 
 
 async def test_charts_and_tables_are_drawn_and_a_table_is_paged_and_sorted(
-    workspace: Workspace, page: Page, client: AsyncWebClient
+    workspace: Workspace, page: Page, channel: str, client: AsyncWebClient
 ) -> None:
     points = [{"label": "a", "value": 3}, {"label": "b", "value": -1}]
     plot = {"series": [{"name": "s", "data": points}], "axis_config": {"categories": ["a", "b"]}}
@@ -499,8 +515,8 @@ async def test_charts_and_tables_are_drawn_and_a_table_is_paged_and_sorted(
         sales = {"type": "raw_number", "value": number * 7 % 12, "text": str(number * 7 % 12)}
         rows.append([{"type": "raw_text", "text": f"Town {number}"}, sales])
     table = {"type": "data_table", "caption": "By town", "rows": rows, "page_size": 5}
-    channel = workspace.channel_id("#general")
-    await client.chat_postMessage(channel=channel, text="x", blocks=[*charts, table])
+    place = workspace.channel_id(channel)
+    await client.chat_postMessage(channel=place, text="x", blocks=[*charts, table])
     await expect(page.locator(".chart rect")).to_have_count(2)
     await expect(page.locator(".chart .chart-area")).to_have_count(1)
     await expect(page.locator(".data-table tbody tr")).to_have_count(5)

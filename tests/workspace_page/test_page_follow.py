@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +13,35 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
 from tests.workspace_page.browser import OpenPage
-from tests.workspace_page.conftest import MANIFEST
+from tests.workspace_page.conftest import MANIFEST, Json, Run, say
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-Run = Callable[[AsyncApp], Awaitable[None]]
+
+class Conversation:
+    """What Ana asks on the page in a channel, and what the app answers in threads."""
+
+    def __init__(self, workspace: Workspace, channel: str, client: AsyncWebClient) -> None:
+        self.workspace, self.channel, self._client = workspace, channel, client
+
+    async def ask(self, page: Page, text: str) -> None:
+        """Ask on the page, and wait until it is said."""
+        await say(page, text)
+        last = text.rsplit(maxsplit=1)[-1]
+        await self.workspace.until(lambda: last in str([each["text"] for each in self._messages()[-1:]]))
+
+    async def answer(self, text: str) -> None:
+        """Answer the newest message in its thread."""
+        place, root = self.workspace.channel_id(self.channel), self._messages()[-1]
+        await self._client.chat_postMessage(channel=place, thread_ts=root["ts"], text=text)
+
+    def _messages(self) -> list[Json]:
+        return self.workspace.messages(self.channel)
 
 
-async def ask(page: Page, text: str) -> None:
-    await page.get_by_test_id("composer").fill(text)
-    await page.get_by_test_id("composer").press("Enter")
-
-
-async def answer(workspace: Workspace, client: AsyncWebClient, text: str) -> None:
-    """Answer the newest message of #general in its thread, as the app."""
-    root = workspace.messages("#general")[-1]
-    channel = workspace.channel_id("#general")
-    await client.chat_postMessage(channel=channel, thread_ts=root["ts"], text=text)
-
-
-def sent(workspace: Workspace, text: str) -> Any:
-    """Return whether the newest message of #general says this."""
-    return lambda: [each for each in workspace.messages("#general")[-1:] if text in each["text"]]
+@pytest.fixture
+def talk(workspace: Workspace, channel: str, client: AsyncWebClient) -> Conversation:
+    return Conversation(workspace, channel, client)
 
 
 async def test_the_thread_of_a_mention_opens_with_its_first_answer(page: Page, app: AsyncApp, run: Run) -> None:
@@ -45,65 +51,59 @@ async def test_the_thread_of_a_mention_opens_with_its_first_answer(page: Page, a
         await say("Second", thread_ts=event["ts"])
 
     await run(app)
-    await ask(page, "@pagehand please look")
+    await say(page, "@pagehand please look")
     thread = page.get_by_test_id("thread")
     await expect(thread).to_contain_text("Second")
     await expect(page.get_by_test_id("composer")).to_be_focused()
+    await expect(page).to_have_url(re.compile(r"#/C\w+/\d+\.\d+$"))
+    await page.reload()
+    await expect(thread).to_contain_text("Second")
     await page.get_by_test_id("thread-close").click()
     await expect(thread).to_be_hidden()
 
 
-async def test_what_is_not_asked_here_opens_nothing(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
+async def test_what_is_not_asked_here_opens_nothing(talk: Conversation, page: Page) -> None:
     line = page.get_by_test_id("thread-line")
-    await ask(page, "no mention")
-    await workspace.until(sent(workspace, "no mention"))
-    await answer(workspace, client, "an answer all the same")
+    await talk.ask(page, "no mention")
+    await talk.answer("an answer all the same")
     await expect(line).to_have_count(1)
-    await workspace.person("ben").say("#general", "@pagehand by Ben")
-    await answer(workspace, client, "for Ben")
-    await expect(line).to_have_count(2)
-    await workspace.person("ana").say("#general", "@pagehand by Ana elsewhere")
-    await answer(workspace, client, "for Ana elsewhere")
-    await expect(line).to_have_count(3)
+    for count, name in enumerate(("ben", "ana"), start=2):
+        await talk.workspace.person(name).say(talk.channel, f"@pagehand by {name} elsewhere")
+        await talk.answer(f"for {name}")
+        await expect(line).to_have_count(count)
     await expect(page.get_by_test_id("thread")).to_be_hidden()
 
 
-async def test_nobody_is_disturbed(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
+async def test_nobody_is_disturbed(talk: Conversation, page: Page) -> None:
     line, thread = page.get_by_test_id("thread-line"), page.get_by_test_id("thread")
-    await ask(page, "@pagehand one")
-    await workspace.until(sent(workspace, "one"))
+    await talk.ask(page, "@pagehand one")
     await page.get_by_test_id("composer").fill("I type on")
-    await answer(workspace, client, "answer one")
+    await talk.answer("answer one")
     await expect(line).to_have_count(1)
     await expect(thread).to_be_hidden()
     await page.get_by_test_id("composer").fill("")
 
     await line.click()
     await expect(page.get_by_test_id("thread-composer")).to_be_focused()
-    await ask(page, "@pagehand two")
-    await workspace.until(sent(workspace, "two"))
-    await answer(workspace, client, "answer two")
+    await talk.ask(page, "@pagehand two")
+    await talk.answer("answer two")
     await expect(line).to_have_count(2)
     await expect(thread).to_contain_text("answer one")
     await expect(thread).not_to_contain_text("answer two")
     await page.get_by_test_id("thread-close").click()
 
-    await ask(page, "@pagehand three")
-    await workspace.until(sent(workspace, "three"))
+    await talk.ask(page, "@pagehand three")
     await page.get_by_test_id("members").click()
-    await answer(workspace, client, "answer three")
+    await talk.answer("answer three")
     await expect(line).to_have_count(3)
     await expect(thread).to_be_hidden()
+    await page.keyboard.press("Escape")
 
 
-async def test_on_a_phone_the_channel_stays_and_says_that_there_is_an_answer(
-    workspace: Workspace, client: AsyncWebClient, open_page: OpenPage
-) -> None:
-    page = await open_page(workspace.page_url, viewport={"width": 390, "height": 760})
-    await page.get_by_test_id("composer").wait_for()
-    await ask(page, "@pagehand hello")
-    await workspace.until(sent(workspace, "hello"))
-    await answer(workspace, client, "hello yourself")
+async def test_on_a_phone_the_channel_stays_and_says_that_there_is_an_answer(talk: Conversation, page: Page) -> None:
+    await page.set_viewport_size({"width": 390, "height": 760})
+    await talk.ask(page, "@pagehand hello")
+    await talk.answer("hello yourself")
     await expect(page.get_by_test_id("thread-line")).to_contain_text("1 reply")
     await expect(page.get_by_test_id("thread-line")).to_be_in_viewport()
     await expect(page.get_by_test_id("thread")).to_be_hidden()
@@ -133,16 +133,6 @@ async def test_a_long_hint_of_a_command_is_read_whole(page: Page) -> None:
     assert inside[1]["x"] + inside[1]["width"] <= inside[0]["x"] + inside[0]["width"]
 
 
-async def test_a_reload_keeps_the_thread_that_opened(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
-    await ask(page, "@pagehand stay")
-    await workspace.until(sent(workspace, "stay"))
-    await answer(workspace, client, "staying")
-    await expect(page.get_by_test_id("thread")).to_contain_text("staying")
-    await expect(page).to_have_url(re.compile(r"#/C\w+/\d+\.\d+$"))
-    await page.reload()
-    await expect(page.get_by_test_id("thread")).to_contain_text("staying")
-
-
 async def test_a_message_to_an_assistant_opens_the_thread_it_went_into(open_page: OpenPage, tmp_path: Path) -> None:
     raw = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
     raw["features"].pop("agent_view", None)
@@ -154,7 +144,7 @@ async def test_a_message_to_an_assistant_opens_the_thread_it_went_into(open_page
         page = await open_page(workspace.page_url)
         await page.get_by_test_id("channel").filter(has_text="pagehand").click()
         await expect(page.get_by_test_id("message")).to_contain_text("New Assistant Thread")
-        await ask(page, "hello assistant")
+        await say(page, "hello assistant")
         await expect(page.get_by_test_id("thread")).to_contain_text("hello assistant")
         await expect(page.get_by_test_id("thread-composer")).to_be_visible()
         root, said = workspace.messages(workspace.person("ana").dm)

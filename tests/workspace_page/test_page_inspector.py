@@ -1,6 +1,5 @@
 """The inspector on the page: what went to the app, what it called, what failed, and an event that is sent again."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -8,11 +7,10 @@ from playwright.async_api import Page, expect
 from slack_bolt.async_app import AsyncApp
 
 from bot.workspace.workspace_server import Workspace
-from tests.patience import patience
+from tests.workspace.conftest import eventually
+from tests.workspace_page.conftest import Run
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-
-Run = Callable[[AsyncApp], Awaitable[None]]
 
 
 def rows(page: Page, text: str) -> Any:
@@ -20,7 +18,7 @@ def rows(page: Page, text: str) -> Any:
 
 
 async def test_the_inspector_lists_what_passes_and_sends_an_event_again(
-    workspace: Workspace, page: Page, app: AsyncApp, run: Run
+    workspace: Workspace, page: Page, channel: str, app: AsyncApp, run: Run
 ) -> None:
     heard = []
 
@@ -37,7 +35,7 @@ async def test_the_inspector_lists_what_passes_and_sends_an_event_again(
 
     await run(app)
     button = page.get_by_test_id("inspector-button")
-    await workspace.person("ana").say("#general", "@pagehand hello")
+    await workspace.person("ana").say(channel, "@pagehand hello")
     await expect(button).to_contain_text("1")  # an error that was not looked at
     await button.click()
     await expect(rows(page, "app_mention")).to_have_count(1)
@@ -59,10 +57,10 @@ async def test_the_inspector_lists_what_passes_and_sends_an_event_again(
     await expect(entry).to_contain_text("acknowledged in")
     await expect(entry).to_contain_text('"type": "event_callback"')
     await page.get_by_test_id("send-again").click()
-    await workspace.until(lambda: len(heard) == 2, patience())
+    await eventually(lambda: len(heard) == 2)
     await expect(rows(page, "app_mention")).to_have_count(2)
     await page.get_by_test_id("send-retry").click()
-    await workspace.until(lambda: len(heard) == 3, patience())
+    await eventually(lambda: len(heard) == 3)
     await expect(rows(page, "\N{MULTIPLICATION SIGN}2")).to_have_count(1)
     assert len({event_id for event_id, _ in heard}) == 2
     assert len({ts for _, ts in heard}) == 1
@@ -73,14 +71,15 @@ async def test_the_inspector_lists_what_passes_and_sends_an_event_again(
 
 
 async def test_an_event_that_the_manifest_does_not_ask_for_is_listed_with_the_reason(
-    workspace: Workspace, page: Page
+    workspace: Workspace, page: Page, channel: str
 ) -> None:
     ana = workspace.person("ana")
-    ts = await ana.say("#general", "nobody hears this")
-    await ana.react("#general", ts, "eyes")
+    ts = await ana.say(channel, "nobody hears this")
+    await ana.react(channel, ts, "eyes")
     await page.get_by_test_id("inspector-button").click()
     await page.get_by_test_id("traffic-unsent").click()
     await rows(page, "reaction_added").get_by_role("button").click()
     reason = "The manifest does not list reaction_added among settings.event_subscriptions.bot_events."
     await expect(page.get_by_test_id("traffic-entry")).to_contain_text(reason)
     await expect(page.get_by_test_id("send-again")).to_have_count(0)
+    await page.keyboard.press("Escape")

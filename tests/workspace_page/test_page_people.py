@@ -1,7 +1,6 @@
 """What people who know Slack try without thinking: formatting, editing, what is new, a narrow window."""
 
 import re
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,18 +9,14 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
-from tests.workspace_page.browser import OpenPage
+from tests.workspace.conftest import eventually
+from tests.workspace_page.conftest import Run, act_as, open_channel, say
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
-async def say(page: Page, text: str) -> None:
-    await page.get_by_test_id("composer").fill(text)
-    await page.get_by_test_id("send").click()
-
-
 async def test_what_is_typed_looks_as_it_was_meant_and_can_be_changed_and_deleted(
-    workspace: Workspace, page: Page
+    workspace: Workspace, page: Page, channel: str
 ) -> None:
     await say(page, "*Look* at https://x.example/?a=1 in #sales, @ben\n> so _he_ said\n```\nx < 1\n```")
     row = page.get_by_test_id("message").first
@@ -40,18 +35,18 @@ async def test_what_is_typed_looks_as_it_was_meant_and_can_be_changed_and_delete
     await expect(row).to_contain_text("(edited)")
     await expect(row.locator("em")).to_have_text("Look")
     ben = workspace.person("ben").id
-    assert workspace.messages("#general")[0]["text"] == f"_Look_, <@{ben}> &amp; all"
+    assert workspace.messages(channel)[0]["text"] == f"_Look_, <@{ben}> &amp; all"
     await expect(row).to_be_focused()
     await row.get_by_test_id("more").click()
     await page.get_by_test_id("delete").click()
     await page.get_by_test_id("confirm-yes").click()
     await expect(row).to_have_count(0)
     await expect(page.get_by_test_id("composer")).to_be_focused()
-    assert workspace.messages("#general") == []
+    assert workspace.messages(channel) == []
 
 
-async def test_only_ones_own_messages_can_be_changed(workspace: Workspace, page: Page) -> None:
-    await workspace.person("ben").say("#general", "mine")
+async def test_only_ones_own_messages_can_be_changed(workspace: Workspace, page: Page, channel: str) -> None:
+    await workspace.person("ben").say(channel, "mine")
     row = page.get_by_test_id("message").first
     await row.hover()
     await row.get_by_test_id("more").click()
@@ -61,39 +56,40 @@ async def test_only_ones_own_messages_can_be_changed(workspace: Workspace, page:
     await expect(row.get_by_test_id("more")).to_be_focused()
 
 
-async def test_what_is_new_is_marked_for_each_person(workspace: Workspace, page: Page) -> None:
-    sales = page.locator("[data-testid=channel][data-name=sales]")
-    await workspace.person("ana").say("#sales", "an old one")
-    await sales.click()
+async def test_what_is_new_is_marked_for_each_person(workspace: Workspace, page: Page, channel: str) -> None:
+    elsewhere = open_channel(workspace)
+    here, there = (page.locator(f"[data-testid=channel][data-name={name[1:]}]") for name in (channel, elsewhere))
+    await workspace.person("ana").say(channel, "an old one")
     await expect(page.get_by_test_id("message")).to_have_count(1)
-    await expect(page.get_by_test_id("welcome")).to_contain_text("#sales")  # its history is here: now it is read
-    await page.locator("[data-testid=channel][data-name=general]").click()
+    await expect(page.get_by_test_id("welcome")).to_contain_text(channel)  # its history is here: now it is read
+    await there.click()
     ben = workspace.person("ben")
-    await ben.say("#sales", "first")
-    await expect(sales).to_have_class(re.compile("unread"))
-    await expect(sales.locator(".count")).to_have_count(0)
-    await ben.say("#sales", "@ana second")
-    await expect(sales.locator(".count")).to_have_text("1")
+    await ben.say(channel, "first")
+    await expect(here).to_have_class(re.compile("unread"))
+    await expect(here.locator(".count")).to_have_count(0)
+    await ben.say(channel, "@ana second")
+    await expect(here.locator(".count")).to_have_text("1")
     await page.reload()
-    await expect(sales).to_have_class(re.compile("unread"))
-    await sales.click()
+    await expect(here).to_have_class(re.compile("unread"))
+    await here.click()
     await expect(page.locator(".divider.new + .message")).to_contain_text("first")
-    await expect(sales).not_to_have_class(re.compile("unread"))
-    await page.get_by_test_id("act-as").select_option(label="Cleo Marsh")
+    await expect(here).not_to_have_class(re.compile("unread"))
+    await act_as(page, workspace.person("cleo"))
     await page.reload()
+    await expect(page.get_by_test_id("act-as")).to_have_value(workspace.person("cleo").id)
     await ben.say("@pagehand", "not for Cleo")
-    await ben.say("#general", "for all")
-    await expect(page.locator("[data-name=general]")).to_have_class(re.compile("unread"))
+    await ben.say(elsewhere, "for all")
+    await expect(there).to_have_class(re.compile("unread"))
     await expect(page.locator("[data-name=pagehand]")).not_to_have_class(re.compile("unread"))
 
 
 async def test_a_narrow_window_shows_one_thing_at_a_time(
-    workspace: Workspace, client: AsyncWebClient, open_page: OpenPage
+    workspace: Workspace, page: Page, channel: str, client: AsyncWebClient
 ) -> None:
     ana = workspace.person("ana")
-    ts = await ana.say("#sales", "a root")
-    reply = await client.chat_postMessage(channel=workspace.channel_id("#sales"), thread_ts=ts, text="a reply")
-    page = await open_page(workspace.page_url, viewport={"width": 390, "height": 760})
+    ts = await ana.say(channel, "a root")
+    reply = await client.chat_postMessage(channel=workspace.channel_id(channel), thread_ts=ts, text="a reply")
+    await page.set_viewport_size({"width": 390, "height": 760})
     opener = page.get_by_test_id("sidebar-button")
     await expect(page.locator("#sidebar")).to_be_hidden()
     await opener.click()
@@ -102,22 +98,20 @@ async def test_a_narrow_window_shows_one_thing_at_a_time(
     await expect(opener).to_be_focused()
     await opener.click()
     await expect(page.locator("#sidebar [aria-current]")).to_be_focused()
-    await page.locator("[data-testid=channel][data-name=sales]").click()
+    await page.locator(f"[data-testid=channel][data-name={channel[1:]}]").click()
     await expect(page.locator("#sidebar")).to_be_hidden()
     await page.get_by_test_id("thread-line").click()
     await expect(page.get_by_test_id("thread")).to_contain_text("a reply")
     await expect(page.locator("#channel-pane")).to_be_hidden()
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
     # A permalink leads to the same place.
-    link = await client.chat_getPermalink(channel=workspace.channel_id("#sales"), message_ts=reply["ts"])
+    link = await client.chat_getPermalink(channel=workspace.channel_id(channel), message_ts=reply["ts"])
     await page.get_by_test_id("thread-close").click()
     await page.goto(link["permalink"])
     await expect(page.get_by_test_id("thread")).to_contain_text("a reply")
 
 
-async def test_a_global_shortcut_and_a_menu_that_asks_the_app(
-    workspace: Workspace, page: Page, app: AsyncApp, run: Callable[[AsyncApp], Awaitable[None]]
-) -> None:
+async def test_a_global_shortcut_and_a_menu_that_asks_the_app(page: Page, app: AsyncApp, run: Run) -> None:
     chosen: list[Any] = []
     text = {"type": "plain_text", "text": "City"}
     menu = {"type": "external_select", "action_id": "city", "min_query_length": 1}
@@ -149,7 +143,7 @@ async def test_a_global_shortcut_and_a_menu_that_asks_the_app(
     await page.keyboard.press("Enter")
     await page.get_by_test_id("modal-submit").click()
     await expect(page.get_by_test_id("modal")).to_be_hidden()
-    await workspace.until(lambda: chosen == ["london"])
+    await eventually(lambda: chosen == ["london"])
     await expect(page.get_by_test_id("composer")).to_be_focused()
 
 

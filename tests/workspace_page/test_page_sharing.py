@@ -30,7 +30,7 @@ async def picture(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("html", [SHEET, ""])
-async def test_a_table_is_pasted(workspace: Workspace, page: Page, html: str) -> None:
+async def test_a_table_is_pasted(workspace: Workspace, page: Page, channel: str, html: str) -> None:
     box = page.get_by_test_id("composer")
     await box.fill("Add this up")
     await box.focus()
@@ -42,7 +42,7 @@ async def test_a_table_is_pasted(workspace: Workspace, page: Page, html: str) ->
     await expect(row.get_by_role("table")).to_contain_text("Lisbon")
     await expect(page.get_by_test_id("pending-table")).to_have_count(0)
     await picture(page, "table-sent")
-    (message,) = workspace.thread("#general", str(await row.get_attribute("data-ts")))
+    (message,) = workspace.thread(channel, str(await row.get_attribute("data-ts")))
     assert (message["text"], len(message["attachments"][0]["blocks"][0]["rows"])) == ("Add this up", 3)
 
 
@@ -53,9 +53,9 @@ async def test_pasted_words_stay_words(page: Page) -> None:
     await expect(page.get_by_test_id("pending-table")).to_have_count(0)
 
 
-async def test_a_message_is_forwarded(workspace: Workspace, page: Page) -> None:
+async def test_a_message_is_forwarded(workspace: Workspace, page: Page, channel: str) -> None:
     ben = workspace.person("ben")
-    ts = await ben.say("#general", "Please pay *4711*", files=[("terms.txt", b"30 days")], tables=[[["a"], ["1"]]])
+    ts = await ben.say(channel, "Please pay *4711*", files=[("terms.txt", b"30 days")], tables=[[["a"], ["1"]]])
     row = page.locator(f'[data-ts="{ts}"]')
     await row.hover()
     await row.get_by_test_id("more").click()
@@ -70,7 +70,7 @@ async def test_a_message_is_forwarded(workspace: Workspace, page: Page) -> None:
     await page.get_by_text("sales", exact=True).first.click()
     shared = page.get_by_test_id("forwarded")
     await expect(shared).to_contain_text("Please pay 4711")
-    await expect(shared).to_contain_text("Posted in #general")
+    await expect(shared).to_contain_text(f"Posted in {channel}")
     await expect(shared.get_by_test_id("file")).to_contain_text("terms.txt")
     await expect(shared.get_by_role("table")).to_be_visible()
     await picture(page, "forwarded")

@@ -1,25 +1,24 @@
 """What the page makes of texts, friendly and hostile."""
 
-from typing import Any
-
 import pytest
 from playwright.async_api import Page, expect
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
+from tests.workspace_page.conftest import Json
 
 # One event loop for all of them, because they share one browser.
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-Json = dict[str, Any]
 
-
-async def test_a_canvas_is_read_in_place(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
-    channel = workspace.channel_id("#general")
+async def test_a_canvas_is_read_in_place(
+    workspace: Workspace, page: Page, channel: str, client: AsyncWebClient
+) -> None:
+    place = workspace.channel_id(channel)
     document = {"type": "markdown", "markdown": "# Findings\n\n- East **grew**"}
     canvas = (await client.canvases_create(title="The brief", document_content=document))["canvas_id"]
     file = (await client.files_info(file=canvas))["file"]
-    await client.chat_postMessage(channel=channel, text=f"<{file['permalink']}|The brief>")
+    await client.chat_postMessage(channel=place, text=f"<{file['permalink']}|The brief>")
     await page.get_by_role("link", name="The brief").click()
     await expect(page.get_by_test_id("canvas").locator("h1")).to_have_text("Findings")
     await expect(page.get_by_test_id("canvas").locator("li strong")).to_have_text("grew")
@@ -27,10 +26,12 @@ async def test_a_canvas_is_read_in_place(workspace: Workspace, page: Page, clien
     await expect(page.get_by_test_id("canvas")).to_have_count(0)
 
 
-async def test_a_label_that_is_an_address_is_one_link(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
+async def test_a_label_that_is_an_address_is_one_link(
+    workspace: Workspace, page: Page, channel: str, client: AsyncWebClient
+) -> None:
     address = "https://shop.example.com/s?q=tea&page=2"
     block = {"type": "markdown", "text": f"[{address.replace('&', '&amp;')}]({address})"}
-    await client.chat_postMessage(channel=workspace.channel_id("#general"), text="Tea", blocks=[block])
+    await client.chat_postMessage(channel=workspace.channel_id(channel), text="Tea", blocks=[block])
     await expect(page.get_by_test_id("message")).to_have_count(1)
     links = await page.locator("#channel-body .message a[href^=http]").evaluate_all(
         "links => links.map((link) => [link.textContent, link.getAttribute('href')])"
@@ -38,8 +39,8 @@ async def test_a_label_that_is_an_address_is_one_link(workspace: Workspace, page
     assert links == [[address, address]]
 
 
-async def test_hostile_text_stays_text(workspace: Workspace, page: Page, client: AsyncWebClient) -> None:
-    channel = workspace.channel_id("#general")
+async def test_hostile_text_stays_text(workspace: Workspace, page: Page, channel: str, client: AsyncWebClient) -> None:
+    place = workspace.channel_id(channel)
     image = '<img src=x onerror="document.title=1">'
     markdown = f"{image} [go](javascript:alert(1)) ![pic](https://example.com/x.png) <script>document.title=2</script>"
     rich = {
@@ -57,16 +58,16 @@ async def test_hostile_text_stays_text(workspace: Workspace, page: Page, client:
         {"type": "plan", "title": image, "tasks": [{**task, "details": {**rich, "block_id": "details"}}]},
         {"type": "header", "text": {"type": "plain_text", "text": image}},
     ]
-    await workspace.person("ana").say("#general", f"{image} javascript:alert(1)")
-    await client.chat_postMessage(channel=channel, text=image, blocks=blocks)
-    await client.chat_postMessage(channel=channel, text="W" * 3000, username=image)
+    await workspace.person("ana").say(channel, f"{image} javascript:alert(1)")
+    await client.chat_postMessage(channel=place, text=image, blocks=blocks)
+    await client.chat_postMessage(channel=place, text="W" * 3000, username=image)
     messages = page.get_by_test_id("message")
     await expect(messages).to_have_count(3)
     assert (await messages.nth(1).inner_text()).count(image) == 7
     targets = await page.locator("#channel-body a").evaluate_all("links => links.map((link) => link.protocol)")
     assert set(targets) == {"https:"}
     assert await page.locator("#channel-body .message img, #channel-body script").count() == 0
-    assert await page.title() == "general · Workspace"
+    assert await page.title() == f"{channel[1:]} · Workspace"
     wide = await page.evaluate("[document.scrollingElement.scrollWidth, innerWidth]")
     assert wide[0] <= wide[1]
     list_width = await page.locator("#channel-body .list").evaluate("list => list.scrollWidth - list.clientWidth")
