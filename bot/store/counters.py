@@ -18,6 +18,8 @@ DAY = 86_400
 MOST_BREAKERS = 1_000
 ASKS_AGAIN = 5.0
 """Seconds within which an instance asks a lane again while its call waits: one that does not is taken to have left."""
+LATE = 1.0
+"""Seconds by which it may ask later than that."""
 ASKER_COUNTS = 90.0
 """Seconds for which an instance counts as an asker of a lane after it asked for turns."""
 FORGOTTEN = 900.0

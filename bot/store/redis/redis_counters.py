@@ -16,6 +16,7 @@ from bot.store.counters import (
     DAY,
     FEW_OF,
     FORGOTTEN,
+    LATE,
     LIFE,
     MOST_BREAKERS,
     PACE,
@@ -132,7 +133,7 @@ class Counters:
         asked = (wish.wanted, wish.more, wish.rank, int(wish.yields))
         pace = (math.ceil(lane.limit / PACE), repr(lane.seconds / PACE))
         bounds = (lane.limit, repr(float(lane.seconds)))
-        rest = (wish.sure, FEW_OF, repr(ASKS_AGAIN), repr(ASKER_COUNTS))
+        rest = (wish.sure, FEW_OF, repr(ASKS_AGAIN), repr(LATE), repr(ASKER_COUNTS))
         reply = await self._run_script("turns", lane.name, who, *bounds, *asked, *pace, *rest)
         given, wait, askers = reply
         return TurnGrant(int(given), float(wait), int(askers))

@@ -1,7 +1,7 @@
 -- Give out turns of a lane: calls of one kind, of which so many may begin within so many seconds.
 -- ARGV: offset, base, lane, who asks, limit, window (s), turns wanted, spare ones, rank, 1 if it yields, its pace, the
 --       pace's window (s), calls that are sure to come of who asks, of how many one is left to people (and to progress),
---       seconds within which who waits asks again, seconds an asker is remembered.
+--       seconds within which who waits asks again, by how much it may be late, seconds an asker is remembered.
 -- Answers {turns given, seconds until the next, askers}.
 -- A lane is the list of its last turns, the newest first; beside it stands who asks, and until when nobody may go.
 local lane, who = following(), following()
@@ -9,7 +9,7 @@ local limit, window = tonumber(following()), tonumber(following())
 local wanted, more, rank = tonumber(following()), tonumber(following()), tonumber(following())
 local yields, pace, per = following() == '1', tonumber(following()), tonumber(following())
 local sure, few_of = tonumber(following()), tonumber(following())
-local again, remembered = tonumber(following()), tonumber(following())
+local again, late, remembered = tonumber(following()), tonumber(following()), tonumber(following())
 local turns, askers, held = key_of('turns', lane), key_of('askers', lane), key_of('held', lane)
 local time = now()
 
@@ -55,7 +55,7 @@ if wait == 0 then
   end
   redis.call('LTRIM', turns, 0, limit - 1)
 end
-local till = given < wanted and time + math.min(wait, again) + 1 or 0 -- who waits asks again by then
+local till = given < wanted and time + math.min(wait, again) + late or 0 -- who waits asks again by then
 redis.call('HSET', askers, who, string.format('%d %s %d %s', sure, stamp(time), rank, stamp(till)))
 redis.call('PEXPIRE', turns, math.ceil(window * 1000))
 redis.call('PEXPIRE', askers, math.ceil(remembered * 1000))
