@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from bot.store.redis.layout import encode_job_key
 from bot.store.redis.redis_store import Store
+from bot.store.redis_server import await_cancellable
 from bot.store.values import JobKey
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
 
@@ -98,6 +99,9 @@ class Watch:
 
     async def look(self) -> None:
         """One look. The server may be away: then there is nothing to see."""
+        await await_cancellable(self._look())
+
+    async def _look(self) -> None:
         keys = list(self._jobs())
         with contextlib.suppress(RedisError, OSError):
             async with self._looking, self._redis.pipeline(transaction=False) as pipeline:
