@@ -128,6 +128,29 @@ async def test_a_bot_that_died_while_it_sent_leaves_one_message(desk: Desk, monk
     assert await talk.of(ev.ToolInDoubt) == [], "it was looked up, and nobody was asked"
 
 
+async def test_a_draft_is_for_who_asked_alone_and_once_though_the_bot_died(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+    ana = desk.scene.person()
+    async with desk.saying({"to": "#sales", "text": NOTE, "draft": True}):
+        async with desk.bot():
+            talk = await desk.ask()
+            message = await card(talk)
+            assert "It is a draft for #sales: only the person who made the request gets it." in shown(message)
+            desk.scene.workspace.faults.add("chat.postMessage", "slow_reply", seconds=60)
+            await press(desk, talk, message)
+            await desk.scene.workspace.until(lambda: desk.sent(ana.dm))
+        async with desk.bot(later=60.0):
+            await talk.over()
+    (draft,) = desk.sent(ana.dm)
+    assert shown(draft).startswith("A draft for #sales, for you to send. It was not sent to them.")
+    assert "The nightly export is **late**." in shown(draft)
+    assert desk.sent("#sales") == []
+    sales = desk.scene.workspace.channel_id("#sales")
+    assert f"The draft for #sales ({sales}) is in the requester's direct messages. It was not sent on." in talk.said()
+
+
 async def test_a_place_that_was_edited_in_is_shown_as_what_it_is_before_anything_is_sent(desk: Desk) -> None:
     async with desk.saying({"to": "#sales", "text": NOTE}), desk.bot():
         talk = await desk.ask()
