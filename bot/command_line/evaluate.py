@@ -104,7 +104,7 @@ async def _run(
     finally:
         ledger.write_file(complete=complete)
         if not complete:
-            _print_progress(f"interrupted: {ledger.describe_resume}")
+            _print_progress(f"interrupted: {ledger.resume_hint}")
         say(scoreboard.render_table(scoreboard.make_score_lines(ledger.records)))
     return 3 if any(record.error for record in ledger.records) else 0
 
@@ -162,7 +162,7 @@ class _Ledger:
         return tuple(self._records.values())
 
     @property
-    def describe_resume(self) -> str:
+    def resume_hint(self) -> str:
         """Say how the run can be continued."""
         if self._path is None:
             return "without --json nothing is kept but this table"

@@ -94,7 +94,7 @@ class JobMessenger:
         message = await self._make_message(to, text, draft=draft)
 
         async def post(channel: str) -> MessageDelivery:
-            return self._build_delivery(await self._make_other_places.post(channel, KEY + key, message), channel)
+            return self._build_delivery(await self._other_places.post(channel, KEY + key, message), channel)
 
         return await self._call_slack(lambda: self._do_in_target(to, post, draft=draft))
 
@@ -102,7 +102,7 @@ class JobMessenger:
         """Find what was sent with a key. Raises WorkbenchLost and DeliveryUnknown."""
 
         async def look(channel: str) -> MessageDelivery | None:
-            found = await self._make_other_places.look_up(channel, KEY + key)
+            found = await self._other_places.look_up(channel, KEY + key)
             return None if found is None else self._build_delivery(found, channel)
 
         return await self._call_slack(lambda: self._do_in_target(to, look, draft=draft))
@@ -130,7 +130,7 @@ class JobMessenger:
         return f"Added for {visible(name)[:100]}, who asked for it."
 
     @property
-    def _make_other_places(self) -> OtherPlaces:
+    def _other_places(self) -> OtherPlaces:
         return OtherPlaces(self.parts.outbox, self.claim, self.job.place)
 
     async def _common_readers(self, places: Sequence[Audience]) -> frozenset[str]:
