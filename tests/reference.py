@@ -206,7 +206,7 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("failures of a part", "handoff.engine.ladder.MAX_FAILURES"),
         ("questions of a part", "handoff.engine.ladder.MAX_QUESTIONS"),
         ("seconds before the first and the second retry", "handoff.engine.ladder.BACKOFF"),
-        ("results of a part that are found wanting", "handoff.engine.returned_results.MAX_ROUNDS"),
+        ("rejected results of a part", "handoff.engine.returned_results.MAX_ROUNDS"),
         ("reminders of a question", "handoff.engine.questions.MOST_REMINDERS"),
         ("tool calls of a model turn that are made", "specialists.turns.tool_calls.MOST"),
         ("seconds of a tool call that reads", "specialists.turns.one_call.LONGEST"),
