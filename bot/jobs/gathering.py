@@ -10,7 +10,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.store.redis.redis_store import Store
@@ -110,7 +110,7 @@ def fit_into_event(found: GatheredMaterial) -> GatheredMaterial:
         faults.insert(0, f"{left:,} of {len(found.materials):,} files are more than one request can hold: not read.")
     if len(faults) > MOST_FAULTS:
         faults[MOST_FAULTS:] = [f"and {len(faults) - MOST_FAULTS:,} more files that could not be read in full."]
-    return GatheredMaterial(tuple(materials), tuple(faults))
+    return replace(found, materials=tuple(materials), faults=tuple(faults))
 
 
 async def keep_file(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> GatheredMaterial:

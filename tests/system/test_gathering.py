@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,8 @@ async def test_what_was_gathered_fits_into_an_event_of_the_log(store: Store) -> 
         store, *((f"{n}.md", (long + str(n)).encode()) for n in range(4)), ("a.md", NOTE.encode())
     )
     assert [bool(one.outline) for one in found.materials] == [True] * 5
-    kept = fit_into_event(found)
+    kept = fit_into_event(replace(found, speakers=("U1",)))
+    assert kept.speakers == ("U1",)
     event = ev.MaterialGathered(at=1.0, request="1.0", materials=kept.materials, faults=kept.faults)
     assert len(ev.dump(event).encode()) < EVENT_LIMIT
     assert [one.name for one in kept.materials] == [one.name for one in found.materials]

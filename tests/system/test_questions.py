@@ -217,6 +217,19 @@ async def test_a_question_for_a_colleague_says_so_everywhere_and_is_the_colleagu
     assert [event.user for event in await talk.of(ev.QuestionAnswered)] == [ben]
 
 
+async def test_who_spoke_in_the_thread_before_may_be_asked_by_name(scene: Scene) -> None:
+    ben = scene.person("ben")
+    ts = await ben.say("#general", "We meet on Friday.")
+    async with played(scene, planner=lambda _: plan(subtask("place", "writer")), writer=ask_ben):
+        await scene.person().say("#general", "@leadhand Where shall we meet?", ts)
+        talk = scene.thread("#general", ts)
+        await talk.question()
+        assert f"<@{ben.id}>" in shown(talk.words()[0])
+        await talk.say("Bergen", who="ben")
+        await talk.over()
+    assert "Chosen: Bergen" in talk.said()
+
+
 async def test_two_instances_remind_once_and_the_requester_next(scene: Scene) -> None:
     ana, ben = scene.person().id, scene.person("ben").id
     terms = TERMS.model_copy(update={"asking": AskingTerms(remind_after=HOUR, **ALL_DAY)})
