@@ -144,7 +144,7 @@ def _outcome_of(ask: RequestState) -> str:
 Call = Callable[..., Awaitable[Any]]
 CallObserver = Callable[[tuple[Any, ...], Any], None]
 """Is called after a call of the store, with its arguments and its answer."""
-POLLING_CALLS = frozenset({"jobs.claim", "jobs.next_due", "explain_fullness"})
+POLLING_CALLS = frozenset({"jobs.claim", "jobs.next_due", "store.explain_fullness"})
 """The calls that an instance makes again and again while it looks for work."""
 MOST_CLAIMS = 1000
 """Claims that are remembered until their first commit."""
@@ -165,17 +165,17 @@ def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store
     """Give the same store, with what goes through it counted."""
     jobs = _JobCounts(metrics)
     parts = {
-        "jobs": _Metered(store.jobs, metrics, heartbeat, name="jobs.", seen=jobs.seen),
-        "outbox": _Metered(store.outbox, metrics, heartbeat, name="outbox."),
-        "blobs": _Metered(store.blobs, metrics, heartbeat, name="blobs."),
-        "schedules": _Metered(store.schedules, metrics, heartbeat, name="schedules."),
-        "settings": _Metered(store.settings, metrics, heartbeat, name="settings."),
-        "memories": _Metered(store.memories, metrics, heartbeat, name="memories."),
-        "sign_ins": _Metered(store.sign_ins, metrics, heartbeat, name="sign_ins."),
-        "installations": _Metered(store.installations, metrics, heartbeat, name="installations."),
-        "audit": _Metered(store.audit, metrics, heartbeat, name="audit."),
-        "board": _Metered(store.board, metrics, heartbeat, name="board."),
-        "homes": _Metered(store.homes, metrics, heartbeat, name="homes."),
+        "jobs": _Metered(store.jobs, metrics, heartbeat, name="jobs", seen=jobs.seen),
+        "outbox": _Metered(store.outbox, metrics, heartbeat, name="outbox"),
+        "blobs": _Metered(store.blobs, metrics, heartbeat, name="blobs"),
+        "schedules": _Metered(store.schedules, metrics, heartbeat, name="schedules"),
+        "settings": _Metered(store.settings, metrics, heartbeat, name="settings"),
+        "memories": _Metered(store.memories, metrics, heartbeat, name="memories"),
+        "sign_ins": _Metered(store.sign_ins, metrics, heartbeat, name="sign_ins"),
+        "installations": _Metered(store.installations, metrics, heartbeat, name="installations"),
+        "audit": _Metered(store.audit, metrics, heartbeat, name="audit"),
+        "board": _Metered(store.board, metrics, heartbeat, name="board"),
+        "homes": _Metered(store.homes, metrics, heartbeat, name="homes"),
     }
     return cast("Store", _Metered(store, metrics, heartbeat, parts=parts))
 
@@ -183,7 +183,7 @@ def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store
 class _Metered:
     """A store or a part of one. Passes every call on; methods are wrapped when they are first asked for, and kept.
 
-    Errors are counted under the name of the part and the method. `seen` is called with the answers of a method, by its
+    Errors are counted under the name of the part. `seen` is called with the answers of a method, by its
     name; `parts` replace those of the store.
     """
 
@@ -193,7 +193,7 @@ class _Metered:
         metrics: Metrics,
         heartbeat: Heartbeat,
         *,
-        name: str = "",
+        name: str = "store",
         seen: Mapping[str, CallObserver] | None = None,
         parts: Mapping[str, object] | None = None,
     ) -> None:
@@ -214,7 +214,7 @@ class _Metered:
         return found
 
     def _meter_call(self, name: str, call: Call) -> Call:
-        seen, looking = self._seen.get(name), self._name + name in POLLING_CALLS
+        seen, looking = self._seen.get(name), f"{self._name}.{name}" in POLLING_CALLS
 
         @functools.wraps(call)
         async def counted(*given: Any, **named: Any) -> Any:
@@ -225,7 +225,7 @@ class _Metered:
             except PayloadTooLarge:
                 raise  # the caller's fault, and no trouble of the store's
             except StoreError:
-                self._metrics.store_failed(self._name + name)
+                self._metrics.store_failed(self._name)
                 raise
             if seen is not None:
                 seen(given, answer)

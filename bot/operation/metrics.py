@@ -40,7 +40,7 @@ class Metrics:
         counter, gauge, histogram = self._make_counter, self._make_gauge, self._make_histogram
         self._claimed = counter("jobs_claimed", "Jobs that this instance took into its hands, by workspace.", "team")
         self._commits = counter("commits", "Commits to a job's log, by their outcome.", "outcome")
-        self._store_errors = counter("store_errors", "Calls of the store that failed.", "operation")
+        self._store_errors = counter("store_errors", "Calls of the store that failed, by its part.", "part")
         self._first_work = histogram("claim_to_first_commit_seconds", "From a claim to its first commit.", SHORT)
         self._model_calls = counter(
             "model_calls", "Turns of a model, its own retries included.", "provider", "model", "tier", "outcome"
@@ -77,9 +77,9 @@ class Metrics:
         """Note how long after its claim a job got its first commit."""
         self._first_work.observe(seconds)
 
-    def store_failed(self, operation: str) -> None:
-        """Count a call of the store that raised StoreError."""
-        self._store_errors.labels(operation).inc()
+    def store_failed(self, part: str) -> None:
+        """Count a call of a part of the store that raised StoreError."""
+        self._store_errors.labels(part).inc()
 
     def model_replied(
         self, *, provider: str, model: str, tier: str, outcome: str, seconds: float, usage: Usage

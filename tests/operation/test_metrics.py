@@ -67,8 +67,8 @@ async def test_a_store_that_is_away() -> None:
     with pytest.raises(PayloadTooLarge):
         await store.blobs.put(JOB, bytes(BLOB_LIMIT + 1))
     counts = samples(metrics)
-    assert counts.of("store_errors_total", operation="explain_fullness") == 2
-    assert counts.of("store_errors_total", operation="jobs.head") == 1
+    assert counts.of("store_errors_total", part="store") == 2
+    assert counts.of("store_errors_total", part="jobs") == 1
     assert counts.of("store_errors_total") == 3
     starting, away, deaf = await HealthState(store=store).list_readiness_faults()
     assert (starting, deaf) == ("starting", "Slack is not connected")
