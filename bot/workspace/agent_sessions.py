@@ -13,7 +13,7 @@ SESSION_STATES = ("processing", "active", "suspended", "closed")
 
 @dataclass
 class Session:
-    """An agent session. `status` is one of `SESSION_STATES`, or empty before the first."""
+    """The agent session of a thread. `status` is one of `SESSION_STATES`, or empty until the app sets one."""
 
     status: str = ""
     title: str = ""
@@ -23,7 +23,7 @@ class Session:
 
 @dataclass
 class Status:
-    """The line under a thread that says what the agent does; it clears itself."""
+    """The line under a thread that says what the agent does; it is cleared after `STATUS_SECONDS`."""
 
     text: str
     loading_messages: list[str] = field(default_factory=list)
@@ -33,8 +33,8 @@ class Status:
 class AgentSessions:
     """Sessions and statuses by (channel, thread).
 
-    A session's status and the passing status share one place on the screen:
-    the one that was set last shows.
+    A session's status and the passing status share one place on the screen,
+    which shows the one that was set last.
     """
 
     def __init__(self, state: State) -> None:
@@ -47,17 +47,17 @@ class AgentSessions:
             self._sessions[channel, thread] = Session(**body)
 
     def session(self, channel: str, thread_ts: str) -> Session:
-        """Return the thread's session; an empty one when none was started."""
+        """Return the thread's session; an empty one if none was started."""
         return self._sessions.get((channel, thread_ts), Session())
 
     def status(self, channel: str, thread_ts: str) -> Status:
-        """Return the thread's passing status; an empty one when none shows."""
+        """Return the thread's passing status; an empty one if none is shown."""
         return self._statuses.get((channel, thread_ts), Status(""))
 
-    def set_session(  # all that a call says of a session
+    def set_session(
         self, channel: str, thread_ts: str, status: str, title: str = "", initiator: str = "", *, app_id: str = ""
     ) -> Session:
-        """Set a session's status, starting the session when there is none. A title counts only then."""
+        """Set the session's status. If there is no session, start one with this title, initiator and app."""
         key = (channel, thread_ts)
         session = self._sessions.get(key)
         if session is None:
@@ -68,11 +68,11 @@ class AgentSessions:
         return session
 
     def all(self) -> list[dict[str, Any]]:
-        """Return every session in the form that the page gets."""
+        """Return every session as the body that the page gets."""
         return [_export_session(key, session) for key, session in self._sessions.items()]
 
     def rename(self, channel: str, thread_ts: str, title: str) -> Session | None:
-        """Change a session's title and return the session; None when there is none."""
+        """Change a session's title and return the session; None if there is none."""
         session = self._sessions.get((channel, thread_ts))
         if session:
             session.title = title
@@ -80,7 +80,7 @@ class AgentSessions:
         return session
 
     def set_title(self, channel: str, thread_ts: str, title: str) -> None:
-        """Set a thread's title, session or not (`assistant.threads.setTitle`)."""
+        """Set a thread's title, also if no session was started (`assistant.threads.setTitle`)."""
         session = self._sessions.setdefault((channel, thread_ts), Session())
         session.title = title
         self._save((channel, thread_ts), session)
@@ -99,7 +99,7 @@ class AgentSessions:
             self._tell_status(channel, thread_ts)
 
     def show_prompts(self, channel: str, thread_ts: str, prompts: list[dict[str, str]]) -> None:
-        """Show prompts to begin with."""
+        """Show suggested prompts in a thread or, if `thread_ts` is empty, in the whole direct message."""
         self.prompts[channel, thread_ts] = prompts
         body = {"type": "prompts", "channel": channel, "thread_ts": thread_ts, "prompts": prompts}
         self._state.changes.tell(Change(body, channel=channel))

@@ -1,4 +1,4 @@
-"""An app of any language beside the workspace: the variables it gets, and its process."""
+"""Runs an app of any language beside the workspace: its environment variables and its process."""
 
 import asyncio
 import contextlib
@@ -11,15 +11,15 @@ from bot.workspace.workspace_server import HOST, Workspace
 
 REDIRECT = Path(__file__).parent / "redirect"
 STOP_SECONDS = 10.0
-"""How long an app has to stop after the first signal."""
+"""Seconds that an app has to stop after the first signal."""
 NOT_FOUND, NOT_STARTED, BY_SIGNAL = 127, 126, 128
 """Exit codes as a shell has them. `BY_SIGNAL` is added to the number of the signal that ended the app."""
 
 
 def make_app_variables(workspace: Workspace) -> dict[str, str]:
-    """Return the tokens and the address that Slack apps read.
+    """Return the environment variables that a Slack app reads: the API's address, its tokens and its secrets.
 
-    SLACK_APP_TOKEN is for Socket Mode alone, the client's id and secret for an app whose manifest has redirect_urls.
+    SLACK_APP_TOKEN is set in Socket Mode only, and the client's id and secret only if the manifest has redirect_urls.
     """
     who = workspace.identity
     oauth = {"SLACK_CLIENT_ID": who.client_id, "SLACK_CLIENT_SECRET": who.client_secret}
@@ -33,9 +33,9 @@ def make_app_variables(workspace: Workspace) -> dict[str, str]:
 
 
 def make_redirect_variables() -> dict[str, str]:
-    """Return the variables by which apps on Python and Node.js call the workspace without reading SLACK_API_URL.
+    """Return the environment variables that redirect Python and Node.js apps which do not read SLACK_API_URL.
 
-    They add to the values that are set already. Programs in other languages ignore them.
+    Present values of PYTHONPATH and NODE_OPTIONS are kept. Programs in other languages ignore both.
     """
     environment = os.environ
     paths = [str(REDIRECT), *filter(None, [environment.get("PYTHONPATH")])]
@@ -45,7 +45,7 @@ def make_redirect_variables() -> dict[str, str]:
 
 
 def app_environment(workspace: Workspace) -> dict[str, str]:
-    """Return an app's environment: this process's and `make_app_variables`; calls to this machine go past any proxy."""
+    """Return an app's environment: this process's, tokens and redirection, and NO_PROXY for this machine."""
     environment = {**os.environ, **make_app_variables(workspace)}
     for name in ("NO_PROXY", "no_proxy"):
         environment[name] = ",".join(filter(None, [environment.get(name), HOST, "localhost"]))
@@ -54,7 +54,7 @@ def app_environment(workspace: Workspace) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def run_beside(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[None]:
-    """Run a further app for as long as the block lasts.
+    """Run a further app while the block runs, and stop it at the end.
 
     Raises:
         OSError: There is no such program, or it cannot be started.
@@ -74,13 +74,14 @@ async def run_beside(command: Sequence[str], environment: Mapping[str, str]) -> 
 
 
 async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run an app until it ends, and pass SIGINT and SIGTERM on to it; a second one kills it.
+    """Run an app until it ends, and pass SIGINT and SIGTERM on to it; a second signal kills it.
 
     Returns:
-        Its exit code; as in a shell 127 if there is no such program, and 128 and more after a signal.
+        The app's exit code. As in a shell: 127 if there is no such program, 126 if it cannot be started, and
+        128 plus the signal's number if a signal ended it.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A script makes what it starts with "&" ignore SIGINT. The app would inherit that, and miss Ctrl-C.
+        # A shell script makes programs that it starts with "&" ignore SIGINT. The app would inherit that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = await asyncio.create_subprocess_exec(*command, env=environment)
@@ -113,7 +114,7 @@ async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int
 
 
 def _shares_terminal() -> bool:
-    """Return True if Ctrl-C reaches this process and the app alike, as it does in the foreground of a terminal."""
+    """Return True if this process is in the foreground of its terminal, so that Ctrl-C reaches the app as well."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY)
     except OSError:

@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.1
 
 
 class LoopThread:
-    """An event loop in a thread. What is called from inside the loop is called at once."""
+    """An event loop that runs in a thread of its own."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -29,7 +29,10 @@ class LoopThread:
         self._thread.start()
 
     def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Call a function in the loop, await what it returns if that can be awaited, and return the result."""
+        """Call a function in the loop, await its result if that is awaitable, and return it.
+
+        Called from inside the loop, it returns the result without awaiting it.
+        """
         if threading.current_thread() is self._thread:
             return function(*args, **options)
 
@@ -47,13 +50,13 @@ class LoopThread:
 
 
 class Blocking:
-    """Any part of the workspace, such as a person, the clock or the faults: its methods wait until they are done."""
+    """Wraps a part of the workspace, such as a person or the clock: each method blocks until it is done."""
 
     def __init__(self, thread: LoopThread, part: Any) -> None:
         self._thread, self._part = thread, part
 
     def __getattr__(self, name: str) -> Any:
-        """Return a value of the part, or its method as one that waits."""
+        """Return an attribute of the wrapped part; a method becomes one that blocks until it is done."""
         value = self._thread.call(getattr, self._part, name)
         if not callable(value):
             return value
@@ -61,7 +64,7 @@ class Blocking:
 
 
 class Slack(Blocking):
-    """A workspace for tests. All that `Workspace` has is there as well; make one with `Slack.start(...)`."""
+    """A workspace for tests, with all attributes of `Workspace`. Make one with `Slack.start(...)`."""
 
     def __init__(self, thread: LoopThread, workspace: Workspace) -> None:
         super().__init__(thread, workspace)
@@ -76,7 +79,7 @@ class Slack(Blocking):
 
         Raises:
             ValueError: The manifest cannot be used.
-            OSError: It cannot be read.
+            OSError: The manifest cannot be read, or the port is taken.
         """
         thread = LoopThread()
         try:
@@ -122,21 +125,21 @@ class Slack(Blocking):
         return self.until(enough, timeout)
 
     def until(self, predicate: Callable[[], T], timeout: float = ANSWER_SECONDS) -> T:
-        """Wait until `predicate` returns something true, and return that. It is asked as `Workspace.until` asks.
+        """Wait until `predicate` returns something true, and return that; see `Workspace.until`.
 
         Raises:
-            TimeoutError: It was not true within `timeout` seconds; the text tells what was seen last.
+            TimeoutError: It was not true within `timeout` seconds; the text has the last value and the last changes.
         """
         value: T = self._thread.call(self.workspace.until, predicate, timeout)
         return value
 
     def run(self, *command: str | Path) -> "subprocess.Popen[bytes]":
-        """Start an app beside the workspace, and wait until it is connected if it connects by Socket Mode.
+        """Start an app beside the workspace; in Socket Mode, wait until it is connected.
 
-        `python` is the Python of the tests. The app ends with the test.
+        The word `python` stands for the Python that runs the tests. `stop` ends the app.
 
         Raises:
-            RuntimeError: It ended before it was connected.
+            RuntimeError: The app ended before it was connected, or took longer than `START_SECONDS`.
         """
         words = [sys.executable if word == "python" else str(word) for word in command]
         connected = self.workspace.connections
@@ -155,11 +158,13 @@ class Slack(Blocking):
         return app
 
     def add_app(self, manifest: str | Path, **options: Any) -> "Slack":
-        """Install a further app; the arguments are those of `Workspace.add_app`. Its `run` starts it, and it ends here.
+        """Install a further app; the arguments are those of `Workspace.add_app`.
+
+        `run` of the result starts the app, and `stop` of this workspace ends it.
 
         Raises:
             ValueError: The manifest cannot be used, or an app of that name is here already.
-            OSError: It cannot be read.
+            OSError: The manifest cannot be read.
         """
         further = Slack(self._thread, self._thread.call(self.workspace.add_app, Path(manifest), **options))
         self._further.append(further)

@@ -1,4 +1,4 @@
-"""Block Kit as Slack checks it: which blocks, which keys, how long, how many, and where."""
+"""Checks Block Kit as Slack does: which blocks and keys are allowed where, how long they are, and how many."""
 
 import json
 import secrets
@@ -52,7 +52,7 @@ TASK = by_type(lambda: {"task_card": TASK_CARD})
 
 
 def _task_of_plan(value: Any, pointer: str, complaints: Complaints) -> None:
-    """Check a task of a plan, which may leave its `type` out, as in Slack's own example of the block."""
+    """Check a task of a plan. It may lack its `type`, as in Slack's own example of the block."""
     TASK({"type": "task_card", **value} if isinstance(value, dict) else value, pointer, complaints)
 
 
@@ -169,11 +169,11 @@ VIEW = {
 
 
 def check_message_blocks(blocks: Any, *, rest: str = "") -> list[dict[str, Any]]:
-    """Check the blocks of a message and give ids to those without.
+    """Check the blocks of a message, and return them with ids for the blocks that have none.
 
     Args:
         blocks: The blocks that the app sent.
-        rest: The other text of the message, for limits on the whole.
+        rest: The text of the message outside its blocks, which counts towards its size.
 
     Raises:
         Refusal: `invalid_blocks`, `invalid_blocks_format`, `msg_too_long` or
@@ -195,7 +195,7 @@ def check_message_blocks(blocks: Any, *, rest: str = "") -> list[dict[str, Any]]
 
 
 def check_size(blocks: list[dict[str, Any]], rest: str) -> None:
-    """Refuse what is too long as a whole: many task cards, or much Markdown.
+    """Refuse a message that has too many task cards, or has task cards and is too long together with `rest`.
 
     Raises:
         Refusal: `msg_too_long`.
@@ -214,7 +214,7 @@ def is_task(block: dict[str, Any]) -> bool:
 
 
 def check_view(view: Any) -> dict[str, Any]:
-    """Check a modal or a home view.
+    """Check a modal or a home view, and return it with ids for the blocks that have none.
 
     Raises:
         Refusal: `invalid_arguments` with Slack's complaints.
@@ -258,7 +258,7 @@ def _check_whole_message(blocks: list[dict[str, Any]], complaints: Complaints) -
 
 
 def _check_contents(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str) -> None:
-    """Check for the parts of which a block must have at least one, and for parts that exclude each other."""
+    """Check that each section has text or fields, and each image exactly one source."""
     for block, place in _iterate_blocks(blocks, pointer):
         if block["type"] == "section" and "text" not in block and "fields" not in block:
             complain(complaints, "missing required field: text or fields", place)
@@ -267,7 +267,7 @@ def _check_contents(blocks: list[dict[str, Any]], complaints: Complaints, pointe
 
 
 def _iterate_blocks(blocks: list[dict[str, Any]], pointer: str = "/blocks") -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield every block with its place, blocks inside containers too."""
+    """Yield every block with its JSON pointer, blocks inside containers too."""
     for index, block in enumerate(blocks):
         yield block, f"{pointer}/{index}"
         yield from _iterate_blocks(block.get("child_blocks") or [], f"{pointer}/{index}/child_blocks")

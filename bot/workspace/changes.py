@@ -1,4 +1,4 @@
-"""Changes in the workspace, told to whoever waits or watches."""
+"""Passes changes of the workspace on to the pages that show them and to the tests that wait for one."""
 
 import asyncio
 from collections import deque
@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 REMEMBERED = 8
 LOOK_SECONDS = 0.2
-"""How often somebody who waits looks again though nothing changed: what they look at may be theirs."""
+"""Seconds after which a predicate is called again without a change: it may use state outside the workspace."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that people can see.
+    """One change that people can see.
 
-    `body` is what the page is told, `channel` limits it to the channel's
-    members and `user` to one person; both None means everybody.
+    `body` is the JSON that the page gets. `channel` limits it to the members
+    of a channel and `user` to one person; if both are None, everybody gets it.
     """
 
     body: dict[str, Any]
@@ -26,7 +26,7 @@ class Change:
 
 
 class Changes:
-    """Passes every change to the watchers, and wakes those who wait for one."""
+    """Passes every change to the watchers, and wakes the callers that wait for one."""
 
     def __init__(self) -> None:
         self.watchers: set[Callable[[Change], None]] = set()
@@ -34,32 +34,32 @@ class Changes:
         self._recent: deque[str] = deque(maxlen=REMEMBERED)
 
     def tell(self, change: Change) -> None:
-        """Pass on one change."""
+        """Pass a change to the watchers, and wake the callers that wait."""
         self._recent.append(_summarize_change(change))
         self.show(change)
         self.wake()
 
     def show(self, change: Change) -> None:
-        """Pass on what only the page shows: nobody waits for it."""
+        """Pass a change to the watchers, without waking the callers that wait."""
         for watcher in tuple(self.watchers):
             watcher(change)
 
     def wake(self) -> None:
-        """Let everybody who waits look again, after a change that the page is not told of."""
+        """Have every waiting predicate called again, after a change that the page does not show."""
         for future in self._waiting:
             if not future.done():
                 future.set_result(None)
         self._waiting.clear()
 
     async def until(self, predicate: Callable[[], T], timeout: float) -> T:  # noqa: ASYNC109  # part of the public call
-        """Wait until `predicate` returns something true, looking again after every change.
+        """Wait until `predicate` returns something true, and return that.
 
         Args:
-            predicate: Called at once, after each change and every `LOOK_SECONDS`; its true value is returned.
+            predicate: Called at once, after each change and every `LOOK_SECONDS`.
             timeout: Seconds to wait at most.
 
         Raises:
-            TimeoutError: It never came true; the text tells what was seen last.
+            TimeoutError: It returned nothing true in time; the text has its last value and the last changes.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout

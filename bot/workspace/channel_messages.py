@@ -1,4 +1,4 @@
-"""Posting, editing, deleting and reacting: what changes a channel, and the events that tell of it."""
+"""Posts, edits, deletes and reacts to messages in channels, and sends apps the matching events."""
 
 import secrets
 from collections import defaultdict
@@ -24,7 +24,7 @@ HIDDEN_FROM_EVENTS = ("reply_count", "reply_users", "reply_users_count", "latest
 
 
 class ChannelMessages:
-    """Posts and changes messages, and tells the apps of it."""
+    """Posts and changes messages, and sends the apps the matching events."""
 
     def __init__(
         self, state: State, delivery: Delivery, sessions: AgentSessions, beside: "ChannelMessages | None" = None
@@ -32,12 +32,12 @@ class ChannelMessages:
         self._state, self._delivery, self._sessions = state, delivery, sessions
         self.ephemerals: dict[str, dict[str, Message]] = beside.ephemerals if beside else defaultdict(dict)
         self._apps: list[ChannelMessages] = beside._apps if beside else []  # noqa: SLF001  # one of its own class
-        """The `ChannelMessages` of each app in the workspace: an event goes to every one of them."""
+        """The `ChannelMessages` of each app in the workspace: every app gets the events."""
         self._apps.append(self)
 
     # -- posting ---------------------------------------------------------------------------------
 
-    def post_as_person(  # all that people put into a message
+    def post_as_person(
         self,
         channel: Channel,
         user_id: str,
@@ -47,9 +47,9 @@ class ChannelMessages:
         attachments: Sequence[Json] = (),
         extra: Json | None = None,
     ) -> Message:
-        """Post what a person typed (already in Slack's form), with files, pasted tables and forwards; tell the app.
+        """Post a person's message, with files, pasted tables and forwards, and send the apps the events.
 
-        `extra` are fields that the event has and the message does not.
+        `text` is as `encode_typed_text` returns it. `extra` are fields of the event that the message does not have.
         """
         data: Json = {
             "type": "message",
@@ -71,7 +71,7 @@ class ChannelMessages:
         return message
 
     def post_as_other_bot(self, channel: Channel, text: str, thread_ts: str | None) -> Message:
-        """Post as another app, whose bot user is in the channel, and tell the app."""
+        """Post as the bot of another app, and send the apps the events."""
         who, bot = self._state.identity, self._state.other_bot
         profile = {"id": who.other_bot_id, "app_id": who.other_app_id, "name": bot.name, "team_id": who.team_id}
         data: Json = {
@@ -93,7 +93,7 @@ class ChannelMessages:
     def post_as_bot(
         self, channel: Channel, content: Json, thread_ts: str | None, stream: Stream | None = None
     ) -> Message:
-        """Post as the app. `content` is what the call brought: text, blocks, metadata, files ..."""
+        """Post as the app. `content` has the fields of the call: text, blocks, metadata, files ..."""
         data = {**self.bot_fields(), "ts": self._state.clock.next_ts(), **content}
         if stream:
             data["blocks"] = stream.blocks()
@@ -110,9 +110,9 @@ class ChannelMessages:
         return message
 
     def open_assistant_thread(self, channel: Channel, user_id: str, viewed: str) -> Message:
-        """Return the root of the assistant thread that waits for the person's first message, starting one if need be.
+        """Return the root of the assistant thread that has no message of the person yet; start one if there is none.
 
-        `viewed` is the channel that the person looked at before.
+        `viewed` is the id of the channel that the person looked at before.
         """
         newest = channel.messages[channel.roots[-1]] if channel.roots else None
         if newest and newest.data.get("subtype") == ASSISTANT_ROOT:
@@ -128,9 +128,9 @@ class ChannelMessages:
         return root
 
     def post_ephemeral(self, channel: Channel, user_id: str, content: Json, thread_ts: str | None) -> Message:
-        """Show one person a message that nobody else sees and nothing keeps.
+        """Show a message to one person; it is not recorded.
 
-        In a thread that has no reply yet Slack takes it and never shows it.
+        In a thread without replies it is accepted but never shown, as on Slack.
         """
         data = {**self.bot_fields(), "ts": self._state.clock.next_ts(), **content, "is_ephemeral": True}
         data["channel"] = channel.id
@@ -145,13 +145,13 @@ class ChannelMessages:
         return message
 
     def show_ephemeral(self, user_id: str, message: Message) -> None:
-        """Show an ephemeral message, new or changed."""
+        """Show an ephemeral message, new or changed, on the person's page."""
         data = message.data
         body = {"type": "ephemeral", "channel": data["channel"], "thread_ts": data.get("thread_ts")}
         self._state.changes.tell(Change({**body, "message": message.as_shown()}, user=user_id))
 
     def drop_ephemeral(self, user_id: str, ts: str) -> None:
-        """Take an ephemeral message off the person's screen."""
+        """Remove an ephemeral message from the person's page."""
         message = self.ephemerals[user_id].pop(ts, None)
         if message:
             body = {"type": "deleted", "channel": message.data["channel"], "ts": ts}
@@ -174,16 +174,16 @@ class ChannelMessages:
         self._emit_change(channel, message, before)
 
     def rewrite(self, channel: Channel, message: Message, text: str, attachments: Sequence[Json] | None = None) -> None:
-        """Replace what a person typed (already in Slack's form), and what they attached; None leaves that.
+        """Replace the text of a person's message, and its attachments unless they are None.
 
-        Slack sends `app_mention` for the new words, too.
+        `text` is as `encode_typed_text` returns it. As on Slack, a mention in it sends `app_mention` again.
         """
         content: Json = {"text": text, "blocks": _typed_blocks(text) if text else None}
         self.edit(channel, message, content | ({} if attachments is None else {"attachments": [*attachments]}))
         self._emit_mentions(channel, message)
 
     def delete(self, channel: Channel, message: Message) -> None:
-        """Delete a message. A root with replies leaves a tombstone, and counts as changed into it, as on Slack."""
+        """Delete a message. As on Slack, a root with replies becomes a tombstone, and apps get `message_changed`."""
         self._state.record.drop("message", f"{channel.id}:{message.ts}")
         before = message.data
         if channel.replies.get(message.ts):
@@ -203,7 +203,7 @@ class ChannelMessages:
         self._emit(channel, {"type": "message", **event, "ts": self._state.clock.next_ts()})
 
     def show_streamed(self, channel: Channel, message: Message) -> None:
-        """Show what was added to a stream."""
+        """Update a message from its stream, and show it."""
         stream = message.stream
         if stream is None:
             return
@@ -212,7 +212,7 @@ class ChannelMessages:
         self._state.save_message(channel, message)
 
     def end_stream(self, channel: Channel, message: Message) -> None:
-        """Finish a stream: stopped by the app or a person, or expired."""
+        """Finish a stream that the app or a person stopped, or that expired."""
         stream = message.stream
         if stream is None or not stream.live:
             return
@@ -245,7 +245,7 @@ class ChannelMessages:
         return True
 
     def remember_elements(self, message: Message) -> None:
-        """Remember the buttons and menus of a message."""
+        """Remember the buttons and menus of a message, which people may press even after an edit."""
         for block, element in interactive_elements(message.data.get("blocks") or []):
             message.offered[block.get("block_id", ""), element.get("action_id", "")] = element
 
@@ -256,7 +256,7 @@ class ChannelMessages:
         marks = {"user": who.bot_user_id, "bot_id": who.bot_id, "app_id": who.app_id, "team": who.team_id}
         return {"type": "message", **marks, "bot_profile": {**profile, "deleted": False}}
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------
 
     def _add_to_channel(self, channel: Channel, message: Message, thread_ts: str | None) -> Message:
         if thread_ts:
@@ -298,12 +298,12 @@ class ChannelMessages:
         self._delivery.emit("app_mention", event)
 
     def _author_teams(self, channel: Channel, user_id: str) -> Json:
-        """Return the fields that name the author's workspace: three in a channel shared with another one, else one."""
+        """Return the fields that name the author's workspace: one, or three in a channel of several workspaces."""
         team = self._state.users[user_id].team
         return {"team": team, **({"user_team": team, "source_team": team} if channel.shared else {})}
 
     def _author_profile(self, user_id: str) -> Json:
-        """Describe the author of a mention who is of another workspace: the app may know nothing of them."""
+        """Return `user_profile` for an author of another workspace, whom the app may not know; otherwise no fields."""
         user = self._state.users[user_id]
         if user.team == self._state.identity.team_id:
             return {}

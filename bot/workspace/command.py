@@ -1,6 +1,6 @@
-"""The command: `leadhand slack -- python app.py`, and `python -m bot.workspace` with the same arguments.
+"""The command `leadhand slack -- python app.py`; `python -m bot.workspace` is the same.
 
-Nothing but argparse is imported before the command runs.
+The server is imported only when the command starts it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def main() -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Start the workspace and the app. Returns the exit code, once either was stopped."""
+    """Run the workspace and the app until one of them stops, or print the tables. Returns the exit code."""
     import asyncio  # noqa: PLC0415 - not needed for --help
 
     if options.methods:
@@ -212,7 +212,7 @@ def _join_with_or(names: tuple[str, ...]) -> str:
 
 
 def read_port(text: str) -> int:
-    """Read a port of the command line. Raises ArgumentTypeError."""
+    """Parse a port of the command line. Raises ArgumentTypeError."""
     if text.isascii() and text.isdigit() and int(text) <= MOST_PORT:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no port; it takes a number from 0 to {MOST_PORT}")
@@ -223,7 +223,7 @@ EVENT_HEAD = "| event | sent | scope |\n| --- | --- | --- |"
 
 
 def render_support_tables() -> str:
-    """Return both tables: the methods of the Web API, and the events."""
+    """Render the two tables of `--methods`: the Web API methods, and the events."""
     methods = "\n".join(_render_method(name, METHODS[name]) for name in sorted(METHODS))
     events = "\n".join(_render_event(name) for name in sorted(SENT_EVENTS))
     return f"{METHOD_HEAD}\n{methods}\n\n{EVENT_HEAD}\n{events}\n"

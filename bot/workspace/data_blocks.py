@@ -7,10 +7,10 @@ from bot.workspace.elements import RICH_TEXT
 from bot.workspace.schema import Check, Complaints, by_type, complain, fields, items, number, string, typed_fields
 
 MOST_ROWS = 101
-"""Rows of a table, its heading included."""
+"""Most rows of a table, its heading included."""
 MOST_COLUMNS = 20
 MOST_CHARTS = 2
-"""Charts in one message."""
+"""Most charts in one message."""
 MOST_SEGMENTS = MOST_SERIES = 12
 MOST_CATEGORIES = 20
 MOST_TITLE = 50
@@ -59,7 +59,7 @@ _TABLE = typed_fields(
 
 
 def data_table(value: Any, pointer: str, complaints: Complaints) -> None:
-    """Check a `data_table`: its rows are of one length, and none of its headings is rich text."""
+    """Check a `data_table`: all rows have the same length, and no heading is rich text."""
     before = len(complaints)
     _TABLE(value, pointer, complaints)
     if len(complaints) > before:

@@ -1,4 +1,4 @@
-"""Events on their way to the app: only what it subscribed to, again when it is not acknowledged."""
+"""Delivers events to the app: only those it subscribed to, and again if it does not acknowledge them."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from bot.workspace.workspace_state import State
 
 log = logging.getLogger(__name__)
 UNSUBSCRIBED = "function_executed"
-"""The event that no app subscribes to: it comes with the manifest's `functions`."""
+"""The event that needs no subscription: an app gets it by the `functions` of its manifest."""
 RETRY_DELAYS = (0.0, 60.0, 300.0)
 SCOPES = {
     "app_mention": ("app_mentions:read",),
@@ -31,7 +31,7 @@ SCOPES = {
 
 
 class Delivery:
-    """Delivers events in their own tasks; `retry_scale` shortens the waits between attempts for tests."""
+    """Delivers each event in a task of its own. `retry_scale` multiplies the waits between attempts."""
 
     def __init__(
         self, state: State, faults: FaultInjection, transport: Transport, traffic: Traffic, retry_scale: float
@@ -42,7 +42,7 @@ class Delivery:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def is_subscribed(self, name: str) -> bool:
-        """Return True if the manifest asks for the event and has the scope that Slack demands for it."""
+        """Return True if the app is installed, subscribes to the event, and has the scope that Slack demands for it."""
         return not self.explain_unsent(name)
 
     def explain_unsent(self, name: str) -> str:
@@ -58,9 +58,9 @@ class Delivery:
         return f"The manifest lacks the scope {', '.join(scopes)}, which {name} needs." if scopes else ""
 
     def emit(self, name: str, event: dict[str, Any], actor: str = "") -> None:
-        """Deliver an event, if the app may have it. `name` is the subscription, as `message.channels`.
+        """Deliver an event, if the app may have it. `name` is the subscription, such as `message.channels`.
 
-        `actor` is the person behind the event, for events that name them in the envelope alone.
+        `actor` is the id of the person who caused the event, for events that name the person only in the envelope.
         """
         lacking = self.explain_unsent(name)
         if lacking:

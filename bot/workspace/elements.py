@@ -1,4 +1,4 @@
-"""The shapes of Block Kit's elements and composition objects."""
+"""Checks for the shapes of Block Kit's elements and composition objects."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,13 +32,13 @@ URL: Check = _check_url
 
 
 def plain(most: int) -> Check:
-    """Check a plain_text object."""
+    """Return a check for a plain_text object of at most `most` characters."""
     table = {"plain_text": typed_fields({"text": string(most, least=1)}, {"emoji": boolean})}
     return by_type(lambda: table)
 
 
 def text(most: int) -> Check:
-    """Check a plain_text or mrkdwn object."""
+    """Return a check for a plain_text or mrkdwn object of at most `most` characters."""
     table = {
         "plain_text": typed_fields({"text": string(most, least=1)}, {"emoji": boolean}),
         "mrkdwn": typed_fields({"text": string(most, least=1)}, {"verbatim": boolean}),

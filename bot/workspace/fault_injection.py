@@ -1,4 +1,4 @@
-"""Faults that a test or a curious developer switches on: Slack on a bad day."""
+"""Faults that a test switches on for calls or deliveries, such as a rate limit or a lost reply."""
 
 from collections import defaultdict, deque
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ DELIVERIES: frozenset[str] = frozenset({"duplicate_delivery", "lost_delivery", "
 
 @dataclass(frozen=True)
 class InjectedFault:
-    """One fault of one call; see `FaultInjection.add`."""
+    """One fault for one call or delivery. `FaultInjection.add` explains the fields."""
 
     kind: Kind
     retry_after: int
@@ -31,7 +31,7 @@ class InjectedFault:
 
 
 class FaultInjection:
-    """Faults that wait for their call."""
+    """The faults that are switched on. Each is used up by the next call or delivery that it is for."""
 
     def __init__(self) -> None:
         self._calls: dict[str, deque[InjectedFault]] = defaultdict(deque)
@@ -63,7 +63,7 @@ class FaultInjection:
                 `lost_delivery`: the first attempt is never sent and counts as unacknowledged.
                 `late_delivery`: the first attempt is made `seconds` later, so that other events overtake it.
                 `without_files`: the event lacks the `files` of its message, as an `app_mention` of Slack's may.
-            times: How many calls in a row.
+            times: How many calls or deliveries in a row.
             retry_after: Seconds, for `rate_limited`.
             seconds: For `slow_reply`, `lagging_history` and `late_delivery`.
             error: Slack's code, for `error`.
@@ -72,11 +72,11 @@ class FaultInjection:
         queue.extend([InjectedFault(kind, retry_after, seconds, error)] * times)
 
     def take(self, method: str) -> InjectedFault | None:
-        """Take the fault that waits for this call, if there is one."""
+        """Remove and return the next fault for this method; None if there is none."""
         return self._take_next(self._calls, method)
 
     def take_delivery(self, event: str) -> InjectedFault | None:
-        """Take the fault that waits for this delivery, if there is one."""
+        """Remove and return the next fault for deliveries of this event; None if there is none."""
         return self._take_next(self._deliveries, event)
 
     def clear(self) -> None:

@@ -15,7 +15,7 @@ PLAIN_TEXT = {"filetype": "text", "pretty_type": "Plain Text"}
 
 @dataclass
 class Upload:
-    """An upload URL that was handed out. `received` counts its bytes, -1 before they came."""
+    """An upload whose URL was handed out. `received` is the number of bytes, -1 until they have come."""
 
     file_id: str
     name: str
@@ -25,7 +25,7 @@ class Upload:
 
 
 class Files:
-    """The workspace's files. Their names and types are here, their bytes in the record."""
+    """The workspace's files. Their names and types are in the state, their bytes in the record."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -41,7 +41,7 @@ class Files:
         return f"{self.base_url}/upload/v1/{key}", upload.file_id
 
     async def receive(self, key: str, content: bytes) -> str | None:
-        """Take the bytes of an upload; return what is wrong with them, or None."""
+        """Store the bytes of an upload. Returns a sentence on what is wrong with them, or None."""
         upload = self._uploads.get(key)
         if upload is None:
             return "This upload URL is not valid or was used."
@@ -53,7 +53,7 @@ class Files:
         return None
 
     def complete(self, file_id: str, title: str | None, user_id: str) -> Json | None:
-        """Finish an upload; return None when its bytes never came."""
+        """Make a file of an upload; None if there is no such upload, or its bytes never came."""
         upload = self._by_file.get(file_id)
         if upload is None or upload.received < 0:
             return None
@@ -64,7 +64,7 @@ class Files:
         return file
 
     async def add(self, name: str, content: bytes, user_id: str, mimetype: str | None = None) -> Json:
-        """Keep a file that a person attaches."""
+        """Store a file that a person attaches, and return its fields."""
         file_id = new_id("F")
         await self._state.record.write_file(file_id, content)
         return self._add(file_id, name, len(content), user_id, None, mimetype)
@@ -80,14 +80,14 @@ class Files:
                     message.data["files"] = [self._state.files.get(file["id"], file) for file in message.data["files"]]
 
     def share(self, file: Json, channel_id: str) -> None:
-        """Note where a file is shown."""
+        """Record that a file is shown in a channel or direct message."""
         key = "ims" if channel_id.startswith("D") else "channels"
         if channel_id not in file[key]:
             file[key].append(channel_id)
         self._state.record.put("file", file["id"], lambda: file)
 
     def grant(self, file: Json, levels: dict[str, str]) -> None:
-        """Note what people may do with a file that was sent to them directly."""
+        """Record what people may do with a file. `levels` maps user ids to `read`, `write` or `owner`."""
         known = {each["user_id"]: each["access"] for each in file.get("dm_mpdm_users_with_file_access", ())}
         file["dm_mpdm_users_with_file_access"] = [
             {"user_id": user_id, "access": level} for user_id, level in (known | levels).items()
@@ -107,7 +107,7 @@ class Files:
             raise KeyError(file_id)
         return await self._state.record.read_file(file_id)
 
-    def _add(  # one private place where a file's facts come together
+    def _add(
         self, file_id: str, name: str, size: int, user_id: str, title: str | None, mimetype: str | None = None
     ) -> Json:
         team = self._state.identity.team_id
@@ -150,7 +150,7 @@ class Files:
         }
 
     async def delete(self, file: Json) -> list[tuple[Channel, Message]]:
-        """Delete a file, as Slack does: messages keep a tombstone in its place. Returns these messages."""
+        """Delete a file, and put a tombstone in its place in messages. Returns pairs of channel and message."""
         del self._state.files[file["id"]]
         self._state.record.drop("file", file["id"])
         await self._state.record.drop_file(file["id"])
@@ -166,7 +166,7 @@ class Files:
         return shown
 
     async def add_canvas(self, title: str, markdown: str, user_id: str) -> Json:
-        """Keep a canvas, which Slack treats as a file of its own type."""
+        """Store a canvas, which Slack treats as a file of its own type, and return its fields."""
         content = markdown.encode()
         file = await self.add(f"{title}.md", content, user_id, "application/vnd.slack-docs")
         file |= {"title": title, "name": title, "filetype": "quip", "pretty_type": "Canvas", "mode": "quip"}

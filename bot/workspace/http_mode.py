@@ -19,9 +19,9 @@ REASONS = {"timeout": "http_timeout", "connection_failed": "connection_failed"}
 
 
 class HttpMode:
-    """Posts payloads the way Slack does, after the URL proved itself once (`url_verification`).
+    """Posts payloads as Slack does. Before the first event, the app must answer `url_verification`.
 
-    `paths` are the manifest's `request_paths`: what does not go to `url` goes to another path of the same host.
+    `paths` are the manifest's `request_paths`: a payload listed there goes to that path of the host of `url`.
     """
 
     def __init__(self, url: str, signing_secret: str, token: str, ack_seconds: float, paths: dict[str, str]) -> None:
@@ -33,7 +33,7 @@ class HttpMode:
         self._verified = False
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
-        """Post a payload. Acknowledged means answered in time with 200, or for an event with any 2xx."""
+        """Post a payload. It is acknowledged by an answer in time with 200 or, for an event, any 2xx."""
         if kind == "events_api" and not self._verified:
             answer = await self.verify()
             if not answer.ok:
@@ -53,7 +53,7 @@ class HttpMode:
         return await self._post(body, {**headers, "Content-Type": content_type}, urljoin(self._url, path), good)
 
     async def verify(self) -> Ack:
-        """Send the challenge that Slack sends when a request URL is saved."""
+        """Send the challenge that Slack sends when a request URL is saved. Not `ok` if the app does not return it."""
         challenge = secrets.token_hex(24)
         body = {"token": self._token, "challenge": challenge, "type": "url_verification"}
         ack = await self._post(json.dumps(body), {"Content-Type": "application/json"}, self._url)
@@ -70,7 +70,7 @@ class HttpMode:
     async def _post(self, body: str, headers: dict[str, str], url: str, good: Container[int] = (OK,)) -> Ack:
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=self._timeout)
-        stamp = str(int(time.time()))  # the app compares it with its own clock, not with ours
+        stamp = str(int(time.time()))  # the app compares it with the real time, not with the workspace's
         signed = hmac.new(self._secret, f"v0:{stamp}:{body}".encode(), hashlib.sha256).hexdigest()
         signing = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={signed}"}
         try:

@@ -1,4 +1,4 @@
-"""Who is who in the workspace: ids, tokens, the bot, the people, and who of them is a guest or a stranger."""
+"""Ids, tokens and names in the workspace: of the app, its bot, the people, and another app's bot."""
 
 import secrets
 import string
@@ -17,13 +17,14 @@ PEOPLE: tuple[tuple[str, str, str, Standing], ...] = (
     ("uma", "Uma Reyes", "#7a5c99", "channel_guest"),
     ("sol", "Sol Tanaka", "#a33d5e", "stranger"),
 )
+"""The people: name, real name, colour on the page, and standing."""
 OTHER_BOT = ("buildbot", "Build Bot", "#555d66")
 GROUPS = (("reviewers", "Reviewers", ("ben", "cleo")),)
 """The user groups at the start: handle, name, and who is in it."""
 
 
 def new_id(prefix: str) -> str:
-    """Return an id in Slack's shape: a letter or two, a zero as in all that Slack gives today, and nine more."""
+    """Return a new id in Slack's shape: the prefix, a zero, and nine random letters and digits."""
     return prefix + "0" + "".join(secrets.choice(ALPHABET) for _ in range(9))
 
 
@@ -43,7 +44,7 @@ class User:
 
 @dataclass
 class Group:
-    """A user group, which people mention by its handle."""
+    """A user group, which people mention by its handle. `users` are user ids."""
 
     id: str
     handle: str
@@ -51,13 +52,13 @@ class Group:
     users: list[str]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields for the record."""
+        """Return the fields that are stored in the record."""
         return {"handle": self.handle, "name": self.name, "users": self.users}
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Everything that stays the same over restarts, tokens included."""
+    """The ids, names and tokens of a workspace and an app, which stay the same over restarts."""
 
     team_id: str = field(default_factory=lambda: new_id("T"))
     app_id: str = field(default_factory=lambda: new_id("A"))
@@ -82,19 +83,19 @@ class Identity:
     enterprise_name: str = ""
 
     def __post_init__(self) -> None:
-        """Give an id to everybody who has none: a record of an earlier release knows fewer people."""
+        """Add ids for people who have none: a record of an earlier release may lack some."""
         for name, *_ in PEOPLE:
             self.people.setdefault(name, new_id("U"))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields for the record."""
+        """Return the fields that are stored in the record."""
         return asdict(self)
 
     def make_neighbour(self, name: str, *, in_organisation: bool) -> "Identity":
-        """Return who is who in a further workspace of the same app: all that is not the workspace's own stays.
+        """Return the identity of a further workspace of the same app.
 
-        The people are the same in all, for Slack's ids of people are unique within a workspace alone. The bot is the
-        same in all of an organisation.
+        People keep their ids, as Slack's user ids are unique only within a workspace. The bot keeps its ids if both
+        workspaces are in one organisation.
         """
         fresh = Identity()
         further = replace(
@@ -113,17 +114,17 @@ class Identity:
         )
 
     def make_further_app(self) -> "Identity":
-        """Return who is who in the same workspace for a further app, with a bot and secrets of its own."""
+        """Return the identity of a further app in the same workspace, with a bot, tokens and secrets of its own."""
         of_app = ("app_id", "bot_id", "bot_user_id", "bot_token", "app_token", "signing_secret", "verification_token")
         fresh, own = Identity(), (*of_app, "client_id", "client_secret")
         return replace(self, **{name: getattr(fresh, name) for name in own})
 
     def join_organisation(self, name: str) -> "Identity":
-        """Return the same workspace as part of an organisation."""
+        """Return this identity as part of an organisation; unchanged if it is in one already."""
         return self if self.enterprise_id else replace(self, enterprise_id=new_id("E"), enterprise_name=name)
 
     def users(self, bot_name: str, app_name: str) -> list[User]:
-        """Return the people and the bots."""
+        """Return the people, the app's bot, and the other app's bot."""
         people = [
             User(
                 self.people[name],

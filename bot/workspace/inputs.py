@@ -1,4 +1,4 @@
-"""Inputs and presses in the shape that Slack reports them."""
+"""Values of inputs and presses on elements, in the shape in which Slack reports them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,9 +31,9 @@ def value_of(element: Json, value: Any) -> Json:
 
     Args:
         element: The element as the app sent it.
-        value: The value put in: text, a date, an option's value, a list of
-            them, None for nothing; or already Slack's own shape, with `type`.
-            For an external menu whole options, which only the app knows.
+        value: The value entered: text, a date, an option's value, a list of
+            these, or None; or a value in Slack's own shape, with `type`. For
+            an external menu whole options, as only the app knows them.
 
     Raises:
         ValueError: The element has no such option.
@@ -64,12 +64,12 @@ def initial_value(element: Json) -> Json:
 
 
 def is_input(element: Json) -> bool:
-    """Return True for an element that keeps a value, unlike a button."""
+    """Return True for an element that holds a value, unlike a button."""
     return element["type"] in VALUE_KEY or element["type"] in ONE_OPTION | MANY_OPTIONS
 
 
 def is_empty(value: Json) -> bool:
-    """Return True if nothing was put in."""
+    """Return True if nothing was entered."""
     return all(each in (None, "", []) for key, each in value.items() if key != "type")
 
 
@@ -97,7 +97,7 @@ def inputs_of(view: Json) -> Iterator[tuple[Json, Json]]:
 
 
 def build_action_entry(element: Json, block_id: str, value: Any, at: str) -> Json:
-    """Return the entry in `actions` for a press on an element.
+    """Return the entry in `actions` for a press on an element. `at` is the ts of the press.
 
     Raises:
         ValueError: The element has no such option or button.

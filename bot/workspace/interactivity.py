@@ -1,4 +1,4 @@
-"""Presses, commands, shortcuts and submissions. The app has three seconds to acknowledge each."""
+"""Sends presses, commands, shortcuts and submissions, each of which the app must acknowledge in three seconds."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ FAILURES = {"timeout": "operation_timeout", "not_connected": "dispatch_failed", 
 
 @dataclass(frozen=True)
 class PressPlace:
-    """Where a press happened: on a message (maybe an ephemeral one) or in a view."""
+    """Where a press happened: on a message (maybe an ephemeral one), with the values of its inputs, or in a view."""
 
     channel: Channel | None = None
     message: Message | None = None
@@ -41,13 +41,13 @@ class Interactivity:
         views: Views,
         responses: Responses,
         steps: WorkflowSteps,
-    ) -> None:  # the parts it joins
+    ) -> None:
         self._state, self._transport = state, transport
         self._messages, self._views, self._responses, self._steps = messages, views, responses, steps
         self.errors: dict[str, list[str]] = {}
 
     def require_member(self, user_id: str, what: str) -> None:
-        """Raise ActionFailed for a person of another workspace, who sees no commands and shortcuts of the app."""
+        """Raise ActionFailed for a person of another workspace, who cannot use commands and shortcuts of the app."""
         if self._state.users[user_id].team != self._state.identity.team_id:
             raise self._record_failure(user_id, f"{what} belongs to an app that is not installed in your workspace.")
 
@@ -82,7 +82,7 @@ class Interactivity:
         """Press a button or choose from a menu.
 
         Raises:
-            ActionFailed: The app did not acknowledge it, or it has no such option.
+            ActionFailed: The app did not acknowledge it, or the element has no such option.
         """
         try:
             action = build_action_entry(element, block_id, value, self._state.clock.next_ts())
@@ -105,10 +105,10 @@ class Interactivity:
         """Ask the app for the options of an external menu.
 
         Returns:
-            Options, or groups of them, as the app gave them.
+            Options, or groups of options, as the app answered them.
 
         Raises:
-            ActionFailed: The app did not answer, or with what Slack cannot use.
+            ActionFailed: The app did not answer, or its answer is one that Slack refuses.
         """
         payload = {**self._base_payload("block_suggestion", user_id), "block_id": block_id, "value": query}
         payload["action_id"] = element["action_id"]
@@ -156,16 +156,16 @@ class Interactivity:
         """Submit a modal.
 
         Args:
-            user_id: Who.
+            user_id: The person who submits it.
             view: The modal on top of that person's stack.
             values: By block_id and action_id, or by action_id alone.
 
         Returns:
-            False when something is missing or the app found errors, which the
-            person sees at the inputs.
+            True if the modal was accepted, False if a value is missing or the
+            app found errors, which the person sees at the inputs.
 
         Raises:
-            ActionFailed: The app did not acknowledge it, or answered what Slack cannot use.
+            ActionFailed: The app did not acknowledge it, or its answer is one that Slack refuses.
         """
         missing = self._fill(view, values)
         if missing:
@@ -184,7 +184,7 @@ class Interactivity:
             payload |= self._step_fields(user_id, PressPlace(view=view), payload["trigger_id"])
             await self._send(user_id, "interactive", payload, "That did not work")
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------
 
     async def _send(self, user_id: str, kind: PayloadKind, payload: Json, what: str) -> Ack:
         if kind == "interactive" and not self._state.app.interactivity:
@@ -210,7 +210,7 @@ class Interactivity:
             "api_app_id": who.app_id,
             "token": who.verification_token,
             "trigger_id": self._views.issue_trigger(user_id),
-            # The person's own workspace, even if it is another one: an app that keeps things by it mixes up the two.
+            # The person's own workspace, which may be another one: an app that stores data by it mixes up the two.
             "team": {"id": user.team, "domain": who.team_domain if home else who.other_team_name.lower()},
             "enterprise": {"id": who.enterprise_id, "name": who.enterprise_name} if who.enterprise_id else None,
             "is_enterprise_install": self._state.installed == "organisation",
@@ -233,7 +233,7 @@ class Interactivity:
         return payload if ephemeral else {**payload, "message": message.data}
 
     def _step_fields(self, user_id: str, place: PressPlace, trigger_id: str) -> Json:
-        """Return what a click says of the workflow step that the message or modal belongs to."""
+        """Return the fields of a click on a message or modal of a workflow step; empty if it belongs to none."""
         step = place.message.step if place.message else self._views.steps.get((place.view or {}).get("id", ""), "")
         return self._steps.describe_run(step, user_id, trigger_id)
 

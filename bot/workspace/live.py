@@ -1,4 +1,4 @@
-"""The page's WebSocket: everything that changes, as one person sees it."""
+"""The page's WebSocket, which sends the page all changes that its person may see."""
 
 import asyncio
 import json
@@ -26,9 +26,7 @@ class PageConnections:
         """Serve one connection until it closes."""
         people = {user.id: user for user in self._world.state.people}
         wanted = request.query.get("as", "")
-        me = people.get(wanted) or next(
-            iter(people.values())
-        )  # a tab may remember somebody of a workspace that is no more
+        me = people.get(wanted) or next(iter(people.values()))  # a tab may name a person of an earlier workspace
         socket = web.WebSocketResponse(heartbeat=20)
         await socket.prepare(request)
         waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
@@ -36,7 +34,7 @@ class PageConnections:
 
         def watch(change: Change) -> None:
             if self._may_see(me, change):
-                if waiting.full():  # a page that fell this far behind starts over
+                if waiting.full():  # too far behind: the page connects again and starts over
                     asyncio.get_running_loop().create_task(socket.close()).add_done_callback(lambda _: None)
                 else:
                     waiting.put_nowait(change.body)
@@ -47,7 +45,7 @@ class PageConnections:
         sending = asyncio.create_task(self._send(socket, waiting))
         try:
             async for _ in socket:
-                pass  # the page speaks by POST
+                pass  # the page sends by POST instead
         finally:
             self._world.state.changes.watchers.discard(watch)
             self._sockets.discard(socket)
@@ -60,12 +58,12 @@ class PageConnections:
             await socket.close()
 
     def hello(self, me: User) -> dict[str, Any]:
-        """Return the first message: the people, channels, commands and shortcuts."""
+        """Return the first message that the page gets: people, channels, commands, shortcuts ..."""
         state, apps = self._world.state, [world.state for world in self._world.apps]
         who = state.identity
         people = [_person_data(user, who.other_team_name) for user in state.people]
         mine = [channel for channel in state.channels.values() if me.id in channel.members]
-        # With data that is kept, a direct message may be one with an app that does not run this time.
+        # A recorded direct message may be with an app that was not added in this run.
         mine = [channel for channel in mine if channel.kind != "im" or channel.members[-1] in state.users]
         commands = [
             {"command": each.command, "description": each.description, "usage_hint": each.usage_hint}

@@ -1,4 +1,4 @@
-"""An app's manifest, as far as the workspace needs it, and notes on what it asks for and will not get here."""
+"""Reads the parts of an app's manifest that the workspace needs, and notes what it does not support."""
 
 import json
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """What the app offers as a step of a workflow."""
+    """A function of the app, which people run as a step of a workflow."""
 
     callback_id: str
     title: str
@@ -54,7 +54,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Manifest:
-    """One app, as its manifest describes it."""
+    """An app as its manifest describes it."""
 
     name: str
     bot_name: str
@@ -77,9 +77,9 @@ class Manifest:
     org_ready: bool
     """True for `settings.org_deploy_enabled`, without which an app offers no steps of workflows."""
     redirect_urls: tuple[str, ...]
-    """Addresses that the page on which people allow the app may send the browser to."""
+    """Addresses to which the page that installs the app may send the browser back."""
     request_paths: dict[str, str]
-    """The paths of payloads that go elsewhere than events, by command, or by `interactive`."""
+    """The path of each slash command, and of `interactive` payloads, that differs from the path of events."""
 
     def command(self, name: str) -> ManifestCommand | None:
         """Return the command of that name, slash included."""
@@ -111,7 +111,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _read(path: Path) -> Any:
-    """Read JSON, or else YAML. JSON first: YAML refuses the tabs that JSON may be indented with."""
+    """Read a file as JSON or, if it is none, as YAML. YAML alone would refuse JSON that is indented with tabs."""
     text = path.read_text(encoding="utf-8-sig")
     try:
         return json.loads(text)
@@ -197,7 +197,7 @@ def _parse_function(callback_id: str, raw: dict[str, Any]) -> Function:
 
 
 def _parse_parameters(raw: dict[str, Any]) -> tuple[Parameter, ...]:
-    """Read parameters by name, or in the older form below `properties`, with the names of those that are `required`."""
+    """Parse parameters by name, or in the older form: below `properties`, with the list `required`."""
     older = isinstance(raw.get("properties"), dict)
     required = raw.get("required") or () if older else ()
     return tuple(
@@ -232,7 +232,7 @@ SENT_EVENTS = {
     "subteam_members_changed": "a test changes who is in a user group",
     "tokens_revoked": "a test takes the app out of the workspace",
 }
-"""The events that the workspace sends, and when."""
+"""The events that the workspace sends, and when it sends each."""
 ASSISTANT_VIEW = (
     "features.assistant_view is the older form of an agent: Slack keeps it for apps that have it and gives new apps "
     "features.agent_view. Here opening the direct message, or writing at its top, starts an assistant thread "
@@ -241,7 +241,7 @@ ASSISTANT_VIEW = (
 
 
 def notes_on(app: Manifest) -> list[str]:
-    """Return a sentence for each thing that the app asks for and will not get here as on Slack."""
+    """Return a sentence for each thing in the manifest that this workspace does not do as Slack does."""
     notes = [ASSISTANT_VIEW] if app.is_assistant else []
     never = sorted(app.events - SENT_EVENTS.keys())
     if never:

@@ -1,4 +1,4 @@
-"""A message while it is streamed: chunks of text, tasks of a plan, blocks."""
+"""The parts of a message while it is streamed: chunks of text, tasks of a plan, blocks."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +8,7 @@ TASK_STATES = ("pending", "in_progress", "complete", "error")
 
 @dataclass
 class Stream:
-    """The parts streamed into a message so far. `mode` is fixed when the stream starts."""
+    """The parts streamed into a message so far. `mode` is `timeline` or `plan`, `started` a time in seconds."""
 
     mode: str
     started: float
@@ -19,14 +19,14 @@ class Stream:
     final_blocks: list[dict[str, Any]] = field(default_factory=list)
 
     def add_text(self, text: str) -> None:
-        """Append Markdown; text next to text is one segment."""
+        """Append Markdown, to the last segment if that is Markdown too."""
         if self.segments and self.segments[-1]["type"] == "markdown_text":
             self.segments[-1]["text"] += text
         elif text:
             self.segments.append({"type": "markdown_text", "text": text})
 
     def add(self, chunk: dict[str, Any]) -> None:
-        """Append one checked chunk."""
+        """Append one chunk, which must have been checked."""
         kind = chunk["type"]
         if kind == "markdown_text":
             self.add_text(chunk["text"])
@@ -57,7 +57,7 @@ class Stream:
         return "\n".join(each["text"] for each in self.segments if each["type"] == "markdown_text")
 
     def blocks(self) -> list[dict[str, Any]]:
-        """Return the message as blocks, the way Slack keeps it."""
+        """Return the blocks of the message, as Slack stores them."""
         blocks: list[dict[str, Any]] = []
         for segment in self.segments:
             if segment["type"] == "markdown_text":
@@ -83,7 +83,7 @@ class Stream:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields for the record."""
+        """Return the fields that are stored in the record."""
         return dict(vars(self))
 
 

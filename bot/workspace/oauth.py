@@ -1,9 +1,9 @@
-"""OAuth 2 of the app: a page on which a person allows it, the codes that come of that, and the tokens that it gets.
+"""The app's OAuth 2: the page on which a person installs it, the codes that this page gives, and the tokens.
 
-The workspaces of one app share this. A token is good in the workspace that it was issued for, or in all of an
-organisation. With `token_rotation_enabled` in the manifest tokens expire, a refresh token works once, and of a
-workspace's tokens only the last two are good: a mistake in refreshing them fails here first. Slack revokes a used
-refresh token "after a short grace period"; here that is none, unless `grace_seconds` is set.
+The workspaces of one app share this. A token is valid in the workspace that it was issued for, or in all of an
+organisation. With `token_rotation_enabled` in the manifest tokens expire, a refresh token works once, and only the
+last two tokens of a workspace are valid: a mistake in refreshing them fails here first. Slack revokes a used refresh
+token "after a short grace period"; here there is no such period unless `grace_seconds` is set.
 """
 
 import html
@@ -23,15 +23,15 @@ Json = dict[str, Any]
 TOKEN_SECONDS = 43_200
 ACTIVE_TOKENS = 2
 ORGANISATION = "*"
-"""In place of a team's id: a token for all workspaces of the organisation."""
+"""The value of `Token.team` for a token that is valid in all workspaces of the organisation."""
 
 
 @dataclass(frozen=True)
 class Token:
     """A token that was issued. `team` may be `ORGANISATION`.
 
-    `expires` is when it ends, `used` when its refresh token was used: seconds since the epoch, 0: never. `step` is the
-    run of a workflow step that it was made for: the token ends with the run.
+    `expires` is when it ends and `used` when its refresh token was used, in seconds since the epoch; 0 means never.
+    `step` is the id of the workflow step run that it was made for, with which it ends.
     """
 
     team: str
@@ -43,26 +43,26 @@ class Token:
 
 @dataclass(frozen=True)
 class InstallRequest:
-    """What a person is asked to allow on the app's page: where the answer goes, and the app's own `state`."""
+    """An installation that a person is asked to allow: the address to return to, and the app's own `state`."""
 
     redirect_uri: str
     state: str
 
 
 class OAuth:
-    """The installations of an app in the workspaces that run side by side. `states` are these, by their team."""
+    """The installations of an app in the workspaces that run side by side. `states` are those, by team id."""
 
     def __init__(self, request_url: str | None) -> None:
         self.states: dict[str, State] = {}
         self.answers: dict[str, CallHandler] = {}
-        """What answers Web API calls, by team."""
+        """The handler of Web API calls of each workspace, by team id."""
         self.token_seconds = TOKEN_SECONDS
         self.grace_seconds = 0.0
-        """Seconds for which a refresh token that was used works again."""
+        """Seconds for which a refresh token still works after its first use."""
         self._request_url = request_url or ""
         self._tokens: dict[str, Token] = {}
         self._void: dict[str, str] = {}
-        """Slack's error for a token that was good once."""
+        """Slack's error for each token that is no longer valid."""
         self._wishes: dict[str, InstallRequest] = {}
         self._codes: dict[str, tuple[str, InstallRequest]] = {}
 
@@ -72,7 +72,7 @@ class OAuth:
         self._tokens |= {token: Token(**row) for token, row in state.record.all("token")}
 
     def is_of_app(self, token: str, client_id: str) -> bool:
-        """Return True if the token, or else the id that a client calls itself by, is of this app."""
+        """Return True if the token is one of this app or, if there is no token, the client id is."""
         own = [state.identity for state in self.states.values()]
         if not token:
             return any(client_id == who.client_id for who in own)
@@ -82,9 +82,9 @@ class OAuth:
     # -- tokens ----------------------------------------------------------------------------------
 
     def team_of(self, token: str, args: Mapping[str, Any]) -> str:
-        """Return the team that a call is for; empty if its token does not say.
+        """Return the id of the team that a call is for; empty if that cannot be told.
 
-        For an organisation's token it is named by `team_id`, or follows from a channel, file or person in `args`.
+        For an organisation's token, it is the team named in `args`, or the one of a channel, file or person in `args`.
         """
         found = self._tokens.get(token)
         if found is None:
@@ -95,7 +95,9 @@ class OAuth:
         named = {value for value in args.values() if isinstance(value, str)}
         members = {state.identity.team_id: state for state in self._list_workspaces()}
         ids = [(team, {*state.channels, *state.files}) for team, state in members.items()]
-        ids += [(team, {*state.users}) for team, state in members.items()]  # last: a person may be in several teams
+        ids += [
+            (team, {*state.users}) for team, state in members.items()
+        ]  # people last, as a person may be in several teams
         return next((team for team, known in (*((team, {team}) for team in members), *ids) if known & named), "")
 
     def _list_workspaces(self) -> list[State]:
@@ -107,11 +109,11 @@ class OAuth:
         return token in self._tokens and self._tokens[token].team == ORGANISATION
 
     def step_of(self, token: str) -> str:
-        """Return the run of a workflow step whose token it is; empty for every other token."""
+        """Return the id of the workflow step run that a token was made for; empty for any other token."""
         return self._tokens[token].step if token in self._tokens else ""
 
     def find_token_kind(self, token: str, state: State) -> Literal["bot", "app"]:
-        """Return what kind of token it is. Raises Refusal for one that is not good (any more) in that workspace."""
+        """Return the kind of a token. Raises Refusal if it is not valid in that workspace."""
         who, found = state.identity, self._tokens.get(token)
         if token in self._void:
             raise Refusal(self._void[token])
@@ -128,7 +130,7 @@ class OAuth:
         return "bot"
 
     def void_tokens(self, team: str, error: str) -> None:
-        """Void the tokens that were issued for a team, or for all of its organisation."""
+        """Void the tokens of a team, or of its organisation if the app is installed there, and uninstall the app."""
         wide = self.states[team].installed == "organisation"
         for token, each in list(self._tokens.items()):
             if each.team == (ORGANISATION if wide else team):
@@ -138,7 +140,7 @@ class OAuth:
                 state.install("")
 
     def add_token(self, token: str, row: Token) -> None:
-        """Issue a token, or change what is known of it."""
+        """Store a new token, or replace what is stored of it."""
         self._tokens[token] = row
         self._state_of(row.team).record.put("token", token, lambda: asdict(row))
 
@@ -152,7 +154,7 @@ class OAuth:
     # -- the page --------------------------------------------------------------------------------
 
     async def show_install_page(self, request: web.Request) -> web.Response:
-        """Show the page of `/oauth/v2/authorize`: where the app may be installed."""
+        """Show the page of `/oauth/v2/authorize`, on which a person chooses where to install the app."""
         query, some = request.query, next(iter(self.states.values()))
         if query.get("client_id") != some.identity.client_id:
             return _render_page(
@@ -179,7 +181,7 @@ class OAuth:
         )
 
     async def allow(self, request: web.Request) -> web.Response:
-        """Send the browser back to the app, with a code or with `access_denied`."""
+        """Redirect the browser to the app, with a code or with `access_denied`."""
         wish, team = self._wishes.pop(request.query.get("wish", ""), None), request.query.get("team", "")
         if wish is None or team not in ("", *self.states, *((ORGANISATION,) if self._list_workspaces() else ())):
             return _render_page("This page was used already", "Begin again at the app.", 400)
@@ -192,9 +194,9 @@ class OAuth:
         return web.Response(status=302, headers={"Location": address})
 
     def _find_redirect(self, state: State, wanted: str) -> str:
-        """Return where the browser goes; empty if the manifest does not list it.
+        """Return the address that the browser returns to; empty if the manifest does not list it.
 
-        In HTTP mode the paths of the manifest's addresses count, at the host that takes the events.
+        In HTTP mode the host of the listed addresses is replaced by the one that takes the events.
         """
         listed = state.app.redirect_urls
         if self._request_url:
@@ -206,7 +208,7 @@ class OAuth:
     # -- oauth.v2.access -------------------------------------------------------------------------
 
     def exchange_code(self, args: Mapping[str, Any]) -> Json:
-        """Give a token for a code, or for a refresh token. Raises Refusal."""
+        """Return a new token for a code or for a refresh token, as Slack answers it. Raises Refusal."""
         who = next(iter(self.states.values())).identity
         if args.get("client_id") != who.client_id:
             raise Refusal("invalid_client_id")
@@ -258,7 +260,7 @@ class OAuth:
         }
 
     def _state_of(self, team: str) -> State:
-        """Return the workspace that a token is for; for an organisation's token, the first of its workspaces."""
+        """Return the workspace of a team; for `ORGANISATION`, the first workspace of the organisation."""
         return self._list_workspaces()[0] if team == ORGANISATION else self.states[team]
 
 

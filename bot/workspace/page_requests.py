@@ -1,4 +1,4 @@
-"""The page's requests: POST /local/NAME, with those of its inspector, and the files people see."""
+"""Answers the requests of the page and its inspector (POST /local/NAME), and serves files to the page."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 class PageRequests:
-    """Answers the page."""
+    """Answers the requests of the page."""
 
     def __init__(self, world: World, people: dict[str, Person]) -> None:
         self._world = world
@@ -54,7 +54,7 @@ class PageRequests:
         }
 
     async def post(self, request: web.Request) -> web.Response:
-        """Answer one POST: always JSON, `ok` false with a text for people when it did not work."""
+        """Answer one POST with JSON: `ok` true, or `ok` false with a text for people in `error`."""
         endpoint = self._endpoints.get(request.match_info["name"])
         if endpoint is None:
             return _error_response("There is no such thing to do.", 404)
@@ -74,7 +74,7 @@ class PageRequests:
         return web.json_response({"ok": True, **answer})
 
     async def upload(self, request: web.Request) -> web.Response:
-        """Take one file from the page."""
+        """Store one file that the page uploads, and answer with its fields."""
         if request.content_type != "multipart/form-data":
             return _error_response("That was not an upload.", 400)
         reader = await request.multipart()
@@ -93,7 +93,7 @@ class PageRequests:
         return web.json_response({"ok": True, "file": page_fields(file)})
 
     async def file(self, request: web.Request) -> web.Response:
-        """Serve the bytes of a file; only plain pictures are shown in place."""
+        """Serve the bytes of a file: the usual kinds of pictures to be shown, anything else to be downloaded."""
         file = self._world.state.files.get(request.match_info["id"])
         if file is None:
             return web.Response(status=404, text="There is no such file.")
@@ -106,7 +106,7 @@ class PageRequests:
         return web.Response(body=content, content_type=file["mimetype"].partition(";")[0], headers=headers)
 
     async def draft(self, request: web.Request) -> web.Response:
-        """Serve a file of a message that the page offers to fill in, by the numbers of the message and the file."""
+        """Serve a file of a draft that the page offers, by the numbers of the draft and the file."""
         draft, number = (int(one) if one.isdecimal() else -1 for one in request.match_info.values())
         drafts = self._world.drafts
         files = drafts[draft].files if 0 <= draft < len(drafts) else ()
@@ -217,7 +217,7 @@ class PageRequests:
         return {}
 
     def _find_app_person(self, person: Person, body: Body) -> Person:
-        """Return the person as they deal with the app that the page names, else with the first one."""
+        """Return the person in relation to the app that the page names or, if it names none, the first app."""
         return person.with_app(self._world.find_app(str(body.get("app"))))
 
     def _find_file(self, file_id: str) -> Body:
@@ -232,7 +232,7 @@ def _error_response(text: str, status: int = 200) -> web.Response:
 
 
 def _chosen_value(action: Body) -> Any:
-    """Return the chosen value out of an action, whatever its shape."""
+    """Return the value of an action, such as an option, a date or a text; None if it has none."""
     for key, value in action.items():
         if key.startswith("selected_") or key in ("value", "rich_text_value", "files"):
             return value
@@ -249,13 +249,13 @@ async def _read(part: BodyPartReader) -> bytes | None:
 
 
 class Inspector:
-    """Answers the inspector, whoever the page acts as."""
+    """Answers the requests of the inspector, which are the same for all people."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
     async def list_entries(self, _person: Person, _body: Body) -> Body:
-        """Return every entry in short, oldest first."""
+        """Return a summary of every entry, oldest first."""
         return {"entries": [entry.summary() for entry in self._world.traffic.entries()]}
 
     async def show_entry(self, _person: Person, body: Body) -> Body:

@@ -19,11 +19,11 @@ Attached = Path | tuple[str, bytes]
 PROCESSING = "processing"
 CONTEXT_CHANGED = "app_context_changed"
 TYPES = "slack#/types/"
-"""The start of Slack's types for what a person can have open."""
+"""The prefix of Slack's types for what a person has open, such as `slack#/types/channel_id`."""
 
 
 class Person:
-    """One person, through whom a test or the page acts. Which app hears of it follows from what the person uses.
+    """A person as whom a test or the page acts. What the person uses decides which app is told of it.
 
     Channels are named by id, by name (`#general`), or, for the direct message
     with the bot, by `@` and the bot's name. Whatever Slack would not let a
@@ -35,9 +35,9 @@ class Person:
         self.user = user
         mine = [place for place in self._state.channels.values() if user.id in place.members and place.kind != "im"]
         self.viewed = next((place.id for place in mine if place.name == "general"), mine[0].id)
-        """The channel that the person looked at last, direct messages left out."""
+        """The id of the channel that the person looked at last; direct messages do not count."""
         self.entities: list[Json] = []
-        """What the person has open beside the direct message with the app, as Slack tells an agent of it."""
+        """What the person has open beside the direct message with the app, as Slack tells it to an agent."""
 
     @property
     def id(self) -> str:
@@ -53,7 +53,7 @@ class Person:
         """Return a channel that this person is in.
 
         Raises:
-            ActionFailed: There is none of that id or name.
+            ActionFailed: The person is in no such channel, or their account was deactivated.
         """
         states = [world.state for world in self._world.apps]
         named = reference.removeprefix("@").lower()
@@ -72,10 +72,10 @@ class Person:
             self.viewed = place.id
 
     async def look_at(self, channel: str = "", thread_ts: str | None = None, *, canvas: str = "") -> None:
-        """Open a channel, a thread of it, or a canvas by its file id; without any of them, nothing.
+        """Open a channel, a thread in it, or a canvas by its file id; without arguments, close what was open.
 
-        An agent that subscribed to it is told what is open (app_context_changed). It is also told with the person's
-        direct messages, and when they open the direct message or the home.
+        An agent that subscribed to `app_context_changed` gets that event. The person's later direct messages and
+        `app_home_opened` tell it the same.
 
         Raises:
             ActionFailed: Not a member, no such thread or canvas.
@@ -102,18 +102,18 @@ class Person:
                 world.delivery.emit(CONTEXT_CHANGED, event, actor=self.id)
 
     def find_channel_app(self, place: Channel) -> World:
-        """Return the app at the other end of a direct message, or the first app in any other channel."""
+        """Return the app of a direct message; for any other channel, the first app whose bot is in it."""
         return next((world for world in self._world.apps if world.state.bot_is_in(place)), self._world)
 
     def with_app(self, world: World) -> "Person":
-        """Return this person as they deal with one of the apps: its home, its direct message, its place in channels."""
+        """Return a copy of this person that uses the home, direct message and memberships of the given app."""
         other = copy(self)
         other._world, other._state = world, world.state  # noqa: SLF001  # one of its own class
         return other
 
     # -- writing ---------------------------------------------------------------------------------
 
-    async def say(  # all that people put into a message
+    async def say(
         self,
         channel: str,
         text: str,
@@ -126,15 +126,15 @@ class Person:
         """Post a message; `@name` becomes a mention.
 
         Args:
-            channel: Where.
-            text: As it is typed.
-            thread_ts: The thread, for a reply.
-            files: To attach.
-            tables: To paste into the message: the cells of each row, the first row being the heading.
-            canvases: To attach: the title of each, and its text in Markdown.
+            channel: The channel to post in.
+            text: The text as it is typed.
+            thread_ts: The thread to reply in.
+            files: Files to attach: paths, or pairs of (name, bytes).
+            tables: Tables to paste into the message: the cells of each row, the first row being the heading.
+            canvases: Canvases to attach: pairs of (title, text in Markdown).
 
         Returns:
-            Its ts.
+            The ts of the message.
 
         Raises:
             ActionFailed: Not a member, an archived channel, no such thread, nothing to say.
@@ -148,11 +148,11 @@ class Person:
         return self.post(channel, text, thread_ts, attached, tables)
 
     async def write_canvas(self, title: str, markdown: str) -> Json:
-        """Write a canvas, to be attached to a message."""
+        """Create a canvas, and return its file, which can be attached to a message."""
         return await self._world.files.add_canvas(title, markdown, self.id)
 
     async def forward(self, channel: str, ts: str, to: str, text: str = "", thread_ts: str | None = None) -> str:
-        """Forward a message of a channel to another one, or into a thread there, with or without words.
+        """Forward a message to another channel, or into a thread there, with or without a text.
 
         Returns:
             The ts of the new message.
@@ -204,13 +204,13 @@ class Person:
         """Change one's own message.
 
         Args:
-            channel: Its name or id.
-            ts: The message.
-            text: Its words from now on.
-            tables: The tables that are pasted into it from now on, in place of all attachments; None leaves these.
+            channel: The channel's name or id.
+            ts: The ts of the message.
+            text: The new text.
+            tables: New tables, which replace all attachments; None keeps the attachments.
 
         Raises:
-            ActionFailed: It is somebody else's, nothing would be left of it, or Slack takes no such table.
+            ActionFailed: It is somebody else's, nothing would be left of it, or Slack does not accept a table.
         """
         place, message = self._find_own_message(channel, ts)
         if tables is not None:
@@ -242,13 +242,13 @@ class Person:
         await self._world.delete_file(file)
 
     async def react(self, channel: str, ts: str, name: str, *, add: bool = True) -> None:
-        """Add a reaction, or take it away; nothing happens when it is so already."""
+        """Add or remove a reaction; nothing happens if that is already the case."""
         place = self._find_writable_channel(channel)
         self._world.messages.react(place, self._find_message(place, ts), self.id, name.strip(":"), add=add)
 
     # -- pressing --------------------------------------------------------------------------------
 
-    async def click(  # everything that tells one press from another
+    async def click(
         self,
         channel: str,
         ts: str,
@@ -260,16 +260,16 @@ class Person:
     ) -> None:
         """Press a button or choose from a menu of a message, an ephemeral one too.
 
-        A button that the message had a moment ago can be pressed as well, as
+        Elements that the message had before an edit can be pressed as well, as
         from a screen that is not up to date.
 
         Args:
-            channel: Where the message is.
-            ts: Which message.
-            action_id: Which element.
-            value: Of several buttons with that action_id the one to press; the
-                option of a menu; what goes into an input.
-            block_id: The block it stands in, where several have that action_id.
+            channel: The channel of the message.
+            ts: The ts of the message.
+            action_id: The action_id of the element.
+            value: The value of the button, if several have that action_id; the
+                option of a menu; or the value for an input.
+            block_id: The block of the element, if several have that action_id.
             inputs: The values in the message's inputs, in the shape of `state.values`.
 
         Raises:
@@ -285,13 +285,13 @@ class Person:
                 return
         raise ActionFailed(f"The message has nothing called {action_id!r} (any more).")
 
-    async def suggestions(  # where an element is takes as many words as a press on it
+    async def suggestions(
         self, action_id: str, query: str, *, channel: str = "", ts: str = "", view_id: str = ""
     ) -> list[Json]:
         """Type into an external menu of a message, or of a modal or the home tab.
 
         Returns:
-            The options, or groups of them, that the app offers.
+            The options, or groups of options, that the app offers.
 
         Raises:
             ActionFailed: There is no such element, or the app did not answer.
@@ -406,7 +406,8 @@ class Person:
     async def open_home(self, tab: str = "home") -> Json | None:
         """Open the app's home tab (or its `messages` tab); return the home view that the app published before.
 
-        The `messages` tab of an `assistant_view` app opens on a new assistant thread.
+        The `messages` tab of an `assistant_view` app opens on a new assistant thread. Raises ActionFailed for a person
+        of another workspace.
         """
         view = self._world.views.homes.get(self.id)
         if self.user.standing == "stranger":
@@ -423,10 +424,10 @@ class Person:
     # -- members ---------------------------------------------------------------------------------
 
     async def join(self, channel: str) -> None:
-        """Come into a channel, as if somebody in it had invited this person.
+        """Join a channel, as if one of its members had invited this person.
 
         Raises:
-            ActionFailed: There is none, this person is in it, or as a guest of one channel may be in no other.
+            ActionFailed: There is no such channel, this person is in it, or may be in one channel only.
         """
         place = self._state.find_channel(channel)
         if place is None or place.kind in ("im", "mpim"):
@@ -476,13 +477,13 @@ class Person:
         """Return the errors that Slack showed this person: presses and commands that failed."""
         return list(self._world.interactivity.errors.get(self.id, ()))
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------
 
     def _app_context(self) -> Json:
         return {"entities": list(self.entities)} if self.entities else {}
 
     def _context_field(self, field: str, app: World) -> Json:
-        """Return the field of an event that says what the person has open; none if the app is not told that."""
+        """Return the event field `field` with what the person has open; no field if the app is not told that."""
         return {field: self._app_context()} if self._tells_context(app) else {}
 
     @staticmethod

@@ -34,7 +34,7 @@ class RateLimits:
         """Count one call.
 
         Returns:
-            0 when it may go ahead, else the whole seconds until one may.
+            0 if the call may go ahead, otherwise the whole seconds until a call may.
         """
         if not self.enforced:
             return 0

@@ -1,7 +1,7 @@
-"""The record that outlives a restart: rows in SQLite, written in batches behind the work, and the bytes of files.
+"""The storage that survives a restart: records in SQLite, written in batches in the background, and bytes of files.
 
-A record that was put is written within `BATCH_SECONDS`, or when the workspace
-stops. Putting the same record often in that time costs one write.
+A record that was put is written after `BATCH_SECONDS`, or when the workspace
+stops. Putting the same record several times before that costs one write.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class WorkspaceRecord:
             self._database.execute(SCHEMA)
 
     def put(self, kind: str, key: str, body: Snapshot) -> None:
-        """Write what `body()` returns when the batch is written."""
+        """Store a record with the next batch: `body` is called then, and its result is stored."""
         if self._database is not None:
             self._waiting[kind, key] = body
             self._dirty.set()
@@ -51,18 +51,18 @@ class WorkspaceRecord:
             self._dirty.set()
 
     def all(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield every record of a kind, by key."""
+        """Yield a pair of (key, record) for every record of a kind, sorted by key."""
         if self._database is not None:
             query = "SELECT key, body FROM records WHERE kind = ? ORDER BY key"
             for key, body in self._database.execute(query, (kind,)):
                 yield key, json.loads(body)
 
     def for_app(self, app: str) -> "WorkspaceRecord":
-        """Return the record as a further app keeps it: what apps share is shared, the rest is its own."""
+        """Return a view of this storage for a further app, which shares some kinds of records with the others."""
         return _AppRecord(self, app)
 
     async def write_file(self, file_id: str, content: bytes) -> None:
-        """Keep the bytes of a file."""
+        """Store the bytes of a file."""
         if self.folder is None:
             self._files[file_id] = content
         else:
@@ -72,15 +72,15 @@ class WorkspaceRecord:
         """Return the bytes of a file.
 
         Raises:
-            KeyError: Nothing is kept under that id (in memory).
-            FileNotFoundError: The same, on disk.
+            KeyError: There are no bytes for that id, in memory.
+            FileNotFoundError: There are no bytes for that id, on disk.
         """
         if self.folder is None:
             return self._files[file_id]
         return await asyncio.to_thread((self.folder / "files" / file_id).read_bytes)
 
     async def drop_file(self, file_id: str) -> None:
-        """Forget the bytes of a file; nothing happens if there are none."""
+        """Delete the bytes of a file; nothing happens if there are none."""
         if self.folder is None:
             self._files.pop(file_id, None)
         else:
@@ -101,7 +101,7 @@ class WorkspaceRecord:
                 raise
 
     def close(self) -> None:
-        """Write the records that are still waiting, and close."""
+        """Write the records that are still waiting, and close the database."""
         if self._database is not None:
             self._write(self._take_waiting())
             self._database.close()

@@ -1,13 +1,13 @@
-"""Slack's way to say no."""
+"""Exceptions for Web API calls that Slack refuses, and for actions of people that fail."""
 
 from typing import Any
 
 
-class Refusal(Exception):  # not an error of ours: Slack's answer to a call it does not accept
-    """Ends the handling of a call with Slack's error code.
+class Refusal(Exception):
+    """Ends the handling of a call with Slack's error code `code`.
 
-    Raised while a Web API call is handled and turned into its answer in one
-    place, `web_api.dispatch`.
+    `web_api.dispatch` turns it into the answer. `messages` are complaints,
+    and `extra` are further fields of the answer.
     """
 
     def __init__(self, code: str, *messages: str, **extra: Any) -> None:
@@ -24,5 +24,5 @@ class Refusal(Exception):  # not an error of ours: Slack's answer to a call it d
         return body
 
 
-class ActionFailed(Exception):  # what a person sees, not a fault of the workspace
-    """Something a person did that did not work; the text is what Slack would show them."""
+class ActionFailed(Exception):
+    """Something that a person does fails. The text is what Slack would show them."""

@@ -1,4 +1,4 @@
-"""Response URLs: answers to what a person did, at most five within thirty minutes."""
+"""Response URLs, by which the app may answer a person's action up to five times within thirty minutes."""
 
 import secrets
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ PARTS = ("text", "blocks", "attachments", "metadata")
 
 @dataclass
 class Response:
-    """One response URL: who did something, where, and on which message."""
+    """One response URL: the person and the place of the action, until when it is valid, and how often it was used."""
 
     user_id: str
     channel: Channel
@@ -25,7 +25,7 @@ class Response:
 
 
 class Responses:
-    """Hands out response URLs and posts what comes in by them."""
+    """Hands out response URLs, and posts the messages that apps send to them."""
 
     def __init__(self, state: State, messages: ChannelMessages) -> None:
         self._state, self._messages = state, messages
@@ -46,7 +46,7 @@ class Responses:
         """Post the message that the app sent to a response URL.
 
         Raises:
-            Refusal: `invalid_url`, `expired_url`, `used_url`, or what the message lacks.
+            Refusal: `invalid_url`, `expired_url`, `used_url`, or the error of a message that Slack refuses.
         """
         response = self._open.get(key)
         if response is None:
@@ -59,7 +59,7 @@ class Responses:
         response.uses += 1
 
     def post_ack(self, body: Json | None, user_id: str, channel: Channel) -> None:
-        """Show a message that came with the acknowledgement of a command; anything unusable is left out."""
+        """Post the message that came with the acknowledgement of a command, if any. Raises Refusal."""
         if body and (body.get("text") or body.get("blocks")):
             response = Response(user_id, channel, None, 0.0)
             self._carry_out(response, body)

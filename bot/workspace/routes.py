@@ -47,13 +47,13 @@ def add_routes(app: web.Application, world: World, guard: Guard, live: PageConne
 
 
 class Site:
-    """The few addresses that belong to no larger part."""
+    """Handlers of the addresses that no other class serves."""
 
     def __init__(self, world: World, guard: Guard) -> None:
         self._world, self._guard = world, guard
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """Serve the page to whoever brings its token. The token moves into a cookie, so a reload needs only that."""
+        """Serve the page to a request with its token or its cookie. The cookie is set, so a reload needs no token."""
         if not self._guard.is_page_token(request.query.get("token", "")) and not self._guard.has_page_cookie(request):
             refused = PAGE / "refused.html"
             return web.Response(status=403, text=refused.read_text(encoding="utf-8"), content_type="text/html")
@@ -65,11 +65,11 @@ class Site:
         return response
 
     async def show_install_page(self, request: web.Request) -> web.StreamResponse:
-        """Show the page on which an app is allowed."""
+        """Show the page on which a person installs an app."""
         return await self._app_of(request).oauth.show_install_page(request)
 
     async def allow(self, request: web.Request) -> web.StreamResponse:
-        """Send the browser back to the app."""
+        """Redirect the browser from the page that installs an app to the app."""
         return await self._app_of(request).oauth.allow(request)
 
     async def connect(self, request: web.Request) -> web.StreamResponse:
@@ -83,13 +83,13 @@ class Site:
         return next(apps, self._world)
 
     async def permalink(self, request: web.Request) -> web.StreamResponse:
-        """Lead a link of `chat.getPermalink` to the page, with the message's thread open."""
+        """Redirect a link of `chat.getPermalink` to the page, with the message's thread open."""
         channel, digits = request.match_info["channel"], request.match_info["digits"]
         ts = request.query.get("thread_ts", f"{digits[:-6]}.{digits[-6:]}")
         return web.Response(status=302, headers={"Location": f"/#/{channel}/{quote(ts)}"})
 
     async def upload(self, request: web.Request) -> web.Response:
-        """Take the bytes of an upload, raw or as a form."""
+        """Store the bytes of an upload, which are sent raw or as a form."""
         if request.content_type == "multipart/form-data":
             form = await request.post()
             part = next((value for value in form.values() if isinstance(value, web.FileField)), None)
@@ -102,7 +102,7 @@ class Site:
         return web.Response(text=f"OK - {len(content)}")
 
     async def response(self, request: web.Request) -> web.Response:
-        """Take what the app posts to a response URL."""
+        """Handle a message that an app posts to a response URL."""
         began, arguments = time.perf_counter(), {}
         try:
             arguments = await read_arguments(request)
@@ -121,7 +121,7 @@ class Site:
 
     @staticmethod
     def _may_read(world: World, token: str) -> bool:
-        """Return True for a bot token of an app that is good here and may read files."""
+        """Return True if it is a valid bot token of this app in this workspace, and the app may read files."""
         state, oauth = world.state, world.oauth
         if "files:read" not in state.app.scopes:
             return False
@@ -132,7 +132,7 @@ class Site:
         return is_bots and (oauth.is_organisation_token(token) or oauth.team_of(token, {}) == state.identity.team_id)
 
     async def private_file(self, request: web.Request) -> web.Response:
-        """Serve a file's bytes to the app. Without its token Slack shows a page to sign in, with status 200."""
+        """Serve a file's bytes to the app; without its token, a page to sign in, with status 200 as on Slack."""
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if not any(self._may_read(world, token) for world in self._world.apps):
             return web.Response(text=SIGN_IN, content_type="text/html")

@@ -25,7 +25,7 @@ HEADERS = {
 
 
 class Guard:
-    """Checks every request. `port` is known once the server listens."""
+    """Checks host, origin and the page's token of every request. Requests are refused until `listen_on` is called."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -34,10 +34,10 @@ class Guard:
         self._origins: frozenset[str] = frozenset()
 
     def listen_on(self, port: int) -> None:
-        """Take requests for this port alone.
+        """Accept requests for this port only.
 
-        A Host without a port passes too: slack_sdk's own Socket Mode client sends it so. No browser
-        does (but for port 80), so a name that was rebound to this machine still shows and is refused.
+        A Host header without a port is accepted too, as slack_sdk's own Socket Mode client sends one. A browser
+        sends no port only for port 80. Another name that was rebound to this machine is refused in any case.
         """
         self._cookie = f"workspace_token_{port}"  # browsers share cookies between ports
         with_port = frozenset(f"{name}:{port}" for name in LOOPBACK)
@@ -45,11 +45,11 @@ class Guard:
         self._origins = frozenset(f"http://{host}" for host in (self._hosts if port == HTTP_PORT else with_port))
 
     def allow_host(self, host: str) -> None:
-        """Take requests for a further host, such as that of a proxy in front of this server."""
+        """Accept requests for a further host, such as that of a proxy in front of this server."""
         self._hosts |= {host}
 
     def middleware(self) -> Middleware:
-        """Return the check of Host and Origin, for every route there is."""
+        """Return the middleware that checks Host and Origin of every request, and the page's token below /local/."""
 
         @web.middleware
         async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -82,7 +82,7 @@ class Guard:
             return self.is_page_token(header)
         if not self.has_page_cookie(request):
             return False
-        # A cookie comes by itself: what changes something, or listens, must also come from our page.
+        # Browsers send the cookie by themselves: requests that write or listen must also have our page's Origin.
         needs_origin = request.method != "GET" or request.path == "/local/live"
         return not needs_origin or request.headers.get("Origin") in self._origins
 

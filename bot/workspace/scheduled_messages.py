@@ -1,4 +1,4 @@
-"""Messages that the app wrote for later: each is posted when its time comes, unless it is deleted before."""
+"""Scheduled messages of the app: each is posted when it is due, unless it is deleted before."""
 
 from dataclasses import asdict, dataclass
 
@@ -14,7 +14,7 @@ MOST_IN_WINDOW = 30
 
 @dataclass
 class ScheduledMessage:
-    """One message for later. `post_at` and `date_created` are in whole seconds since the epoch."""
+    """One scheduled message. `post_at` and `date_created` are in whole seconds since the epoch."""
 
     id: str
     channel_id: str
@@ -25,7 +25,7 @@ class ScheduledMessage:
 
 
 class ScheduledMessages:
-    """Keeps the messages for later and posts them by the workspace's clock."""
+    """Keeps the scheduled messages, and posts them by the workspace's clock."""
 
     def __init__(self, state: State, messages: ChannelMessages) -> None:
         self._state, self._messages = state, messages
@@ -34,7 +34,7 @@ class ScheduledMessages:
             self._start(each)
 
     def add(self, channel: Channel, post_at: int, content: Json, thread_ts: str | None) -> ScheduledMessage:
-        """Keep a message for later. Raises Refusal: `time_in_past`, `time_too_far`, `restricted_too_many`."""
+        """Schedule a message. Raises Refusal: `time_in_past`, `time_too_far`, `restricted_too_many`."""
         now = self._state.clock.now()
         if post_at <= now:
             raise Refusal("time_in_past")
@@ -50,7 +50,7 @@ class ScheduledMessages:
         return scheduled
 
     def delete(self, channel: Channel, scheduled_id: str) -> None:
-        """Forget a message that is not posted yet. Raises Refusal: `invalid_scheduled_message_id`."""
+        """Delete a message that is not posted yet. Raises Refusal: `invalid_scheduled_message_id`."""
         found = self.waiting.get(scheduled_id)
         if found is None or found.channel_id != channel.id:
             raise Refusal("invalid_scheduled_message_id")

@@ -1,6 +1,6 @@
-"""A small language for the shape of JSON, with Slack's words for what is wrong.
+"""Checks for the shape of JSON, which can be combined, and which complain in Slack's words.
 
-A check looks at a value and adds to a list of complaints such as
+A check takes a value, its JSON pointer and a list, to which it adds complaints such as
 `[ERROR] must be less than 3001 characters [json-pointer:/blocks/0/text/text]`.
 """
 
@@ -88,7 +88,7 @@ def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None =
 
 
 def by_type(table: Callable[[], Mapping[str, Check]]) -> Check:
-    """Return a check for an object whose `type` names its shape. The table is read late, so that shapes may nest."""
+    """Return a check for an object whose `type` names its shape. `table` is called late, so that shapes may nest."""
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, dict):
@@ -104,5 +104,5 @@ def by_type(table: Callable[[], Mapping[str, Check]]) -> Check:
 
 
 def typed_fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """Return `fields` plus the `type` that `by_type` already looked at."""
+    """Return a check like that of `fields`, for an object that also has a `type`, which `by_type` has checked."""
     return fields({"type": anything, **required}, optional)

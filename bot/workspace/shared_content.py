@@ -1,4 +1,4 @@
-"""What people bring into a message beside words, in the form in which Slack sends it: tables, forwards, canvases."""
+"""Pasted tables, forwarded messages and canvases, in the form in which Slack sends them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ITEM = re.compile(r"[-*] +(.+)")
 
 
 def pasted_table(state: State, rows: Rows, number: int) -> Json:
-    """Return a table that somebody pastes: a block of an attachment, whose cells are rich text.
+    """Return a pasted table as the attachment with the id `number`: one block, whose cells are rich text.
 
     Raises:
-        ValueError: It has no cells, or more than Slack takes.
+        ValueError: It has no cells, or more than Slack accepts.
     """
     width = max(map(len, rows), default=0)
     if not width or width > MOST_COLUMNS or len(rows) > MOST_ROWS:
@@ -42,7 +42,7 @@ def _cell_json(state: State, text: str) -> Json:
 
 
 def build_forward_attachment(state: State, base_url: str, channel: Channel, message: Message, number: int) -> Json:
-    """Return a message as the attachment that Slack makes of it where it is forwarded, with its files."""
+    """Return the attachment that Slack makes of a forwarded message. `number` is the attachment's id."""
     data, user = message.data, state.users.get(str(message.data.get("user")))
     name, real = (user.name, user.real_name) if user is not None else ("somebody", "Somebody")
     link = f"{base_url}/archives/{channel.id}/p{message.ts.replace('.', '')}"
@@ -75,7 +75,7 @@ def build_forward_attachment(state: State, base_url: str, channel: Channel, mess
 
 
 def canvas_page(title: str, markdown: str) -> str:
-    """Return a canvas as Slack serves it: an HTML page. Headings, lists, tables and paragraphs are known."""
+    """Render a canvas as the HTML page that Slack serves. Only headings, lists, tables and paragraphs are supported."""
     parts = []
     for kind, lines in groupby(markdown.split("\n"), _line_kind):
         block = list(lines)

@@ -17,9 +17,9 @@ TICKET_SECONDS = 30.0
 class SocketMode:
     """The app's connections and the payloads that wait for an acknowledgement.
 
-    Slack counts an event that finds no connection as not delivered. Here it
-    waits for the next connection instead, so that whoever starts the bot a
-    little later loses nothing; what people click or command fails at once.
+    Without a connection, Slack counts an event as not delivered. Here the event
+    waits for the next connection, so that nothing is lost if the app starts
+    later. Clicks and commands fail at once.
     """
 
     def __init__(self, app_id: str, ack_seconds: float) -> None:
@@ -67,7 +67,7 @@ class SocketMode:
         return socket
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
-        """Send a payload over the next connection and wait for its acknowledgement."""
+        """Send a payload over one of the connections, in turn, and wait for its acknowledgement."""
         if kind == "events_api" and not self._sockets:
             began = asyncio.get_running_loop().time()
             await self._connected.wait()
@@ -97,7 +97,7 @@ class SocketMode:
             self._sockets.get(socket, set()).discard(envelope_id)
 
     async def refresh(self) -> None:
-        """Ask every connection to make way for a new one, as Slack does every few hours."""
+        """Ask the app to replace every connection by a new one, as Slack does every few hours."""
         for socket in tuple(self._sockets):
             await socket.send_json({"type": "disconnect", "reason": "refresh_requested", "debug_info": {}})
 

@@ -35,7 +35,7 @@ def plan_rows(message: Mapping[str, Any], names: Mapping[str, str]) -> list[tupl
 
 
 def plan_notes(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    """Return the small print below a message's plan: what was changed or left out, and by whom it was stopped."""
+    """Return the notes below a message's plan, such as what was changed or left out, and who stopped it."""
     blocks = message.get("blocks") or []
     return [_render_text(_render_context(block), names) for block in blocks if block.get("type") == "context"]
 
@@ -82,7 +82,7 @@ def _render_task(task: Mapping[str, Any]) -> str:
 
 
 def _render_rich_text(value: Any) -> str:
-    """Return the text of a rich_text block, however deep; plain strings as they are."""
+    """Return the text of a rich_text block, or of parts of it; a plain string is returned as it is."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -104,7 +104,7 @@ _RICH_TEXT_RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "link": lambda part: str(part.get("text") or part.get("url", "")),
     "rich_text_quote": lambda part: "> " + _render_rich_text(part.get("elements")).replace("\n", "\n> "),
 }
-"""How the parts of rich text that are more than plain text read, by their type."""
+"""Renderers of the parts of rich text that are not plain text, by their type."""
 
 
 _BLOCK_RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -119,7 +119,7 @@ _BLOCK_RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "rich_text": _render_rich_text,
     "image": _render_image,
 }
-"""How each kind of block reads; a kind that is not here has no text of its own."""
+"""Renderers of blocks, by their type. A block of any other type has no text."""
 
 
 def _render_text(text: str, names: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What goes between the workspace and the app, for the page's inspector: events, clicks, commands and Web API calls."""
+"""Records events, clicks, commands and Web API calls between workspace and app, for the page's inspector."""
 
 import itertools
 import json
@@ -37,10 +37,10 @@ ABOUT_CALL = ("text", "markdown_text", "name", "status", "title", "user", "chann
 
 @dataclass
 class TrafficEntry:
-    """One thing that was sent to the app, or that the app called.
+    """One payload that was sent to the app, or one call of the app.
 
-    `payload` and `answer` are JSON as it was at that moment; `at` is in seconds since the epoch, `ms` how long the
-    app took to acknowledge, or the workspace to answer.
+    `payload` and `answer` are JSON as it was at that moment. `at` is in seconds since the epoch; `ms` is how long the
+    app took to acknowledge the payload, or the workspace to answer the call.
     """
 
     id: int
@@ -59,12 +59,12 @@ class TrafficEntry:
     """The id of the app that it went to or came from."""
 
     def summary(self) -> Json:
-        """Return what the list of the inspector shows."""
+        """Return the fields that the inspector's list shows."""
         fields = ("id", "kind", "name", "about", "at", "state", "error", "ms", "attempts", "fault", "app")
         return {name: getattr(self, name) for name in fields}
 
     def details(self) -> Json:
-        """Return all of it, payload and answer included."""
+        """Return all fields, payload and answer included."""
         answer = json.loads(self.answer) if self.answer else None
         return {**self.summary(), "payload": json.loads(self.payload), "answer": answer}
 
@@ -79,7 +79,7 @@ class Traffic:
         self._unsent: deque[TrafficEntry] = deque(maxlen=MOST_UNSENT)
 
     def for_app(self, app_id: str) -> "Traffic":
-        """Return the same list, in which new entries are marked as those of a further app."""
+        """Return a view of the same entries that marks new ones as those of a further app."""
         other = copy(self)
         other._app_id = app_id  # noqa: SLF001  # one of its own class
         return other
@@ -100,14 +100,14 @@ class Traffic:
         self._add(entry)
 
     def add_unsent(self, name: str, event: Json, reason: str) -> None:
-        """Add an event that the app does not get, and why."""
+        """Add an event that the app does not get. `reason` says why."""
         entry = self._make_entry("event", name, _first_value(event, ABOUT_EVENT), event)
         entry.state, entry.error = "unsent", reason
         self._unsent.append(entry)
         self._show_entry(entry)
 
     def add_payload(self, kind: PayloadKind, payload: Json, retry: Retry | None) -> TrafficEntry:
-        """Add a payload that is on its way. A repeated attempt belongs to the entry of the first one."""
+        """Add a payload that is being sent, and return its entry. A repeated attempt updates the first one's entry."""
         if retry:
             earlier = self._find_event(payload["event_id"])
             if earlier:
@@ -152,7 +152,7 @@ class InspectedTransport:
         self._transport, self._traffic = transport, traffic
 
     async def send(self, kind: PayloadKind, payload: Json, retry: Retry | None = None) -> Ack:
-        """Send a payload, and note how long the app took: not the time before it was connected."""
+        """Send a payload, and record how long the app took to answer, without the wait for a connection."""
         entry = self._traffic.add_payload(kind, payload, retry)
         began = time.perf_counter()
         ack = await self._transport.send(kind, payload, retry)
@@ -161,7 +161,7 @@ class InspectedTransport:
 
 
 def _name_payload(kind: PayloadKind, payload: Json) -> tuple[str, str]:
-    """Return the name of a payload, and in short what it is about."""
+    """Return a pair of a payload's name, and a short text on what it is about."""
     if kind == "slash_commands":
         return str(payload["command"]), str(payload["text"])[:MOST_ABOUT]
     if kind == "interactive":

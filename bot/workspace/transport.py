@@ -1,4 +1,4 @@
-"""Payloads on their way to the app: what both Socket Mode and HTTP mode offer."""
+"""The interface that Socket Mode and HTTP mode share: sending payloads to the app."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -16,22 +16,23 @@ class Retry:
 
 @dataclass(frozen=True)
 class Ack:
-    """The app's answer to a payload: the body it answered with, or why there is none in time.
-
-    `final`: the app asked not to be told again. `waited`: seconds before there was a connection to send it on.
-    `detail`: more on the failure, for people.
-    """
+    """The app's acknowledgement of a payload, or the failure if there was none in time."""
 
     ok: bool
     body: dict[str, Any] | None = None
+    """What the app answered; None if it answered with no body."""
     failure: str = ""
+    """A code such as `timeout`; empty if the payload was acknowledged."""
     final: bool = False
+    """True if the app asked for no further attempts."""
     waited: float = 0.0
+    """Seconds for which the payload waited for a connection."""
     detail: str = ""
+    """More on the failure, for people."""
 
 
 class Transport(Protocol):
-    """Socket Mode or HTTP."""
+    """Sends payloads to the app, by Socket Mode or HTTP."""
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
         """Send a payload and wait for its acknowledgement, as long as Slack waits."""

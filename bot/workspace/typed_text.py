@@ -1,4 +1,4 @@
-"""Typed text turned into the form that Slack stores: mentions, links, escapes."""
+"""Turns typed text into the form that Slack stores: mentions, links, escapes, rich text."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def encode_typed_text(state: State, text: str) -> str:
 
 
 def make_rich_text(text: str, block_id: str) -> Part:
-    """The rich_text block that Slack makes of what a person typed (`text` as `encode_typed_text` returns it)."""
+    """Return the rich_text block that Slack makes of typed text. `text` is as `encode_typed_text` returns it."""
     elements: list[Part] = []
     at = 0
     for fence in FENCE.finditer(text):
@@ -54,7 +54,7 @@ def _iterate_paragraphs(text: str) -> Iterator[Part]:
 
 
 def _style_pattern(sign: str, name: str) -> str:
-    """Return the pattern of a style: it opens and closes where no letter or digit touches its sign from outside."""
+    """Return the pattern of a style. No letter or digit may touch its signs from outside."""
     return rf"(?<![\w{sign}]){sign}(?P<{name}>[^\s{sign}](?:[^{sign}\n]*[^\s{sign}])?){sign}(?![\w{sign}])"
 
 

@@ -1,4 +1,4 @@
-"""Modals and the App Home: views, their stack, and what a person typed into them."""
+"""Modals and the App Home: views, their stacks, and the values that a person entered."""
 
 import secrets
 from collections import defaultdict
@@ -30,28 +30,28 @@ class Views:
         self._state = state
         self._triggers: dict[str, Trigger] = {}
         self.stacks: dict[str, list[Json]] = beside.stacks if beside else defaultdict(list)
-        """The open modals of each person, those of all apps."""
+        """The open modals of each person, of all apps, topmost last."""
         self.steps: dict[str, str] = {}
-        """The runs of workflow steps that opened a modal, by its id."""
+        """The id of the workflow step run that opened each modal, by the modal's id; empty if none did."""
         self.homes: dict[str, Json] = dict(state.record.all("home"))
 
     def issue_trigger(self, user_id: str) -> str:
-        """Hand out a trigger_id."""
+        """Hand out a trigger_id, with which the app may open one modal for the person."""
         now = self._state.clock.now()
-        if len(self._triggers) > 1_000:  # old ones go now and then; how often does not matter
+        if len(self._triggers) > 1_000:  # drop old ones now and then
             self._triggers = {key: each for key, each in self._triggers.items() if each.until > now - 60}
         trigger_id = f"{secrets.randbelow(10**10)}.{secrets.randbelow(10**10)}.{secrets.token_hex(16)}"
         self._triggers[trigger_id] = Trigger(user_id, now + TRIGGER_SECONDS)
         return trigger_id
 
     def open(self, trigger_id: str, view: Json, step: str = "") -> Json:
-        """Open a modal, in place of whatever was open."""
+        """Open a modal in place of all open ones, and return the completed view. Raises Refusal."""
         user_id = self._use_trigger(trigger_id, view)
         self.stacks[user_id].clear()
         return self._show_view(user_id, view, "view_open", step)
 
     def push(self, trigger_id: str, view: Json, step: str = "") -> Json:
-        """Put a modal on top of the one that is open."""
+        """Put a modal on top of the open one, and return the completed view. Raises Refusal."""
         user_id = self._use_trigger(trigger_id, view)
         stack = self.stacks[user_id]
         if not stack:
@@ -61,7 +61,7 @@ class Views:
         return self._show_view(user_id, view, "view_push", step)
 
     def update(self, view: Json, view_id: str | None, external_id: str | None, known_hash: str | None) -> Json:
-        """Replace an open modal or a home view."""
+        """Replace an open modal or home view, and return the new one. Raises Refusal: `hash_conflict`, `not_found`."""
         for user_id, old in self._list_open_views():
             if old["id"] == view_id or (external_id and old.get("external_id") == external_id):
                 if known_hash and known_hash != old["hash"]:
@@ -70,7 +70,7 @@ class Views:
         raise Refusal("not_found")
 
     def replace(self, user_id: str, old: Json, view: Json) -> Json:
-        """Put new content into a view that is on screen."""
+        """Replace the content of a view on screen. Values entered in blocks that stay are kept."""
         kept = {key: old[key] for key in ("id", "root_view_id", "previous_view_id")}
         old_state = old["state"]
         new = {**self._complete_view(view), **kept}
@@ -85,7 +85,7 @@ class Views:
         return new
 
     def publish(self, user_id: str, view: Json, known_hash: str | None) -> Json:
-        """Set a person's home view."""
+        """Set a person's home view, and return it completed. Raises Refusal: `hash_conflict`."""
         old = self.homes.get(user_id)
         if known_hash and old and known_hash != old["hash"]:
             raise Refusal("hash_conflict")
@@ -96,14 +96,14 @@ class Views:
         return new
 
     def push_response(self, user_id: str, view: Json) -> Json:
-        """Push a modal as the answer to a submission, which needs no trigger."""
+        """Push a modal as the answer to a submission, without a trigger. Raises Refusal: `push_limit_reached`."""
         stack = self.stacks[user_id]
         if len(stack) >= MOST_STACKED:
             raise Refusal("push_limit_reached")
         return self._show_view(user_id, view, "view_push", self.steps[stack[-1]["id"]] if stack else "")
 
     def find(self, user_id: str, view_id: str) -> Json | None:
-        """Return an open modal or the home view of that person."""
+        """Return an open modal or the home view of a person by its id; None if there is none."""
         home = self.homes.get(user_id)
         views = [*self.stacks[user_id], *([home] if home else [])]
         return next((view for view in views if view["id"] == view_id), None)

@@ -18,7 +18,7 @@ class Timer:
     cancelled: bool = field(default=False, compare=False)
 
     def cancel(self) -> None:
-        """Keep the call from being made; does nothing once it was made."""
+        """Prevent the call; does nothing if it was made already."""
         self.cancelled = True
 
 
@@ -37,7 +37,7 @@ class Clock:
         return time.time() + self._offset
 
     def advance(self, seconds: float) -> None:
-        """Move the time forward; whatever fell due in between happens at once."""
+        """Move the time forward; calls that become due are made at once."""
         self._offset += seconds
         self._changed.set()
 

@@ -21,7 +21,7 @@ from bot.workspace.workspace_state import Json, State
 EXECUTED = "function_executed"
 OF_SLACK = "slack#/types/"
 FROM_SLACK = frozenset({f"{OF_SLACK}interactivity", f"{OF_SLACK}user_context"})
-"""Types of inputs that Slack puts in by itself, of the person who runs the step."""
+"""Types of inputs that Slack fills in itself, for the person who runs the step."""
 KINDS: dict[str, tuple[type, ...]] = {
     "integer": (int,),
     "number": (int, float),
@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     f"{OF_SLACK}user_context": (dict,),
     f"{OF_SLACK}message_context": (dict,),
 }
-"""The kinds of JSON that a parameter's type takes; every other type takes a string."""
+"""The Python types of values that each parameter type accepts; any other type accepts a string."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class StepRun:
 
 
 class WorkflowSteps:
-    """Runs the functions of an app as steps, and ends them as the app says."""
+    """Runs the functions of an app as steps, until the app completes or fails them."""
 
     def __init__(self, state: State, delivery: Delivery, oauth: OAuth) -> None:
         self._state, self._delivery, self._oauth = state, delivery, oauth
@@ -89,7 +89,7 @@ class WorkflowSteps:
         return step
 
     def find(self, run_id: str) -> StepRun:
-        """Return a run. Raises KeyError."""
+        """Return a run by its id. Raises KeyError."""
         return self._runs[run_id]
 
     def complete(self, run_id: str, outputs: Json) -> None:
@@ -112,7 +112,7 @@ class WorkflowSteps:
         self._end_step(step, function, "failed")
 
     def describe_run(self, run_id: str, user_id: str, trigger_id: str) -> Json:
-        """Return the fields of a person's click that belongs to a running step; none if it ended, or there is none."""
+        """Return the fields that a click carries for a running step; empty if the run ended or does not exist."""
         step = self._runs.get(run_id)
         function = self._state.app.function(step.callback_id) if step else None
         if step is None or function is None or step.status != "running":
@@ -122,7 +122,7 @@ class WorkflowSteps:
         pointed = {"interactor": person, "interactivity_pointer": trigger_id}
         return {"function_data": data, "bot_access_token": step.token, "interactivity": pointed}
 
-    # -- inside ----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------
 
     def _find_running_step(self, run_id: str) -> tuple[StepRun, Function]:
         step = self._runs.get(run_id)
@@ -144,7 +144,7 @@ class WorkflowSteps:
         self._state.record.put("step", step.id, lambda: asdict(step))
 
     def _find_value_faults(self, parameters: tuple[Parameter, ...], values: Json) -> list[str]:
-        """Return what is wrong with the values of parameters, a sentence without its full stop each."""
+        """Return what is wrong with the values of parameters, each as a sentence without a full stop."""
         known = {each.name: each for each in parameters}
         faults = [f"{name} is no parameter" for name in values if name not in known]
         for name, each in known.items():

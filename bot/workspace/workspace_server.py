@@ -31,11 +31,11 @@ workspace by Slack Connect), the private #leads and a group DM of ana, ben and g
 everybody but sol has a direct message with the bot. @reviewers is a user group.
 With `data` everything is kept in that folder and is there again at the next
 start; without, it is forgotten. `add_app` installs a further app, `open_beside`
-starts a further workspace of the same one.
+starts a further workspace of the same app.
 
 What differs from Slack: arguments that a method does not know are refused, not
-ignored; an event that finds no Socket Mode connection waits for one; any name
-will do for a reaction; user tokens and link unfurling are left out, and so is
+ignored; an event that finds no Socket Mode connection waits for one; a reaction
+may have any name; user tokens and link unfurling are left out, and so is
 every method that `web_api/method_table.py` does not list.
 """
 
@@ -114,15 +114,15 @@ class Workspace:
         Args:
             manifest: The app's manifest, YAML or JSON.
             data: Folder that keeps everything; None keeps it in memory.
-            port: 0 takes a free one, with `data` that of the last run if it can.
-            rate_limits: True if Slack's rate limits hold.
-            request_url: Where to post events (HTTP mode); None is Socket Mode. What the manifest
-                sends to another path than events goes to that path of the same host.
-            retry_scale: Shortens the waits between attempts to deliver an event (60 s, 300 s).
+            port: 0 takes a free port or, with `data`, that of the last run if it is free.
+            rate_limits: True to apply Slack's rate limits.
+            request_url: Where to post events (HTTP mode); None is Socket Mode. Payloads for which the
+                manifest has another path than for events go to that path of the same host.
+            retry_scale: Multiplies the waits between attempts to deliver an event (60 s, 300 s).
             ack_seconds: How long the app has to acknowledge.
-            drafts: Messages that the page offers to fill in where nothing was said yet.
-            organisation: The name of the organisation that the workspace is part of (Enterprise Grid); empty: of none.
-            installed: True if the app is installed from the start; else it gets its tokens by OAuth.
+            drafts: Messages that the page offers to fill in where there are no messages yet.
+            organisation: The name of the organisation that the workspace is part of (Enterprise Grid); empty for none.
+            installed: True if the app is installed from the start; otherwise it gets its tokens by OAuth.
 
         Raises:
             ValueError: The manifest cannot be used.
@@ -151,14 +151,14 @@ class Workspace:
     ) -> "Workspace":
         """Start a further workspace of the same app, in memory.
 
-        The app reaches both at the address of this one: its token says which is meant. It has to be stopped before
-        this one. If this one is part of an organisation, so is the other, with the same people and the same bot;
-        without `in_organisation` it is not. Outside the organisation people and channels have the ids that they
-        have here: they are unique within a workspace alone, and an app that mixes them up fails here first.
+        The app reaches both workspaces at the address of this one: its token says which is meant. Stop the new one
+        before this one. If this workspace is part of an organisation, the new one is too, with the same people and
+        the same bot, unless `in_organisation` is False. Outside an organisation, people and channels have the same
+        ids in both: Slack's ids are unique only within a workspace, and an app that mixes them up fails here first.
         """
         here = self._world.state
         who = here.identity.make_neighbour(name, in_organisation=in_organisation)
-        # A direct message is named by its person and, behind a colon, the bot.
+        # The key of a direct message is the person's id and the bot's id, with a colon between.
         ids = {} if who.enterprise_id else {name.partition(":")[0]: key for name, key in here.channel_ids.items()}
         state = State(here.app, WorkspaceRecord(None), Clock(), Changes(), who, ids)
         world = _make_world(state, self._transport, self._world.oauth, rate_limits=rate_limits, retry_scale=retry_scale)
@@ -183,8 +183,7 @@ class Workspace:
         channel, a manifest and tokens of its own.
 
         Returns:
-            The same workspace as that app knows it: its tokens, calls and faults, and people who face it. It ends with
-            this one.
+            The same workspace with the tokens, calls, faults and people of the new app. It is stopped with this one.
 
         Raises:
             ValueError: The manifest cannot be used, or an app of that name is here already.
@@ -208,12 +207,12 @@ class Workspace:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on what the app's manifest asks for and this workspace does not do."""
+        """Sentences on what the app's manifest asks for and this workspace does not do as Slack does."""
         return notes_on(self._world.state.app)
 
     @property
     def socket_mode(self) -> bool:
-        """True if the app connects by Socket Mode; else it is posted to."""
+        """True if the app connects by Socket Mode, False if payloads are posted to it."""
         return self._world.sockets is not None
 
     @property
@@ -223,7 +222,7 @@ class Workspace:
 
     @property
     def wants_oauth(self) -> bool:
-        """True if the manifest says where a browser returns to, once somebody allowed the app."""
+        """True if the manifest has `redirect_urls`, to which a browser returns after the app was installed."""
         return bool(self._world.state.app.redirect_urls)
 
     # -- addresses and tokens --------------------------------------------------------------------
@@ -260,7 +259,7 @@ class Workspace:
 
     @property
     def identity(self) -> Identity:
-        """Who is who: ids, tokens, the app's `client_id` and `client_secret`."""
+        """The ids, names and tokens of workspace and app, with the app's `client_id` and `client_secret`."""
         return self._world.state.identity
 
     @property
@@ -303,7 +302,7 @@ class Workspace:
         ).ts
 
     def deactivate(self, name: str) -> None:
-        """Take a person's account away: they do nothing any more, and Slack tells little of them."""
+        """Deactivate a person's account: they can do nothing more, and Slack tells apps little about them."""
         self._world.state.deactivate(self.person(name).id)
 
     def group_id(self, handle: str) -> str:
@@ -315,7 +314,7 @@ class Workspace:
         return self._find_group(handle).id
 
     def change_group(self, handle: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
-        """Take people (by name) into a user group and out of it, and tell the app (subteam_members_changed)."""
+        """Add and remove people (by name) in a user group, and send apps `subteam_members_changed`."""
         state, group = self._world.state, self._find_group(handle)
         added = [user for user in (self.person(name).id for name in add) if user not in group.users]
         removed = [user for user in (self.person(name).id for name in remove) if user in group.users]
@@ -329,15 +328,15 @@ class Workspace:
             world.delivery.emit(kind, {**event, "date_update": int(state.clock.now())})
 
     def refuse_token(self, error: str = "invalid_auth") -> None:
-        """Answer every call with the bot's token with that error from now on; with "" take the token again."""
+        """Answer every call with the bot's token with that error from now on; "" accepts the token again."""
         self._world.token_error = error
         if not error and not self._world.state.installed:
             self._world.state.install("team")
 
     def uninstall(self) -> None:
-        """Take the app out of the workspace: its tokens are void, and it is told so (tokens_revoked, app_uninstalled).
+        """Uninstall the app: its tokens become void, and it gets `tokens_revoked` and `app_uninstalled`.
 
-        One that was installed in a whole organisation is taken out of all of it.
+        An app that is installed in a whole organisation is uninstalled in all its workspaces.
         """
         stamp = self._world.state.clock.next_ts()
         revoked = {"oauth": [], "bot": [self.bot_user_id]}
@@ -427,7 +426,7 @@ class Workspace:
         return await self._world.files.content(file_id)
 
     def calls(self, method: str | None = None) -> list[ApiCall]:
-        """Return the Web API calls that were seen, oldest first; the last 20,000 are kept."""
+        """Return the Web API calls that were answered, oldest first; the last 20,000 are kept."""
         return [call for call in self._world.calls if method in (None, call.method)]
 
     def traffic(self) -> list[TrafficEntry]:
@@ -441,20 +440,20 @@ class Workspace:
     async def until(self, predicate: Callable[[], T], timeout: float = 60) -> T:  # noqa: ASYNC109  # part of the public call
         """Wait until `predicate` returns something true, and return that.
 
-        It is asked at once, after every change of the workspace, and five times a second: it may look at what your
-        app or your test noted.
+        `predicate` is called at once, after every change of the workspace, and five times a second, so that it may
+        also use what your app or your test recorded.
 
         Raises:
-            TimeoutError: It was not true within `timeout` seconds; the text tells what was seen last.
+            TimeoutError: It was not true within `timeout` seconds; the text has the last value and the last changes.
         """
         return await self._world.state.changes.until(predicate, timeout)
 
-    # -- life ------------------------------------------------------------------------------------
+    # -- start and stop --------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Stop, and write the records that are not written yet."""
+        """Stop the workspace, and write the records that are not written yet."""
         if self._runner is None:
-            return  # it was stopped, or is that of a further app
+            return  # already stopped, or returned by `add_app`
         for world in self._world.apps:
             await world.delivery.close()
         await self._live.close()
@@ -490,21 +489,21 @@ class Workspace:
         self._world.delivery.resume()
 
     def set_public_url(self, url: str) -> None:
-        """Give apps another address of this server, such as `https://slack.test`: a proxy before it ends the TLS."""
+        """Give apps another address of this server, such as the `https://slack.test` of a TLS proxy in front of it."""
         self._guard.allow_host(urlsplit(url).netloc)
         self._use_address(url)
 
     def _use_address(self, url: str) -> None:
-        """Use an address in all that is given out from now on."""
+        """Use an address in all URLs that are given out from now on."""
         for world in self._world.apps:
             world.base_url = world.responses.base_url = url
         self._world.files.set_base_url(url)
 
     async def _bind(self, runner: web.AppRunner, port: int) -> None:
-        """Listen. If any port will do, take that of the last run, so that addresses given out then still work."""
+        """Listen on a port; for port 0, on that of the last run if it is free, so that earlier addresses still work."""
         last = dict(self._world.state.record.all("identity")).get("port")
         if port == 0 and last:
-            with contextlib.suppress(OSError):  # taken by now: any other will do
+            with contextlib.suppress(OSError):  # it is taken: use any other port
                 await web.TCPSite(runner, HOST, last["port"]).start()
                 return
         await web.TCPSite(runner, HOST, port).start()
@@ -523,14 +522,14 @@ class Workspace:
 
 
 def _make_transport(state: State, request_url: str | None, ack_seconds: float) -> SocketMode | HttpMode:
-    """Return how the app is reached: by Socket Mode, or by HTTP at its address."""
+    """Return the transport to the app: Socket Mode if `request_url` is None, otherwise HTTP."""
     who = state.identity
     if request_url is None:
         return SocketMode(who.app_id, ack_seconds)
     return HttpMode(request_url, who.signing_secret, who.verification_token, ack_seconds, state.app.request_paths)
 
 
-def _make_world(  # a private call with named arguments
+def _make_world(
     state: State,
     transport: SocketMode | HttpMode,
     oauth: OAuth,
@@ -539,7 +538,7 @@ def _make_world(  # a private call with named arguments
     retry_scale: float,
     beside: World | None = None,
 ) -> World:
-    """Join the parts of an app's world. What the apps of a workspace share comes from the first one, `beside`."""
+    """Make the parts of the workspace for an app. Parts that apps share are taken from `beside`, the first app's."""
     oauth.add(state)
     app_id, faults = state.identity.app_id, FaultInjection()
     traffic = beside.traffic.for_app(app_id) if beside else Traffic(state.clock, state.changes, app_id)

@@ -35,11 +35,11 @@ SCOPE_WORD = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpi
 
 @dataclass
 class Message:
-    """A message as Slack shows it, and the stream that still writes it.
+    """A message as Slack shows it, and the stream that is written into it.
 
-    `offered` remembers every button it ever had, by (block_id, action_id): a
-    person whose screen is a moment old can still press one. `step` is the run
-    of the workflow step that it was posted for.
+    `offered` has every button and menu that the message ever had, by
+    (block_id, action_id): a person whose screen is a moment old can still use
+    it. `step` is the id of the workflow step run that it was posted for.
     """
 
     data: Json
@@ -58,7 +58,7 @@ class Message:
         return {**self.data, **extra}
 
     def as_dict(self) -> Json:
-        """Return the fields for the record."""
+        """Return the fields that are stored in the record."""
         return {"data": self.data, "stream": self.stream.as_dict() if self.stream else None, "step": self.step}
 
 
@@ -66,7 +66,8 @@ class Message:
 class Channel:
     """A channel or a direct message. `kind` is `channel`, `group`, `im` or `mpim`.
 
-    `group` is a private channel. `shared`: people of another workspace are in it, by Slack Connect.
+    `group` is a private channel. `shared` is True if people of another workspace are in it, by Slack Connect. `roots`
+    has the ts of each message at the top level, and `replies` those of each thread's replies, oldest first.
     """
 
     id: str
@@ -82,7 +83,7 @@ class Channel:
     replies: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, message: Message) -> None:
-        """File a message under its channel or thread."""
+        """Add a message to the channel and, if it is a reply, to its thread."""
         data = message.data
         self.messages[message.ts] = message
         parent = data.get("thread_ts")
@@ -92,7 +93,7 @@ class Channel:
             insort(self.roots, message.ts)
 
     def remove(self, message: Message) -> None:
-        """Take a message out."""
+        """Remove a message from the channel."""
         del self.messages[message.ts]
         for index in (self.roots, self.replies.get(message.data.get("thread_ts", ""), [])):
             place = bisect_left(index, message.ts)
@@ -107,7 +108,7 @@ class Channel:
                 yield self.messages[reply]
 
     def as_dict(self) -> Json:
-        """Return the fields for the record."""
+        """Return the fields that are stored in the record."""
         return {key: getattr(self, key) for key in RECORDED_FIELDS}
 
 
@@ -117,10 +118,10 @@ RECORDED_FIELDS = ("name", "kind", "members", "topic", "archived", "created", "s
 class State:
     """The workspace's data, its indices, and the record behind it.
 
-    `ids` are the ids for channels that are made, by name; a channel without one there gets a new id.
+    `ids` maps names of channels to the ids that they get when they are opened; any other channel gets a new id.
     """
 
-    def __init__(  # what it is made of
+    def __init__(
         self,
         app: Manifest,
         record: WorkspaceRecord,
@@ -182,7 +183,7 @@ class State:
 
     @property
     def people(self) -> list[User]:
-        """Everybody but the bots."""
+        """All users but the bots."""
         return [user for user in self.users.values() if not user.is_bot]
 
     @property
@@ -196,7 +197,7 @@ class State:
         return next((group for group in self.groups.values() if reference == group.id or handle == group.handle), None)
 
     def is_stranger(self, user: User) -> bool:
-        """Return True for a person of another workspace who shares no channel with the bot, as Slack's field says."""
+        """Return True for a person of another workspace who shares no channel with the bot (Slack's `is_stranger`)."""
         shared = any(user.id in each.members and self.bot_is_in(each) for each in self.channels.values())
         return user.team != self.identity.team_id and not shared
 
@@ -224,13 +225,13 @@ class State:
             self.changes.wake()
 
     def install(self, how: Installed) -> None:
-        """Note how the app is installed from now on; empty: it is not."""
+        """Record how the app is installed from now on; empty if it is not."""
         self.installed = how
         self.record.put("installed", "app", lambda: {"how": how})
         self.changes.wake()
 
     def deactivate(self, user_id: str) -> None:
-        """Take a person's account away."""
+        """Deactivate a person's account."""
         gone = replace(self.users[user_id], deleted=True)
         self.users[user_id] = self.by_name[gone.name] = gone
         self.record.put("deactivated", user_id, dict)
@@ -241,7 +242,7 @@ class State:
         self.record.put("group", group.id, group.as_dict)
 
     def open_channel(self, name: str, kind: str, members: list[str], topic: str) -> Channel:
-        """Make a channel or a direct message, whose first member is the person."""
+        """Create a channel, or a direct message, whose first member must be the person."""
         created = int(self.clock.now())
         channel_id = self._ids.pop(f"@{members[0]}" if kind == "im" else name, "") or new_id(PREFIX[kind])
         channel = Channel(channel_id, name, kind, members, topic, created=created, shared=name in SHARED)
@@ -255,7 +256,7 @@ class State:
         self.record.put("channel", channel.id, channel.as_dict)
 
     def add_reply(self, channel: Channel, message: Message) -> None:
-        """Count a reply at its root."""
+        """Count a new reply in the fields of its root."""
         root = channel.messages[message.data["thread_ts"]]
         data = root.data
         repliers = data.setdefault("reply_users", [])
@@ -273,7 +274,7 @@ class State:
         self.save_message(channel, root)
 
     def remove_reply(self, channel: Channel, message: Message) -> None:
-        """Take a deleted reply off its root's count."""
+        """Remove a deleted reply from the count in its root."""
         root = channel.messages.get(message.data["thread_ts"])
         if root is None:
             return
@@ -296,13 +297,13 @@ class State:
         for key, body in self.record.all("message"):
             stream = Stream(**body["stream"]) if body["stream"] else None
             if stream:
-                stream.live = False  # nobody streams over a restart
+                stream.live = False  # no stream survives a restart
             message = Message(body["data"], stream, step=body.get("step", ""))
             self.channels[key.partition(":")[0]].add(message)
             self.clock.skip_past(message.ts)
 
     def _add_missing_parts(self) -> None:
-        """Make what is not there: all of it at the first start, else what a record of an earlier release lacks."""
+        """Create missing channels and groups: all at the first start, later those that an earlier release lacked."""
         for name, kind, members, topic in CHANNELS:
             if name not in self.channel_ids:
                 inside = [self.by_name[member].id for member in members]

@@ -1,4 +1,4 @@
-"""The parts that a Web API method, a person or the page works with."""
+"""The parts of the workspace that Web API methods, people and the page work with."""
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ MOST_CALLS = 20_000
 
 @dataclass(frozen=True)
 class ApiCall:
-    """One Web API call that was seen: `at` in seconds since the epoch, `error` is Slack's code or empty."""
+    """One Web API call that was answered: `at` is in seconds since the epoch, `error` is Slack's code or empty."""
 
     method: str
     args: dict[str, Any]
@@ -37,9 +37,9 @@ class ApiCall:
 
 @dataclass(frozen=True)
 class MessageDraft:
-    """A message that the page offers to fill in where nothing was said yet: its words, and files to go with it.
+    """A message that the page offers to fill in where there are no messages yet: its text, and files to attach.
 
-    Without words it offers to attach the files; without either, to choose a file of one's own.
+    Without a text, it offers to attach the files; without both, to choose a file of one's own.
     """
 
     text: str = ""
@@ -49,7 +49,7 @@ class MessageDraft:
 
 @dataclass
 class World:
-    """The parts of the workspace, wired together by `workspace_server.Workspace`."""
+    """The parts of the workspace as one of its apps has them. `workspace_server` wires them together."""
 
     state: State
     faults: FaultInjection
@@ -74,14 +74,14 @@ class World:
     calls: deque[ApiCall] = field(default_factory=lambda: deque(maxlen=MOST_CALLS))
     call_counts: Counter[str] = field(default_factory=Counter)
     apps: "list[World]" = field(default_factory=list)
-    """The world of each app in the workspace, this one's among them, the first app's first."""
+    """The `World` of each app in the workspace, this one included, in the order in which they were added."""
 
     def find_app(self, app_id: str) -> "World":
-        """Return the world of an app by its id; this one if nobody has that id."""
+        """Return the `World` of an app by its id; this one if no app has that id."""
         return next((world for world in self.apps if world.state.identity.app_id == app_id), self)
 
     async def delete_file(self, file: Json) -> None:
-        """Delete a file, and tell the apps that subscribed to that. Slack tells them nothing but the file's id."""
+        """Delete a file, and send apps `file_deleted`, which has only the file's id, as on Slack."""
         await self.files.delete(file)
         event = {"type": "file_deleted", "file_id": file["id"], "event_ts": self._next_stamp()}
         for world in self.apps:

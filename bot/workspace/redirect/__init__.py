@@ -1,1 +1,1 @@
-"""Code that makes an app which reads no SLACK_API_URL call the local workspace; the app's code stays as it is."""
+"""Modules that redirect an app's Slack calls to the local workspace if it does not read SLACK_API_URL."""

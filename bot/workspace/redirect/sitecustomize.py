@@ -1,4 +1,4 @@
-"""Makes slack_sdk call SLACK_API_URL in place of slack.com, in an app whose code says nothing of it.
+"""Makes slack_sdk call SLACK_API_URL instead of slack.com, in an app whose code does not read that variable.
 
 `leadhand slack -- python app.py` puts this folder on PYTHONPATH, and Python imports the module at its start. It imports
 no slack_sdk itself: each client is changed when the app imports it. It runs on the app's Python, so it needs nothing
@@ -21,14 +21,14 @@ CLIENTS = {
     "slack_sdk.web.legacy_base_client": "LegacyBaseClient",
     "slack.web.base_client": "BaseClient",
 }
-"""The class to change, by its module. The last one is slackclient 2, the SDK's older name."""
+"""The class to change in each module. The last module is of slackclient 2, the SDK's older name."""
 PROXY = "slack_sdk.proxy_env_variable_loader"
 OAUTH = "slack_sdk.oauth.authorize_url_generator"
 """The SDK's module that makes the address at which a browser is asked to allow the app."""
 
 
 class Redirect:
-    """Finds the SDK's modules as Python does, and changes them once they are loaded."""
+    """An import finder that changes the SDK's modules once they are loaded."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -58,7 +58,7 @@ class Redirect:
 
 
 def _redirect_class(kind: Any, name: str, url: str) -> None:
-    """Make the address `name` of every new object of a class begin with `url`, unless it is another than Slack's."""
+    """Replace Slack's address by `url` in the attribute `name` of every new object of a class."""
     make, slack = kind.__init__, f"{SLACK}api/" if name == "base_url" else SLACK
 
     @functools.wraps(make)
@@ -76,7 +76,7 @@ def _return_no_proxy(*_: object, **__: object) -> None:
 
 
 def _run_the_next() -> None:
-    """Run the `sitecustomize` that this one stands before, and leave the path as it would be without this one."""
+    """Remove this folder from `sys.path`, and run the `sitecustomize` that Python would have found without it."""
     here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - no pathlib, which costs each start
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]  # noqa: PTH100 - the same
     spec = PathFinder.find_spec("sitecustomize")

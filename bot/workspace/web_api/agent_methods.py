@@ -1,4 +1,4 @@
-"""assistant.threads.* and agents.sessions.*."""
+"""Handlers of assistant.threads.* and agents.sessions.*."""
 
 from typing import Any
 

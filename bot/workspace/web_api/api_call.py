@@ -1,4 +1,4 @@
-"""One Web API call on its way through a method."""
+"""A Web API call with its checked arguments, and the description of a Web API method."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from bot.workspace.world import World
 
 Answer = dict[str, Any]
 ArgumentKind = Literal["text", "json", "bool", "int", "ids"]
-"""`ids` is a JSON array of texts, or the same as one text with commas, which is how the SDK sends it."""
+"""`ids` is a JSON array of texts, or one text with commas between them, as the SDK sends it."""
 MOST_LISTED = 999
 
 
@@ -27,7 +27,7 @@ class Call:
     by_organisation: bool = False
     """True if the token is that of an organisation."""
     step: str = ""
-    """The run of a workflow step whose token it is."""
+    """The id of the workflow step run that the token was made for; empty for any other token."""
 
     @property
     def state(self) -> State:
@@ -45,20 +45,20 @@ class Call:
             raise Refusal("missing_scope", needed=",".join(scopes), provided=",".join(sorted(provided)))
 
     def channel(self, key: str = "channel") -> Channel:
-        """Return the channel an argument names.
+        """Return the channel that the argument `key` names.
 
         Raises:
             Refusal: `channel_not_found`, also for private ones that the bot is not in.
         """
         reference = str(self.args[key])
-        by_name = self.method == "chat.postMessage"  # everything else takes ids alone
+        by_name = self.method == "chat.postMessage"  # any other method takes ids only
         channel = self.state.find_channel(reference) if by_name else self.state.channels.get(reference)
         if channel is None or (channel.kind != "channel" and not self.state.bot_is_in(channel)):
             raise Refusal("channel_not_found")
         return channel
 
     def writable_channel(self, key: str = "channel") -> Channel:
-        """Return the channel, if the bot may write there.
+        """Return the channel that the argument `key` names, if the bot may write there.
 
         Raises:
             Refusal: `channel_not_found`, `not_in_channel`, `is_archived`, `messages_tab_disabled`.
@@ -73,7 +73,7 @@ class Call:
         return channel
 
     def message(self, channel: Channel, key: str = "ts") -> Message:
-        """Return the message an argument names.
+        """Return the message that the argument `key` names.
 
         Raises:
             Refusal: `message_not_found`.
@@ -84,7 +84,7 @@ class Call:
         return message
 
     def thread_ts(self, channel: Channel) -> str | None:
-        """Return the thread to reply in, if the call names one.
+        """Return the ts of the thread to reply in; None if the call names no thread.
 
         Raises:
             Refusal: `thread_not_found`, or `cannot_reply_to_message` for the ts of a reply.
@@ -100,7 +100,7 @@ class Call:
         return str(ts)
 
     def limit(self, default: int) -> int:
-        """Return how many items the call asks for.
+        """Return how many items the call asks for, at most `MOST_LISTED`; `default` if it does not say.
 
         Raises:
             Refusal: `invalid_limit`.
@@ -115,11 +115,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Method:
-    """A Web API method: what it does, what it takes, what it needs.
+    """A Web API method: its handler, arguments and rate limit, and what a call needs.
 
-    `arguments` maps each name to its kind; `required` are those it must have.
-    Any one of `scopes` is enough. `get` tells whether it may be called by GET:
-    a method that changes something may not.
+    `arguments` maps each name to its kind; `required` are those that a call
+    must have. Any one of `scopes` is enough. `get` is True if it may be called
+    by GET, as methods that change nothing. `authority` is the kind of token.
     """
 
     handler: Callable[[Call], Awaitable[Answer]]

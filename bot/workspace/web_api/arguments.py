@@ -1,4 +1,4 @@
-"""Reading a call's arguments: query, form or JSON, each value in the kind that the method takes."""
+"""Reads the arguments of a call from query, form or JSON, and converts each to the kind that the method takes."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ EVERYWHERE = frozenset({"token", "team_id"})
 TRUE = frozenset({"1", "true", "True"})
 FALSE = frozenset({"0", "false", "False", ""})
 NOT_JSON = {"blocks": "invalid_blocks_format", "metadata": "invalid_metadata_format"}
-"""Slack's error codes for arguments that are not even JSON; it has none of their own for other arguments."""
+"""Slack's error codes for arguments that are not valid JSON. Any other argument gives `invalid_arguments`."""
 
 
 ARGUMENTS_KEY: web.RequestKey[Any] = web.RequestKey("arguments", dict)
@@ -20,7 +20,7 @@ ARGUMENTS_KEY: web.RequestKey[Any] = web.RequestKey("arguments", dict)
 
 
 async def read_arguments(request: web.Request) -> dict[str, Any]:
-    """Put together what the query and the body bring.
+    """Return the arguments in the query and the body of a request.
 
     Raises:
         Refusal: `invalid_json`, `json_not_object`, `invalid_form_data`, `invalid_post_type`.
@@ -38,7 +38,7 @@ async def _read(request: web.Request) -> dict[str, Any]:
     if kind == "application/json":
         try:
             body = json.loads(await request.text())
-        except (ValueError, RecursionError) as error:  # the latter for what is nested too deep
+        except (ValueError, RecursionError) as error:  # RecursionError: it is nested too deep
             raise Refusal("invalid_json") from error
         if not isinstance(body, dict):
             raise Refusal("json_not_object")
@@ -53,10 +53,10 @@ async def _read(request: web.Request) -> dict[str, Any]:
 
 
 def check_arguments(method: Method, raw: dict[str, Any]) -> dict[str, Any]:
-    """Turn raw arguments into the kinds the method takes.
+    """Convert raw arguments to the kinds that the method takes.
 
-    Slack ignores most arguments that it does not know; here they are refused,
-    for they are mistakes.
+    Slack ignores most arguments that it does not know. Here they are refused,
+    because they are mistakes.
 
     Raises:
         Refusal: `invalid_arguments`, which names them, or one of `NOT_JSON`.

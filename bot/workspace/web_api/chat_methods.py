@@ -1,4 +1,4 @@
-"""chat.postMessage, update, delete, postEphemeral, getPermalink, scheduleMessage; reactions.add, remove and get."""
+"""Handlers of the chat methods without streams, and of reactions.add, remove and get."""
 
 import json
 import re
@@ -40,7 +40,7 @@ async def update(call: Call) -> Answer:
         raise Refusal("streaming_state_conflict")
     content = _read_content(call, MOST_UPDATED_TEXT)
     if "text" in call.args and "blocks" not in call.args and "markdown_text" not in call.args:
-        content["blocks"] = None  # new text alone replaces what was shown
+        content["blocks"] = None  # a new text without blocks removes the old blocks
     if message.stream:
         message.stream = None
     call.world.messages.edit(channel, message, content)
@@ -118,7 +118,7 @@ def find_own_message(call: Call, refusal: str) -> Message:
     """Return the message the call names, if the app wrote it.
 
     Raises:
-        Refusal: `message_not_found`, or `refusal` for somebody else's.
+        Refusal: `message_not_found`, or the code `refusal` if somebody else wrote it.
     """
     message = call.message(call.channel())
     if message.data.get("bot_id") != call.state.identity.bot_id:

@@ -1,4 +1,4 @@
-"""conversations.info, history, replies, list, members, open, create, invite, setTopic, join; users.conversations."""
+"""Handlers of the conversations methods, and of users.conversations."""
 
 import base64
 import binascii
@@ -50,7 +50,7 @@ async def replies(call: Call) -> Answer:
 
 
 def _channel_kinds(call: Call) -> list[str]:
-    """Return the kinds of channels that are asked for, each of which takes its scope."""
+    """Return the kinds of channels that the call asks for. Raises Refusal if the app lacks the scope of one."""
     kinds = []
     for name in str(call.args.get("types") or "public_channel").split(","):
         kind = KIND_OF_TYPE.get(name.strip())

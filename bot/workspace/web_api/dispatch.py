@@ -1,4 +1,4 @@
-"""A request to /api/METHOD: token, limits, scopes, arguments, faults, and the answer Slack would give."""
+"""Answers a request to /api/METHOD: checks token, limits, scopes and arguments, and applies faults."""
 
 import asyncio
 import base64
@@ -18,7 +18,7 @@ from bot.workspace.world import ApiCall, World
 
 SERVER_ERROR = 500
 OF_ONE_TEAM = frozenset({"conversations.list", "team.info", "usergroups.list", "users.conversations", "users.list"})
-"""Methods that an organisation's token must name a team for."""
+"""Methods for which a call with an organisation's token must name a team."""
 TOO_MANY = 429
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -31,7 +31,7 @@ class Dispatch:
         self._scopes = ",".join(sorted(world.state.app.scopes))
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Answer one request."""
+        """Answer one request as Slack would."""
         began, name = time.perf_counter(), request.match_info["method"]
         if (neighbour := await self._find_neighbour(request)) is not None:
             return await neighbour(request)
@@ -109,7 +109,7 @@ class Dispatch:
         if self._world.token_error and kind == "bot":
             raise Refusal(self._world.token_error)
 
-    async def _reply(  # one private place that knows the whole call
+    async def _reply(
         self,
         request: web.Request,
         name: str,
@@ -118,7 +118,7 @@ class Dispatch:
         body: Answer,
         fault: InjectedFault | None,
     ) -> web.StreamResponse:
-        # The answer is written out before anybody can change what it tells of.
+        # The answer is serialised at once: messages in it may change while a slow reply waits.
         text = json.dumps(body)
         kind = fault.kind if fault else ""
         self._record_call(name, raw, began, body, text, kind)
@@ -160,7 +160,7 @@ def _read_token(request: web.Request, raw: dict[str, Any]) -> str:
 
 
 def _read_credentials(request: web.Request) -> dict[str, str]:
-    """Read the app's credentials from the header, where OAuth puts them."""
+    """Return `client_id` and `client_secret` from a Basic Authorization header; empty if there is none."""
     header = request.headers.get("Authorization", "")
     if not header.startswith("Basic "):
         return {}

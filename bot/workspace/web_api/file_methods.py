@@ -1,4 +1,4 @@
-"""files.getUploadURLExternal, completeUploadExternal, info, delete; canvases, kept as the Markdown they came in."""
+"""Handlers of files.* and canvases.*. A canvas is stored as its Markdown."""
 
 from typing import Any
 
@@ -125,7 +125,7 @@ def _let_channels(call: Call, canvas: Json, channels: list[str], level: str) -> 
         raise Refusal("invalid_arguments", "[ERROR] only a user can be the owner [json-pointer:/access_level]")
     for channel_id in channels:
         channel = call.state.channels.get(channel_id)
-        if channel is None or channel.kind in ("im", "mpim"):  # a direct message gets access by its people
+        if channel is None or channel.kind in ("im", "mpim"):  # access in a direct message is given to its people
             raise Refusal("channel_not_found")
     for channel_id in channels:
         call.world.files.share(canvas, channel_id)
@@ -141,7 +141,7 @@ def _let_users(call: Call, canvas: Json, users: list[str], level: str) -> None:
 
 
 def _was_link_sent(call: Call, canvas: Json, user_id: str) -> bool:
-    """Return True if the canvas's link stands in the direct message with that person, as Slack demands."""
+    """Return True if the canvas's link was posted in the direct message with that person, as Slack demands."""
     direct = call.state.find_channel(user_id)
     messages = direct.messages.values() if direct else ()
     return any(canvas["permalink"] in str(message.data.get("text")) for message in messages)

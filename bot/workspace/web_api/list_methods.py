@@ -1,4 +1,4 @@
-"""slackLists: a list that the app makes, its rows and who may open it. Rows are kept as they were given."""
+"""Handlers of slackLists.*: lists that the app makes, their rows, and who may open them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _check_columns(given: Any) -> list[Json]:
 
 
 def _check_field(found: Json, given: Any) -> Json:
-    """Check one value: text goes as rich text, and other values as arrays."""
+    """Check one field and return it with its key. Text must be rich text, a checkbox a boolean, the rest arrays."""
     column = next(
         (one for one in found["columns"] if isinstance(given, dict) and one["id"] == given.get("column_id")), None
     )

@@ -1,4 +1,4 @@
-"""Every method of the Web API that the workspace has: arguments, scopes, limits."""
+"""The table of the Web API methods that the workspace has: arguments, scopes and rate limits."""
 
 from bot.workspace.rate_limits import POST, SPECIAL, STATUS, TIER_2, TIER_3, TIER_4
 from bot.workspace.web_api import (

@@ -1,4 +1,4 @@
-"""chat.startStream, appendStream, stopStream."""
+"""Handlers of chat.startStream, appendStream and stopStream."""
 
 from typing import Any
 
@@ -117,7 +117,7 @@ def _add(call: Call, stream: Stream, final_blocks: list[dict[str, Any]] | None =
 
 
 def _check_whole(stream: Stream, chunks: list[dict[str, Any]], final_blocks: list[dict[str, Any]]) -> None:
-    """Refuse before anything is added: a refused call changes nothing."""
+    """Raise Refusal if the message would become too long. It runs before anything is added to the stream."""
     added = sum(len(chunk.get("text", "")) for chunk in chunks if chunk["type"] == "markdown_text")
     if len(stream.text) + added > MOST_TEXT:
         raise Refusal("msg_too_long")

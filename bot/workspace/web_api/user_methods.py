@@ -1,4 +1,4 @@
-"""api.test, auth.test, oauth.v2.access, apps.connections.open, users.*, usergroups.*, bots.info, team.info."""
+"""Handlers of users.*, usergroups.*, auth.test, oauth.v2.access and other methods on tokens, bots and teams."""
 
 from bot.workspace.identity import Group, User
 from bot.workspace.refusal import Refusal
@@ -95,7 +95,7 @@ async def group_users(call: Call) -> Answer:
 
 
 def describe_group(call: Call, group: Group, whole: bool) -> Json:  # noqa: FBT001  # one private use
-    """Return a user group as Slack describes one."""
+    """Return a user group as Slack describes it. `whole` adds its members."""
     users = {"users": _active_members(call, group)} if whole else {}
     about = {"id": group.id, "team_id": call.state.identity.team_id, "is_usergroup": True, "is_subteam": True}
     names = {"name": group.name, "handle": group.handle, "description": "", "is_external": False}
@@ -114,7 +114,7 @@ async def team_info(call: Call) -> Answer:
 
 
 def describe(call: Call, user: User) -> Json:
-    """Return a user as Slack describes one; of an account that was deactivated it tells little."""
+    """Return a user as Slack describes one; a deactivated account has only a few fields."""
     who = call.state.identity
     profile: Json = {"real_name": user.real_name, "display_name": user.name, "team": user.team}
     if user.deleted:

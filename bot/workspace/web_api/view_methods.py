@@ -1,4 +1,4 @@
-"""views.open, push, update, publish; functions.completeSuccess and completeError."""
+"""Handlers of views.open, push, update and publish, and of functions.completeSuccess and completeError."""
 
 from bot.workspace.blocks import check_view
 from bot.workspace.refusal import Refusal
