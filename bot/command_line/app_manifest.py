@@ -1,4 +1,4 @@
-"""`leadhand manifest`: the app's manifest for this installation, as YAML, as JSON or as a link that creates the app."""
+"""`leadhand manifest`: prints the app's manifest as YAML, as JSON or as a link that creates the app."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bot.settings import Settings, SettingsError
 from bot.slack.receive.http import EVENTS, REDIRECT
 
 CREATE = "https://api.slack.com/apps?new_app=1&manifest_json="
-"""Opens "create an app from a manifest", filled in."""
+"""The start of the address that opens Slack's "create an app from a manifest"; the manifest's JSON follows."""
 
 
 async def manifest(options: argparse.Namespace, settings: Settings) -> int:
-    """Print the manifest. Returns the exit code. Raises SettingsError for an address that Slack could not reach."""
+    """Print the manifest. Returns the exit code. Raises SettingsError for an address that Slack would refuse."""
     del settings
     if options.http is None and not options.json and not options.link:
         say(manifest_path().read_text(encoding="utf-8"), end="")
@@ -33,7 +33,7 @@ async def manifest(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def make_manifest(http: str | None) -> dict[str, Any]:
-    """Return the manifest for Socket Mode, or for events that Slack posts to an address. Raises SettingsError."""
+    """Return the manifest for Socket Mode or, with the address `http` of the bot, for HTTP. Raises SettingsError."""
     app: dict[str, Any] = yaml.safe_load(manifest_path().read_text(encoding="utf-8"))
     if http is None:
         return app
@@ -48,7 +48,7 @@ def make_manifest(http: str | None) -> dict[str, Any]:
 
 
 def request_url(http: str) -> str:
-    """Return the address that Slack posts to, for that of a host. Raises SettingsError for one that it would refuse."""
+    """Return the request URL for the bot's address. Raises SettingsError for an address that Slack would refuse."""
     parts = urlsplit(http.strip())
     if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
         raise SettingsError(f"--http {http}: Slack posts to an address such as https://bot.example.com, with https.")

@@ -1,4 +1,4 @@
-"""`leadhand audit`: who did what, as a table or as JSON lines."""
+"""`leadhand audit`: prints who did what, as a table or as JSON lines."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ HEADS = ("when (UTC)", "deed", "who", "outcome", "job", "channel", "what")
 
 
 async def audit(options: argparse.Namespace, settings: Settings) -> int:
-    """Print the entries that are wanted; those of a job also from the store of the page of `leadhand try`.
+    """Print the audit entries that the options select; with `--job`, also those in the store of `leadhand try`.
 
-    Returns 0, also if there are none. Raises SettingsError and StoreError.
+    Returns 0, even if there are no entries. Raises SettingsError and StoreError.
     """
     wanted = AuditQuery(
         since=_parse_time("--since", options.since) if options.since else 0.0,
@@ -57,7 +57,7 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _parse_time(name: str, text: str) -> float:
-    """Read a day or a time; without a zone it is UTC. Raises SettingsError."""
+    """Parse a day or a time into seconds since the epoch; without a zone it is UTC. Raises SettingsError."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""`leadhand check`: proves every setting before anything runs, and says what to do about each that fails."""
+"""`leadhand check`: tests every setting before anything runs, and says what to do about each that fails."""
 
 from __future__ import annotations
 
@@ -52,35 +52,37 @@ _WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/security
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One thing that was checked. `note` says what was found, `fault` what is wrong with it and what to do.
-
-    A `risk` is no fault: the bot runs, but it should not stay so. `below` are further lines. `of_crew` is True for what
-    the files of a crew's folder say.
-    """
+    """The result of one check, which is printed as a line."""
 
     what: str
+    """The name of the thing that was checked."""
     note: str = ""
+    """What was found."""
     fault: str = ""
+    """What is wrong, and what to do; empty if the check passed."""
     risk: str = ""
+    """What should be changed although the bot can run."""
     below: tuple[str, ...] = ()
+    """Further lines, printed below the first."""
     of_crew: bool = False
+    """True if the check is about the files of a crew's folder."""
 
     def __str__(self) -> str:
-        """The line for people, and those below it."""
+        """Return the line for people, and the further lines below it."""
         word = "FAIL" if self.fault else "warn" if self.risk else "ok"
         line = f"{word:<4}  {self.what}: {self.fault or '; '.join(filter(None, (self.note, self.risk)))}"
         return "\n".join((line, *(f"      {one}" for one in self.below)))
 
 
 async def check(options: argparse.Namespace, settings: Settings) -> int:
-    """Check everything, or the crew of `--crew` alone, and print a line each. Returns 0 if nothing is to be fixed."""
+    """Run all checks, or those of `--crew` alone, and print the results. Returns 0 if nothing needs fixing."""
     if options.crew is None:
         return await print_report(settings)
     return await print_report(replace(settings, crew=options.crew, more_crews=()), crew_alone=True)
 
 
 async def print_report(settings: Settings, *, crew_alone: bool = False) -> int:
-    """Print each verdict and the sum of them. Returns 0 if nothing is to be fixed, 1 otherwise."""
+    """Print the result of each check, and a summary. Returns 0 if nothing needs fixing, 1 otherwise."""
     shown: list[CheckResult] = []
     async with contextlib.aclosing(crew_verdicts(settings, [], []) if crew_alone else verdicts(settings)) as found:
         async for verdict in found:
@@ -91,7 +93,7 @@ async def print_report(settings: Settings, *, crew_alone: bool = False) -> int:
 
 
 def _sum_up(shown: Sequence[CheckResult], *, crew_alone: bool) -> str:
-    """Say what is to be fixed, by name, and whether it is the crew or what is around it."""
+    """Return the summary line: the names of what needs fixing, and whether the crew itself is in order."""
     wrong = [one for one in shown if one.fault]
     risky = any(one.risk for one in shown)
     if wrong:
@@ -105,9 +107,9 @@ def _sum_up(shown: Sequence[CheckResult], *, crew_alone: bool) -> str:
 
 
 async def crew_verdicts(settings: Settings, loaded: list[Crew], names: list[str]) -> AsyncGenerator[CheckResult]:
-    """Yield each verdict on the crews of the settings, and add the crews that could be read to `loaded`.
+    """Yield the result of each check of the crews in the settings.
 
-    If there are several crews, the names of all are added to `names`.
+    The crews that could be read are added to `loaded`. If there are several, their names are added to `names`.
     """
     try:
         crews, seen = open_crews(settings), set[tuple[str, Path | None]]()
@@ -124,7 +126,7 @@ async def crew_verdicts(settings: Settings, loaded: list[Crew], names: list[str]
 
 
 async def verdicts(settings: Settings) -> AsyncGenerator[CheckResult]:
-    """Yield each verdict as soon as it is known."""
+    """Run all checks, and yield each result as soon as it is known."""
     loaded: list[Crew] = []
     names: list[str] = []
     async with contextlib.aclosing(crew_verdicts(settings, loaded, names)) as found:
@@ -151,7 +153,7 @@ async def verdicts(settings: Settings) -> AsyncGenerator[CheckResult]:
 
 
 def _check_extras() -> CheckResult:
-    """Say which extras are not installed, and how they are added. It is a risk to lack one that a team's bot needs."""
+    """Report which extras are not installed, and how to add them. A missing recommended extra is a risk."""
     absent, needed = ([name for name in absent_extras(each) if name != EMBEDDED] for each in (ALL, RECOMMENDED))
     if not absent:
         return CheckResult("extras", "all are installed")
@@ -164,9 +166,10 @@ def _check_extras() -> CheckResult:
 async def _check_crew(
     crew: Crew, word: str, seen: set[tuple[str, Path | None]], env: Mapping[str, str], crews: Crews
 ) -> AsyncGenerator[CheckResult]:
-    """Yield verdicts on a crew: its members, how it is called, what is odd in its files, and its tools.
+    """Yield the results of the checks of a crew: its members, warnings about its files, its tickets, and its tools.
 
-    Toolkits in `seen` are not proved again. Crews inside the usual one have verdicts of their own.
+    `word` says how a request names the crew. Toolkits in `seen` are not tested again. Members that are crews of the
+    settings are left out, as they have results of their own.
     """
     try:
         yield CheckResult(
@@ -196,7 +199,7 @@ async def _check_crew(
 
 
 def _describe_members(crew: Crew, crews: Crews, env: Mapping[str, str]) -> str:
-    """List who is in a crew, and of the usual one which others are its members, or why they are not."""
+    """List a crew's specialists and, for the usual crew, which other crews are its members, or why they are not."""
     own = _leave_out_crews(crew, crews.names)
     lines = [", ".join(own.all_specialists)]
     if crew is crews.usual and crews.names:
@@ -214,14 +217,14 @@ def _leave_out_crews(crew: Crew, names: Container[str]) -> Crew:
 
 
 def _tickets_go_nowhere(crew: Crew, env: Mapping[str, str]) -> bool:
-    """Return True if a specialist may open tickets, and they would go to a contact whom no message reaches."""
+    """Return True if a specialist may open tickets, but they go to a contact whom no message can reach."""
     held = {tool.name for one in crew.all_specialists.values() for tool in one.tools}
     desk = desk_of(env)
     return "open_ticket" in held and not desk.fault and desk.path == CONTACT and not is_reachable(crew.contact)
 
 
 async def _check_collector(settings: Settings) -> AsyncIterator[CheckResult]:
-    """Whether the OpenTelemetry collector, if one is set, takes traces."""
+    """Check that the OpenTelemetry collector, if one is set, accepts traces."""
     from bot.operation.trace_export import CONTENTS, NoCollector, open_sender  # noqa: PLC0415 - only for a check
 
     what = "collector of traces"
@@ -242,7 +245,7 @@ async def _check_collector(settings: Settings) -> AsyncIterator[CheckResult]:
 
 
 async def _check_children(settings: Settings) -> AsyncIterator[CheckResult]:
-    """What the processes that read people's files and pages can reach on this machine."""
+    """Check what the processes that read people's files and pages can reach on this machine."""
     try:
         yield describe_readers(await prove_walls(), required=settings.walls_required)
     except ChildBroken as error:
@@ -251,7 +254,7 @@ async def _check_children(settings: Settings) -> AsyncIterator[CheckResult]:
 
 
 def describe_readers(report: WallReport, *, required: bool = False) -> CheckResult:
-    """Say which walls are missing round the readers of files and pages, and what they reached but should not."""
+    """Report which sandbox parts the processes that read files lack, and what they can reach but should not."""
     without = f"without {', '.join(report.missing)}" if report.missing else ""
     reached = f"can reach {', '.join(report.reached)}" if report.reached else _SHUT_IN
     if required and not report.complete:
@@ -285,7 +288,7 @@ async def _check_bot(settings: Settings) -> AsyncIterator[CheckResult]:
 
 
 def _oauth_fault(settings: Settings) -> str:
-    """Say what is wrong with the settings for workspaces that install the app; empty if nothing is."""
+    """Return what is wrong with the settings for workspaces that install the app; empty if nothing is."""
     if fault := missing_packages("oauth", "cryptography"):
         return fault
     from bot.slack.installation.records import BadKey, TokenCipher  # noqa: PLC0415 - cryptography is in an extra
@@ -352,7 +355,7 @@ async def _check_redis(settings: Settings) -> AsyncIterator[CheckResult]:
 
 
 def describe_retention(kept: Retention) -> str:
-    """Say how long each kind of data is kept."""
+    """Describe how long each kind of data is kept."""
     materials = "as long as their job" if kept.materials is None else _format_days(kept.materials)
     return (
         f"jobs {_format_days(kept.jobs)} after their end, questions that nobody answers {_format_days(kept.waiting)}, "
@@ -365,7 +368,7 @@ def _format_days(seconds: float) -> str:
 
 
 def _describe_memory(used: int, limit: int) -> str:
-    """How much memory is used, in words."""
+    """Describe how much memory Redis uses. Both arguments are in bytes; 0 is no limit."""
     if not limit:
         return f"{used / MIB:,.1f} MiB used; no `maxmemory` is set, so the machine's memory is the limit"
     return f"{100 * used // limit} % of `maxmemory` used ({used / MIB:,.1f} of {limit / MIB:,.1f} MiB)"
@@ -373,7 +376,7 @@ def _describe_memory(used: int, limit: int) -> str:
 
 @contextlib.asynccontextmanager
 async def open_store(settings: Settings) -> AsyncIterator[Store]:
-    """The store of the settings, for as long as a command looks into it. Raises StoreError."""
+    """Open the store of the settings, and close it at the end of the block. Raises StoreError."""
     async with _store_url(settings) as url:
         store = await Store.connect(url)
         try:
@@ -384,7 +387,7 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
 
 @contextlib.asynccontextmanager
 async def _store_url(settings: Settings) -> AsyncIterator[str]:
-    """The URL of the store. An embedded server that was not running is stopped again: a look leaves nothing behind."""
+    """Yield the URL of the store. An embedded server that had to be started for this is stopped at the end."""
     from bot.store.embedded import is_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
 
     if settings.redis_url:
@@ -427,7 +430,7 @@ async def _check_models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIte
 
 
 def _plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> CheckResult:
-    """Say what a usual plan takes with a crew and these models: on which tiers, how many calls, what it costs."""
+    """Report what a usual plan of a crew takes with these models: its calls, tokens and cost."""
     terms = terms.model_copy(update={"roles": {**terms.roles, **crew.roles}})
     likely = price_of_plan(crew, terms, model.price)
     roles = dict.fromkeys(model.tiers[terms.tier_of(role)] for role in ("planner", "synthesizer"))

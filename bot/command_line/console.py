@@ -1,4 +1,4 @@
-"""The terminal that a command runs in: what the command prints, and what a person types."""
+"""Prints to the terminal that a command runs in, and reads what a person types there."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import os
 import sys
 
 LONGEST = 4096
-"""Bytes that a terminal hands over at most for a line."""
+"""Most bytes of a line that a terminal hands over."""
 
 
 class OutputLost(Exception):
-    """What we print cannot be written any more. The text says why."""
+    """The output can no longer be written. The text says why."""
 
 
 def say(text: str, *, end: str = "\n") -> None:
@@ -31,15 +31,15 @@ def _discard_output() -> None:
 
 
 def is_interactive() -> bool:
-    """Whether somebody may be there to type."""
+    """Return True if a person may be at the terminal to type."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 async def ask(prompt: str, *, may_be_empty: bool = False) -> str | None:
-    """Read a typed line, not empty unless it may be; None if the input was closed (Ctrl-D).
+    """Print a prompt and return the typed line, stripped; None if the input was closed (Ctrl-D).
 
-    No thread waits for the line: a thread that reads cannot be stopped, so Ctrl-C would have to wait for it.
-    Raises OutputLost.
+    The prompt is repeated after an empty line, unless it `may_be_empty`. No thread waits for the line: a thread that
+    reads cannot be stopped, so Ctrl-C would have to wait for it. Raises OutputLost.
     """
     while True:
         say(prompt, end="")

@@ -1,4 +1,4 @@
-"""`leadhand try --crew NAME --demo`: a crew's demo made ready, on a copy of its material, and the list of all demos."""
+"""`leadhand try --crew NAME --demo`: prepares a crew's demo, on a copy of its files, and lists all demos."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OFFERED = {"review": "Watch a review", "support": "Watch a support case"}
 DEMO_SETTINGS = frozenset({REPOSITORIES, KNOWLEDGE})
 """The settings that the offered demos set."""
 MOST_BYTES = 100 * 1024 * 1024
-"""Bytes that a demo's folder may have."""
+"""Most bytes that the files of a demo may have together."""
 _GIT_SECONDS = 60
 _REAL = "        For a model's own words set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama."
 _WITHOUT = (f"Model:  none; {SCRIPTED_LABEL}.", _REAL)
@@ -47,20 +47,20 @@ _BY_RULES = ("Model:  none. This demo has no replies, so it goes by rules, which
 
 @dataclass(frozen=True, slots=True)
 class StagedDemo:
-    """A demo that is ready: its request and files, and the settings under which the bot has what it needs."""
+    """A prepared demo: what its file says, the settings that the bot needs for it, and copies of its files."""
 
     demo: Demo
     settings: Settings
     files: tuple[Path, ...]
 
     def prepare_model(self, model: ChosenModel) -> ChosenModel:
-        """Return the model that plays it: the rehearsal is told the demo's replies."""
+        """Return the model for the demo; a rehearsal gets the demo's scripted replies."""
         if isinstance(model, RehearsalModel) and self.demo.replies is not None:
             return model.with_scripts(DemoScript(self.demo.ask, self.demo.replies))
         return model
 
     def introduce(self, crew: str, model: ChosenModel) -> None:
-        """Print what the demo shows, and what of it is real."""
+        """Print what the demo shows, and which model and pages it uses."""
         say(f"Demo:   {crew}. {self.demo.says}")
         if isinstance(model, RehearsalModel):
             for line in _WITHOUT if self.demo.replies else _BY_RULES:
@@ -73,10 +73,10 @@ class StagedDemo:
 
 @contextlib.asynccontextmanager
 async def stage_demo(settings: Settings) -> AsyncIterator[StagedDemo]:
-    """Make the demo of the settings' crew ready, and clear it away at the end.
+    """Prepare the demo of the settings' crew, and delete its files at the end of the block.
 
-    Its files are copied, so that nothing of the installation is written to. Raises SettingsError where it has none, or
-    where something is wrong with it, by file and line.
+    The files are copied, so that the installation is not changed. Raises SettingsError if the crew has no demo, or if
+    something is wrong with it, by file and line.
     """
     demo = _read(settings)
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as made:
@@ -96,7 +96,7 @@ async def stage_demo(settings: Settings) -> AsyncIterator[StagedDemo]:
 
 @dataclass(frozen=True, slots=True)
 class StagedDemos:
-    """Several crews' demos that are ready, the settings under which all can be played, and the replies to all."""
+    """The prepared demos of several crews, with the settings and the scripted replies for all of them."""
 
     settings: Settings
     demos: Mapping[str, StagedDemo]
@@ -104,7 +104,7 @@ class StagedDemos:
 
     @property
     def drafts(self) -> tuple[MessageDraft, ...]:
-        """The requests as messages that the page offers, each with the name of its crew before it."""
+        """The demos' requests as messages that the page offers, each after the name of its crew."""
         return tuple(
             MessageDraft(f"{name}: {one.demo.ask}", one.files, OFFERED.get(name, f"Watch {name}"))
             for name, one in self.demos.items()
@@ -113,10 +113,10 @@ class StagedDemos:
 
 @contextlib.asynccontextmanager
 async def stage_demos(names: Iterable[str], settings: Settings) -> AsyncIterator[StagedDemos]:
-    """Make the demos of several crews ready, and clear them away at the end. Raises SettingsError."""
+    """Prepare the demos of several crews, and delete their files at the end of the block. Raises SettingsError."""
     demos: dict[str, StagedDemo] = {}
     async with contextlib.AsyncExitStack() as stack:
-        repositories: list[str] = []  # those of several demos stand in one setting, side by side
+        repositories: list[str] = []  # one setting lists the repositories of all demos
         for name in dict.fromkeys(names):
             alone = dataclasses.replace(settings, crew=name, more_crews=())
             demos[name] = one = await stack.enter_async_context(stage_demo(alone))
@@ -130,13 +130,13 @@ async def stage_demos(names: Iterable[str], settings: Settings) -> AsyncIterator
 
 
 def stage_offered_demos(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedDemos]:
-    """Make the demos of the first page ready; none if their crews are missing, or their settings are set already."""
+    """Prepare the demos that the first page offers; none if a crew is missing or one of their settings is set."""
     possible = set(OFFERED) <= set(settings.more_crews) and settings.env.keys().isdisjoint(DEMO_SETTINGS)
     return stage_demos(OFFERED if possible else (), settings)
 
 
 def list_demos() -> int:
-    """Print the crews that have a demo, a line each. Returns the exit code."""
+    """Print a line for each crew that has a demo. Returns the exit code."""
     found = [(name, demo) for name in available_crews() if (demo := demo_file.read(CREWS / name)) is not None]
     width = max((len(name) for name, _ in found), default=0)
     for name, demo in found:
@@ -178,7 +178,7 @@ def _read(settings: Settings) -> Demo:
 
 
 def _copy_demo(demo: Path, folder: Path) -> None:
-    """Copy a demo's files. Links are not followed: they could lead anywhere. Raises SettingsError."""
+    """Copy a demo's files, without symbolic links, which could lead anywhere. Raises SettingsError."""
     paths = [path for path in demo.rglob("*") if not path.is_symlink()]
     if sum(path.stat().st_size for path in paths if path.is_file()) > MOST_BYTES:
         raise SettingsError(f"{demo} has more than {MOST_BYTES // 1024 // 1024} MB, too much for a demo.")
@@ -192,7 +192,7 @@ def _copy_demo(demo: Path, folder: Path) -> None:
 
 
 async def _unpack(bundle: Path, folder: Path, settings: Settings) -> None:
-    """Make a repository from a git bundle. No configuration but git's own is read. Raises SettingsError."""
+    """Clone a git bundle into `folder`. Git's system and user configuration is not read. Raises SettingsError."""
     env = {"PATH": settings.env.get("PATH", os.defpath), "HOME": str(bundle.parent), "GIT_TERMINAL_PROMPT": "0"}
     env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ALLOW_PROTOCOL": "file"}
     command = ("git", "-c", "core.hooksPath=/dev/null", "clone", "-q", "--", str(bundle), str(folder))
@@ -217,11 +217,11 @@ async def _unpack(bundle: Path, folder: Path, settings: Settings) -> None:
 
 
 BUILT_IN_TOOLS = frozenset({"read_material", "search_material", RETURN, ESCALATE, HAND_OVER})
-"""Tools that no file lists: a specialist has them where there is material, and to end its work."""
+"""Tools that no specialist's file lists: those that read material, and those that end an attempt."""
 
 
 def find_step_faults(demo: Demo, crew: Crew) -> list[CrewFault]:
-    """Name the specialists and the tools in a demo's steps that the crew does not have, each at its line."""
+    """Find what a demo's steps name that the crew does not have, and specialists whose last step ends no attempt."""
     found: list[CrewFault] = []
     everyone = crew.all_specialists
     for name, steps in demo.replies.steps.items() if demo.replies else ():

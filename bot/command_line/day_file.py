@@ -1,4 +1,4 @@
-"""The scenes of `leadhand try --demo-day`, read from `day_scenes.yml`, which says itself what may stand there."""
+"""Reads the scenes of `leadhand try --demo-day` from `day_scenes.yml`, which explains its own format."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 SCENES = Path(__file__).with_name("day_scenes.yml")
 
 SceneEnd = Literal["answered", "in part", "failed", "cancelled", "question", "approval", "working", ""]
-"""The state that a scene or a step must reach; empty: nothing is waited for."""
+"""The state that a scene or a step must reach; empty if it is not waited for."""
 ENDS: tuple[SceneEnd, ...] = get_args(SceneEnd)
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)")
 
 
 class DayFault(Exception):
-    """The file cannot be played. The text says where, and what is wrong."""
+    """The file of scenes cannot be used. The text says where and why."""
 
 
 class _DayPart(BaseModel):
@@ -30,7 +30,7 @@ class _DayPart(BaseModel):
 
 
 class LaterStep(_DayPart):
-    """A later step of a scene. `later` is in seconds after the one before."""
+    """A later step of a scene. `later` is in seconds after the step before it."""
 
     later: float = 0.0
     press: str = ""
@@ -51,7 +51,7 @@ class LaterStep(_DayPart):
 
 
 class DayScene(_DayPart):
-    """A thread of the day. `ago` is in seconds before now."""
+    """A thread of the day. `ago` is when it begins, in seconds before now."""
 
     ago: float
     title: str
@@ -92,7 +92,7 @@ class Day(BaseModel):
 
 
 def parse_span(value: Any) -> float:
-    """Read hours and minutes, such as 7:50. Raises ValueError."""
+    """Parse hours and minutes, such as 7:50, into seconds. Raises ValueError."""
     found = _CLOCK.fullmatch(str(value))
     if found is None:
         raise ValueError(f"{value!r} is no time like 7:50 (hours:minutes, in quotes)")

@@ -1,7 +1,7 @@
 """`leadhand try --demo-day`: plays the scenes of `day_scenes.yml` in the local workspace, then leaves its page open.
 
-The clocks of the workspace and of the store are moved together, so that what is said and done has times over the day.
-People say, press and stop; what the bot does of it is done by the real app.
+The clocks of the workspace and of the store are moved together, so that messages and jobs have times over the day.
+The scenes say what people write and press; the bot is the real app.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place
 
 PATIENCE = 40.0
-"""Seconds that a step may take to come to its end."""
+"""Most seconds to wait until a step reaches its end."""
 SETTLING = 8.0
 """Most seconds to wait until the jobs of a scene are released, before the clocks are moved on."""
 SHOWN = 3.0
-"""Most seconds to wait for a button."""
+"""Most seconds to wait until a button is shown."""
 LOOK = 0.05
 SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
 STATES: dict[str, SceneEnd] = {"completed": "answered", "failed": "failed", "cancelled": "cancelled"}
 LONG = {"subtask_seconds": 3600.0, "job_seconds": 5400.0}
-"""Terms under which a job that is held stays at work while people look around."""
+"""Time limits long enough for a held job to stay at work while people look at the page."""
 
 Json = dict[str, Any]
 
 
 @dataclass(slots=True)
 class PlayedScene:
-    """A scene that was played: where, and what it came to."""
+    """A scene that was played, the place of its thread, and the state that it reached."""
 
     scene: DayScene
     place: Place
@@ -59,20 +59,20 @@ class PlayedScene:
 
 @contextlib.asynccontextmanager
 async def stage_day(day: Day, settings: Settings) -> AsyncIterator[StagedDemos]:
-    """Make the demos of the day's crews ready, and clear them away at the end. Raises SettingsError."""
+    """Prepare the demos of the day's crews, and delete their files at the end of the block. Raises SettingsError."""
     settings = dataclasses.replace(settings, terms=settings.terms.model_copy(update=LONG))
     held = tuple(scene.say for scene in day.scenes if scene.held)
     async with crew_demo.stage_demos([scene.demo for scene in day.scenes if scene.demo], settings) as all_of_them:
         settings = dataclasses.replace(all_of_them.settings, crew=day.crews[0], more_crews=day.crews[1:])
         scripts = [dataclasses.replace(one, is_held=one.ask in held) for one in all_of_them.scripts]
-        scripts += [DemoScript(ask, replies=None, is_held=True) for ask in held]  # those that are no demo's
+        scripts += [DemoScript(ask, replies=None, is_held=True) for ask in held]  # held scenes that are no demo
         yield dataclasses.replace(all_of_them, settings=settings, scripts=tuple(scripts))
 
 
 class DayPlayer:
-    """Plays a day. `store` is the one that the app works on: its clock goes with the workspace's.
+    """Plays the scenes of a day. `store` is the app's store, whose clock is moved with the workspace's.
 
-    Both clocks are `began` seconds behind from the start: a server must not see a clock go back.
+    Both clocks must be `began` seconds behind already: a server must not see a clock go back.
     """
 
     def __init__(self, workspace: Workspace, app: App, store: Store, staged: StagedDemos, *, began: float) -> None:
@@ -81,7 +81,7 @@ class DayPlayer:
         self._store = store
         self._staged = staged
         self._behind = began
-        """Seconds that both clocks are behind the time."""
+        """Seconds that both clocks are behind the real time."""
         self.played: list[PlayedScene] = []
 
     async def play(self, day: Day) -> None:
@@ -92,7 +92,7 @@ class DayPlayer:
         await self._advance_clocks(0.0)
 
     async def _advance_clocks(self, behind: float) -> None:
-        """Move both clocks on to so many seconds before now; they never go back."""
+        """Move both clocks forward to `behind` seconds before now. They are never moved back."""
         if behind >= self._behind:
             return
         with contextlib.suppress(TimeoutError):
@@ -134,12 +134,12 @@ class DayPlayer:
         elif step.command:
             await person.command(place.channel, "/leadhand", step.command.replace("{job}", place.job_id))
         if step.ends:
-            if (step.say or step.press) and not answers:  # it is a request of its own
+            if (step.say or step.press) and not answers:  # the step makes a new request
                 await self._wait_for_next_request(place, asked)
             played.came_to = await self._wait(place, step.ends)
 
     async def _press_button(self, person: Person, place: Place, label: str) -> None:
-        """Press the newest button of that label in a thread, or in what this person alone sees beside it."""
+        """Press the newest button with that label in a thread, ephemeral messages included. Raises LookupError."""
 
         async def found() -> bool:
             shown = [*self._workspace.thread(place.channel, place.thread_ts), *person.ephemerals(place.channel)]
@@ -160,7 +160,7 @@ class DayPlayer:
         return str(found.get("thread_ts", ts))
 
     def _find_last_answer(self, place: Place) -> str:
-        """The ts of the thread's last answer."""
+        """Return the ts of the thread's last answer. Raises LookupError."""
         for message in reversed(self._workspace.thread(place.channel, place.thread_ts)):
             payload = (message.get("metadata") or {}).get("event_payload", {})
             if str(payload.get("key", "")).endswith(":answer"):
@@ -195,7 +195,7 @@ class DayPlayer:
 
 
 def read_scene_end(head: Head | None) -> SceneEnd:
-    """Return the state of a job, in the words of scenes, by its head."""
+    """Return the state of a job's head in the words of scenes; "" if there is no head or no such word."""
     if head is None:
         return ""
     state = head.fields.get("state", "")
@@ -207,7 +207,7 @@ def read_scene_end(head: Head | None) -> SceneEnd:
 
 
 def _find_buttons(blocks: Any) -> Iterator[Json]:
-    """Find the buttons in the blocks of a message."""
+    """Yield the buttons in the blocks of a message."""
     if isinstance(blocks, list):
         for one in blocks:
             yield from _find_buttons(one)
@@ -224,7 +224,7 @@ async def _is_truthy(value: object) -> bool:
 
 
 async def _wait_until(there: Callable[[], Awaitable[bool]], seconds: float) -> None:
-    """Look again and again. Raises TimeoutError."""
+    """Wait until `there` returns True. Raises TimeoutError after `seconds`."""
     until = time.monotonic() + seconds
     while not await there():
         if time.monotonic() > until:
@@ -233,7 +233,7 @@ async def _wait_until(there: Callable[[], Awaitable[bool]], seconds: float) -> N
 
 
 def print_summary(played: list[PlayedScene], took: float) -> str:
-    """Print what the day holds, a line a thread, and return it in a sentence."""
+    """Print a line for each thread, and a sentence on the whole day, which is returned."""
     width = max((len(one.scene.title) for one in played), default=0)
     for one in played:
         then = [step.ends for step in one.scene.then if step.ends]

@@ -1,4 +1,4 @@
-"""`leadhand try --dry --ask TEXT`: who would get a request, and what each would be sent, with no model or tool at work.
+"""`leadhand try --dry --ask TEXT`: prints who would get a request and what each would be sent, without a model.
 
 Rules, pipelines, files and briefs are those of a real job. Where a planner would be asked, `--plan` names its plan.
 """
@@ -35,12 +35,12 @@ NO_PLAN = "No rule and no pipeline of the crew takes this request, so the planne
 ONLY_ONE = "no rule takes this, and the crew has one specialist only"
 NAMED = "named by --plan"
 _OF_PLANNING = frozenset({"planned"})
-"""Kinds of decisions that are printed: any other rests on what the dry run's model made up."""
+"""Kinds of decisions that are printed. All others depend on replies that the dry run's model invents."""
 _LOOK = 0.1
 
 
 def read_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
-    """Read the parts of a plan such as `market, pricing > copy`: a comma is side by side, `>` is after all before it.
+    """Parse a plan such as `market, pricing > copy`, where `>` means "after all of these", into its parts.
 
     Raises SettingsError for a name that the crew does not have.
     """
@@ -63,7 +63,7 @@ def read_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
 
 
 def make_dry_model(options: argparse.Namespace, crew: Crew) -> DryModel:
-    """Return the model of a dry run: it plans as `--plan` says, or for the one specialist of a crew that has one only.
+    """Return the model of a dry run, whose plan names the specialists of `--plan` or the crew's only specialist.
 
     Raises SettingsError for a name that the crew does not have.
     """
@@ -74,7 +74,7 @@ def make_dry_model(options: argparse.Namespace, crew: Crew) -> DryModel:
 
 
 class DryModel(RehearsalModel):
-    """Stands in for every model: it plans as it was told, works out nothing, and keeps what specialists were sent."""
+    """A model that returns the plan that it was given, does no work, and records what specialists are sent."""
 
     def __init__(self, parts: Sequence[Mapping[str, Any]] = (), why: str = NAMED) -> None:
         super().__init__()
@@ -85,11 +85,11 @@ class DryModel(RehearsalModel):
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """The model's name for people."""
         return "none (a dry run)"
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Make one turn."""
+        """Return one turn, and record the call of a specialist."""
         if call.purpose == "planner":
             return Turn(text=json.dumps(self._make_plan(call), ensure_ascii=False), stop="end", usage=Usage())
         if not call.purpose.startswith(("specialist:", "made:")):
@@ -112,7 +112,7 @@ class DryModel(RehearsalModel):
 
 
 async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, options: argparse.Namespace) -> int:
-    """Put the request as a person would, and print what each specialist was sent. Returns the exit code."""
+    """Send the request as a person would, and print what each specialist is sent. Returns the exit code."""
     ts = await workspace.person("ana").say(CHANNEL, f"@leadhand {options.ask}", files=list(options.file))
     place = Place(team=workspace.team_id, channel=workspace.channel_id(CHANNEL), thread_ts=ts)
     try:
@@ -151,7 +151,7 @@ def _name_recipient(call: ModelCall) -> str:
 
 
 def _list_candidates(crew: Crew) -> str:
-    """Say who the planner could choose, and how to name its plan."""
+    """List the specialists that the planner could choose, and explain `--plan`."""
     width = max(map(len, crew.specialists), default=0)
     lines = [f"  {name:<{width}}  {one.description}" for name, one in crew.specialists.items()]
     inside = f"and the crews inside it: {', '.join(crew.crews)}" if crew.crews else ""

@@ -1,4 +1,4 @@
-"""`leadhand eval`: how well the configured models do on labelled sets, beside a plain prompt for each role."""
+"""`leadhand eval`: scores the configured models on labelled sets, beside a plain prompt for each role."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from specialists.specialist import Specialist
 
 SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
 KEPT_EVERY = 10
-"""Records after which the file is written again: a run may take hours."""
+"""Number of records after which the file is written again, as a run may take hours."""
 
 
 async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
@@ -89,7 +89,7 @@ async def _run(
     )
     _require_same(run, before)
     first = crew.specialists.get(crew.first)
-    crew = crew.without_first_responder()  # the sets are about the planner and whom it plans with
+    crew = crew.without_first_responder()  # the sets test the planner and its specialists
     planning = Planning(crew, model, TrackRecord(), settings.terms)
     bench = CaseBench(crew, planning, settings.terms, (SAMPLES,))
     ledger = _Ledger(options.json or options.resume, run, before.records if before else ())
@@ -113,7 +113,7 @@ async def _run(
 async def _open_trials(
     sets: Sequence[LabelledSet], settings: Settings, first: Specialist | None, label: str
 ) -> AsyncIterator[Mapping[str, CaseTrial]]:
-    """Give the trials of each set; whole jobs need a bot in a workspace. `first` is the crew's first responder."""
+    """Yield the trial of each set by name. Whole jobs get a bot in a workspace. `first` is the first responder."""
     if not any(one.name in {"jobs", "requests"} for one in sets):
         yield TRIALS
         return
@@ -125,7 +125,7 @@ async def _open_trials(
 
 
 def _choose_cases(options: argparse.Namespace, before: RunFile | None) -> CaseChoice:
-    """Return the cases to play: by the options, and where these are silent, as in the run before."""
+    """Return which cases to play, by the options or, where they do not say, as in the run that is resumed."""
     limit = options.limit if options.limit is not None else before.limit if before else 0
     seed = options.seed if options.seed is not None else before.seed if before else 0
     return CaseChoice(
@@ -148,7 +148,7 @@ def _require_same(run: RunFile, before: RunFile | None) -> None:
 
 
 class _Ledger:
-    """The records of a run, kept in its file now and then."""
+    """The records of a run, which are written to its file every few records."""
 
     def __init__(self, path: Path | None, run: RunFile, before: Iterable[CaseRecord]) -> None:
         self._path = path
@@ -163,13 +163,13 @@ class _Ledger:
 
     @property
     def resume_hint(self) -> str:
-        """Say how the run can be continued."""
+        """How the run can be resumed, in words."""
         if self._path is None:
             return "without --json nothing is kept but this table"
         return f"go on with `leadhand eval --resume {self._path}`"
 
     def begin(self, *, afresh: bool) -> None:
-        """Prove that the file can be written, before any model is paid for. Raises SettingsError."""
+        """Write the file, before any model is paid for. Raises SettingsError if it is there or cannot be written."""
         if self._path is None:
             return
         if afresh and self._path.exists():
@@ -182,7 +182,7 @@ class _Ledger:
             raise SettingsError(f"{self._path} cannot be written ({error.strerror}).") from None
 
     def add(self, record: CaseRecord, finished: int, of: int) -> None:
-        """Keep a record, and tell of it."""
+        """Add a record, and print it as number `finished` of `of`."""
         self._records[record.key] = record
         self._fresh += 1
         mark = "!" if record.error else "+" if record.right else "-"
@@ -192,11 +192,11 @@ class _Ledger:
             self.write_file(complete=False)
 
     def write_file(self, *, complete: bool) -> None:
-        """Write the file, if there is to be one."""
+        """Write the file, if the options name one."""
         if self._path is not None:
             run_file.write(self._path, self._run.with_records(self.records, complete=complete))
 
 
 def _print_progress(text: str) -> None:
-    """Tell of progress, apart from the table."""
+    """Print a line of progress to stderr."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201 - the table alone goes to stdout

@@ -1,4 +1,4 @@
-"""`leadhand eval --from-feedback`: makes cases of thumbs for people to label, and adds those that are new."""
+"""`leadhand eval --from-feedback`: makes cases of the requests that got a thumb, for people to label."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HEAD = """\
 
 
 async def write_feedback_sets(folder: Path, settings: Settings, *, private: bool) -> int:
-    """Write the cases, and say what was left out. Returns 0. Raises SettingsError and StoreError."""
+    """Write the new cases, and print what was left out. Returns 0. Raises SettingsError and StoreError."""
     crew = open_crew(settings)
     try:
         async with open_store(settings) as store:
@@ -44,9 +44,9 @@ async def write_feedback_sets(folder: Path, settings: Settings, *, private: bool
 
 
 async def add_cases(folder: Path, store: Store, crew: Crew, goes: Path, *, private: bool) -> str:
-    """Add the cases that are new to a folder, and say what was done and left out; `goes` is where `eval` reads sets.
+    """Add the new cases to a folder, and return a text on what was added and left out.
 
-    Raises SettingsError and StoreError.
+    `goes` is the folder from which `eval` reads sets. Raises SettingsError and StoreError.
     """
     known, left, new = _collect_case_ids(folder), Counter[str](), list[FeedbackCase]()
     async for one in _iterate_cases(store, crew, private=private):
@@ -61,7 +61,7 @@ async def add_cases(folder: Path, store: Store, crew: Crew, goes: Path, *, priva
 
 
 async def _iterate_cases(store: Store, crew: Crew, *, private: bool) -> AsyncIterator[FeedbackCase | str]:
-    """Give a case for each request that somebody gave a thumb for, or why there is none. The audit names the jobs."""
+    """Yield a case for each request that got a thumb, or why there is none. The audit names the jobs."""
     jobs: dict[JobKey, set[str]] = {}
     async for entry in entries(store, AuditQuery(deed="rated")):
         jobs.setdefault(JobKey(entry.team, entry.job), set()).add(entry.request)
@@ -83,7 +83,7 @@ async def _iterate_cases(store: Store, crew: Crew, *, private: bool) -> AsyncIte
 
 
 def _collect_case_ids(folder: Path) -> set[str]:
-    """Collect the ids of the cases that lie in a folder. Raises SettingsError if cases cannot be added to it."""
+    """Collect the ids of the cases in a folder. Raises SettingsError if cases cannot be added to it."""
     known: set[str] = set()
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"--from-feedback {folder}: that is a file; name a folder for the cases.")
@@ -98,7 +98,7 @@ def _collect_case_ids(folder: Path) -> set[str]:
 
 
 def _write(folder: Path, new: list[FeedbackCase]) -> None:
-    """Add the cases to the files of their kinds, behind what is there. Raises SettingsError."""
+    """Append the cases to the files of their kinds. Raises SettingsError."""
     for kind in KINDS:
         fields = [one.fields for one in new if one.kind == kind]
         if not fields:

@@ -1,4 +1,4 @@
-"""`leadhand jobs`: the jobs under way, once or again and again, or one of them in detail; read from the store alone."""
+"""`leadhand jobs`: prints the jobs under way, once or repeatedly, or one job in detail, from the store alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WHY = {"newer": "A newer release works on that job.", "unreadable": "The record 
 
 
 async def job_list(options: argparse.Namespace, settings: Settings) -> int:
-    """List jobs, or show one. Returns the exit code. Raises StoreError."""
+    """Print jobs, or one job. Returns the exit code. Raises StoreError."""
     async with open_names(settings, ids=options.ids or options.json) as put_names:
         if not options.job:
             async with open_store(settings) as store:
@@ -52,12 +52,12 @@ async def job_list(options: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _print_list(store: Store, options: argparse.Namespace, put_names: PutNames) -> int:
-    """Print the list, with `--watch` until it is ended: drawn anew in place at a terminal, else as lines."""
+    """Print the list; with `--watch` repeatedly: redrawn at a terminal, otherwise printed after each change."""
     redraws = options.watch and sys.stdout.isatty()
     before: list[tuple[JobKey, float]] | None = None
     while True:
         heads = await _list_heads(store, await teams_of(store, options.team), options.user)
-        await store.now()  # brings `store.clock` up to date, by which ages are told
+        await store.now()  # updates `store.clock`, from which ages are computed
         shown = await _render_list(store, heads, options, put_names)
         if redraws:
             rows = shutil.get_terminal_size().lines - 1
@@ -71,20 +71,20 @@ async def _print_list(store: Store, options: argparse.Namespace, put_names: PutN
 
 
 async def teams_of(store: Store, named: str) -> list[str]:
-    """List the teams whose jobs are meant: that of `--team`, else all; none if no bot has used the store yet."""
+    """List the teams whose jobs to read: that of `--team`, otherwise all; none if no bot has used the store yet."""
     team = named or await store.find_home_team("")
     return sorted(await store.installations.all()) if team == ANY_TEAM else [team] if team else []
 
 
 async def shows_several_teams(store: Store, named: str) -> bool:
-    """Return True if lines of several teams may stand together, so that each says whose it is."""
+    """Return True if lines of several teams may be printed together, so that each must name its team."""
     return not named and await store.find_home_team("") == ANY_TEAM
 
 
 async def find_job(store: Store, named: str, team: str) -> JobKey | None:
-    """Find the job that an id or a link names, of `--team` or of any; None if the words name none.
+    """Return the key of the job that an id or a link names; None if `named` is neither.
 
-    If there is no such job, the key is one that it could have.
+    `team` is that of `--team`, or empty for any. If there is no such job, the key is one that it could have.
     """
     keys = [JobKey(one, job) for one in await teams_of(store, team) if (job := find_named_job(one, named)[0])]
     there = await store.jobs.heads(keys)
@@ -141,7 +141,7 @@ def _format_age(seconds: float) -> str:
 
 
 async def _print_job(store: Store, options: argparse.Namespace, put_names: PutNames) -> str:
-    """Show one job, named by its id or by a link to its thread. Returns why it cannot be shown; empty if it was."""
+    """Print the job that an id or a link to its thread names. Returns why it cannot be printed; empty if it was."""
     key = await find_job(store, options.job, options.team)
     found = await read_job(store.jobs, key) if key is not None else "unknown"
     if isinstance(found, str):

@@ -1,4 +1,4 @@
-"""`leadhand mcp`: which MCP servers the crew has, what of them is accepted, and a sign-in to look at their tools."""
+"""`leadhand mcp`: lists the crew's MCP servers, accepts their tools, and signs in to servers for that."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SAY_SO = 'put "leadhand": {"readOnly": [...]} beside the server in .mcp.json'
 
 
 async def mcp_servers(options: argparse.Namespace, settings: Settings) -> int:
-    """Do what was asked: `list` or `accept`. Returns 0, or 1 if a server could not be reached or was not accepted.
+    """Run `list` or `accept`. Returns 0, or 1 if a server could not be reached or was not accepted.
 
-    Raises SettingsError for a file that cannot be read, or a server that is not there.
+    Raises SettingsError for a file that cannot be read, or a server that no file has.
     """
     crew = crew_folder(settings)
     if not crew.is_dir():
@@ -52,7 +52,7 @@ async def mcp_servers(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _find_crew_files(crew: Path) -> Iterator[Path]:
-    """Find the crew's file, and those of the crews inside it."""
+    """Find the server files of the crew and of the crews inside it."""
     return (path for path in sorted(crew.rglob(server_config.NAME)) if path.is_file())
 
 
@@ -86,7 +86,7 @@ def _print_server(server: ServerConfig, tools: tuple[LockedTool, ...] | None) ->
 async def _accept_in(
     folder: Path, servers: tuple[ServerConfig, ...], lock: ToolLock, options: argparse.Namespace, settings: Settings
 ) -> bool:
-    """Show what differs for each server of a file, and keep what is accepted. Returns False if anything was not."""
+    """Print what differs for each server of a file, and write what is accepted. Returns False if a server was not."""
     done = True
     for server in servers:
         if options.servers and server.name not in options.servers:
@@ -142,7 +142,7 @@ def _write(path: Path, lock: ToolLock) -> None:
 
 
 def _summarize_tools(server: ServerConfig, live: tuple[LockedTool, ...]) -> str:
-    """Say what was accepted, and what of it asks before each call."""
+    """Return a text on which tools were accepted, and which of them ask before each call."""
     out = explain_left_out(server.name, live)
     usable = [tool for tool in live if tool.name not in out]
     writing = [tool for tool in usable if tool.name not in server.read_only]
@@ -184,7 +184,7 @@ class SignInsInMemory:
 
 
 async def sign_in(way: ServerSignIn) -> str:
-    """Have whoever sits there sign in. Returns why nobody did; empty if somebody has."""
+    """Have the person at the terminal sign in to a server. Returns why that failed; empty if it did not."""
     if not console.is_interactive():
         return "somebody has to sign in to it, and nobody sits at this terminal"
     kept = SignInsInMemory()

@@ -1,4 +1,4 @@
-"""Finds models on this machine, and proves that a model can fill the plan's schema and call a tool."""
+"""Finds models on this machine, and tests whether a model can fill the plan's schema and call a tool."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.tools.tool import ToolSpec
 
 SECONDS = 240.0
-"""Seconds that each of the two proofs may take."""
+"""Seconds that each of the two tests may take."""
 MAX_TOKENS = 2048
-"""Tokens of a proof: enough for a model that thinks first, and an end for one that runs on."""
+"""Most tokens of a reply: enough for a model that reasons first, and a limit for one that does not stop."""
 SHARE = 0.5
-"""The share of a model's context that material may fill: prompt, tools, conversation and reply need the rest."""
+"""The share of a model's context that material may fill. Prompt, tools, conversation and reply need the rest."""
 _TOOL = ToolSpec(
     "calculate",
     "Works out a term.",
@@ -38,7 +38,7 @@ _NAME_OTHERS = "name another model by LEADHAND_MODEL_FAST, _BALANCED and _DEEP"
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a model showed. `fault` says what it cannot do, `risk` what it does badly."""
+    """What the tests of a model showed. `fault` says what it cannot do, `risk` what it does badly."""
 
     note: str = ""
     fault: str = ""
@@ -46,7 +46,7 @@ class Proof:
 
 
 async def prove_tiers(model: ChosenModel, specialists: Sequence[str], context: ContextLimits) -> dict[Tier, Proof]:
-    """Prove the model of each tier, each model once. The rehearsal needs no proof."""
+    """Test the model of each tier, each model once. Only a provider's models are tested, not the rehearsal."""
     tiers: Mapping[Tier, str] = model.tiers
     if not isinstance(model, ProviderModel):
         return dict.fromkeys(tiers, Proof("answers"))
@@ -60,7 +60,7 @@ async def prove_tiers(model: ChosenModel, specialists: Sequence[str], context: C
 
 
 async def _prove_tier(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, int | None]:
-    """Make both proofs of a model, and ask its server for its context."""
+    """Run both tests of a model. Returns the proof, and the size of its context in tokens, None if unknown."""
     try:
         planned, pace = await _prove_plan(model, tier, specialists)
         called = await _prove_call(model, tier)
@@ -73,7 +73,7 @@ async def _prove_tier(model: ProviderModel, tier: Tier, specialists: Sequence[st
 
 
 async def _prove_plan(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, str]:
-    """Have a plan made in the crew's own schema, and time its words."""
+    """Have the model make a plan in the crew's schema. Returns the proof, and the model's speed in words or ""."""
     schema = plan_schema(tuple(specialists))
     times: list[float] = []
 
@@ -104,7 +104,7 @@ async def _prove_plan(model: ProviderModel, tier: Tier, specialists: Sequence[st
 
 
 async def _prove_call(model: ProviderModel, tier: Tier) -> Proof:
-    """Have a tool called: of its own accord, and if that fails, because it must."""
+    """Have the model call a tool: when it may and, if it does not, when it must."""
     turn = await _call_with_tool(model, tier, forced=False)
     if _has_tool_call(turn):
         if model.needs_step_schema(tier):
@@ -135,7 +135,7 @@ def _has_tool_call(turn: Turn) -> bool:
 
 
 def _describe_pace(turn: Turn, times: Sequence[float]) -> str:
-    """Say how many tokens came a second, from the first one on; "" if too few came to tell."""
+    """Return the tokens a second from the first one on, in words; "" if there were too few to tell."""
     seconds = times[-1] - times[0] if times else 0.0
     count = turn.usage.tokens_out or len(times)
     return f"{count / seconds:.3g} tokens a second" if seconds > 0.05 and len(times) > 3 else ""
@@ -166,17 +166,17 @@ def _read_prompt(name: str) -> str:
 
 
 SERVER_PORTS: Mapping[str, int] = {"llama.cpp": 8080, "LM Studio": 1234, "vLLM": 8000}
-"""Servers that speak chat completions, and the ports that they usually take. An Ollama is found without this."""
+"""Servers with a chat completions API, and their usual ports. An Ollama is found in another way."""
 PROOF_SECONDS = 90.0
-"""Seconds that a model may take to make a plan and call a tool: one that takes longer is too slow for a job."""
+"""Seconds that a local model may take for both tests. A model that takes longer is too slow for a job."""
 MOST_MODELS = 3
-"""Models of one server that are put to the proof."""
+"""Most models of one server that are tested."""
 HOW_TO_GET = "ollama pull qwen3, or llama-server, LM Studio or vLLM with a model that calls tools"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model of a server on this machine. `fault` says why no job can work with it; empty: it passed the proof."""
+    """A model of a server on this machine. `fault` says why no job can work with it, or is empty."""
 
     server: str
     url: str
@@ -185,13 +185,13 @@ class LocalModel:
 
     @property
     def env(self) -> dict[str, str]:
-        """The settings that choose it."""
+        """The settings that choose this model."""
         tiers = dict.fromkeys(("LEADHAND_MODEL_FAST", "LEADHAND_MODEL_BALANCED", "LEADHAND_MODEL_DEEP"), self.name)
         return {"OPENAI_BASE_URL": self.url, **tiers}
 
 
 async def find_local_models(ports: Mapping[str, int] = SERVER_PORTS) -> list[LocalModel]:
-    """List the models that answer on this machine, unproven."""
+    """List the models of the servers that answer on this machine, not yet tested."""
 
     async def at(server: str, port: int) -> list[LocalModel]:
         url = f"http://127.0.0.1:{port}/v1"
@@ -204,7 +204,7 @@ async def find_local_models(ports: Mapping[str, int] = SERVER_PORTS) -> list[Loc
 async def prove_model(
     one: LocalModel, env: Mapping[str, str], specialists: Sequence[str], context: ContextLimits
 ) -> LocalModel:
-    """Put a model to the proof of `leadhand check`: a plan in its schema, and a call of a tool."""
+    """Test a local model as `leadhand check` does, and return it with its `fault`."""
     model = await choose_model({**env, **one.env})
     try:
         async with asyncio.timeout(PROOF_SECONDS):
@@ -223,14 +223,16 @@ async def choose_local(
     context: ContextLimits,
     ports: Mapping[str, int] = SERVER_PORTS,
 ) -> ChosenModel | None:
-    """Use the model on this machine that passes the proof, if exactly one does. Says what was found, a line each."""
+    """Return the model on this machine that passes the tests, if exactly one does. Prints a line for each."""
     here = await find_local_models(ports)
     if not here:
         return None
     names = ", ".join(f"{one.name} ({one.server})" for one in here)
     say(f"Found on this machine: {names}. Putting {'it' if len(here) == 1 else 'them'} to the proof ...")
     who = specialists()
-    tried = [await prove_model(one, env, who, context) for one in here]  # one by one: they would slow each other
+    tried = [
+        await prove_model(one, env, who, context) for one in here
+    ]  # one by one, as they would slow each other down
     for one in tried:
         said = one.fault or "makes plans and calls tools"
         say(f"  {one.name} at {one.url.removeprefix('http://').removesuffix('/v1')}: {said}")

@@ -1,4 +1,4 @@
-"""`leadhand new`: writes a crew that passes `leadhand check`, or one more specialist of a crew, to begin from."""
+"""`leadhand new`: writes the files of a new crew that passes `leadhand check`, or of one more specialist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 
 async def new_files(options: argparse.Namespace, settings: Settings) -> int:
-    """Write the files. Returns the exit code. Raises SettingsError where they cannot be written."""
+    """Write the files. Returns the exit code. Raises SettingsError if they cannot be written."""
     del settings
     if not NAME.fullmatch(options.name):
         raise SettingsError(f"{options.name!r} is no name: it takes small letters, digits, - and _, a letter first.")
@@ -28,7 +28,7 @@ def _create_crew(parent: Path, name: str) -> int:
     if folder.exists():
         raise SettingsError(f"{folder} is there already; choose another name, or --crew for another place.")
     for source in sorted(path for path in (TEMPLATES / "crew").rglob("*") if path.is_file()):
-        # A template of code is no module of ours, so its name ends in .txt.
+        # The name of a code template ends in .txt, so that it is not taken for a module of Leadhand.
         target = folder / str(source.relative_to(TEMPLATES / "crew")).removesuffix(".txt")
         _write(target, source.read_text(encoding="utf-8"))
     say(

@@ -1,4 +1,4 @@
-"""`leadhand try --ask`: one job in the terminal, printed as people would see its thread."""
+"""`leadhand try --ask`: runs one job in the terminal, and prints it as people would see its thread."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from handoff.state.state_values import Question
 CHANNEL = "#general"
 PEOPLE = ("ana", "ben", "cleo")
 REFRESH = 0.1
-"""Seconds between two looks at the thread."""
+"""Seconds between two reads of the thread."""
 ANSWERED, FAILED, IN_PART = 0, 1, 3
 UNSURE = "I do not know. Go on as you think best."
 NOBODY = "(Nobody is at the keyboard to approve this, so it is not done.)"
@@ -49,7 +49,7 @@ _YES = frozenset({"y", "yes", "approve"})
 
 
 async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace, files: Sequence[Path]) -> int:
-    """Ask as a person would, print what the thread shows, write made files to disk. Returns the exit code."""
+    """Send the request as a person would, print what its thread shows, and write its files. Returns the exit code."""
     person = workspace.person("ana")
     ts = await person.say(CHANNEL, f"@leadhand {options.ask}", files=list(files))
     screen = _Screen(workspace, ts, quiet=options.json)
@@ -75,7 +75,7 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
 
 
 async def _print_until_end(app: App, key: JobKey, screen: _Screen, options: argparse.Namespace) -> tuple[int, str]:
-    """Print the thread until the job ends. Gives the exit code and, if it is not 0, why."""
+    """Print the thread until the job ends. Returns a pair of the exit code and, if that is not 0, the reason."""
     try:
         async with asyncio.timeout(options.timeout):
             while True:
@@ -100,7 +100,7 @@ async def _print_until_end(app: App, key: JobKey, screen: _Screen, options: argp
 
 
 async def _expire(app: App, key: JobKey, asked: _OpenQuestion) -> None:
-    """End an approval on which nobody here can decide, as its time limit would: nobody is said to have denied it."""
+    """Let an approval expire that nobody here can give, so that it is not recorded as denied by a person."""
     fact = ev.QuestionExpired(
         at=app.store.clock(), request=asked.request, subtask=asked.subtask, number=asked.question.number
     )
@@ -114,19 +114,19 @@ async def _read_latest_request(app: App, key: JobKey) -> RequestState | None:
 
 
 async def read_job(app: App, key: JobKey) -> Job | None:
-    """The job as its log stands."""
+    """Return the job as its log has it; None if the log has none."""
     return open_log([entry.payload for entry in await app.store.jobs.log(key)])
 
 
 def _judge_private_answer(options: argparse.Namespace) -> tuple[int, str]:
-    """Judge an answer that only the person who asked can see: `help` and its like are answered so, without a job."""
+    """Return exit code and reason for an answer that only the requester sees, such as that to `help`."""
     if not any(match_spoken(SPOKEN, options.ask)):
         return FAILED, "the request was not taken in"
     return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 
 
 def judge_request(ask: RequestState) -> tuple[int, str]:
-    """Judge how a request ended. Gives the exit code and, if it is not 0, why."""
+    """Return a pair of the exit code for how a request ended and, if that is not 0, the reason."""
     if ask.state != "completed":
         failure = ask.run.failure
         return FAILED, "; ".join(
@@ -158,7 +158,7 @@ class _OpenQuestion:
 
 
 def _find_open_question(ask: RequestState, answered: Container[str]) -> _OpenQuestion | None:
-    """Return the first question that the thread shows by now and that is not answered yet."""
+    """Return the first question that the thread shows and that is not answered; None if there is none."""
     for name, question in ask.open_questions.items() if ask.state == "input_required" else ():
         key = question_key(ask.id, name, question.number)
         if key in ask.posted and key not in answered:
@@ -179,7 +179,7 @@ async def _write_files(app: App, key: JobKey, job: Job | None, folder: Path) -> 
 
 
 def _write_to_free_path(path: Path, data: bytes) -> Path:
-    """Write to that path, or to one beside it: what is there already is not ours. Raises SettingsError."""
+    """Write data to a path or, if that exists, to a numbered one beside it. Returns the path. Raises SettingsError."""
     free = path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -196,7 +196,7 @@ def _write_to_free_path(path: Path, data: bytes) -> Path:
 class _Screen:
     """Prints a thread as it grows: new messages once, plan rows as they change.
 
-    `told` is True once the bot has said something that only the asker can see.
+    `told` is True once the bot has posted something that only the requester can see.
     """
 
     def __init__(self, workspace: Workspace, ts: str, *, quiet: bool) -> None:
@@ -212,7 +212,7 @@ class _Screen:
         self._names = {workspace.person(name).id: name for name in PEOPLE} | {workspace.bot_user_id: "leadhand"}
 
     def show(self, *, final: bool = False) -> None:
-        """Print what is new. A message that is still being written waits until it is whole."""
+        """Print what is new. A message that is still being streamed is printed when it is complete."""
         aside = self._workspace.person("ana").ephemerals(CHANNEL)
         self.told = bool(aside)
         if self._quiet:
@@ -225,7 +225,7 @@ class _Screen:
             if rows := plan_rows(message, self._names):
                 self._cards.add(message["ts"])
                 self._print_plan(message, rows, final=final)
-            elif message["ts"] in self._cards:  # there was nothing to plan: the answer says all
+            elif message["ts"] in self._cards:  # a plan's message that has no rows any more
                 continue
             elif message["ts"] not in self._shown and not message.get("streaming"):
                 self._shown.add(message["ts"])
@@ -248,7 +248,7 @@ class _Screen:
             say(f"\n{who}:\n{text}\n")
 
     async def answer(self, asked: _OpenQuestion) -> bool:
-        """Put a question to whoever sits at the terminal, and reply in the thread; False where nobody can answer it."""
+        """Ask the person at the terminal, and reply in the thread. Returns False if nobody can answer."""
         self.show()
         self.answered.add(asked.key)
         if asked.approval is not None and asked.approval.kind == "sign_in":
@@ -270,7 +270,7 @@ class _Screen:
         return True
 
     async def answer_first_option(self, asked: _OpenQuestion) -> None:
-        """Answer a demo's question where nobody sits at the terminal: its first option is the likely answer."""
+        """Answer a demo's question with its first option, which is the likely one, as nobody is at the terminal."""
         text = asked.question.options[0] if asked.question.options else UNSURE
         self._print_note(f"(Nobody is at the keyboard, so the demo answers: {text})")
         await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
@@ -288,5 +288,5 @@ class _Screen:
         await person.submit(str(person.views()[-1]["id"]), {REASON_ACTION: text})
 
     async def wait_for_change(self) -> None:
-        """Return when it is time for another look."""
+        """Wait until the thread is to be read again."""
         await asyncio.sleep(REFRESH)

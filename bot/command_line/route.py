@@ -1,4 +1,4 @@
-"""`leadhand route`: says who would get a request, and why, without any work being done."""
+"""`leadhand route`: prints who would get a request, and why, without doing any work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DECIDED, NOBODY, IN_PART = 0, 1, 3
 
 
 async def route(options: argparse.Namespace, settings: Settings) -> int:
-    """Decide as a job would: by the crew's rules, else by the planner. Returns the exit code."""
+    """Decide by the crew's rules, otherwise by the planner, and print the decision. Returns the exit code."""
     try:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:
@@ -49,7 +49,7 @@ async def route(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _apply_crew_choice(options: argparse.Namespace, settings: Settings) -> tuple[Settings, str]:
-    """Return the settings with the crew that the options or the text name, and the text without its word."""
+    """Return the settings with the crew that the options or the text name, and the text without that name."""
     named = {Path(crew).name: crew for crew in (settings.crew, *settings.more_crews)}
     word, text = split_crew_name(options.text, named) if settings.more_crews else ("", options.text)
     crew = options.crew or word
@@ -63,6 +63,6 @@ async def _decide_route(options: argparse.Namespace, text: str, settings: Settin
 
 
 def _make_file_material(name: str) -> Material:
-    """Return a file of that name: routing looks at no more of it."""
+    """Return material for a file of that name, as routing uses only the name and its media type."""
     file = Artifact(id=name, name=name, media_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
     return Material(name=name, file=file)

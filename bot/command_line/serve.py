@@ -1,4 +1,4 @@
-"""`leadhand run`: the bot on real Slack, over Socket Mode or HTTP, until it is told to stop."""
+"""`leadhand run`: runs the bot on real Slack, over Socket Mode or HTTP, until it is stopped."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from bot.slack.connection import Bolt, NotConnected, SlackConnection, http, sock
 log = logging.getLogger(__name__)
 
 OBJECTS = 10_000
-"""New objects after which the garbage collector runs; Python's own 700 are few for a server."""
+"""Number of new objects after which the garbage collector runs; Python's default of 700 is low for a server."""
 
 
 def tune_garbage_collector() -> None:
-    """Keep the garbage collector away from all that is loaded by now, and let it run less often.
+    """Exclude the objects that exist now from garbage collection, and have the collector run less often.
 
-    By default it took half of the time in which a long log opens: the objects of a job live about as long as the job,
-    and few of them are in cycles.
+    By default it took half of the time in which a long log was opened: the objects of a job live about as long as the
+    job, and few of them are in cycles.
     """
     gc.collect()
     gc.freeze()
@@ -38,7 +38,7 @@ def tune_garbage_collector() -> None:
 
 
 async def serve(options: argparse.Namespace, settings: Settings) -> int:
-    """Run until SIGTERM or Ctrl-C. Raises SettingsError or StoreError where it cannot start."""
+    """Run the bot until SIGTERM or Ctrl-C. Raises SettingsError or StoreError if it cannot start."""
     del options
     await run_until_stopped(lambda stop: _serve(settings, stop))
     log.info("stopped")
@@ -69,7 +69,7 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
                     log.info("started: %d slots, a lease of %g s", settings.slots, settings.lease)
                     await stop.wait()
                     instruments.health.stopping = True
-                    app.instance.begin_stop()  # at once: jobs are handed over while the connection closes
+                    app.instance.begin_stop()  # now, so that jobs are handed over while the connection closes
                     log.info("stopping: jobs under way: %d", app.instance.owned_jobs)
 
 
@@ -83,7 +83,7 @@ def trace_export(settings: Settings, provider: str, names: frozenset[str]) -> Tr
 
 
 async def choose_model_or_fail(settings: Settings) -> ChosenModel:
-    """The model of the settings. Raises SettingsError."""
+    """Choose the model of the settings. Raises SettingsError."""
     try:
         return await choose_model(settings.env)
     except ModelSettingsError as error:
@@ -94,9 +94,9 @@ async def choose_model_or_fail(settings: Settings) -> ChosenModel:
 async def open_slack_connection(
     bolt: Bolt, settings: Settings, pages: Sequence[web.RouteDef] = ()
 ) -> AsyncIterator[SlackConnection]:
-    """The bot's connection: Socket Mode where there is an app token, else HTTP, with `pages` for browsers.
+    """Connect the bot to Slack: by Socket Mode if there is an app token, otherwise by HTTP, with `pages` for browsers.
 
-    Raises SettingsError if Slack does not let us in, or the port cannot be had.
+    Raises SettingsError if Slack refuses the connection, or the port cannot be used.
     """
     if settings.socket_mode:
         connection = socket_mode(bolt, settings.app_token)

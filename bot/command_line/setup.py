@@ -1,6 +1,6 @@
-"""`leadhand setup`: from nothing to a bot that can run. It proves the tokens, writes a file, and runs `check`.
+"""`leadhand setup`: asks for the settings of a bot, tests them, writes them to a file, and runs `check`.
 
-It can be run again: what is set stays unless something else is given. Every answer is also an option.
+It can be run again: settings stay unless a new answer is given. Every answer can also be given as an option.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from bot.slack.receive.http import EVENTS
 from bot.slack.send.web_calls import close_client, make_client
 
 TRIES = 5
-"""Times that an answer is asked for before it is given up."""
+"""Times that a question is asked before setup gives up."""
 KEYS: Mapping[str, str] = {"sk-ant-": "ANTHROPIC_API_KEY", "sk-": "OPENAI_API_KEY"}
-"""The setting of a model's key, by how the key begins; the first that fits."""
+"""The setting for a model's API key, by the start of the key; the first match counts."""
 
 Prove = Callable[[str], Awaitable[str]]
-"""Says what is wrong with an answer; empty: nothing is."""
+"""Returns what is wrong with an answer; empty if nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetupQuestion:
-    """One answer that setup needs: its setting, where people find it, and what proves it."""
+    """One question of setup: its setting, its text, the option that answers it, and the test of an answer."""
 
     name: str
     words: str
@@ -46,9 +46,9 @@ class SetupQuestion:
 
 
 async def setup(options: argparse.Namespace, settings: Settings) -> int:
-    """Prove what is given, ask for what is missing, write it down and check everything. Returns the exit code.
+    """Test the given answers, ask for missing ones, write them, and run all checks. Returns the exit code.
 
-    Raises SettingsError where nobody is there to ask, and where an answer is wrong or cannot be written.
+    Raises SettingsError if nobody is there to ask, or if an answer is wrong or cannot be written.
     """
     path = _settings_path(settings.env.get(FILE, "").strip())
     app = make_manifest(options.http)
@@ -77,7 +77,7 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _prove_options(options: argparse.Namespace, questions: Sequence[SetupQuestion]) -> dict[str, str]:
-    """Return the settings that options give, each proven. Raises SettingsError for one that is wrong."""
+    """Return the settings that options give, after their tests. Raises SettingsError for one that is wrong."""
     answers: dict[str, str] = {}
     for question in questions:
         if (given := getattr(options, question.option)) is not None:
@@ -96,7 +96,7 @@ def _option_of(question: SetupQuestion) -> str:
 
 
 def _show_first_step(link: str, *, browser: bool) -> None:
-    """Say where the app is created, and open that page where somebody sits."""
+    """Print where to create the app, and open that page in a browser if a person is at the terminal."""
     say("1. Create the app: open this address, choose your workspace, and press Create, then Install to Workspace.")
     say(f"   {link}\n")
     if console.is_interactive() and browser:
@@ -109,7 +109,7 @@ def _settings_path(named: str | Path) -> Path:
 
 
 def _list_questions(options: argparse.Namespace, settings: Settings, app: Mapping[str, Any]) -> list[SetupQuestion]:
-    """List what is asked: two tokens, or a token and the signing secret, and the store."""
+    """List the questions: two tokens, or a token and the signing secret, and the store."""
     scopes = frozenset(app["oauth_config"]["scopes"]["bot"])
     url = settings.slack_api_url
 
@@ -167,14 +167,14 @@ def _list_questions(options: argparse.Namespace, settings: Settings, app: Mappin
 
 
 async def _prove_answer(question: SetupQuestion, answer: str, source: str) -> str:
-    """Return an answer that was not typed, proven. Raises SettingsError, naming its source, for one that is wrong."""
+    """Return an answer that was not typed, after its test. Raises SettingsError, naming `source`, if it is wrong."""
     if (answer or not question.optional) and (fault := await question.prove(answer)):
         raise SettingsError(f"{source}: {fault}")
     return answer
 
 
 async def _resolve_answer(question: SetupQuestion, kept: str) -> str:
-    """Return a proven answer: what is typed, or what is set already."""
+    """Return a tested answer: what a person types or, if that is empty, `kept`. Raises SettingsError."""
     if not console.is_interactive():
         if kept or question.optional:
             return await _prove_answer(question, kept, question.name)
@@ -195,7 +195,7 @@ async def _resolve_answer(question: SetupQuestion, kept: str) -> str:
 
 
 async def _ask_for_model(settings: Settings) -> dict[str, str]:
-    """Return the settings of a model: a key that is typed, or nothing where one is there already."""
+    """Ask for a model's key, and return its setting; empty if there is a model, or no key is typed."""
     try:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:

@@ -1,4 +1,4 @@
-"""Names of people and channels in place of Slack's ids, in what a command prints."""
+"""Replaces Slack's ids by names of people and channels in what a command prints."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bot.slack.show.people import People
 from handoff.text.visible_text import visible
 
 PutNames = Callable[[str], Awaitable[str]]
-"""Returns a text with names for the ids in it."""
+"""Returns a text with names in place of the ids in it."""
 
 
 @asynccontextmanager
 async def open_names(settings: Settings, *, ids: bool) -> AsyncIterator[PutNames]:
-    """Ask Slack for names by the token of the settings. With `ids`, or without a token, ids stay as they are."""
+    """Yield a function that replaces ids by names from Slack. With `ids`, or without a bot token, it keeps the ids."""
     if ids or not settings.bot_token:
         yield _keep_ids
         return

@@ -29,7 +29,7 @@ SECONDS = 120.0
 
 
 async def call_tool(options: argparse.Namespace, settings: Settings) -> int:
-    """Call the tool and print what its model would be told. Returns the exit code. Raises SettingsError."""
+    """Call the tool and print what a model would get from it. Returns the exit code. Raises SettingsError."""
     crew = open_crews(settings).usual
     try:
         tool = _find_tool(options.tool, crew)
@@ -68,7 +68,7 @@ def _parse_arguments(text: str) -> dict[str, object]:
 
 
 async def _make_call(tool: Tool, arguments: dict[str, object], files: Sequence[Path], folder: Path) -> ToolOutcome:
-    """Make the call as the runner does: checked, prepared, and if it writes, only after a yes."""
+    """Check, prepare and make the call as a turn does. A tool that writes is called only after a yes."""
     workbench = FolderWorkbench.in_memory([await _read_file(path) for path in files], folder)
     ready = check(ToolCall(id="by_hand", name=tool.name, arguments=arguments), {tool.name: tool}, times=1)
     ready = await prepare_call(ready, workbench)
@@ -96,7 +96,7 @@ async def _read_file(path: Path) -> tuple[str, str, bytes]:
 
 
 def _ask_for_yes(tool: Tool, arguments: object) -> bool:
-    """Ask in the terminal; where nobody is there to ask, it is a no."""
+    """Ask in the terminal whether to call the tool. Returns False if nobody is there."""
     if not sys.stdin.isatty():
         return False
     say(f"{tool.name} changes something outside of Leadhand, with\n{json.dumps(arguments, indent=2, default=str)}")

@@ -1,4 +1,4 @@
-"""What `leadhand check` says of tools: where each comes from, if it writes, who holds it, and if it would work."""
+"""Lists and tests a crew's tools for `leadhand check`: their origin, access and holders, and whether they work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 
 PROOF_SECONDS = 30.0
-"""Seconds that a toolkit may take to prove itself."""
+"""Seconds that the test of a toolkit may take."""
 MADE = "those made for a job"
 _WIDTH = 110
 _NOBODY = "held by nobody: "
@@ -25,7 +25,7 @@ _NOBODY = "held by nobody: "
 
 @dataclass(slots=True)
 class _ListedTool:
-    """A tool, with who holds it."""
+    """A tool, the specialists that have it, and the terms under which it asks for approval."""
 
     tool: Tool
     holders: list[str] = field(default_factory=list)
@@ -42,9 +42,9 @@ class _ListedTool:
 
 
 def tool_lines(crew: Crew, *, idle: bool = True) -> tuple[str, list[str]]:
-    """List every tool, by where it comes from: how many there are in a few words, and the lines.
+    """List the tools of a crew by origin. Returns a pair of their count in words, and the lines.
 
-    Each tool that a specialist holds has a line of its own. The others share lines, or have none if `idle` is False.
+    Each tool that a specialist has gets a line of its own. The others share lines, or are left out if `idle` is False.
     """
     listed = _collect_tools(crew)
     held = [one for one in listed if one.holders]
@@ -74,7 +74,7 @@ def _label_tool(one: _ListedTool) -> str:
 
 
 def _collect_tools(crew: Crew) -> list[_ListedTool]:
-    """List the tools there are, in the order of their toolkits, and then those that only a specialist brings."""
+    """List all tools: first those of toolkits, then those that only a specialist has, then those lent for a job."""
     found: dict[tuple[str, str], _ListedTool] = {}
     for tool in (tool for kit in toolkits_of(crew) for tool in kit.tools):
         found.setdefault((tool.origin, tool.name), _ListedTool(tool))
@@ -91,9 +91,9 @@ def _collect_tools(crew: Crew) -> list[_ListedTool]:
 
 
 def unused_tools(crew: Crew) -> list[str]:
-    """Name the tools of a crew's own files and servers that nobody holds, a line each with what to do.
+    """Return a line with advice for each toolkit of a crew's own files and servers that has unused tools.
 
-    Of a server it is enough that one tool is held: it may offer more than the crew needs.
+    A server counts only if none of its tools is used, as it may offer more than the crew needs.
     """
     listed, lines = _collect_tools(crew), []
     for each in _iterate_crews(crew):
@@ -126,9 +126,9 @@ def _iterate_crews(crew: Crew) -> Iterable[Crew]:
 async def prove_toolkits(
     crew: Crew, proved: set[tuple[str, Path | None]]
 ) -> AsyncGenerator[tuple[str, tuple[str, ...]]]:
-    """Prove all toolkits that can be, side by side: the origin of each and its faults, as soon as they are known.
+    """Test all toolkits that have a test, side by side. Yields pairs of (origin, faults) as they are known.
 
-    Those of an origin and path in `proved` are left out, as crews of one bot share some; the others are added to it.
+    Toolkits whose (origin, path) is in `proved` are left out, as crews share some; the others are added to it.
     """
     kits = {(kit.origin, kit.path): kit for kit in toolkits_of(crew) if kit.prove is not None}
     works = [asyncio.create_task(_prove_toolkit(kit)) for key, kit in kits.items() if key not in proved]

@@ -1,4 +1,4 @@
-"""`leadhand trace`: the trace of a job in the terminal, or as a picture, a page and JSON in files."""
+"""`leadhand trace`: prints the trace of a job, or writes it to files as a picture, a page or JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHICH = "a job is J and ten letters and digits, or Slack's link to a message of
 
 
 async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
-    """Tell or write the trace of a job. Returns 0, or 1 if a file could not be made.
+    """Print the trace of a job, or write it to files. Returns 0, or 1 if a file could not be made.
 
     Raises SettingsError if there is no such job or a file cannot be written, and StoreError.
     """
@@ -46,7 +46,7 @@ async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _read(named: str, settings: Settings, team: str) -> Trace:
-    """Read the trace of the job that an id or a link names, from the stores. A bot that runs on one goes on."""
+    """Read the trace of the job that an id or a link names, from the first store that has it. Raises SettingsError."""
     job, likely, erased = find_named_job("", named)[0], "", ""
     if not job:
         raise SettingsError(f"{named!r} names no job: {_WHICH}.")
@@ -68,7 +68,7 @@ async def _read(named: str, settings: Settings, team: str) -> Trace:
 
 
 async def _write(name: str, trace: Trace, folder: Path) -> str:
-    """Write one file and say where it is. Returns why it could not be made; empty if it was."""
+    """Write one file and print its path. Returns why it could not be made; empty if it was."""
     made = await _FILES[name](trace)
     if isinstance(made, str):
         return made
@@ -109,4 +109,4 @@ _FILES: dict[str, Callable[[Trace], Awaitable[bytes | str]]] = {
     "png": _dump_picture,
     "json": _dump_json,
 }
-"""What makes each kind of file, by the ending of its name."""
+"""The function that makes each kind of file, by suffix. It returns bytes, or a text on why it cannot."""

@@ -1,4 +1,4 @@
-"""`leadhand try`: the real bot in a Slack on this machine, with a page, or for one job in the terminal."""
+"""`leadhand try`: runs the real bot in a local workspace, with a page, or for one job in the terminal."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 SAMPLE_DRAFT = MessageDraft(files=(SAMPLE,), label=f"Attach {SAMPLE.name}")
 PORT = 3900
 TICKETS_HERE = "#general"
-"""Where tickets go here unless LEADHAND_TICKETS says otherwise: a crew can name no contact of this workspace."""
+"""Where tickets go unless LEADHAND_TICKETS says otherwise, as no crew can name a contact of this workspace."""
 ADMIN = "cleo"
 """The person who is an admin here, unless LEADHAND_ADMINS names others."""
 PACE = "0.4"
-"""Seconds a call of the rehearsal model takes here, so that people can see the plan move."""
+"""Seconds that a call of the rehearsal model takes, so that people can see the plan advance."""
 
 QUICK = "0.1"
-"""The same while a day is played: nobody watches yet."""
+"""Seconds that such a call takes while a day is played, as nobody watches yet."""
 
 
 async def try_out(options: argparse.Namespace, settings: Settings) -> int:
-    """Start everything and keep it up until Ctrl-C, or do the one job of `--ask` or `--demo`. Returns the exit code."""
+    """Run the bot with its page until Ctrl-C, or do what options such as `--ask` say. Returns the exit code."""
     crew_demo.check_options(options)
     _require_extras(options)
     if options.crew:
@@ -86,9 +86,9 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _require_extras(options: argparse.Namespace) -> None:
-    """Say which packages the demos lack. Raises SettingsError if there is no server for the store (never REDIS_URL's).
+    """Print which packages the demos lack. Raises SettingsError if there is no Redis server on this machine.
 
-    Neither is needed to call a tool by hand or to list the demos.
+    REDIS_URL is never used here. Nothing is required to call a tool by hand or to list the demos.
     """
     if options.tool is not None or (options.demo and not options.crew):
         return
@@ -107,7 +107,7 @@ def _require_extras(options: argparse.Namespace) -> None:
 
 
 async def _run_demo(options: argparse.Namespace, settings: Settings) -> int:
-    """Do a crew's demo: in the terminal, or on a page that has its request ready."""
+    """Run a crew's demo in the terminal, or on a page that offers its request."""
     async with crew_demo.stage_demo(settings) as demo:
         if not options.page:
             options.ask, options.file = demo.demo.ask, list(demo.files)
@@ -119,7 +119,7 @@ async def _run_demo(options: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _run_day(options: argparse.Namespace, settings: Settings) -> int:
-    """Play a day, then leave its page open until Ctrl-C. Nothing of it is kept."""
+    """Play a day, then leave its page open until Ctrl-C. Nothing is kept."""
     from bot.command_line import demo_day  # noqa: PLC0415 - only for the day
     from bot.command_line.day_file import DayFault, read_day  # noqa: PLC0415
 
@@ -155,7 +155,9 @@ async def _play_day(player: DayPlayer, day: Day) -> None:
 async def _open_and_wait(options: argparse.Namespace, workspace: Workspace) -> None:
     """Open the page in a browser, unless that is not wanted, and wait for Ctrl-C."""
     if not options.no_browser:
-        asyncio.get_running_loop().run_in_executor(None, _open_page, workspace.page_url)  # some take seconds
+        asyncio.get_running_loop().run_in_executor(
+            None, _open_page, workspace.page_url
+        )  # some browsers take seconds to open
     await wait_for_stop()
     say("\nStopping ...")
 
@@ -185,7 +187,7 @@ async def _run_page(options: argparse.Namespace, settings: Settings, demo: Stage
 def _print_invitation(
     app: App, workspace: Workspace, settings: Settings, demo: StagedDemo | None, *, demos: bool
 ) -> None:
-    """Say where the page is, which model answers there, and what to try."""
+    """Print where the page is, which model answers there, and what to try."""
     if demo is not None:
         demo.introduce(settings.crew, app.model)
         say(f"Page:   {workspace.page_url}")
@@ -205,7 +207,7 @@ def _print_invitation(
 
 
 def _open_page(url: str) -> None:
-    """Open a page in a browser with a window, if there is one: a browser in the terminal would take ours away."""
+    """Open a page in a browser with a window, if there is one. A text browser would take over this terminal."""
     with contextlib.suppress(webbrowser.Error):
         browser = webbrowser.get()
         if type(browser) is not webbrowser.GenericBrowser:  # its subclasses have windows
@@ -228,7 +230,7 @@ async def _run_one_job(options: argparse.Namespace, settings: Settings, demo: St
 
 
 async def _run_dry(options: argparse.Namespace, settings: Settings) -> int:
-    """Put a request without any model or tool at work."""
+    """Print what a request would do, without calling a model or a tool."""
     from bot.command_line import dry_run  # noqa: PLC0415 - only for that
 
     crews = open_crews(settings)
@@ -247,7 +249,7 @@ async def _run_dry(options: argparse.Namespace, settings: Settings) -> int:
 async def _open_workspace(
     data: Path | None, port: int | None, drafts: Sequence[MessageDraft] = (SAMPLE_DRAFT,)
 ) -> AsyncIterator[Workspace]:
-    """Open a workspace. `port` None: the usual port, or any free one if another program has it."""
+    """Open a workspace, on the usual port if `port` is None, or any free one if that is taken. Raises SettingsError."""
     try:
         workspace = await _start_workspace(data, PORT if port is None else port, drafts, fixed=port is not None)
     except OSError as error:
@@ -265,7 +267,7 @@ async def _open_workspace(
 async def _start_workspace(
     data: Path | None, port: int, drafts: Sequence[MessageDraft] = (), *, fixed: bool
 ) -> Workspace:
-    """Start a workspace, at any port if `port` is taken and not `fixed`. Raises OSError otherwise."""
+    """Start a workspace, on any free port if `port` is taken and not `fixed`. Raises OSError if it cannot start."""
     try:
         return await Workspace.start(manifest_path(), data=data, port=port, drafts=drafts)
     except OSError as error:
@@ -285,9 +287,9 @@ async def _open_bot(
     scripts: tuple[DemoScript, ...] = (),
     behind: float = 0.0,
 ) -> AsyncIterator[tuple[App, Store]]:
-    """A bot in the workspace with the model given or that of the settings, and the store that it works on.
+    """Run a bot in the workspace, with `model` or that of the settings. Yields its app and its store.
 
-    `scripts` are the replies that the rehearsal gives to demos; the store's clock is so many seconds `behind`.
+    `scripts` are the replies that the rehearsal gives in demos. The store's clock is `behind` by that many seconds.
     """
     settings = dataclasses.replace(settings, env={TICKETS: f"message:{TICKETS_HERE}", **settings.env})
     model = model or await _choose_model(settings)
@@ -307,7 +309,7 @@ async def start_bot(
     can_ask: bool = True,
     behind: float = 0.0,
 ) -> AsyncIterator[tuple[App, Store]]:
-    """A bot in the workspace that has this model, the crews given or those of the settings, and the embedded store."""
+    """Run a bot in the workspace on an embedded store, with `crews` or those of the settings. Yields app and store."""
     settings = dataclasses.replace(
         settings,
         bot_token=workspace.bot_token,
@@ -335,14 +337,14 @@ async def _choose_model(settings: Settings) -> ChosenModel:
 
 
 async def _local_model(settings: Settings) -> ChosenModel | None:
-    """Return the model on this machine that is fit for jobs, if exactly one is. An Ollama was looked for before."""
+    """Return the local model that passes the tests, if exactly one does. Ollama was looked for before this."""
     return await model_proof.choose_local(
         settings.env, lambda: tuple(open_crews(settings).usual.all_specialists), settings.terms.context
     )
 
 
 async def _stop_server(settings: Settings) -> None:
-    """Stop the embedded server of this data folder; what it holds is on disk."""
+    """Stop the embedded server of this data folder. Its data stay on disk."""
     from bot.store.embedded import stop_embedded  # noqa: PLC0415 - only for the embedded server
 
     await stop_embedded(settings.data)
@@ -354,7 +356,7 @@ def _set_pace(settings: Settings, usual: str = PACE) -> Settings:
 
 
 def _check_readable(path: Path) -> Path:
-    """The file, if it can be attached. Raises SettingsError, naming what is wrong with it."""
+    """Return the path if the file can be attached. Raises SettingsError with the reason if it cannot."""
     if not path.exists():
         raise SettingsError(f"--file {path}: there is no such file.")
     if not path.is_file():
@@ -372,7 +374,7 @@ def _check_readable(path: Path) -> Path:
 
 
 def _require_folder(path: Path) -> None:
-    """Raises SettingsError unless made files can be written there; what is not there yet is made later."""
+    """Raise SettingsError if files cannot be written to a folder. A missing folder is created later."""
     there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise SettingsError(f"--out {path}: nothing can be written there ({there} is no folder that may be written).")
@@ -380,9 +382,9 @@ def _require_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def _lock_data_folder(data: Path) -> Iterator[None]:
-    """Keep the data folder to ourselves: two of us would write over each other's threads.
+    """Lock the data folder: two processes would overwrite each other's threads.
 
-    Raises SettingsError where another `leadhand try` has it, or it cannot be used.
+    Raises SettingsError if another `leadhand try` uses it, or it cannot be written.
     """
     try:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,4 +1,4 @@
-"""The store of `leadhand try`, which lies beside that of the bot on real Slack."""
+"""The settings of the store of `leadhand try`, which is apart from that of the bot on real Slack."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NOT_KEPT = (
 
 
 def settings_of_try(settings: Settings) -> Settings:
-    """Return the settings with the store of the page: a bot on real Slack must never take jobs of this workspace."""
+    """Return the settings with the store of `leadhand try`, so that a bot on real Slack never takes its jobs."""
     return dataclasses.replace(settings, data=settings.data / "try", redis_url="")
 
 
 def list_store_settings(settings: Settings) -> list[Settings]:
-    """List the settings of each store that a job may be in: the bot's own and, if there is one, that of the page."""
+    """List the settings of each store that may have a job: the bot's and, if there is one, that of `leadhand try`."""
     of_try = settings_of_try(settings)
     return [settings, *([of_try] if of_try.data.is_dir() else [])]

@@ -1,6 +1,6 @@
-"""Whole jobs of `leadhand eval`: each through the bot in a workspace of its own, scored by what its thread shows.
+"""Plays whole jobs for `leadhand eval`, one by one with a bot in a local workspace, and scores their threads.
 
-The models of `jobs` say what the case has them say; those of `requests` are the configured ones.
+In the set `jobs` the models' replies are scripted by the case; in `requests` the configured models reply.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ from specialists.specialist import Specialist
 from specialists.turns.finish_tools import HAND_OVER, RETURN
 
 LONGEST = 60.0
-"""Most seconds of one job with played models."""
+"""Most seconds of one job with scripted replies."""
 LONGEST_REQUEST = 3_600.0
 """Most seconds of one request to the configured models: a small server at home is slow."""
 INLINE = 20_000
-"""Most characters of a file that the plain prompt quotes; of a longer file it has only the name."""
+"""Most characters of a file that the plain prompt quotes; it has only the name of a longer file."""
 PAUSE = 0.02
 DOUBTS: tuple[Phrase, ...] = ("not_from_files", "not_opened")
-"""The lines below an answer that say that something is wrong with it."""
+"""The lines below an answer that warn that something is wrong with it."""
 BY_KIND: Mapping[str, tuple[Phrase, ...]] = {
     "filter": ("filters", "not_from_files"),
     "deed": ("nothing_done",),
     "unopened": ("not_opened",),
 }
-"""By kind of fault: the lines of which one must warn of it. For any other kind it is `not_from_files`."""
+"""By kind of fault, the lines of which one must warn of it. For any other kind, that is `not_from_files`."""
 
 
 class PlayedModel(RehearsalModel):
-    """Says what a case has its models say, and counts the tokens. Roles without moves are left to the rehearsal.
+    """Replies with the scripted moves of a case, and counts tokens. The rehearsal replies for roles without moves.
 
-    In a case with `live`, that model says everything. Answers are labelled by `label`, the configured models' own.
+    In a case with `live`, that model replies to everything. `label` is the name of the configured models.
     """
 
     def __init__(self, label: str) -> None:
@@ -71,16 +71,16 @@ class PlayedModel(RehearsalModel):
 
     @property
     def label(self) -> str:
-        """Return the label of the configured models."""
+        """The label of the configured models."""
         return self._label
 
     def load_moves(self, moves: Mapping[str, Sequence[Mapping[str, Any]]], live: CountedModel | None = None) -> None:
-        """Begin with the moves of another case."""
+        """Load the moves of another case, or the model that replies in it."""
         self.usage, self._live = Usage(), live
         self._left = {name: list(steps) for name, steps in moves.items()}
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Make the next move of whoever is called."""
+        """Return the next scripted turn of the role that is called."""
         if self._live is not None:
             return await self._live.reply(call)
         name = call.purpose.rpartition(":")[2]
@@ -125,7 +125,7 @@ def _make_call(step: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def moves_of(case: JobCase) -> dict[str, Sequence[Mapping[str, Any]]]:
-    """Return what each role says in a case, by its name."""
+    """Return the scripted moves of a case, by the name of the role."""
     if case.moves:
         return dict(case.moves)
     steps: list[Mapping[str, Any]] = [{"query": case.query}] if case.query else []
@@ -136,7 +136,7 @@ def moves_of(case: JobCase) -> dict[str, Sequence[Mapping[str, Any]]]:
 
 @dataclasses.dataclass(frozen=True)
 class JobStage:
-    """A bot in a workspace, whose models say what a case has them say. It plays one case at a time."""
+    """A bot in a workspace, whose model replies as each case scripts it. It plays one case at a time."""
 
     workspace: Workspace
     app: App
@@ -158,7 +158,7 @@ class JobStage:
         return Outcome(not faults, shown, "; ".join(faults), measures)
 
     async def play(self, case: JobCase, bench: CaseBench, counted: CountedModel) -> Outcome:
-        """Have a job done, and score its thread. The calls and tokens are those of the played model."""
+        """Have a job done with scripted replies, and score its thread. `counted` gets the usage of the played model."""
         async with self.lock:
             self.model.load_moves(moves_of(case))
             shown, job = await self._do_job(case, _find_case_files(case, bench), LONGEST)
@@ -174,7 +174,7 @@ class JobStage:
         return Outcome(caught, shown, "" if caught else "nothing warns of it", {"faults unmarked": not caught})
 
     async def _do_job(self, case: JobCase | RequestCase, files: Sequence[Path], longest: float) -> tuple[str, Job]:
-        """Ask as a person would; return what the thread shows at the end, and the job."""
+        """Send the request as a person would. Returns a pair of what the thread shows at the end, and the job."""
         person = self.workspace.person("ana")
         ts = await person.say(CHANNEL, f"@leadhand {case.input}", files=list(files))
         channel = self.workspace.channel_id(CHANNEL)
@@ -196,7 +196,7 @@ def _shows_warning(name: Phrase, case: JobCase | RequestCase, shown: str) -> boo
 
 
 def _shows_line(said: str, shown: str) -> bool:
-    """Return True if a thread shows a line of `said`; its workings and rows of tables do not count."""
+    """Return True if a thread shows a line of `said`. Workings and rows of tables in it do not count."""
     lines = (line.strip() for line in remove_workings(said).split("\n"))
     thread = _strip_marks(shown)
     return any(_strip_marks(line) in thread for line in lines if line and not line.startswith("|"))
@@ -212,7 +212,7 @@ def _strip_marks(text: str) -> str:
 
 
 def make_naive_trial(first: Specialist) -> PlayCase:
-    """Ask the same model in a plain loop with the first responder's tools, and with the text of the files."""
+    """Return a trial that asks the model in a plain loop, with the first responder's tools and the files' text."""
 
     async def ask(case: RequestCase, bench: CaseBench, counted: CountedModel) -> Outcome:
         texts = [f"# {name}\n{_decode_or_name(file_bytes(name, bench.folders) or b'')}" for name in case.files]
@@ -234,7 +234,7 @@ def _find_case_files(case: JobCase | RequestCase, bench: CaseBench) -> list[Path
 
 @asynccontextmanager
 async def open_job_stage(settings: Settings, label: str) -> AsyncIterator[JobStage]:
-    """Set up the bot and its workspace for whole jobs; nothing of it is kept. `label` names the configured models."""
+    """Run a bot in a workspace for whole jobs; nothing is kept. `label` names the configured models."""
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         workspace, model = await Workspace.start(manifest_path()), PlayedModel(label)
