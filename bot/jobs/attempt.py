@@ -1,4 +1,4 @@
-"""One attempt at a subtask: calls the specialist's runner, and keeps its checkpoints in the job's log."""
+"""Runs one attempt at a subtask: calls the specialist's runner, and commits its checkpoints to the job's log."""
 
 from __future__ import annotations
 
@@ -55,17 +55,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class AttemptSurroundings:
-    """The people and places around an attempt.
-
-    `note` records what goes out. `approvers` are those of the channel, who come before those that the crew names; None:
-    there is nobody to ask. The `messenger` lets its tools reach people outside of the thread. `standing` looks up a
-    person's present rights in the place of the job.
-    """
+    """The people and services that an attempt can reach."""
 
     note: AuditRecorder = discard_entry
+    """Writes to the audit what the attempt sends out."""
     approvers: tuple[str, ...] | None = ()
+    """The approvers of the channel, before those that the crew names; None: there is nobody to ask."""
     messenger: Messenger | None = None
+    """Lets tools reach people outside of the thread."""
     standing: StandingOf = find_no_actor
+    """Returns a person's present rights in the place of the job."""
 
 
 NO_SURROUNDINGS = AttemptSurroundings()
@@ -81,14 +80,14 @@ async def run_attempt(
     breakers: Breakers,
     around: AttemptSurroundings = NO_SURROUNDINGS,
 ) -> ev.Event:
-    """Work on a subtask, from its last checkpoint if it has one, and return how the attempt ended.
+    """Work on a subtask, from its last checkpoint if it has one, and return the event that ends the attempt.
 
-    `crew` is the one whose plan the subtask is part of. Raises Fenced, and StoreError while the store is away.
+    `crew` is the crew whose plan contains the subtask. Raises Fenced, and StoreError while the store is away.
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
     handoff, pack = await build_handoff(job, ask, work, runner.now(), store, runner.claim.key)
-    if work.state == "pending":  # first of all: only an attempt that has started can fail
+    if work.state == "pending":  # reported first, since only an attempt that has started can fail
         member = crew.specialists.get(effect.specialist)
         on = {"tier": effect.tier, "model": member.wish.name if member is not None else ""}
         runner.report_soon(
@@ -124,7 +123,7 @@ async def run_attempt(
                 elapsed=log.before,
             )
     except WorkbenchLost as error:
-        raise error.reason from None  # the owner lets go of the job; this attempt goes on when the store is back
+        raise error.reason from None  # the owner releases the job; the attempt goes on when the store is back
     except ModelError as error:
         return _make_call_failure(effect, runner, error, took=log.measure_seconds(), **log.privacy)
     except ToolBroke as error:
@@ -140,7 +139,7 @@ async def run_attempt(
             **log.privacy,
         )
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
-        await breakers.specialist_failed(specialist.purpose)  # its model or a tool was silent until we cut it off
+        await breakers.specialist_failed(specialist.purpose)  # its model or a tool did not answer until we cut it off
     if isinstance(outcome, Result):
         outcome = await add_given_addresses(
             outcome, *runner.find(effect.request), effect.subtask, store, runner.claim.key
@@ -152,7 +151,7 @@ async def run_attempt(
 async def _open_workbench(
     effect: RunSubtask, runner: JobRunner, handoff: Handoff, log: _Log, store: Store, messenger: Messenger | None
 ) -> AsyncIterator[FolderWorkbench]:
-    """Give the attempt a workbench of its own, with the files made before, and remove its folder at the end."""
+    """Yield a workbench with the files of the handoff and of earlier checkpoints; remove its folder at the end."""
     made = [file for point in log.history if isinstance(point, ev.ToolReturned) for file in point.artifacts]
     folder = scratch_folder() / f"attempt-{secrets.token_hex(8)}"
     try:
@@ -166,18 +165,18 @@ async def _open_workbench(
             TeamSignIns(store, runner.claim.key.team),
         )
     finally:
-        if folder.exists():  # it is made once a tool asks for a file
+        if folder.exists():  # it is created only when a tool asks for a file
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 async def _read_bytes(digest: str, effect: RunSubtask, runner: JobRunner, store: Store) -> bytes:
-    """Return what lies under a digest: a text of the job's own log, or what the store keeps."""
+    """Return the bytes of a digest: a text of the job's own log, or a blob of the store. Raises KeyError."""
     text = texts_of(*runner.find(effect.request)).get(digest)
     return text.encode() if text is not None else await store.blobs.get(runner.claim.key, digest)
 
 
 async def _call_store(call: Awaitable[T]) -> T:
-    """Give the store's answer to a tool. Raises WorkbenchLost if the store is away, which no tool is at fault for."""
+    """Call the store for a tool. Raises WorkbenchLost if the store is away, so that the tool is not blamed."""
     try:
         return await call
     except PayloadTooLarge:
@@ -209,10 +208,10 @@ def _find_subtask(effect: RunSubtask, runner: JobRunner) -> SubtaskState:
 
 
 def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist | None:
-    """Return the specialist: a member of the crew, or one made for the subtask's plan. Raises NotLent.
+    """Return the specialist: a member of the crew, or one made for the subtask's plan; None if there is none.
 
-    The only specialist of a plan returns the answer itself, so it is told the form that the crew wants, and what the
-    channel asks for.
+    In a plan of one subtask the specialist writes the answer itself, so it gets the crew's form for answers and the
+    channel's instructions too. Raises NotLent if an ad-hoc specialist needs what the crew does not lend.
     """
     ask = runner.find(effect.request)[1]
     plan = find_enclosing_plan(ask, ask.work[effect.subtask])
@@ -227,7 +226,7 @@ def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Speci
 
 
 def _elapsed_seconds(work: SubtaskState) -> float:
-    """Return the seconds that the attempt took up to its last checkpoint, without time in which nobody worked."""
+    """Return the seconds that the attempt took up to its last checkpoint, without waits for people."""
     return max(0.0, work.checkpoints[-1].at - work.attempt_started) if work.checkpoints else 0.0
 
 
@@ -241,7 +240,7 @@ def _attempt_fields(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
 
 
 class _Log:
-    """The log of an attempt: its checkpoints, read from the job and written as the job's events."""
+    """The `AttemptLog` of an attempt: reads its checkpoints from the job, and commits new ones as the job's events."""
 
     def __init__(
         self,
@@ -259,7 +258,7 @@ class _Log:
         self._runner = runner
         self._given = [note.text for note in handoff.given]
         self.history = work.checkpoints if resumed else ()
-        self.corrected = corrected  # corrections of the request that the handoff has
+        self.corrected = corrected  # how many corrections of the request the handoff contains
         ask = runner.find(effect.request)[1]
         self.written = {one.digest: _note_of(one) for one in (*ask.done, *writes_before(ask, work))}
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
@@ -269,7 +268,7 @@ class _Log:
         turns = [point for point in self.history if isinstance(point, ev.TurnTaken)]
         self._names = {call.id: call.name for call in (turns[-1].turn.calls if turns else ())}
         if turns:
-            self.corrected = turns[-1].corrected  # the last call did not know what was said since
+            self.corrected = turns[-1].corrected  # the last model call did not know of later corrections
         self.before = _elapsed_seconds(work) if resumed else 0.0
         self._began = time.monotonic()
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
@@ -281,15 +280,15 @@ class _Log:
 
     @property
     def privacy(self) -> dict[str, Any]:
-        """The fields of the attempt's end event on what its tools gave: whether it is private, and its sources."""
+        """Fields for the event that ends the attempt: whether its tools returned private contents, and the sources."""
         return {"private": bool(self._private), "private_sources": tuple(dict.fromkeys(self._private))}
 
     def measure_seconds(self) -> float:
-        """Return the seconds that the attempt has taken, under earlier owners too."""
+        """Return the seconds that the attempt has taken so far, including those under earlier owners."""
         return self.before + time.monotonic() - self._began
 
     def gather_seen(self, result: Result, effect: RunSubtask) -> checks.ResultOrigins:
-        """Put the result beside what its tools said, in earlier attempts too, for the free checks."""
+        """Collect what the free checks compare a result with: brief, tool replies (earlier attempts too), sources."""
         job, ask = self._runner.find(effect.request)
         work = ask.work[effect.subtask]
         return checks.ResultOrigins(
@@ -303,22 +302,23 @@ class _Log:
         )
 
     def list_known_texts(self) -> Iterator[str]:
-        """Yield what was said to the specialist, the lines behind its earlier results, and what was said before."""
+        """Yield the texts the specialist was given, the evidence lines of its earlier results, and earlier requests."""
         job, ask = self._runner.find(self._effect.request)
         work = ask.work[self._effect.subtask]
         yield from (join_words_for_subtask(ask, work), *self._given, *_yield_evidence_lines(work))
         yield describe_earlier_requests(job, ask)
 
     def take_new_words(self) -> tuple[str, ...]:
-        """Return what the requester said since this was last asked, or since the handoff was made."""
+        """Return what the requester said since the last call of this method, or since the handoff was made."""
         said = self._runner.find(self._effect.request)[1].changes
         fresh, self.corrected = said[self.corrected :], len(said)
         return fresh
 
     async def keep_turn(self, turn: Turn) -> None:
-        """Commit a model turn soon: the tools that it asks for start meanwhile.
+        """Have a model turn committed soon. The tools that it calls start meanwhile.
 
-        A tool that writes is not started before the turn is committed: its intent is, and reports keep their order.
+        A tool that writes starts only after the turn is committed: its intent is committed first, and commits keep the
+        order of the reports.
         """
         self.usage += turn.usage
         self._names = {call.id: call.name for call in turn.calls}
@@ -327,7 +327,7 @@ class _Log:
         await self._runner.ensure_held()
 
     async def find_rulings(self, approval: Approval) -> EarlierRulings:
-        """Say what earlier rulings say of a call, by who may decide now."""
+        """Return earlier approvals and denials that may cover this call, given who may decide now."""
         job, ask = self._runner.find(self._effect.request)
         users = {user for _, ruling in precedents(job, ask, approval) for user in ruling.users}
         return find_earlier_rulings(
@@ -337,19 +337,19 @@ class _Log:
     def make_intent(
         self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
     ) -> ev.ToolStarted:
-        """Word the intent of a call that writes, without keeping it."""
+        """Return the intent of a call that writes, as an event. It is not committed yet."""
         of = {**_attempt_fields(self._effect, self._runner), "call": call.id, "tool": call.name}
         users = ruling.users if ruling is not None else ()
         return ev.ToolStarted(**of, what=what, key=key, digest=digest, approved_by=users)
 
     async def keep_intent(self, intent: ev.ToolStarted) -> None:
-        """Commit an intent. Raises CancelledError if the request was stopped meanwhile: the attempt is about to be."""
+        """Commit an intent. Raises CancelledError if the request was stopped meanwhile: the call must not be made."""
         await self._runner.report(intent)
         if intent not in _find_subtask(self._effect, self._runner).intents:
             raise asyncio.CancelledError
 
     async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
-        """Record for the audit that a call sends something out, or why it was kept from it."""
+        """Write to the audit that a call sends something out, or, in `refused`, why it was not allowed to."""
         job, ask = self._runner.find(self._effect.request)
         entry = AuditEntry(
             at=self._runner.now(),
@@ -367,7 +367,7 @@ class _Log:
         await self._around.note(entry)
 
     async def keep_reply(self, reply: ToolReply, outcome: ToolOutcome) -> None:
-        """Commit a tool's reply, and the turn that asked for it, before the model is told of it."""
+        """Commit a tool's reply, and the turn that called the tool. Await this before the model gets the reply."""
         if not reply.failed:
             self._evidence.append(reply.text)
         self._sources += outcome.sources
@@ -395,7 +395,7 @@ def _make_failure_event(
 def _make_call_failure(
     effect: RunSubtask, runner: JobRunner, error: ModelError, *, took: float, **privacy: Any
 ) -> ev.AttemptFailed:
-    """Return the failure of a model call; one that a breaker, a limit or a budget held back counts as no call."""
+    """Return the failure of a model call. One that a breaker, a limit or a budget held back counts as not made."""
     kind: ev.FailureKind = "timeout" if error.kind == "timeout" else "model"
     tries = error.tries
     if isinstance(error, CallWithheld):
@@ -405,12 +405,12 @@ def _make_call_failure(
 
 
 def _yield_evidence_lines(work: SubtaskState) -> Iterator[str]:
-    """Yield the evidence lines of the subtask's results that were found wanting."""
+    """Yield the evidence lines of the subtask's rejected results."""
     for one in (work.wanting, work.best):
         if one is not None and one.result.evidence:
             yield "\n".join(one.result.evidence)
 
 
 def _note_of(write: EarlierWrite) -> str:
-    """Return the words for a model that wants to repeat a write that an earlier attempt made, or may have made."""
+    """Return the note for a model that repeats a write which an earlier attempt made, or may have made."""
     return briefing.read_note("written_already" if write.known else "maybe_written", words=write.came_of_it)

@@ -34,27 +34,30 @@ from specialists.model import Model
 from specialists.tools.tables.table_cache import TableCache, cache_folder
 
 NO_CREW = Crew("", {})
-"""In place of a crew that was removed after its subtask was planned."""
+"""Stands in for a crew that was removed after its subtask was planned."""
 
 
 Opener = Callable[[JobRunner, Place, Request], Awaitable[tuple[str, str, bool]]]
-"""Opens a request's thread. Returns its `ts`, or why there is none, and whether that is as it should be."""
+"""Opens a request's thread. Returns (ts, why, quiet).
+
+`ts` is empty if no thread was opened; then `why` gives the reason, and `quiet` is True if that is no failure.
+"""
 NO_OPENERS: Mapping[str, Opener] = MappingProxyType({})
 ApproversIn = Callable[[str, str], Awaitable[tuple[str, ...] | None]]
-"""Returns who approves in a channel of a team: empty for those that the crew names, None if there is nobody to ask."""
+"""Returns the approvers for (team, channel): () for those that the crew names, None if there is nobody to ask."""
 
 
 async def keep_crew_setting(_team: str, _channel: str) -> tuple[str, ...] | None:
-    """Name no approvers, which leaves the choice to the crew."""
+    """Return (): the crew names the approvers."""
     return ()
 
 
 TermsIn = Callable[[str, str], Awaitable[ChannelTerms]]
-"""Gives what a channel of a team asks of the work that begins now."""
+"""Returns the terms that (team, channel) sets for requests that begin now."""
 
 
 async def make_no_terms(_team: str, _channel: str) -> ChannelTerms:
-    """Return terms that ask for nothing."""
+    """Return empty terms: the channel sets none."""
     return NO_TERMS
 
 
@@ -74,19 +77,20 @@ class EffectServices:
     record: TrackRecord
     planning: Planning
     note: AuditRecorder = discard_entry
-    """Keeps entries of the audit."""
+    """Writes an audit entry."""
     approvers_in: ApproversIn = keep_crew_setting
-    """Gives the ids of those who approve in a channel of a team."""
+    """Returns the ids of the approvers in a channel."""
     standing: StandingOf = find_no_actor
-    """Looks up a person's present rights in a place."""
+    """Returns a person's present rights in a place."""
     terms_in: TermsIn = make_no_terms
+    """Returns the terms that a channel sets."""
     openers: Mapping[str, Opener] = field(default_factory=lambda: NO_OPENERS)
-    """Opens the threads of schedules' runs."""
+    """By kind, the functions that open the threads of schedules' runs and typed commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerInputs:
-    """All that a handler works with beside its effect. Calls of `model` are charged to the job."""
+    """The inputs of a handler, besides its effect. Calls of `model` are charged to the job."""
 
     services: EffectServices
     runner: JobRunner
@@ -96,8 +100,8 @@ class HandlerInputs:
 
 
 async def gather_material(_: ef.GatherMaterial, inputs: HandlerInputs) -> ev.Event:
-    """Bring what people attached and said before into the store, and read it."""
-    from bot.jobs.gathering import fit_into_event  # noqa: PLC0415 - only where there is something to read
+    """Store and read the material of a request: files, earlier messages, links and memories."""
+    from bot.jobs.gathering import fit_into_event  # noqa: PLC0415 - imported only where there is something to read
     from bot.jobs.memory_recall import gather_remembered  # noqa: PLC0415 - the same
     from bot.jobs.request_material import gather_named, gather_request  # noqa: PLC0415 - the same
 
@@ -114,12 +118,15 @@ async def gather_material(_: ef.GatherMaterial, inputs: HandlerInputs) -> ev.Eve
 
 
 async def drop_copies(effect: ef.DropCopies, inputs: HandlerInputs) -> ev.Event:
-    """Delete from the store, and from the tables cached on this machine, what people deleted."""
+    """Delete our copies of what people deleted in Slack, from the store and from this machine's table cache.
+
+    Where only a part of a text was deleted, the text is stored again under its digest with that part blanked.
+    """
     store, key = inputs.services.store, inputs.runner.claim.key
     whole = {one.digest: b"" for one in effect.copies if not one.end}
     for digest in {one.digest for one in effect.copies if one.end} - whole.keys():
         spans = [(one.start, one.end) for one in effect.copies if one.digest == digest]
-        with contextlib.suppress(KeyError):  # it is no longer kept
+        with contextlib.suppress(KeyError):  # the store no longer keeps it
             text = (await store.blobs.get(key, digest)).decode("utf-8", "replace")
             whole[digest] = blank_spans(text, spans).encode()
     await store.blobs.drop(key, whole)
@@ -148,7 +155,7 @@ async def make_plan(effect: ef.MakePlan, inputs: HandlerInputs) -> ev.Event:
     store, key = inputs.services.store, runner.claim.key
     handoff, pack = await build_handoff(inputs.job, inputs.ask, work, runner.now(), store, key)
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.within, "attempt": effect.attempt}
-    if work.state == "pending":  # committed before planning: only an attempt that has started can fail
+    if work.state == "pending":  # committed before planning, since only an attempt that has started can fail
         of_start = {"specialist": work.specialist, "tier": work.tier or "balanced", "pack": pack}
         await runner.report(ev.AttemptStarted(at=runner.now(), **of, **of_start))
     crew = planning.find_inner(work.specialist)
@@ -161,7 +168,7 @@ async def make_plan(effect: ef.MakePlan, inputs: HandlerInputs) -> ev.Event:
 
 
 async def _add_approvers(event: ev.Event, inputs: HandlerInputs) -> ev.Event:
-    """Have costly parts of a plan approved by those whom the channel names, if it names somebody."""
+    """Set the channel's approvers, if it names any, for the costly parts of a proposed plan."""
     place = inputs.job.place
     if not isinstance(event, ev.PlanProposed):
         return event
@@ -172,19 +179,22 @@ async def _add_approvers(event: ev.Event, inputs: HandlerInputs) -> ev.Event:
 
 
 def _planning_of(inputs: HandlerInputs, within: str) -> Planning:
-    """Return the planning of the crew whose run it is; that of the whole crew if it is there no more."""
+    """Return the planning of the crew that runs the subtask `within`.
+
+    Returns that of the request's whole crew for an empty `within`, or if the inner crew was removed.
+    """
     outermost = inputs.services.planning
     return outermost.find_inner(find_crew_path(inputs.ask, within)) or outermost
 
 
 async def revise_plan(effect: ef.RevisePlan, inputs: HandlerInputs) -> ev.Event:
-    """Look again at a plan that may be wrong."""
+    """Have the planner revise a plan that may be wrong."""
     planning = _planning_of(inputs, effect.within)
     return await planning.revise(effect, inputs.job, inputs.ask, model=inputs.model, now=inputs.runner.now())
 
 
 async def run_subtask(effect: ef.RunSubtask, inputs: HandlerInputs) -> ev.Event:
-    """Have a specialist work on a subtask. One made for this plan leaves no track record: it never works again."""
+    """Have a specialist work on a subtask. The track record leaves out specialists that were made for one plan."""
     services, work = inputs.services, inputs.ask.work[effect.subtask]
     messengers = services.thread.messengers
     crew = services.crew.find_crew(find_crew_path(inputs.ask, work.within)) or NO_CREW
@@ -222,30 +232,33 @@ async def open_thread(effect: ef.OpenThread, inputs: HandlerInputs) -> ev.Event:
 
 
 async def reach_deadline(effect: ef.ReachDeadline, inputs: HandlerInputs) -> ev.Event:
-    """Say that the time is up."""
+    """Record that the time of a request or subtask is up."""
     return ev.DeadlineReached(at=inputs.runner.now(), request=effect.request, subtask=effect.subtask)
 
 
 async def remind_of_question(effect: ef.RemindOfQuestion, inputs: HandlerInputs) -> ev.Event:
-    """Say that people are reminded of a question: the message is posted once that is in the log."""
+    """Record that people are reminded of a question. The reminder is posted once this event is committed."""
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
     return ev.QuestionReminded(at=inputs.runner.now(), **of, to=effect.to)
 
 
 async def expire_question(effect: ef.ExpireQuestion, inputs: HandlerInputs) -> ev.Event:
-    """Say that nobody answered a question in time."""
+    """Record that nobody answered a question in time."""
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
     return ev.QuestionExpired(at=inputs.runner.now(), **of)
 
 
 async def hand_up(effect: ef.HandUp, inputs: HandlerInputs) -> ev.Event:
-    """Return what a crew made of its subtask to the crew around it."""
+    """Return the outcome of an inner crew as that of its subtask in the outer crew."""
     return make_crew_outcome(inputs.ask, inputs.ask.work[effect.subtask], inputs.runner.now())
 
 
 async def ask_role(effect: ef.RoleEffect, inputs: HandlerInputs) -> ev.Event:
-    """Have the supervisor's role perform its effect. An answer that people are to see now is streamed."""
-    from bot.supervisor.roles import RoleCase, role  # noqa: PLC0415 - only where a role is called
+    """Have the role of the supervisor that the effect names perform it.
+
+    A first answer that no verifier holds back is streamed to the thread while it is written.
+    """
+    from bot.supervisor.roles import RoleCase, role  # noqa: PLC0415 - imported only where a role is called
 
     ask, runner = inputs.ask, inputs.runner
     run = (
@@ -267,13 +280,13 @@ async def ask_role(effect: ef.RoleEffect, inputs: HandlerInputs) -> ev.Event:
 
 
 def _list_earlier_texts(inputs: HandlerInputs) -> tuple[str, ...]:
-    """Return the requests and answers before this one in the thread."""
+    """Return the texts of earlier requests of the thread, each followed by its answer."""
     before = inputs.job.list_earlier_requests(inputs.ask)
     return tuple(text for one in before for text in (one.text, one.run.answer or ""))
 
 
 async def sort_message(effect: ef.SortMessage, inputs: HandlerInputs) -> ev.Event:
-    """Find out what a message of the thread is for."""
+    """Find the aim of a message in the thread: by rules, or by the dispatcher where the rules leave doubt."""
     runner, job = inputs.runner, inputs.job
     one = thread_messages.find_waiting_message(job, effect.message)
     if one is None:
@@ -282,7 +295,7 @@ async def sort_message(effect: ef.SortMessage, inputs: HandlerInputs) -> ev.Even
     aim = thread_messages.classify_by_rules(job, one, names)
     if aim is not None:
         return ev.MessageSorted(at=runner.now(), message=effect.message, aim=aim)
-    from bot.supervisor.dispatcher import perform  # noqa: PLC0415 - only where the rules leave doubt
+    from bot.supervisor.dispatcher import perform  # noqa: PLC0415 - imported only where the rules leave doubt
     from bot.supervisor.roles import RoleCase  # noqa: PLC0415 - the same
 
     run = inputs.services.planning.with_role_terms(inputs.ask.run, "")
@@ -290,12 +303,12 @@ async def sort_message(effect: ef.SortMessage, inputs: HandlerInputs) -> ev.Even
 
 
 async def acknowledge(effect: ef.Acknowledge, inputs: HandlerInputs) -> ev.Event:
-    """Show what became of a message. A request is handed in as one first, as if it had mentioned us."""
+    """Show people what became of a message. If it turned out to be a request, add the request to the job first."""
     runner, job = inputs.runner, inputs.job
     one = thread_messages.find_waiting_message(job, effect.receipt)
     if one is not None and one.outcome == "request":
         message, again = one.message, retry.parse_plain_retry(job, one.message.text, one.message.user)
-        if again is not None:  # the thread before it was read for the request that it takes up
+        if again is not None:  # the earlier request, which it retries, has read the thread
             message = message.model_copy(update={"look_back": ""})
         added = ev.RequestAdded(at=message.at, place=job.place, request=message, again=again)
         ids = (f"follow-up:{job.place.channel}:{one.message.id}",)
@@ -308,7 +321,7 @@ async def acknowledge(effect: ef.Acknowledge, inputs: HandlerInputs) -> ev.Event
 
 
 async def post(effect: ef.Post, inputs: HandlerInputs) -> ev.Event:
-    """Put a message into the thread, once."""
+    """Post a message in the thread, once."""
     runner = inputs.runner
     sent = await inputs.services.thread.post(runner.claim, inputs.job, inputs.ask, effect.key, allowed=runner.may_show)
     return ev.Posted(at=runner.now(), request=effect.request, key=effect.key, ts=sent.ts, fault=sent.fault)

@@ -1,7 +1,7 @@
-"""Runs the engine's effects. `HANDLERS` is the table: for each effect, what runs it and what a bug in it leads to.
+"""Runs the engine's effects. The table `HANDLERS` has for each effect its handler and the event that follows a bug.
 
-An effect that names a role of the supervisor and has no entry is a step on the way to an answer: that role performs it,
-and a bug in it ends the run. A bug never leads to a retry for ever.
+An effect without an entry that names a role of the supervisor is a step towards the answer: that role performs it, and
+a bug in it ends the run. No bug leads to endless retries.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from specialists.several_crews import Crews
 
 log = logging.getLogger(__name__)
 
-# ---------------------------------------------------------------- the event that a bug in an effect leads to
+# ---------------------------------------------------------------- the event that follows a bug in an effect
 
 OfRun = ef.MakePlan | ef.AnswerEffect
-"""The effects that belong to the run of a request, or of a crew inside it (`within`)."""
+"""The effects of a plan run: of a request, or of a crew at the subtask `within`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """An exception that nobody expected, in words for people. `ask` is the request as it stands."""
+    """An unexpected exception, in words for people. `ask` is the request as committed when the exception was caught."""
 
     reason: str
     at: float
@@ -64,12 +64,12 @@ def report_nothing_gathered(effect: ef.GatherMaterial, bug: Bug) -> ev.Event:
 
 
 def report_copies_left(effect: ef.DropCopies, bug: Bug) -> ev.Event:
-    """Say in the log that copies could not be dropped: they go with the job."""
+    """Record that copies could not be dropped. They are deleted together with the job."""
     return ev.CopiesDropped(at=bug.at, count=len(effect.copies), fault=bug.reason)
 
 
 def fail_run(step: str) -> Callable[[OfRun, Bug], ev.Event]:
-    """Fail the request at `step`; for a crew inside the crew, fail the attempt at its subtask."""
+    """Return a function that fails the request at `step`, or the attempt at the subtask if an inner crew runs it."""
 
     def failed(effect: OfRun, bug: Bug) -> ev.Event:
         if effect.within:
@@ -101,17 +101,17 @@ def fail_attempt(effect: ef.RunSubtask, bug: Bug) -> ev.Event:
 
 
 def release_unverified_answer(effect: ef.VerifyAnswer, bug: Bug) -> ev.Event:
-    """Let the answer out as it is."""
+    """Release the answer as it is, marked as not verified."""
     return ev.AnswerVerified(at=bug.at, request=effect.request, within=effect.within, doubt=bug.reason)
 
 
 def keep_brief(effect: ef.RefineBrief, bug: Bug) -> ev.Event:
-    """Try again with the brief as it was."""
+    """Retry the subtask with its brief unchanged."""
     return ev.BriefRefined(at=bug.at, **_attempt_fields(effect), fault=bug.reason)
 
 
 def take_default_aim(effect: ef.SortMessage, bug: Bug) -> ev.Event:
-    """Give a message the purpose that it has if nobody can tell."""
+    """Give a message its default aim."""
     return ev.MessageSorted(at=bug.at, message=effect.message, aim=effect.otherwise, why=bug.reason)
 
 
@@ -121,19 +121,19 @@ def skip_receipt(effect: ef.Acknowledge, bug: Bug) -> ev.Event:
 
 
 def skip_reminder(effect: ef.RemindOfQuestion, bug: Bug) -> ev.Event:
-    """Take the reminder as given: people are not reminded again and again."""
+    """Record the reminder as sent: otherwise it would be tried again and again."""
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
     return ev.QuestionReminded(at=bug.at, **of, to=effect.to)
 
 
 def expire_question_after_bug(effect: ef.ExpireQuestion, bug: Bug) -> ev.Event:
-    """Close the question all the same."""
+    """Expire the question anyway."""
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
     return ev.QuestionExpired(at=bug.at, **of)
 
 
 def report_thread_not_opened(effect: ef.OpenThread, bug: Bug) -> ev.Event:
-    """Say that a thread was not opened."""
+    """Record that the thread was not opened."""
     return ev.ThreadOpened(at=bug.at, request=effect.request, why=bug.reason)
 
 
@@ -163,7 +163,7 @@ E = TypeVar("E")
 
 @dataclass(frozen=True, slots=True)
 class Handler(Generic[E]):
-    """The handling of one type of effect."""
+    """The functions for one type of effect: `run` runs it; `on_bug` returns the event after an unexpected exception."""
 
     run: Callable[[E, HandlerInputs], Awaitable[ev.Event]]
     on_bug: Callable[[E, Bug], ev.Event]
@@ -189,7 +189,7 @@ HANDLERS: Mapping[type, Handler[Any]] = {
 
 
 def handler_of(effect: ef.Effect) -> Handler[Any]:
-    """Return the handler of an effect. Raises KeyError if it has no entry in the table and names no role."""
+    """Return the handler of an effect. Raises KeyError if the effect has no entry in the table and names no role."""
     if type(effect) not in HANDLERS and hasattr(effect, "role"):
         return Handler(handlers.ask_role, fail_run("writing the answer"))
     return HANDLERS[type(effect)]
@@ -200,20 +200,20 @@ _OF_CREW = (ef.MakePlan, ef.RevisePlan, ef.RunSubtask, ef.RoleEffect)
 
 
 def list_equal_specialists(crew: Crew) -> tuple[str, ...]:
-    """Return the specialists of a crew, and of those inside it, among whom work is spread by their load."""
+    """Return the names of specialists, in a crew and its inner crews, that share work with others by their load."""
     groups = [*crew.equals, *(rule.to for rule in crew.rules if len(rule.to) > 1)]
     inside = [list_equal_specialists(inner) for inner in crew.crews.values()]
     return tuple(dict.fromkeys(name for group in (*groups, *inside) for name in group))
 
 
 async def is_elsewhere(crews: Crews, board: InstanceBoard, ask: RequestState) -> bool:
-    """Return True if only another instance has the crew of a request."""
+    """Return True if this instance lacks the crew of a request and another instance has it."""
     name = ask.request.crew
     return bool(name) and name not in crews.by_name and await board.has_crew_elsewhere(name)
 
 
 class EffectRunner:
-    """The `Effects` of the bot of one workspace: one for all its jobs that an instance runs."""
+    """The `Effects` of the bot of one workspace, for all jobs of it that an instance runs."""
 
     def __init__(  # noqa: PLR0913 - the parts of an instance
         self,
@@ -245,7 +245,10 @@ class EffectRunner:
         self._limits = limits
 
     async def run(self, effect: ef.Effect, runner: JobRunner) -> ev.Event | None:
-        """Run an effect and return what happened. A bug ends its step visibly, in the thread and in the log."""
+        """Run an effect and return its event. After an unexpected exception, return that of the handler's `on_bug`.
+
+        Raises Fenced if the job is gone or no longer ours, and StoreError.
+        """
         handler = handler_of(effect)
         job, ask = runner.find(effect.request)
         services = self._services_of(ask)
@@ -265,11 +268,11 @@ class EffectRunner:
             return handler.on_bug(effect, bug_of(error, at=runner.now(), ask=ask))
 
     def _services_of(self, ask: RequestState) -> EffectServices | None:
-        """Return what the crew of a request works with; None if this instance has no such crew."""
+        """Return the services for the crew of a request; None if this instance has no such crew."""
         return self._services.get(ask.request.crew or self._usual)
 
     def _fail_for_missing_crew(self, ask: RequestState, *, at: float) -> ev.RequestFailed:
-        """Fail a request for a crew that is nowhere any more."""
+        """Return the failure of a request whose crew does not exist (any more)."""
         there = ", ".join(self._services)
         reason = f"it is for the crew {ask.request.crew!r}, which is not there (any more)"
         advice = (
@@ -278,23 +281,23 @@ class EffectRunner:
         return ev.RequestFailed(at=at, request=ask.id, step="finding the crew", reason=reason, advice=advice)
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """Keep the card and the session's status up to date. The run of a schedule has no thread before it is open."""
+        """Update the card and the session's status. Skipped while the job's thread is still to be opened."""
         if not after.asks[0].request.opens:
             self._thread.job_changed(runner.claim.key, before, after, allowed=runner.may_show)
 
     async def job_released(self, runner: JobRunner) -> bool:
-        """Stop drawing the card of a job, and drop its unfinished stream. Returns False if Slack was not told all."""
+        """Stop drawing the card of a job, and drop its streams. Returns False if Slack did not take the last edits."""
         return await self._thread.job_released(runner.claim.key, idle=runner.idle)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        """Tell the thread that its job is about to be tried by itself."""
+        """Tell the thread that an instance is about to run its job alone. Raises Fenced if the job is gone."""
         try:
             await self._thread.job_suspected(claim, notice)
         except JobGone as error:
             raise Fenced from error
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """Tell the thread that its job is quarantined."""
+        """Tell the thread that its job is quarantined. Raises Fenced if the job is gone."""
         try:
             await self._thread.job_quarantined(claim, notice)
         except JobGone as error:

@@ -27,9 +27,9 @@ from handoff.summaries.summary import projection
 log = logging.getLogger(__name__)
 
 SOON = 0.02
-"""Seconds within which `report_soon` commits: reports made meanwhile go into the same write."""
+"""Seconds within which `report_soon` commits. Reports made meanwhile go into the same commit."""
 AWAY = 60.0
-"""Seconds without an event before a claim after which we assume that nobody worked on the job."""
+"""Seconds. If the last event is older than this at a claim, we assume that nobody worked on the job meanwhile."""
 
 
 @dataclass(slots=True)
@@ -40,9 +40,9 @@ class _Report:
 
 
 class EventWriter:
-    """The one writer of a claimed job's log. `wake` is called when there is something to commit.
+    """The only writer of a claimed job's log.
 
-    `opened` are long jobs that this instance had in hand lately.
+    `wake` is called when there are reports to commit. `opened` has the long jobs that this instance ran recently.
     """
 
     def __init__(
@@ -58,16 +58,16 @@ class EventWriter:
         self._soon: asyncio.TimerHandle | None = None
         self._soon_due = False
         self._head: dict[str, str] = {}
-        """The fields of the job's head as we wrote them: only changes are written again."""
+        """The fields of the job's head as we last wrote them: a commit writes only those that changed."""
         self._operations = itertools.count(1)
         self._closed = False
         self._last_at = 0.0
         self.on_progress: Callable[[], None] | None = None
-        """Called once, when the job makes progress; the same commit ends its trial, see `bot.jobs.suspect_trial`."""
+        """Called once, at the first commit with progress, which also ends its trial: see `bot.jobs.suspect_trial`."""
 
     @property
     def has_waiting_reports(self) -> bool:
-        """Return True if a report is not committed yet."""
+        """True if a report is not committed yet."""
         return bool(self._reports)
 
     async def report(self, *events: ev.Event) -> None:
@@ -80,7 +80,7 @@ class EventWriter:
         await done
 
     def report_soon(self, *events: ev.Event) -> None:
-        """Commit the events within `SOON` seconds, and before any that is reported later."""
+        """Have the events committed within `SOON` seconds. Events reported later are committed after them."""
         self._reports.append(_Report(events))
         if self._soon is None:
             self._soon = asyncio.get_running_loop().call_later(SOON, self._commit_soon)
@@ -101,7 +101,10 @@ class EventWriter:
         self._last_at = ev.load(self._last_line).at if entries else 0.0
 
     async def _resume_kept_job(self) -> list[LogEntry]:
-        """Take up a job that was in hand lately. Read and return only the entries since then, and the one before."""
+        """Set `self.job` from `opened`, if it has the job and the log continues from there.
+
+        Returns the last known entry of the log and all later ones; empty if `opened` lacks the job.
+        """
         opened = self._opened.find(self._claim.key) if self._opened is not None else None
         if opened is None:
             return []
@@ -110,14 +113,15 @@ class EventWriter:
             self.job = apply_new_entries(opened, entries)
         except NewerEvent:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, reading the whole log says it in words
+        except Exception as error:  # noqa: BLE001 - on any error the whole log is read, which names the error
             log.info("job %s: its log is read from the start (%s)", self._claim.key.job, type(error).__name__)
         return entries
 
     async def take_over(self) -> None:
-        """If the last owner was lost, log that first: from here on that owner is fenced.
+        """Commit how we took over the job, if that matters.
 
-        If nobody has worked on the job for a while, log that this time counts against no deadline.
+        If the last owner was lost, that is committed first, and that owner is fenced from then on. If nobody has worked
+        on the job for a while and it has a deadline, that time is committed as not counting against it.
         """
         if self.job is None:
             return
@@ -134,19 +138,19 @@ class EventWriter:
         return ev.TakenOver(at=self._store.clock(), owner=self._claim.owner, lost=self._claim.lost)
 
     async def take_inbox(self) -> None:
-        """Commit the events of the job's inbox. Raises as `load`, and Fenced."""
+        """Commit the events of the job's inbox. Raises what `load` raises, and Fenced."""
         entries = await self._store.jobs.inbox(self._claim.key)
         if not entries:
             return
         events = [_load_event(entry) for entry in entries]
         if self._claim.lost and self.job is None:
-            events.append(self._make_takeover())  # not the first event only if there was no log yet
+            events.append(self._make_takeover())  # without a log, the request has to come before it
         await self._commit(events, taken=[entry.seq for entry in entries], progress=False)
 
     async def commit_reports(self, *, include_soon: bool = False) -> None:
-        """Commit all reports, and those made meanwhile. Raises Fenced or StoreError.
+        """Commit all reports, including those made meanwhile. Raises Fenced or StoreError.
 
-        Events of `report_soon` alone are committed only once they are due, or if `include_soon` is set.
+        If all waiting reports are from `report_soon`, they are committed only once due, or if `include_soon` is set.
         """
         include_soon = include_soon or self._soon_due
         while self._reports and (include_soon or any(report.done is not None for report in self._reports)):
@@ -224,7 +228,7 @@ class EventWriter:
         log.warning("job %s: left to a newer release, which wrote schema %d", self._claim.key.job, schema)
 
     def close(self) -> None:
-        """Stop committing, and cancel whoever waits for a commit."""
+        """Stop committing, cancel all callers that wait for a commit, and keep a long job for the next claim."""
         if not self._closed and self._opened is not None and self.job is not None:
             self._opened.keep(self._claim.key, self.job, self._last_line)
         self._closed = True

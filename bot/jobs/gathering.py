@@ -1,7 +1,7 @@
-"""Gathers what there is to work on: fetches files, has each read, and keeps its text in the store.
+"""Gathers material: fetches files, has each read, and keeps file and text in the store.
 
-A text lies in the store once, under its digest: events, plans and handoffs carry its name, size and outline alone. Of
-tables the names of the columns matter here, since tools read them.
+The store keeps a text once, under its digest; events, plans and handoffs carry only its name, size and outline. The
+outline of a table is the names of its columns: tools read the rows.
 """
 
 from __future__ import annotations
@@ -25,37 +25,36 @@ from specialists.sandbox.scratch import scratch_folder
 AT_ONCE = 3
 """Files of one request that are fetched and read at the same time: each is held in memory meanwhile."""
 MOST_INSIDE = 20
-"""Files that are read inside one file."""
+"""Files at most that are read inside one file, such as a ZIP."""
 LONGEST_TEXT = 4_000_000
-"""Characters of a text that are kept: about two thousand pages."""
+"""Characters at most of a text that are kept: about two thousand pages."""
 MOST_SECTIONS = 1_000
-"""Sections of an outline that are kept: it lies in the job's log."""
+"""Sections at most of an outline: outlines are kept in the job's log."""
 SECTION_NAME, SENTENCE = 100, 300
 MOST_GAPS = 5
 MOST_BYTES = 160_000
-"""Bytes of all outlines and names together: an event of the log has its limit."""
+"""Bytes at most of all materials of a request, without their texts: the size of an event in the log is limited."""
 MOST_FAULTS = 40
 MOST_COLUMNS = 60
 LARGEST_WORKBOOK = 2 * 1024 * 1024
 
 _TEXT_TABLES = frozenset({".csv", ".tsv", ".tab", ".jsonl", ".ndjson"})
-_TABLES = TABLE_ENDINGS - {".txt", ".json"}  # those may be anything
+_TABLES = TABLE_ENDINGS - {".txt", ".json"}  # files of these endings need not be tables
 _HEAD = 64 * 1024
-"""Bytes of a table in which zeros are looked for, which no text has."""
+"""Bytes at the start of a table that are searched for a zero byte, which no text contains."""
 
 Fetch = Callable[[Attachment], Awaitable[tuple[Attachment, bytes] | str]]
 
 
 @dataclass(frozen=True, slots=True)
 class GatheredMaterial:
-    """What was fetched and read. `faults` name what could not be, or only in part, each in words for people.
-
-    `speakers` are the Slack ids of those who wrote in the thread that was read.
-    """
+    """The material that was fetched and read."""
 
     materials: tuple[Material, ...] = ()
     faults: tuple[str, ...] = ()
+    """What could not be read, or only in part: each a sentence for people."""
     speakers: tuple[str, ...] = ()
+    """The Slack ids of the people who wrote in the thread that was read."""
 
     def __add__(self, other: GatheredMaterial) -> GatheredMaterial:
         speakers = (*self.speakers, *other.speakers)
@@ -65,10 +64,10 @@ class GatheredMaterial:
 async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, key: JobKey) -> GatheredMaterial:
     """Fetch and read files, a few side by side, in the order in which they were attached.
 
-    `fetch` gives a file's bytes, or a sentence that says why it cannot be had.
+    `fetch` returns the attachment with its bytes, or a sentence that says why it cannot be fetched.
     """
     slots = asyncio.Semaphore(AT_ONCE)
-    # Before they are fetched: when one is deleted, the store must know which jobs have it.
+    # Recorded before the fetch: when a file is deleted in Slack, the store must know which jobs have a copy.
     await store.blobs.note_files_read(key, [one.file_id for one in attachments])
 
     async def one(attachment: Attachment) -> GatheredMaterial:
@@ -90,9 +89,9 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
 
 
 def fit_into_event(found: GatheredMaterial) -> GatheredMaterial:
-    """Return as much of it as one event of the log can hold: without the longest outlines, then without the last files.
+    """Return as much of the material as one event of the log can hold.
 
-    A text without its outline is cited by its lines.
+    First the longest outlines are dropped, then the last files. A text without its outline is cited by its lines.
     """
     materials = list(found.materials)
     sizes = [len(one.model_dump_json(exclude_defaults=True).encode()) for one in materials]
@@ -114,7 +113,7 @@ def fit_into_event(found: GatheredMaterial) -> GatheredMaterial:
 
 
 async def keep_file(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> GatheredMaterial:
-    """Keep a file and its text in the store, with the files in it (one level deep), and tell what was read."""
+    """Read a file and the files inside it (one level deep), store all files and texts, and return them as material."""
     reading = await _read_file(name, media_type, data)
     found = await _store_file(name, media_type, data, reading, store, key)
     for inside in reading.inside[:MOST_INSIDE]:
@@ -127,7 +126,7 @@ async def keep_file(name: str, media_type: str, data: bytes, store: Store, key: 
 
 
 async def _keep_message(message: Attachment, data: bytes, store: Store, key: JobKey) -> Material:
-    """Keep a message that came with a request: what others said, as a thread is."""
+    """Store a message that was attached to a request, such as a forwarded one, as material of the kind `thread`."""
     text, source = data.decode(), message.file_id.partition("/")[0]
     by = f" by {message.author}" if message.author else ""
     return Material(
@@ -144,9 +143,9 @@ async def _keep_message(message: Attachment, data: bytes, store: Store, key: Job
 async def _store_file(
     name: str, media_type: str, data: bytes, reading: FileReading, store: Store, key: JobKey
 ) -> GatheredMaterial:
-    """Put a file and its text into the store."""
+    """Store a file, its text and its pictures, and return them as material."""
     itself = next((one for one in reading.pictures if one.name == name.rpartition("/")[2]), None)
-    if itself is not None:  # as models are to see it: turned, small enough, without where it was taken
+    if itself is not None:  # the version for models: turned upright, small enough, without GPS data
         data, media_type = itself.data, itself.media_type
     digest = await store.blobs.put(key, data)
     file = Artifact(id=digest, name=name, media_type=media_type, size=len(data), about="attached")
@@ -179,7 +178,7 @@ async def _keep_picture(one: Picture, of: str, store: Store, key: JobKey) -> Art
 
 
 async def _read_file(name: str, media_type: str, data: bytes) -> FileReading:
-    """Read a file: of a table in text form only the columns, of a large workbook nothing."""
+    """Read a file. Of a table in text form only the columns are read, of a large workbook nothing."""
     if is_table(name, data):
         ending = Path(name).suffix.lower()
         if ending in _TEXT_TABLES or ending == ".json":
@@ -189,12 +188,12 @@ async def _read_file(name: str, media_type: str, data: bytes) -> FileReading:
         found = await _read(name, media_type, data)
         sheets = found.outline if found.outline and found.outline[0].name.startswith("sheet ") else ()
         outline = sheets or (await _read(name, media_type, data, columns=True)).outline
-        return FileReading(found.text[:LONGEST_TEXT], outline)  # the tools for tables say what is wrong with it
+        return FileReading(found.text[:LONGEST_TEXT], outline)  # without gaps: the table tools report them
     return await _read(name, media_type, data)
 
 
 async def _read(name: str, media_type: str, data: bytes, *, columns: bool = False) -> FileReading:
-    """Read a file from a folder of its own, which is removed."""
+    """Write the data to a temporary folder, read the file there, and remove the folder."""
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch_folder()))
     try:
         path = folder / f"file{Path(name).suffix.lower()[:12]}"
@@ -205,7 +204,7 @@ async def _read(name: str, media_type: str, data: bytes, *, columns: bool = Fals
 
 
 def table_material(file: Artifact, data: bytes, columns: Sequence[Section]) -> Material:
-    """Return a table as material, with its columns; with its text too if the file is text in UTF-8."""
+    """Return a table as material with its columns. Has a text only if the file is UTF-8 text."""
     text = _decode_table_text(file.name, data)
     named = (" ".join(one.name.split())[:SECTION_NAME] for one in columns[:MOST_COLUMNS])
     outline = tuple(Section(name=one) for one in named if one)
@@ -215,13 +214,13 @@ def table_material(file: Artifact, data: bytes, columns: Sequence[Section]) -> M
 
 
 def is_table(name: str, data: bytes) -> bool:
-    """Return True if tools for tables read the file: by its ending or, of JSON, if it is a list of rows."""
+    """Return True if the table tools read the file: by its ending, or for .json if the data begins as a list."""
     ending = Path(name).suffix.lower()
     return ending in _TABLES or (ending == ".json" and data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[")
 
 
 def _decode_table_text(name: str, data: bytes) -> str:
-    """Return the text of a table that is kept as text in UTF-8; empty if it is not."""
+    """Return the text of a table in a text format; empty if it is another format or not UTF-8."""
     if Path(name).suffix.lower() not in {*_TEXT_TABLES, ".json"} or b"\0" in data[:_HEAD]:
         return ""
     try:
@@ -231,7 +230,7 @@ def _decode_table_text(name: str, data: bytes) -> str:
 
 
 def _fit_outline(outline: Sequence[Section], size: int) -> tuple[Section, ...]:
-    """Return an outline that fits into the log, without sections past the end of the text; empty if it is too long."""
+    """Return the outline without sections past the end of the text; empty if it is too long for the log."""
     there = [one for one in outline if one.start < size]
     if len(there) > MOST_SECTIONS:
         return ()

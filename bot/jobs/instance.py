@@ -21,9 +21,9 @@ from handoff.events import SCHEMA
 log = logging.getLogger(__name__)
 
 LONGEST_NAP = 5.0
-"""Seconds between two looks at the store, in case every notice is lost."""
+"""Seconds at most between two looks for due jobs, in case the store's notices are lost."""
 SHORTEST_NAP = 0.25
-"""Seconds to wait if a job is due but was not given to us: another instance is claiming it."""
+"""Seconds to wait if a job is due but the store did not give it to us: another instance is claiming it."""
 STORE_NAP = 1.0
 """Seconds to wait after the store could not be reached, or was full."""
 RUNNER_SECONDS = 1.1
@@ -32,19 +32,19 @@ CLOSING = 0.3
 """Seconds of the shutdown that are reserved for closing connections."""
 LEAST_TIME_LEFT = 0.1
 RESTS = 60.0
-"""Seconds after which a job is looked at again whose team cannot be reached."""
+"""Seconds until a job is due again whose team cannot be reached."""
 SHARED = 4
-"""Slots from which on they are shared between people, and between teams."""
+"""With at least this many slots, an instance shares them between people and between teams."""
 MOST_SLOTS = 0.75
-"""The share of the slots that the jobs of one person may take, and of several teams those of one."""
+"""The largest share of the slots for the jobs of one person; with several teams, also for the jobs of one team."""
 
 
 LEFT_ALONE = LEAVE + 2.0
-"""Seconds for which another instance is let go first, after a job was left to it."""
+"""Seconds for which a person's due jobs are not claimed, after one of them was left to another instance."""
 
 
 def new_name() -> str:
-    """Draw the name of an instance."""
+    """Return a new random name for an instance."""
     return secrets.token_hex(6)
 
 
@@ -54,10 +54,19 @@ async def reach_every_team(_team: str) -> bool:
 
 
 class Instance:
-    """Runs up to `slots` jobs at once; each is owned for `lease` seconds unless renewed.
+    """Claims due jobs and runs them.
 
-    `elsewhere` says whether a request has to be left to another instance, and `reach` whether a team can be told
-    anything now: else its jobs rest. `several` says whether there are several teams, which share the slots.
+    Args:
+        store: The store that keeps the jobs.
+        effects: Runs the effects of all jobs.
+        slots: How many jobs are run at once.
+        lease: Seconds for which a claimed job is owned unless the lease is renewed.
+        bounds: When work counts as stuck.
+        name: The name of this instance; random if empty.
+        elsewhere: Returns whether a request has to be left to another instance.
+        hold: Returns why no job may be claimed at present; empty if jobs may be claimed.
+        reach: Returns whether Slack can be called for a team; if not, its jobs are released for `RESTS` seconds.
+        several: Returns whether there are several teams, which then share the slots.
     """
 
     def __init__(  # noqa: PLR0913 - what an instance asks before it takes a job
@@ -86,7 +95,7 @@ class Instance:
         self._opened = ReleasedJobs()
         self._tasks: dict[asyncio.Task[None], JobKey] = {}
         self._alone: JobKey | None = None
-        """The job on trial, beside which we hold and claim nothing; None if none is."""
+        """The job on trial: no other job is held or claimed meanwhile. None without a trial."""
         self._unreleased: deque[Claim] = deque(maxlen=slots)
         self._away_since: float | None = None
         self._elsewhere = elsewhere
@@ -94,7 +103,7 @@ class Instance:
         self._reach = reach
         self._several = several
         self._left: dict[Holder, float] = {}
-        """Until when due jobs of a person are left alone, as one of theirs was left to another instance."""
+        """By person, until when their due jobs are not claimed, on the clock of `boottime`: see `LEFT_ALONE`."""
         self._stopping = False
         self._stop_asked: float | None = None
         self._wake = asyncio.Event()
@@ -111,18 +120,18 @@ class Instance:
         return self._away_since is not None
 
     def nudge(self, key: JobKey) -> None:
-        """Wake the runner of a job for which something came in; if it is not run here, try to claim it."""
+        """Wake the runner of a job that has a new event in its inbox. If the job is not run here, try to claim it."""
         runner = self._runners.get(key)
         if runner is not None:
             runner.nudge()
         else:
-            self._hints[key] = None  # a mention gets here on several ways, and any may be the fastest
+            self._hints[key] = None  # one mention may nudge us several times: by our own gate and by the store's notice
             if len(self._hints) > self._slots:
                 self._hints.popitem(last=False)
         self._wake.set()
 
     async def run(self) -> None:
-        """Claim and run jobs until stopped or cancelled; then release all, so that others go on at once."""
+        """Claim and run jobs until stopped or cancelled; then release all jobs, for other instances to go on."""
         listener = asyncio.create_task(self._listen())
         try:
             while not self._stopping:
@@ -134,7 +143,7 @@ class Instance:
             await cancel(listener, *self._tasks)
 
     def begin_stop(self) -> None:
-        """Claim nothing from now on, and begin to release all jobs. `stop` waits until they are released."""
+        """Stop claiming jobs, and begin to release all jobs. `stop` waits until they are released."""
         self._stopping = True
         self._stop_asked = boottime() if self._stop_asked is None else self._stop_asked
         self._wake.set()
@@ -142,7 +151,7 @@ class Instance:
             runner.stop()
 
     async def stop(self) -> None:
-        """Claim nothing from now on, and release all jobs within two seconds of `begin_stop`. May be called again."""
+        """Stop claiming jobs, and release all jobs within two seconds of `begin_stop`. May be called again."""
         self.begin_stop()
         await self._end_runners()
 
@@ -152,7 +161,7 @@ class Instance:
         await cancel(*self._tasks)
 
     def time_left(self) -> float:
-        """Return the seconds of the shutdown that remain for work beside the job runners."""
+        """Return the seconds of the shutdown that remain after the job runners ended; at least `LEAST_TIME_LEFT`."""
         gone = 0.0 if self._stop_asked is None else boottime() - self._stop_asked
         return max(LEAST_TIME_LEFT, SHUTDOWN_SECONDS - CLOSING - gone)
 
@@ -194,7 +203,7 @@ class Instance:
         return True
 
     async def hand_over_others(self, key: JobKey) -> bool:
-        """Hand over all jobs but one, and claim none. Those without room elsewhere wait for its trial to end.
+        """Release all jobs but `key`, and claim none until its trial ends. Jobs without room elsewhere wait until then.
 
         Returns False if another job is on trial here.
         """
@@ -211,7 +220,7 @@ class Instance:
         return True
 
     async def release_team(self, team: str) -> None:
-        """Let go of all jobs of a team, which has to be out of reach by now: only posts that are under way arrive."""
+        """Release all jobs of a team. Posts under way still arrive. `reach` must return False for the team by now."""
         tasks = [task for task, held in self._tasks.items() if held.team == team]
         for runner in (runner for held, runner in self._runners.items() if held.team == team):
             runner.stop()
@@ -220,13 +229,13 @@ class Instance:
             await cancel(*tasks)
 
     def claim_again(self, key: JobKey) -> None:
-        """Claim jobs again, if it was this job that was tried by itself."""
+        """Claim jobs again, if the job that was on trial is `key`."""
         if self._alone == key:
             self._alone = None
             self._wake.set()
 
     async def _claim(self, hint: JobKey | None) -> Claim | None:
-        """Claim a job: each try passes over fewer people and teams, see `_plan_waiting_turns`."""
+        """Claim a job, or return None. Each try skips the jobs of fewer people and teams, see `_plan_waiting_turns`."""
         for leave in self._plan_waiting_turns():
             claim = await self._store.jobs.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint, leave=leave)
             if claim is not None:
@@ -234,10 +243,12 @@ class Instance:
         return None
 
     def _plan_waiting_turns(self) -> list[frozenset[Holder]]:
-        """Return whose jobs are passed over, try by try. Once half of the slots are taken, nobody has to wait for long.
+        """Return for each try to claim a job the people and teams whose jobs it skips.
 
-        Of several teams those come first that have no slot, then those with less than an even share; of people, those
-        who have none. No person, and of several teams none, has more than `MOST_SLOTS`, if there are enough to share.
+        While fewer than half of the slots are taken, or with fewer than `SHARED` slots, only those of
+        `_list_left_alone` are skipped. After that, teams without a slot come first, then teams with less than an even
+        share; among people, those without a slot come first. No person gets more than `MOST_SLOTS`, and with several
+        teams no team does.
         """
         left = frozenset(self._list_left_alone())
         claims = [runner.claim for runner in self._runners.values()]
@@ -258,9 +269,9 @@ class Instance:
         return list(self._left)
 
     async def _release_late(self) -> None:
-        """Once the store is back, tell it which jobs we released meanwhile, so that nobody waits for their leases.
+        """Release the jobs that could not be released while the store was away, so that nobody waits for their leases.
 
-        A job runner may have found the store away even if no look for work did.
+        Raises StoreError if the store is still away. A job runner may have found it away even if no claim did.
         """
         if self._away_since is not None:
             await self._store.jobs.next_due()
@@ -276,7 +287,7 @@ class Instance:
             log.error("no job can be claimed until the store is back: %s", error, extra={"event": "store_away"})
 
     async def _is_full(self) -> bool:
-        """Return True if no job may be claimed: the store is full, or what shows things to people is in trouble."""
+        """Return True if no job may be claimed: the store's memory is full, or `hold` gives a reason."""
         memory = await self._store.explain_fullness()
         full = self._hold() or memory
         if bool(full) != bool(self.full):
@@ -313,7 +324,7 @@ class Instance:
                 wait = LONGEST_NAP if due is None else due - self._store.clock()
                 nap = nap if self._alone else min(nap, wait) if wait > 0 else SHORTEST_NAP
         if self.is_store_away and not self._stopping:
-            self._wake.clear()  # nothing can be claimed now: do not try at each notice
+            self._wake.clear()  # drop earlier wake-ups: while the store is away, nothing can be claimed
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(nap):
                 await self._wake.wait()

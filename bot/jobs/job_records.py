@@ -1,4 +1,4 @@
-"""What the services of features stand on: jobs read from the store, who acts, what came in, and what was refused."""
+"""Access to jobs for the services of features: read jobs, look up who acts, record events and refusals."""
 
 from __future__ import annotations
 
@@ -20,10 +20,16 @@ from handoff.events import NewerEvent
 from handoff.state.job_state import Job
 
 DenialReason = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten"]
-"""Why nothing is told of a job. `newer`: a newer release works on it, and only that can tell. `unreadable`: its log is
-damaged."""
+"""Why a service may not or cannot show a job.
+
+- `unknown`: there is no such job.
+- `not_yours`: the person has no right to see it.
+- `newer`: a newer release wrote some of its events, which this release cannot read.
+- `unreadable`: its log is damaged.
+- `forgotten`: it was erased on somebody's request.
+"""
 LONGEST_ID = 80
-"""Characters of an id that came from outside, in the audit."""
+"""Characters at most of an id from outside that are written to the audit."""
 
 
 def key_of(place: Place) -> JobKey:
@@ -32,14 +38,14 @@ def key_of(place: Place) -> JobKey:
 
 
 class JobRecords:
-    """The jobs of a running bot, as its features see them. All that asks the store raises StoreError.
+    """The jobs of a running bot, as its features see them. Methods that call the store raise StoreError.
 
     Args:
-        store: Where jobs live.
-        nudge: Wakes the instance that runs a job, or has ours try to claim it.
+        store: The store that keeps the jobs.
+        nudge: Wakes the runner of a job; if this instance does not run the job, it tries to claim it.
         admins: Slack ids of people who may do anything with any job.
-        note: Keeps in the audit what leaves no event in a job: refusals, and who looked at a trace.
-        groups_of: The user groups that a person is in, of those that settings and crews name.
+        note: Writes an audit entry for a deed that leaves no event in a job: a refusal, or a look at a trace.
+        groups_of: Returns the user groups of a person, limited to those that settings and crews name.
     """
 
     def __init__(
@@ -58,7 +64,7 @@ class JobRecords:
         self.groups_of = groups_of
 
     def clock(self) -> float:
-        """Return the time on the store's clock, on which all times of jobs are."""
+        """Return the time of the store's clock in seconds since the epoch. All times of jobs are on this clock."""
         return self.store.clock()
 
     async def has_job(self, place: Place) -> bool:
@@ -66,11 +72,11 @@ class JobRecords:
         return await self.store.jobs.head(key_of(place)) is not None
 
     async def actor(self, user: str) -> rights.Actor:
-        """Return a person with what rights depend on: their user groups, and whether they are an admin."""
+        """Return a person as an actor, with their user groups and whether they are an admin."""
         return rights.Actor(user, await self.groups_of(user), user in self.admins)
 
     async def record(self, key: JobKey, event: ev.Event, dedupe: tuple[str, ...] = ()) -> bool:
-        """Record what came in for a job that exists, and wake it. False if it came before, by its dedupe ids."""
+        """Put an event into the inbox of an existing job and wake its runner. False if a dedupe id is known already."""
         new = await self.store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self.nudge(key)
         return new
@@ -78,24 +84,24 @@ class JobRecords:
     async def record_refusal(
         self, deed: Deed, key: JobKey, head: Head | None, user: str, why: str, *, request: str = "", target: str = ""
     ) -> None:
-        """Keep in the audit that a deed was refused."""
+        """Write to the audit that a deed was refused. `why` is the reason; ids are cut to `LONGEST_ID`."""
         channel = head.fields.get("channel", "") if head is not None else ""
         of = {"at": self.clock(), "team": key.team, "channel": channel, "job": key.job, "user": user}
         named = {"request": request[:LONGEST_ID], "target": target[:LONGEST_ID], "outcome": "refused", "why": why}
         await self.note(AuditEntry.model_validate({"deed": deed, **of, **named}))
 
     async def explain_missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
-        """Say why there is no such job: `forgotten` if it was erased on somebody's wish."""
+        """Return why there is no such job: `forgotten` if it was erased on somebody's request, otherwise `unknown`."""
         return "unknown" if await self.store.jobs.read_forget_time(key) is None else "forgotten"
 
     async def has_asked_there(self, key: JobKey, head: Head, actor: rights.Actor) -> bool:
-        """Return True if the person asked for something in a job whose log cannot say so, or is an admin."""
+        """Return True if the person made a request in the job, or is an admin. For jobs whose log cannot be read."""
         if actor.admin or head.fields.get("user") == actor.user:
             return True
         return any(other.key == key for other in await self.store.jobs.list_asked_by(key.team, actor.user, limit=100))
 
     async def is_recorded(self, key: JobKey, request: str) -> bool:
-        """Return True if the request, or a message that may become one, is recorded: Slack repeats what it sends."""
+        """Return True if a request or heard message of this id is recorded: Slack may deliver an event twice."""
         lines = await read_lines(self.store.jobs, key)
         kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(request)}'
         return any(named in line and any(kind in line for kind in kinds) for line in lines)
@@ -108,34 +114,37 @@ async def read_lines(jobs: Jobs, key: JobKey) -> list[str]:
     """Return the JSON of a job's events: those of its log, then those that wait in its inbox.
 
     Raises:
-        StoreError: The store is away; LogBroken, which is one, if an entry cannot be read.
+        StoreError: The store is away. An entry that cannot be read raises its subclass LogBroken.
     """
-    waiting = await jobs.inbox(key)  # read first: what its runner takes in meanwhile is in the log, and not missed
+    waiting = await jobs.inbox(key)  # before the log: what the runner commits in between is found there
     lines = [entry.payload for entry in await jobs.log(key)]
     taken = set(lines) if waiting else set()
     return [*lines, *(entry.payload for entry in waiting if entry.payload not in taken)]
 
 
 async def read_job(jobs: Jobs, key: JobKey) -> Job | Literal["unknown", "newer", "unreadable"]:
-    """Return a job as it will be once its inbox is taken in, or why it cannot be read. Raises StoreError."""
+    """Return a job with the events of its inbox applied, or why it cannot be read. Raises StoreError."""
     try:
         found = open_log(await read_lines(jobs, key))
     except NewerEvent:
         return "newer"
     except (LogBroken, ValueError) as error:
-        # Only its type: the text of a validation error quotes what people wrote.
+        # Log only the type of the error: its text quotes what people wrote.
         log.error("job %s: its log cannot be read (%s)", key.job, type(error).__name__)  # noqa: TRY400 - one line
         return "unreadable"
     return found if found is not None else "unknown"
 
 
 def opening_place(team: str, channel: str, kind: str, mark: str) -> Place:
-    """Return the place of a job that opens a thread. `kind` names who opens it, `mark` tells it from others."""
+    """Return the place of a job whose thread is still to be opened.
+
+    It has `kind:mark` in place of a thread's `ts`. `kind` names the `Opener`; `mark` is unique among its jobs.
+    """
     return Place(team=team, channel=channel, thread_ts=f"{kind}:{mark}")
 
 
 async def begin_opening(store: Store, place: Place, user: str, title: str) -> bool:
-    """Begin the job of an `opening_place`. False if it began already. Raises StoreError."""
+    """Create the job of an `opening_place`, with its request. False if it exists already. Raises StoreError."""
     opens, now = place.thread_ts, store.clock()
     request = Request(id=opens, user=user, text=title, at=now, opens=opens)
     event = ev.RequestAdded(at=now, place=place, request=request)

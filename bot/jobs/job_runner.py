@@ -1,4 +1,4 @@
-"""Runs one claimed job: folds its log, runs the outstanding effects side by side, and commits what they report."""
+"""Runs one claimed job: folds its log, runs the outstanding effects side by side, and commits their events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from handoff.summaries.summary import QuarantineNotice, TrialNotice
 log = logging.getLogger(__name__)
 
 HOLD = 2.0
-"""Seconds: a job whose next effect is due sooner is kept; any other is released until then."""
+"""Seconds. A job whose next effect is due within them is kept; otherwise it is released until that effect is due."""
 LAST_POSTS_SECONDS = 0.9
 """Seconds that messages being posted get to arrive when the instance is stopping."""
 FOREVER = 3600.0
@@ -50,14 +50,14 @@ FOREVER = 3600.0
 
 
 LEAVE = 0.5
-"""Seconds after which a job is due again that only another instance can go on with."""
+"""Seconds until a job is due again that was left to another instance."""
 
 BelongsElsewhere = Callable[[RequestState], Awaitable[bool]]
-"""Says whether a request has to be left to another instance."""
+"""Returns whether a request has to be left to another instance."""
 
 
 def _told_all_edits(last_edits: asyncio.Task[bool]) -> bool:
-    """Return True if the last edits of a thread came to their end, and Slack was told all."""
+    """Return True if the last edits of a thread have ended and Slack took them all."""
     return last_edits.done() and not last_edits.cancelled() and last_edits.exception() is None and last_edits.result()
 
 
@@ -67,26 +67,26 @@ async def belongs_nowhere_else(_ask: RequestState) -> bool:
 
 
 class Effects(Protocol):
-    """The outside world of a job: runs its effects, and is told how the job gets on. Serves many job runners."""
+    """Runs the effects of jobs, and shows people how the jobs get on. One object serves many job runners."""
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
-        """Run an effect and return what happened; None if there is nothing to report."""
+        """Run an effect and return its event; None if there is nothing to commit."""
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Show a commit on the card and in the session's status. Must not block."""
 
     async def job_released(self, runner: JobRunner) -> bool:
-        """Stop showing a job that is no longer run here, for whatever reason.
+        """Stop updating what people see of a job that is no longer run here.
 
-        Returns False if it rests and Slack did not take the last edits in time. A job that is over is then looked at
-        again.
+        Returns False if nothing of the job is runnable and Slack did not take its last edits in time. If the job is
+        also over, it becomes due again, so that the edits are repeated.
         """
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        """Tell the thread, once, that its job is about to be tried by itself."""
+        """Tell the thread, once, that an instance is about to run its job alone, see `bot.jobs.suspect_trial`."""
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """Tell the thread, once, that its job is quarantined; mend the card and the session as far as possible."""
+        """Tell the thread, once, that its job is quarantined, and update the card and the session if possible."""
 
 
 class PassedEffects:
@@ -96,23 +96,23 @@ class PassedEffects:
         self._effects = effects
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
-        """Have the others run it."""
+        """Pass the call on."""
         return await self._effects.run(effect, runner)
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """Tell the others."""
+        """Pass the call on."""
         self._effects.job_changed(runner, before, after)
 
     async def job_released(self, runner: JobRunner) -> bool:
-        """Tell the others, and return what they say."""
+        """Pass the call on."""
         return await self._effects.job_released(runner)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        """Tell the others."""
+        """Pass the call on."""
         await self._effects.job_suspected(claim, notice)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """Tell the others."""
+        """Pass the call on."""
         await self._effects.job_quarantined(claim, notice)
 
 
@@ -120,15 +120,15 @@ class JobRunner:
     """The runner of one claimed job, on this instance.
 
     Args:
-        claim: The job.
-        store: Where it is.
-        effects: Runs its effects.
-        lease: Seconds that the job is ours unless renewed.
-        since: When the claim was sent, on the clock of `bot.jobs.lease.boottime`; now unless given.
+        claim: The claim of the job.
+        store: The store that keeps the job.
+        effects: Runs the job's effects.
+        lease: Seconds for which the job is ours unless the lease is renewed.
+        since: When the claim was sent, on the clock of `bot.jobs.lease.boottime`; None: now.
         bounds: When work counts as stuck.
-        elsewhere: Says whether a request has to be left to another instance.
-        opened: Long jobs that the instance had in hand lately.
-        seclusion: Has the instance hold nothing but this job, see `bot.jobs.suspect_trial`.
+        elsewhere: Returns whether a request has to be left to another instance.
+        opened: The long jobs that this instance ran recently.
+        seclusion: Makes the instance hold no other job during a trial, see `bot.jobs.suspect_trial`.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of an instance that a job needs
@@ -146,11 +146,11 @@ class JobRunner:
     ) -> None:
         self.claim = claim
         self.left = False
-        """True if we let go of the job because only another instance can go on with it."""
+        """True if we released the job because only another instance can go on with it."""
         self.idle = False
         """True if we released the job because nothing is runnable for now."""
         self.unreleased = False
-        """True if the job is no longer run here, but the store, which is away, could not be told of its release."""
+        """True if the job is no longer run here, but could not be released because the store is away."""
         self._store = store
         self._effects = effects
         self._lease = Lease(claim, store, seconds=lease, since=boottime() if since is None else since)
@@ -160,20 +160,20 @@ class JobRunner:
         self._writer = EventWriter(claim, store, self._wake.set, opened)
         self._running = EffectTasks(self._run_effect, self._wake.set, self._bounds)
         self._found: Job | None = None
-        """The job as we took it up: its last owner told people what happened before."""
+        """The job as we loaded it. Its last owner has shown people everything up to there."""
         self._announced: Job | None = None
         self._inbox_changed = True
         self._error: Exception | None = None
         self._step_began: float | None = None
         self._posts_until: float | None = None
-        """When messages being posted are cut off, as we are stopping; None while we are not."""
+        """When messages being posted are cut off, on the clock of `boottime`; None unless we are stopping."""
         self._teardown: TeardownLimits | None = None
         self._quarantined = False
         self._broken = False
         self._retry_after = lease
         self._seclusion = seclusion or NoSeclusion()
         self._put_off = False
-        """True if we let go of the job until its trial."""
+        """True if we released the job until its trial."""
         self._trial_ends: asyncio.Task[None] | None = None
 
     @property
@@ -182,19 +182,19 @@ class JobRunner:
         return self._writer.job
 
     def find(self, request: str) -> tuple[Job, RequestState]:
-        """Return the job as committed, and that request of it. Raises KeyError if there is none."""
+        """Return the job as committed and its request of this id. Raises KeyError if there is none."""
         ask = self.job.find_request(request) if self.job else None
         if self.job is None or ask is None:
             raise KeyError(request)
         return self.job, ask
 
     def nudge(self) -> None:
-        """Look at the job's inbox at once: something came in."""
+        """Have the job's inbox read at once: it has a new event."""
         self._inbox_changed = True
         self._wake.set()
 
     def stop(self) -> None:
-        """Release the job soon, for another instance to go on: only messages being posted get to arrive."""
+        """Begin to release the job, so that another instance goes on. Only messages being posted get time to arrive."""
         if self._posts_until is None:
             self._posts_until = boottime() + LAST_POSTS_SECONDS
             self._wake.set()
@@ -202,7 +202,7 @@ class JobRunner:
                 self._teardown.hurry()
 
     def now(self) -> float:
-        """Return seconds since the epoch on the store's clock, which all times of a job are on."""
+        """Return the time of the store's clock in seconds since the epoch. All times of a job are on this clock."""
         return self._store.clock()
 
     async def ensure_held(self) -> None:
@@ -222,14 +222,14 @@ class JobRunner:
         await self._lease.ensure_held()
 
     def report_soon(self, *events: ev.Event) -> None:
-        """Commit events within moments, and before any that is reported later, without waiting for it.
+        """Have events committed within moments, and return at once. Events reported later are committed after them.
 
-        If the job is no longer ours, all of its work is cancelled.
+        If the job turns out to be no longer ours, all of its work is cancelled.
         """
         self._writer.report_soon(*events)
 
     async def run(self) -> None:
-        """Run the job until nothing is runnable, then release it. Never raises because of a job's contents."""
+        """Run the job until nothing is runnable, then release it. Contents of a job never make this raise."""
         with log_context(job=self.claim.key.job):
             renewals = asyncio.create_task(self._lease.keep(self._find_stuck_effect))
             main = asyncio.create_task(self._work_until_idle())
@@ -240,7 +240,7 @@ class JobRunner:
                 release = not self._quarantined
                 self.idle = release and self._posts_until is None and not self.left and not self._put_off
             except asyncio.CancelledError:
-                # We are stopped in the middle of the work: another instance, or the next start, goes on at once.
+                # We are stopped during the work: another instance, or this one after its next start, goes on at once.
                 self.stop()
                 due, release = self.now(), not self._quarantined
                 raise
@@ -256,7 +256,7 @@ class JobRunner:
     async def _wait_for_end_or_lease(
         self, main: asyncio.Task[float | None], renewals: asyncio.Task[str]
     ) -> float | None:
-        """Wait for the end of the work, or of the lease if that comes first."""
+        """Return when the job is due again, once the work ends. Raises Stalled or Fenced if the lease ends first."""
         await asyncio.wait({main, renewals}, return_when=asyncio.FIRST_COMPLETED)
         if main.done():
             return main.result()
@@ -285,15 +285,15 @@ class JobRunner:
         await self._lease.close()
         is_over = self.job is not None and self.job.current is None
         if self._broken or (self.idle and is_over and not _told_all_edits(last_edits)):
-            # For the next owner: what broke may have recovered by then, and it tells the end of a job again. Edits that
-            # are still under way are given the time to arrive, unless they end with this instance.
+            # Make the job due again for its next owner. The failure may have passed by then, and the edits that Slack
+            # did not take are repeated. Edits still under way get time to arrive, unless this instance is stopping.
             at_once = self._broken or self._posts_until is not None
             due = min(due or math.inf, self.now() + (self._retry_after if at_once else TELL_AGAIN_SECONDS))
         if release or self._broken:
             await self._release(due)
 
     async def _release(self, due: float | None) -> None:
-        # If we stop in the middle of the work, the next owner may be lost like those before: the count stays as it is.
+        # None keeps the count of lost owners: if we stop during the work, the next owner may be lost like those before.
         lost = True if self._broken else False if self.idle else None
         try:
             async with asyncio.timeout(None if self._posts_until is None else RELEASE_SECONDS):
@@ -304,14 +304,14 @@ class JobRunner:
             log.warning("job %s: the store cannot be told that it is let go of: its lease runs out", self.claim.key.job)
 
     async def _work_until_idle(self) -> float | None:
-        """Work until nothing is runnable. Returns when the job is due again, None if only an event can make it so."""
+        """Work until nothing is runnable. Returns when the job is due again; None if only a new event makes it due."""
         self._step_began = boottime()
         if self.claim.lost >= MAX_LOST_OWNERS and not await self._begin_trial():
             return None if self._quarantined else self.now() + self._retry_after
         try:
             await self._writer.load()
             self._found = self.job
-            # If the job is over, its last owner may have stopped before it told the session so: announce it again.
+            # If the job is over, its last owner may have stopped before it showed that to people: announce it again.
             self._announced = self.job if self.job is None or self.job.current is not None else None
             await self._writer.take_over()
             while True:
@@ -329,7 +329,8 @@ class JobRunner:
     async def _run_step(self) -> tuple[float | None, float | None]:
         """Commit all reports, then start and cancel effects.
 
-        Returns the seconds to wait for more, or None to release the job until the second value.
+        Returns a pair (wait, due): `wait` is the seconds to sleep before the next step; None: release the job until
+        `due`, or until an event comes in if `due` is None too.
         """
         self._wake.clear()
         self._step_began = boottime()
@@ -371,7 +372,7 @@ class JobRunner:
                 await self._wake.wait()
 
     async def _begin_trial(self) -> bool:
-        """Have the instance to ourselves, for a job that has cost too many owners. False if we are to let go of it."""
+        """Begin the trial of a job that has lost too many owners. False if we have to release the job instead."""
         trial = Trial(self.claim, self._store, self._seclusion)
         verdict = await trial.verdict()
         if verdict == "guilty":
@@ -418,7 +419,7 @@ class JobRunner:
             self._error = error
 
     def _find_stuck_effect(self) -> str:
-        """Return the name, for logs, of an effect or of our own step that has taken too long; empty if none has."""
+        """Return the name, for logs, of an effect that is stuck, or of our own step if that is; empty if none is."""
         if self._step_began is not None and boottime() - self._step_began > self._bounds.step:
             return "its owner"
         return self._running.find_stuck_effect()

@@ -1,8 +1,8 @@
-"""A claimed job's lease, and the end of the work on it.
+"""The lease of a claimed job, and the end of the work on the job.
 
-The lease is renewed while the work makes progress, and known to have run out without asking the store: a frozen process
-wakes in the middle of its work. So before anything is started, `Lease.ensure_held` is awaited: within the lease it
-returns at once; after that it asks the store. Then what ends the work, and the time that each step of stopping gets.
+The lease is renewed until the work is stuck. A frozen process may wake up in the middle of its work, after its lease
+ran out. So `Lease.ensure_held` is awaited before anything is started: while the lease lasts it returns at once; after
+that it asks the store. The second part of the file has the exceptions and time limits with which the work ends.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Lease:
     """The lease of one job.
 
     Args:
-        claim: What was claimed.
-        store: Where it is renewed.
-        seconds: How long it lasts unless renewed.
-        since: When the claim was sent, on `clock`. Counted from there, the lease never seems longer than it is.
+        claim: The claim of the job.
+        store: The store that keeps the job.
+        seconds: How long the lease lasts unless renewed.
+        since: When the claim was sent, on `clock`. The store counts from a later time, so we never overrate the lease.
         clock: A clock like `boottime`.
     """
 
@@ -70,9 +70,9 @@ class Lease:
     async def may_show(self) -> bool:
         """Return True if we may still change what people see of the job. Raises StoreError if the store is away.
 
-        We may while the job is ours, and after we released it until another instance claims it: the last edits of its
-        thread may still be on their way then. At least a third of the lease must remain, for the call to Slack itself;
-        while renewals succeed that much always remains, so the store is not asked.
+        We may while the job is ours, and after we released it until another instance claims it, since the last edits
+        of its thread may still be under way. At least a third of the lease must remain, for the call to Slack itself;
+        as long as renewals succeed, that much remains and the store is not asked.
         """
         if not self._closed:
             plenty = not self.lost and self._clock() < self._until - self._seconds / 3
@@ -81,7 +81,7 @@ class Lease:
         return head is not None and head.epoch == self._claim.epoch and head.owner in {"", self._claim.owner}
 
     async def renew(self) -> bool:
-        """Renew; False if another owner has the job. Concurrent callers share one call. Raises StoreError."""
+        """Renew the lease; False if another owner has the job. Concurrent callers share one call. Raises StoreError."""
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew())
             self._renewal.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -96,7 +96,7 @@ class Lease:
         return not self.lost
 
     async def keep(self, stuck: Callable[[], str]) -> LeaseEnd:
-        """Renew again and again, until the job is no longer ours or `stuck` names work that is stuck."""
+        """Renew the lease again and again. Returns `lost` once the job is not ours, `stalled` if `stuck` names work."""
         pause = self._seconds / 3
         while True:
             await asyncio.sleep(pause)
@@ -127,15 +127,15 @@ class Lease:
 LAST_EDIT_SECONDS = 30.0
 """Seconds that the last edit of a card may delay the release of a job."""
 TELL_AGAIN_SECONDS = 30.0
-"""Seconds until the end of a job is told again if Slack did not take its last edits in time."""
+"""Seconds until a job that is over is due again if Slack did not take its last edits in time."""
 CANCEL_SECONDS = 5.0
 """Seconds that cancelled work gets to end."""
 HURRIED_SECONDS = 0.3
-"""Seconds for all steps together when the instance is stopping, in place of the two above."""
+"""Seconds for all steps of a teardown together when the instance is stopping, in place of their own limits."""
 LEAST_SECONDS = 0.05
-"""Seconds for each step when hurried, however long the earlier ones took."""
+"""Seconds that each step gets at least when hurried, however long the earlier steps took."""
 RELEASE_SECONDS = 0.3
-"""Seconds that the store gets for the release when the instance is stopping. After that the lease runs out."""
+"""Seconds that the store gets to release a job when the instance is stopping. If it is too slow, the lease runs out."""
 
 
 class Stalled(Exception):
@@ -143,21 +143,21 @@ class Stalled(Exception):
 
 
 class TeardownLimits:
-    """Time limits for the steps of a teardown: seconds for each one, or a moment for all of them when hurried."""
+    """Time limits for the steps of a teardown: each has its own; when hurried, all share `HURRIED_SECONDS`."""
 
     def __init__(self) -> None:
         self._until: float | None = None
         self._timeout: asyncio.Timeout | None = None
 
     def hurry(self) -> None:
-        """Shorten all limits from now on, that of a step under way too."""
+        """Shorten all limits from now on, including that of a step under way."""
         if self._until is None:
             self._until = asyncio.get_running_loop().time() + HURRIED_SECONDS
             if self._timeout is not None and not self._timeout.expired():
                 self._timeout.reschedule(self._until)
 
     async def wait(self, work: Awaitable[object], seconds: float) -> None:
-        """Await `work` for at most so long, then cancel it."""
+        """Await `work` for at most `seconds`, or less when hurried, then cancel it."""
         now = asyncio.get_running_loop().time()
         until = now + seconds if self._until is None else max(self._until, now + LEAST_SECONDS)
         with contextlib.suppress(TimeoutError):
@@ -167,10 +167,10 @@ class TeardownLimits:
 
 
 def log_ending(job: str, error: Fenced | Stalled | StoreError) -> Literal["fenced", "broken", "unreleased"]:
-    """Log what ended the work, in one line without a traceback.
+    """Log the error that ended the work, in one line without a traceback.
 
     Returns `fenced` if another instance has the job, `broken` if its work failed, and `unreleased` if the store is
-    away and has to be told of the release later.
+    away, so that the job has to be released later.
     """
     if isinstance(error, Fenced):
         text = "job %s: another instance has taken it over; its work here is cancelled"
@@ -194,9 +194,9 @@ def log_failure(task: asyncio.Task[Any]) -> None:
 
 
 async def finish(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` to its end. If we are cancelled meanwhile, raise CancelledError only after it.
+    """Run `work` to its end. If the caller is cancelled meanwhile, CancelledError is raised only after that.
 
-    A job whose teardown was cut short would wait until its lease runs out.
+    If a teardown were cut short, its job would wait until the lease runs out.
     """
     task = asyncio.create_task(work)
     cancelled = False

@@ -1,4 +1,4 @@
-"""Handoffs and results beside the texts of their material: those in the job's log, and those that the store keeps."""
+"""Builds handoffs and completes results with the texts of their material, from the job's log or from the store."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from handoff.materials.material_lists import find_needed_material, material_of, 
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
 LARGE = 300_000
-"""Characters from which on the passages of texts are looked for beside the event loop."""
+"""With more characters of text than this, a handoff is built in a thread, so as not to block the event loop."""
 
 
 async def build_handoff(
     job: Job, ask: RequestState, work: SubtaskState, now: float, store: Store, key: JobKey
 ) -> tuple[Handoff, PackedSize]:
-    """Return the handoff of a subtask, see `handoff_for`. Raises StoreError while the store is away."""
+    """Return the handoff of a subtask and its size, see `handoff_for`. Raises StoreError while the store is away."""
     texts = await load_texts(texts_needed(job, ask, work), job, ask, store, key)
     if sum(map(len, texts.values())) < LARGE:
         return handoff_for(job, ask, work, now, texts)
@@ -31,7 +31,10 @@ async def build_handoff(
 async def add_given_addresses(
     result: Result, job: Job, ask: RequestState, subtask: str, store: Store, key: JobKey
 ) -> Result:
-    """Add the addresses of a result that its material gave word for word. Raises StoreError while the store is away."""
+    """Return the result with the addresses it cites that its material contains word for word added as known.
+
+    Material that a model wrote does not count. Raises StoreError while the store is away.
+    """
     unknown = addresses_cited(result) - set(result.addresses)
     if not unknown:
         return result
@@ -43,7 +46,7 @@ async def add_given_addresses(
 
 
 async def documents(job: Job, ask: RequestState, store: Store, key: JobKey) -> tuple[ReadDocument, ...]:
-    """Return the texts of a request's material. Raises StoreError while the store is away."""
+    """Return the texts of a request's material, without results. Raises StoreError while the store is away."""
     given = [one for one in material_of(job, ask) if one.text and one.kind != "result"]
     found = await load_texts((one.text for one in given), job, ask, store, key)
     texts = ((one, found[one.text]) for one in given if one.text in found)
@@ -53,9 +56,9 @@ async def documents(job: Job, ask: RequestState, store: Store, key: JobKey) -> t
 async def load_texts(
     digests: Iterable[str], job: Job, ask: RequestState, store: Store, key: JobKey
 ) -> Mapping[str, str]:
-    """Return texts by digest, without those that are no longer kept. Raises StoreError while the store is away."""
+    """Return texts by digest, without those no longer kept. Raises StoreError while the store is away."""
     wanted = dict.fromkeys(digests)
-    known = texts_of(job, ask) if wanted else {}  # to know them, all texts of the log are hashed
+    known = texts_of(job, ask) if wanted else {}  # skipped without digests, since it hashes all texts of the log
     found: dict[str, str] = {}
     for digest in wanted:
         if digest in known:

@@ -1,4 +1,4 @@
-"""Gives a request what is remembered: of its channel or, in a direct message, of the person who asks there."""
+"""Gives a request its memories as material: those of its channel or, in a direct message, those of the requester."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 async def gather_remembered(job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey) -> GatheredMaterial:
-    """Keep what is remembered as a material of the request; nothing if there is nothing. Raises StoreError."""
+    """Store the memories as one material of the request; no material if there are none. Raises StoreError."""
     user = ask.request.user
     kept = await memories_of(store, job.place.team, place_for(job.place.channel, user))
     if not kept:
@@ -35,7 +35,7 @@ async def gather_remembered(job: Job, ask: RequestState, thread: Thread, store: 
     above = f"({_read_heading().format(requester=names.get(user) or 'the requester')})"
     offset = await thread.find_offset(user)
     told = render_memories(kept, names, ask.text, above=above, offset=offset)
-    # Before its text is kept: when a memory is forgotten, the store must know which jobs have it.
+    # Recorded before the text is stored: when a memory is forgotten, the store must know which jobs have a copy.
     await store.blobs.note_files_read(key, [section.message for section in told.outline])
     digest = await store.blobs.put(key, told.text.encode())
     of = {"size": len(told.text), "text": digest, "outline": told.outline}
@@ -43,24 +43,24 @@ async def gather_remembered(job: Job, ask: RequestState, thread: Thread, store: 
 
 
 async def memories_of(store: Store, team: str, place: str) -> dict[str, Memory]:
-    """Read what is remembered for a place, by name; without what this release cannot read. Raises StoreError."""
+    """Read the memories of a place, by name, without those that this release cannot parse. Raises StoreError."""
     return {
         name: one for name, row in (await store.memories.read_place(team, place)).items() if (one := parse_memory(row))
     }
 
 
 def parse_memory(row: str) -> Memory | None:
-    """Read a stored memory; None if this release cannot."""
+    """Parse a stored memory; None if this release cannot."""
     try:
         return Memory.model_validate_json(row)
     except ValidationError as error:
-        # Only its type: the text of a validation error quotes what people said.
+        # Log only the type of the error: its text quotes what people said.
         log.error("something that is remembered cannot be read (%s)", type(error).__name__)  # noqa: TRY400 - one line
         return None
 
 
 def sort_by_age(kept: Mapping[str, Memory]) -> list[tuple[str, Memory]]:
-    """List what is remembered, the newest first."""
+    """Return the memories as pairs (name, memory), the newest first."""
     return sorted(kept.items(), key=lambda one: -one[1].at)
 
 

@@ -1,9 +1,9 @@
-"""Keeps long jobs that were let go of, for a while: whoever takes one up again reads only what came since.
+"""A cache of long jobs that this instance released: when it claims one again, it reads only the new events.
 
-A thread with hundreds of requests has thousands of events, and each request would have all of them read anew: 200
-requests take a quarter of a second, the last of them alone a millisecond. What is kept here is an opened job and the
-last line of its log; a log that does not go on from that very line (the job was forgotten and begun anew, a server lost
-some of it) is read from its start, as if nothing were kept.
+A thread with hundreds of requests has thousands of events, and without the cache each request reads all of them: that
+takes a quarter of a second for 200 requests, where the new events alone take a millisecond. The cache keeps a folded
+job and the last line of its log. If the log no longer continues from that line (the job was erased and begun anew, or a
+server lost events), the log is read from its start.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from handoff.engine.engine import apply
 from handoff.state.job_state import Job
 
 LONG = 150
-"""Events from which on a job is kept: a shorter one is read in a few milliseconds."""
+"""Events that a job needs to be kept: a shorter log is read in a few milliseconds."""
 MOST_EVENTS = 20_000
-"""Events of all that is kept."""
+"""Events at most of all kept jobs together."""
 KEPT_FOR = 600.0
-"""Seconds. What people had forgotten in the store is gone from here after that at the latest."""
+"""Seconds for which a job is kept. So a job that people erase from the store is gone from here after that time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedJob:
-    """A job as its log describes it up to `line`, the last one; `since` is when it was let go of."""
+    """A released job. `line` is the last of its log; `since` is when it was released, on the clock of `boottime`."""
 
     job: Job
     line: str
@@ -36,14 +36,14 @@ class ReleasedJob:
 
 
 class ReleasedJobs:
-    """The long jobs that an instance let go of last. `boottime` is the clock."""
+    """The long jobs that an instance released most recently. `boottime` is the clock."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[JobKey, ReleasedJob] = OrderedDict()
         self._events = 0
 
     def keep(self, key: JobKey, job: Job, line: str) -> None:
-        """Keep a job that is let go of, if it is long."""
+        """Keep a job that is being released, if it is long. `line` is the last line of its log."""
         self.drop(key)
         if not LONG <= job.seq <= MOST_EVENTS:
             return
@@ -58,20 +58,20 @@ class ReleasedJobs:
         self._events -= gone.job.seq if gone is not None else 0
 
     def drop_old(self) -> None:
-        """Drop what was kept for long enough."""
+        """Remove the jobs that were kept for longer than `KEPT_FOR`."""
         oldest = boottime() - KEPT_FOR
         for key in [key for key, one in self._kept.items() if one.since < oldest]:
             self.drop(key)
 
     def find(self, key: JobKey) -> ReleasedJob | None:
-        """Return a job that is kept; None if it is not."""
+        """Return the kept job; None if it is not kept."""
         return self._kept.get(key)
 
 
 def apply_new_entries(opened: ReleasedJob, entries: Sequence[LogEntry]) -> Job | None:
-    """Return the job after what came since; None if the log does not go on from it.
+    """Return the job with the new entries applied; None if the log does not continue from the kept line.
 
-    `entries` begin with the last one that was known. Raises as `events.load` and `apply`.
+    `entries` begin with the entry of that line. Raises what `events.load` and `apply` raise.
     """
     if not entries or entries[0].seq != opened.job.seq or entries[0].payload != opened.line:
         return None

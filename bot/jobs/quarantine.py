@@ -1,4 +1,4 @@
-"""Quarantines a job that brings down its owners, or whose log cannot be read: nobody works on it until released."""
+"""Quarantine of a job that brings down its owners, or whose log cannot be read: it rests until an admin releases it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from handoff.summaries.summary import NOT_BEGUN, SET_ASIDE, QuarantineNotice
 log = logging.getLogger(__name__)
 
 FOLDED = "folded"
-"""The head field with the `Claim.lost` of the last owner that could fold the log."""
+"""The head field that holds the `Claim.lost` of the last owner that could fold the log."""
 READING = "reading its log"
 
 
@@ -48,7 +48,7 @@ def _find_first_fault(entries: Sequence[LogEntry]) -> int:
     for entry in entries:
         try:
             job = apply(job, ev.load(entry.payload))
-        except Exception:  # noqa: BLE001 - the caller has logged it; this only finds the place
+        except Exception:  # noqa: BLE001 - the caller has logged the error; this only finds its entry
             return entry.seq
     return len(entries)
 
@@ -56,15 +56,15 @@ def _find_first_fault(entries: Sequence[LogEntry]) -> int:
 async def quarantine(
     claim: Claim, store: Store, notify: Callable[[Claim, QuarantineNotice], Awaitable[None]], *, unreadable: str = ""
 ) -> None:
-    """Tell the thread, then quarantine the job. Only the job's head is needed for it.
+    """Tell the thread, then quarantine the job. This needs the job's head, but not its log.
 
-    If telling the thread breaks owners too, again and again, the job is quarantined in silence.
+    If telling the thread brings down owners as well, the job is quarantined without telling the thread.
 
     Args:
-        claim: The job.
-        store: Where it is.
-        notify: Tells its thread.
-        unreadable: Why its log cannot be read; empty if too many owners were lost.
+        claim: The claim of the job.
+        store: The store that keeps it.
+        notify: Posts the notice in the job's thread.
+        unreadable: Why the job's log cannot be read; empty if the reason is that too many owners were lost.
 
     Raises:
         StoreError: The store is away.
@@ -86,7 +86,7 @@ async def quarantine(
         await notify(claim, _notice(claim, head, event, readable=not unreadable, job=job))
     quarantined = await store.jobs.quarantine(claim, ev.dump(event), schema=ev.SCHEMA, fields={"step": step})
     log.error(
-        "job %s: set aside%s: %s",  # its step is named in the thread alone: titles are contents
+        "job %s: set aside%s: %s",  # without its step: that may contain a title, and no contents are logged
         claim.key.job,
         "" if quarantined else " by another instance",
         f"its thread was not told: {reason}" if silent else reason,
@@ -95,7 +95,7 @@ async def quarantine(
 
 
 async def _begin_log(claim: Claim, store: Store) -> None:
-    """Commit the request that the job begins with, if no owner got that far: a log has to begin with it."""
+    """Commit the first event of the inbox, a request, to the empty log: every log has to begin with a request."""
     with contextlib.suppress(LogBroken):
         for first in (await store.jobs.inbox(claim.key))[:1]:
             await store.jobs.commit(
@@ -118,7 +118,10 @@ def _notice(claim: Claim, head: Head, event: ev.SetAside, *, readable: bool, job
 
 
 async def _job_for_card(claim: Claim, store: Store, head: Head, event: ev.SetAside) -> Job | None:
-    """Return the job, for its card, if the last owner could fold it; else folding may be what breaks owners."""
+    """Return the quarantined job for its card; None if its log cannot be folded.
+
+    If the last owner did not get as far as to fold the log, folding may be what brings owners down: it is not tried.
+    """
     if head.fields.get(FOLDED) != str(claim.lost - 1):
         return None
     try:
@@ -129,7 +132,7 @@ async def _job_for_card(claim: Claim, store: Store, head: Head, event: ev.SetAsi
 
 
 def unreadable_reason(error: Exception) -> str:
-    """Return in one line why a log cannot be read."""
+    """Return the reason why a log cannot be read, in one line for people."""
     if isinstance(error, StoreError | UnreadableLog):
         return str(error).split("\n", 1)[0]
     return f"it raised {type(error).__name__}"

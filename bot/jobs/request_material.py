@@ -1,4 +1,4 @@
-"""Gathers all that a request has to work on: its own files, and the thread before it, with the files there."""
+"""Gathers the material of a request: its files, the earlier messages of its thread with their files, and channels."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ THREAD = "thread"
 
 
 async def gather_request(job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey) -> GatheredMaterial:
-    """Fetch and read what came with a request, and what was said before it in its thread, as far as it is new."""
+    """Fetch and read the files of a request, and the channels it reads or the messages before it in its thread."""
     request = ask.request
     if request.reads:
         channels = sum(
             [await _gather_channel(span, job, ask, thread, store, key) for span in request.reads], GatheredMaterial()
         )
         return channels + _note_message(request.id, await gather(request.attachments, thread.fetch, store, key))
-    own_message = request.id.partition("-")[0]  # that of a window is named by its message and its view
+    own_message = request.id.partition("-")[0]  # a request from a window has the id `message-view`
     if not request.look_back:
         return _note_message(own_message, await gather(request.attachments, thread.fetch, store, key))
     read = await thread.read_thread(job, ask)
-    brought = (*request.attachments, *read.own_files)  # Slack's event may lack what the message has
+    brought = (*request.attachments, *read.own_files)  # Slack's event may lack files that the message has
     own = tuple({one.file_id: one for one in reversed(brought)}.values())[::-1]
     found = _note_message(own_message, await gather(own, thread.fetch, store, key))
     found += GatheredMaterial(await _store_thread_text(MESSAGE, read.about, "", store, key))
@@ -45,7 +45,7 @@ async def gather_request(job: Job, ask: RequestState, thread: Thread, store: Sto
 async def gather_named(
     ask: RequestState, crew: Crew, found: GatheredMaterial, store: Store, key: JobKey
 ) -> GatheredMaterial:
-    """Fetch what a request names by a link, such as a request for review; else what was said before in its thread."""
+    """Fetch what the request links to, such as a pull request; if it links to nothing, what its thread links to."""
     finders = crew.finders
     if not finders:
         return GatheredMaterial()
@@ -61,7 +61,10 @@ async def gather_named(
 async def _gather_channel(
     span: ChannelSpan, job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey
 ) -> GatheredMaterial:
-    """Keep what was said in a channel or a thread of it, with who may read it. A channel's files are left alone."""
+    """Store the messages of a channel or of one of its threads, labelled with who may read them.
+
+    Of a thread all files are read, of a whole channel only tables that stand in messages.
+    """
     name, audience, read = await thread.read_channel(span, job, ask)
     kept = await _store_thread_text(name, read.thread, read.fault, store, key)
     files = tuple(one for one in read.thread.files if span.thread_ts or one.file.kind == "table")
@@ -88,14 +91,14 @@ async def _fetch_linked_files(finder: Toolkit, text: str, store: Store, key: Job
 
 
 def _note_message(message: str, found: GatheredMaterial) -> GatheredMaterial:
-    """Note the message that files came with."""
+    """Return the materials labelled with the id of the message that brought them."""
     return GatheredMaterial(tuple(one.model_copy(update={"message": message}) for one in found.materials), found.faults)
 
 
 async def _store_thread_text(
     name: str, said: ThreadText, fault: str, store: Store, key: JobKey
 ) -> tuple[Material, ...]:
-    """Keep what was said in a thread. If none of it could be read, the material holds only the fault."""
+    """Store the text of a thread. If none of it could be read, the material holds only the fault."""
     if not said.text:
         return (Material(name=name, kind="thread", fault=fault),) if fault else ()
     digest = await store.blobs.put(key, said.text.encode())
@@ -107,7 +110,10 @@ async def _store_thread_text(
 async def _gather_shared_files(
     shared: tuple[SharedFile, ...], own: tuple[Attachment, ...], thread: Thread, store: Store, key: JobKey
 ) -> GatheredMaterial:
-    """Fetch and read what others attached before; each file has its author, even if it could not be had."""
+    """Fetch and read the files of earlier messages. Each material names its author, also if its file was not fetched.
+
+    Files in `own`, which the request brought itself, are skipped.
+    """
     slots = asyncio.Semaphore(AT_ONCE)
     known = {file.file_id for file in own}
 

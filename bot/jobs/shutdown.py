@@ -1,4 +1,4 @@
-"""The shutdown of a process: from the signal to stop, everything ends within one time limit, whatever hangs."""
+"""The shutdown of a process: after the stop signal everything ends within one time limit, even if a task hangs."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from typing import Any
 log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 1.7
-"""Seconds that everything gets to end by itself."""
+"""Seconds that the program gets to end by itself."""
 CANCEL_PAUSE = 0.1
-"""Seconds between two cancellations of what did not: a library may swallow one, and cleaning up may hang as well."""
+"""Seconds between two cancellations of tasks still running: a library may swallow one, and cleaning up may hang too."""
 CANCELS = 3
+"""How many times tasks still running are cancelled."""
 
 
 class StopSignal:
-    """The request to stop this process. A program sets `ready` once it can end by itself; before, it is cancelled."""
+    """The signal to stop this process. A program sets `ready` once it can end by itself; until then it is cancelled."""
 
     def __init__(self) -> None:
         self.ready = False
         self._received = asyncio.Event()
 
     def listen(self) -> None:
-        """Receive SIGTERM, Ctrl-C and the closing of the terminal from now on."""
+        """Handle SIGTERM, Ctrl-C and the closing of the terminal from now on."""
         on_signal(self._received.set)
 
     async def wait(self) -> None:
-        """Return once the signal was received."""
+        """Wait until the signal is received."""
         await self._received.wait()
 
 
@@ -45,17 +46,17 @@ def on_signal(callback: Callable[[], object], *, ctrl_c: bool = True) -> None:
 
 
 async def wait_for_stop() -> None:
-    """Return when this process is told to stop."""
+    """Wait until this process is told to stop."""
     stop = StopSignal()
     stop.listen()
     await stop.wait()
 
 
 async def run_until_stopped(program: Callable[[StopSignal], Coroutine[Any, Any, None]]) -> None:
-    """Run the program to its end. Told to stop, give it `SHUTDOWN_SECONDS`, then cancel whatever still runs.
+    """Run the program to its end. After a stop signal, wait `SHUTDOWN_SECONDS`, then cancel all tasks still running.
 
-    Before `StopSignal.ready` is set, the program is cancelled at once. Its exception is raised, unless that may be due
-    to this cancellation.
+    If `StopSignal.ready` is not set when the signal comes, the program is cancelled at once. An exception of the
+    program is raised, unless the program was cancelled this way, which may be its cause.
     """
     stop, around = StopSignal(), asyncio.all_tasks()
     stop.listen()

@@ -1,8 +1,9 @@
-"""Tries a suspect job once by itself: one that cost several owners in a row may have had nothing to do with it.
+"""The trial of a suspect job: an instance runs the job alone once, before the job is quarantined.
 
-An instance holds many jobs, and all of them lose their owner when one of them, or a machine, brings it down. So the
-first owner that finds a suspect tells its thread and lets go of it for a pause. The owner after that hands over all its
-other jobs, claims none, and works on this one alone. Only a job that brings down that owner too is set aside.
+A job that lost several owners in a row need not be the cause: an instance holds many jobs, and all of them lose their
+owner when one of them, or the machine, brings the instance down. So the first owner that finds a suspect job tells its
+thread and releases it for a while. The next owner hands over all its other jobs, claims none, and runs only this one.
+The job is quarantined only if it brings down that owner too.
 """
 
 from __future__ import annotations
@@ -22,48 +23,53 @@ from handoff.summaries.summary import NOT_BEGUN, TRIED_ALONE, TrialNotice
 log = logging.getLogger(__name__)
 
 TRIAL = "trial"
-"""The head field of a trial: empty, `WAITS`, or the epoch and the lost owners of the claim under which it is made."""
+"""The head field of a trial: empty, `WAITS`, or `epoch:lost` of the claim under which the trial runs."""
 WAITS = "waits"
 ALONE_SECONDS = 20.0
-"""Seconds at most for which an instance holds nothing but the job on trial: other jobs may be waiting for it."""
+"""Seconds at most for which an instance holds only the job on trial: other jobs may be waiting for the instance."""
 MOST_LOST_OWNERS = 2 * MAX_LOST_OWNERS
-"""Owners in a row after which a job is set aside although no trial was to its end: nobody can be that unlucky."""
+"""Lost owners in a row after which a job is quarantined even without a completed trial: that is no coincidence."""
 
 TrialVerdict = Literal["untold", "ready", "guilty"]
 
 
 class Seclusion(Protocol):
-    """The way for an instance to hold nothing but one job."""
+    """Makes an instance hold one job alone."""
 
     async def hand_over_others(self, key: JobKey) -> bool:
-        """Hand over all other jobs and claim none, within seconds. False if another job is on trial here."""
+        """Release all other jobs within seconds, and claim none. False if another job is on trial here."""
 
     def claim_again(self, key: JobKey) -> None:
-        """Let the instance claim jobs again, if it held nothing but this job."""
+        """Let the instance claim jobs again, if it holds this job alone."""
 
 
 class NoSeclusion:
     """The `Seclusion` of a job that is run without an instance."""
 
     async def hand_over_others(self, key: JobKey) -> bool:
-        """There is nothing to hand over."""
+        """Return True: there are no other jobs."""
         del key
         return True
 
     def claim_again(self, key: JobKey) -> None:
-        """Nothing was held back."""
+        """Do nothing: there is no instance that claims jobs."""
 
 
 @dataclass(slots=True)
 class Trial:
-    """The trial of a suspect job, for whoever holds `claim` to it."""
+    """The trial of a suspect job, for the owner with `claim`."""
 
     claim: Claim
     store: Store
     seclusion: Seclusion
 
     async def verdict(self) -> TrialVerdict:
-        """Say where the trial stands. Raises StoreError."""
+        """Return how far the trial has come. Raises StoreError.
+
+        - `untold`: its thread has to be told first.
+        - `ready`: the trial can begin.
+        - `guilty`: the job brought down the owner of its trial, or too many owners in all.
+        """
         head = await self.store.jobs.head(self.claim.key)
         mark = head.fields.get(TRIAL, "") if head is not None else ""
         if self.claim.lost >= MOST_LOST_OWNERS or _has_lost_owner(self.claim, mark):
@@ -71,7 +77,7 @@ class Trial:
         return "ready" if mark else "untold"
 
     async def announce(self, tell: Callable[[Claim, TrialNotice], Awaitable[None]]) -> None:
-        """Tell the thread that the job is about to be tried by itself. Raises StoreError, and what `tell` does."""
+        """Tell the thread that the job is about to be run alone. Raises StoreError, and what `tell` raises."""
         head = await self.store.jobs.head(self.claim.key)
         if head is not None and {"channel", "thread_ts"} <= head.fields.keys():
             await tell(self.claim, _notice(self.claim, head))
@@ -81,14 +87,14 @@ class Trial:
         await self._mark(WAITS)
 
     async def begin(self) -> bool:
-        """Have the instance to ourselves. False if it cannot be had now. Raises StoreError."""
+        """Make the instance hold this job alone. False if that is not possible now. Raises StoreError."""
         alone = await self.seclusion.hand_over_others(self.claim.key)
         return alone and await self._mark(f"{self.claim.epoch}:{self.claim.lost}")
 
     async def end_unproven(self, seq: int) -> None:
-        """End a trial in which the job neither got on nor broke anything. `seq` is the end of its log as we know it.
+        """End a trial in which the job neither made progress nor brought down its owner. Raises StoreError.
 
-        If it has got on meanwhile, that ends the trial. Raises StoreError.
+        `seq` is the last entry of its log as we know it. If the log is longer by now, that progress ends the trial.
         """
         try:
             await self._mark("", seq)
@@ -107,9 +113,10 @@ class Trial:
 
 
 def _has_lost_owner(claim: Claim, mark: str) -> bool:
-    """Return True if a trial was begun and its owner was lost, and the job has not got on since.
+    """Return True if a trial was begun and its owner was lost, without progress of the job since.
 
-    If it had, every lost owner that is counted now would have claimed it after the trial.
+    Progress resets the count of lost owners: after it, all owners counted in `claim.lost` claimed the job after the
+    trial.
     """
     if not mark or mark == WAITS:
         return False

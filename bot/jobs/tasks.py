@@ -1,4 +1,4 @@
-"""The effects of one job that are under way, each in an asyncio task of its own."""
+"""Runs the effects of one job, each in an asyncio task of its own."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ from handoff.effects import Effect, Post, RunSubtask
 
 @dataclass(frozen=True, slots=True)
 class StuckAfter:
-    """Seconds after which work counts as stuck: far more than the deadlines that the work itself keeps.
-
-    `beyond` is added to an attempt's own timeout. `effect` is for the calls of roles and all else. `post` covers all
-    the waiting that Slack may ask for. `step` is for one step of the job runner itself, such as reading a log or a
-    commit.
-    """
+    """Seconds after which work counts as stuck: far more than the deadlines of the work itself."""
 
     beyond: float = 120.0
+    """For an attempt, in addition to its own timeout."""
     effect: float = 900.0
+    """For any other effect, such as a call of a role."""
     post: float = 1800.0
+    """For a post, with all the waiting that Slack may ask for."""
     step: float = 120.0
+    """For one step of the job runner itself, such as reading a log or a commit."""
 
     def find_bound(self, effect: Effect) -> float:
-        """Return the bound of an effect."""
+        """Return the seconds after which this effect counts as stuck."""
         if isinstance(effect, RunSubtask):
             return effect.timeout + self.beyond
         return self.post if isinstance(effect, Post) else self.effect
 
 
 class EffectTasks:
-    """The running effects of one job. `run` runs an effect; `ended` is called when one has ended."""
+    """The running effects of one job. `run` runs an effect; `ended` is called each time an effect has ended."""
 
     def __init__(self, run: Callable[[Effect], Awaitable[None]], ended: Callable[[], None], bounds: StuckAfter) -> None:
         self._run = run
@@ -63,7 +62,7 @@ class EffectTasks:
             self._ended()
 
     def cancel_all_but_posts(self) -> None:
-        """Cancel all but messages being posted: whether one that is cut off was posted would be in doubt."""
+        """Cancel all effects but posts: if a post is cut off, nobody knows whether Slack received the message."""
         self._cancel(lambda effect: not isinstance(effect, Post))
 
     def _cancel(self, unwanted: Callable[[Effect], bool]) -> None:
@@ -72,7 +71,7 @@ class EffectTasks:
                 task.cancel()
 
     def find_stuck_effect(self) -> str:
-        """Return the name, for logs, of an effect that has run longer than its bound; empty if none has."""
+        """Return the name, for logs, of an effect that counts as stuck; empty if none does."""
         now = boottime()
         for effect, since in self._since.items():
             if now - since > self._bounds.find_bound(effect):

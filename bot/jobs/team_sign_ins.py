@@ -1,4 +1,4 @@
-"""The sign-ins of a team, as tools know them: a store that is away is not their fault."""
+"""The sign-ins of a team, for tools: errors of the store are raised as errors that tools know."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ _T = TypeVar("_T")
 
 
 class TeamSignIns:
-    """`KeptSignIns` of a team, in the store."""
+    """The `KeptSignIns` of a team, kept in the store."""
 
     def __init__(self, store: Store, team: str) -> None:
         self._store, self._team = store, team
 
     async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
-        """Keep a text by a name. Raises SignInFailed if it is too long, and WorkbenchLost if the store is away."""
+        """Store a text under a name, for `lasts` seconds; None: until it is taken.
+
+        Raises SignInFailed if the text is too long, and WorkbenchLost if the store is away.
+        """
         await _call_store(self._store.sign_ins.keep(self._team, name, text, lasts))
 
     async def read(self, name: str) -> str:
-        """Return a text; empty if there is none. Raises WorkbenchLost."""
+        """Return the text of a name; empty if there is none. Raises WorkbenchLost if the store is away."""
         return await _call_store(self._store.sign_ins.read(self._team, name))
 
     async def take(self, name: str) -> str:
-        """Return a text and remove it; empty if there is none. Raises WorkbenchLost."""
+        """Return the text of a name and remove it; empty if there is none. Raises WorkbenchLost like `read`."""
         return await _call_store(self._store.sign_ins.take(self._team, name))
 
 
