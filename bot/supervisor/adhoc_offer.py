@@ -1,4 +1,4 @@
-"""Offers a planner ad-hoc specialists, and turns those that its plan defines into members."""
+"""The offer of ad-hoc specialists to a planner, and the members that its plan makes of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specialists.crew import Crew
 
 @dataclass(frozen=True, slots=True)
 class AdhocOffer:
-    """The allowance of a crew, and the `words` that follow the planner's prompt to explain it."""
+    """The allowance of a crew for ad-hoc specialists. `words` explain it after the planner's prompt."""
 
     allowed: AdhocAllowance
     words: str
@@ -34,7 +34,7 @@ def make_adhoc_offer(crew: Crew, highest: Tier = "deep") -> AdhocOffer | None:
 
 
 def list_made_members(plan: Plan, making: AdhocOffer | None) -> tuple[tuple[Member, ...], tuple[str, ...]]:
-    """Return the specialists made for a plan as members, and what each is for."""
+    """Return the ad-hoc specialists of a plan as members, and the reason for each; both empty without an offer."""
     if making is None or not plan.made:
         return (), ()
     return tuple(members_of(plan, making.allowed).values()), reasons_of(plan)

@@ -1,4 +1,4 @@
-"""The dispatcher: one small model call that says what a message in a job's thread is for, where free rules cannot."""
+"""The dispatcher: one small model call that finds the aim of a message in a job's thread where rules cannot."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from specialists.model import ModelError
 
 MAX_TOKENS = 1024
 MESSAGE = 1_200
-"""Characters of the message that are shown; the rest seldom changes what it is for."""
+"""Characters at most of the message that the model gets; the rest seldom changes its aim."""
 AROUND = 400
-"""Characters of the request, of its answer and of an open question that are shown."""
+"""Characters at most of the request, of its answer and of each open question that the model gets."""
 UNREADABLE = "the reply could not be read"
 SECONDS = 60.0
-"""The most seconds of the call: people wait for a sign that they were heard."""
+"""Seconds at most for the call: people wait for a sign that the message was received."""
 
 
 async def perform(effect: SortMessage, case: RoleCase) -> MessageSorted:
-    """Say what a message is for. If the model cannot be asked or read, take what the effect names for that case."""
+    """Return the aim of a message. If the call fails or its reply cannot be read, that is `effect.otherwise`."""
     ask, run = case.ask, case.run
     call = make_role_call(
         "dispatcher",
@@ -48,7 +48,7 @@ def _make_sorted_event(effect: SortMessage, case: RoleCase, aim: Aim, why: str, 
 
 
 def build_brief(ask: RequestState, effect: SortMessage) -> str:
-    """Write what the dispatcher sees: what was asked, how far it is, an open question, and the message."""
+    """Build the dispatcher's brief: the request, its open questions or its progress or answer, and the message."""
     parts = ["# The bot's last request", _cut_text(ask.text)]
     questions = [one for one in ask.open_questions.values() if one.approval is None]
     for asked in questions[:3]:

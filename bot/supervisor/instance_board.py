@@ -1,7 +1,7 @@
-"""What instances know of each other: which crews each has, and how busy the specialists are that have equals.
+"""The board on which instances tell each other their crews, and the load of specialists that have equals.
 
-Each instance puts a row on the store's board every `BEAT` seconds, and at once when an attempt of a specialist with
-equals begins or ends. A row that is not renewed counts no more, so that nothing has to be cleared after a crash.
+Each instance writes its row in the store every `BEAT` seconds, and at once when an attempt of a specialist with equals
+begins or ends. A row that is not renewed expires, so that nothing has to be cleared after a crash.
 """
 
 from __future__ import annotations
@@ -23,33 +23,32 @@ log = logging.getLogger(__name__)
 BEAT = 10.0
 """Seconds between two rows of an instance."""
 LOOK = 1.0
-"""Seconds for which the rows of other instances are not read again. So a load may be that old, besides the
-time that its row takes to get here."""
+"""Seconds for which the rows of other instances are cached."""
 LOAD_COUNTS = 2.5 * BEAT
-"""Seconds after its last row in which the load of an instance still counts."""
+"""Seconds after its last row for which the load of an instance still counts."""
 CREWS_COUNT = 4.5 * BEAT
-"""Seconds after its last row in which the crews of an instance still count as there: longer than a restart takes."""
+"""Seconds after its last row for which the crews of an instance still count: longer than a restart takes."""
 LAST = 0.1
-"""Seconds that it may take to write an instance's last row, while the instance is being stopped."""
+"""Seconds at most to write the last row of an instance that is stopping."""
 MOST_ROW = 16 * 1024
-"""Characters of a row that are read."""
+"""Characters at most of a row that are parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecialistLoad:
-    """Attempts of a specialist under way, and the seconds that one takes (None: not known)."""
+    """The attempts of a specialist that are under way, and the average seconds of one (None: unknown)."""
 
     waiting: int = 0
     seconds: float | None = None
 
 
 OwnLoads = Callable[[], Mapping[str, SpecialistLoad]]
-"""Gives the load of an instance's own specialists that have equals, by crew and name: `crew:specialist`."""
+"""Returns the loads of this instance's specialists that have equals, by `crew:specialist`."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceSummary:
-    """An instance by its row: its name, the age of the row in seconds, its crews, and its attempts under way."""
+    """An instance as its row tells: its name, the age of the row in seconds, its crews, and its attempts under way."""
 
     name: str
     age: float
@@ -59,7 +58,7 @@ class InstanceSummary:
 
 @dataclass(slots=True)
 class _Row:
-    """The row of an instance, and its age in seconds when it was read."""
+    """The parsed row of an instance, and its age in seconds when it was read."""
 
     age: float
     crews: frozenset[str] = frozenset()
@@ -67,11 +66,11 @@ class _Row:
 
 
 class InstanceBoard:
-    """The board as one instance sees it. While the store is away, what was last read holds as long as it counts.
+    """The board as one instance sees it. While the store is away, the rows read last are used until they expire.
 
     Args:
-        board: The store's.
-        name: This instance.
+        board: The registry in the store.
+        name: The name of this instance.
         crews: The names of its crews.
     """
 
@@ -86,17 +85,17 @@ class InstanceBoard:
         self._putting: asyncio.Task[None] | None = None
 
     def add_loads(self, mine: OwnLoads) -> None:
-        """Put the loads that `mine` returns into this instance's rows from now on."""
+        """Include the loads that `mine` returns in this instance's rows from now on."""
         self._mine.append(mine)
 
     async def put_row(self) -> None:
-        """Put a row."""
+        """Write this instance's row to the store, unless the store is away."""
         load = {key: [busy.waiting, busy.seconds] for mine in self._mine for key, busy in mine().items()}
-        with contextlib.suppress(StoreError):  # the next beat says it
+        with contextlib.suppress(StoreError):  # the next beat writes a row again
             await self._board.put(self._name, json.dumps({"crews": self._crews, "load": load}))
 
     def put_row_soon(self) -> None:
-        """Start to put a row. If something changes meanwhile, another row follows it."""
+        """Start to write the row in a task. If a load changes meanwhile, the row is written again."""
         self._dirty = True
         if self._putting is None or self._putting.done():
             self._putting = asyncio.create_task(self._put_while_dirty())
@@ -107,13 +106,13 @@ class InstanceBoard:
             await self.put_row()
 
     async def run(self) -> None:
-        """Put a row again and again, until cancelled."""
+        """Write the row every `BEAT` seconds, until cancelled."""
         while True:
             await self.put_row()
             await asyncio.sleep(BEAT)
 
     async def read_other_rows(self) -> None:
-        """Read what the others say, unless that was done a moment ago."""
+        """Read the rows of the other instances, unless they were read within the last `LOOK` seconds."""
         if time.monotonic() - self._looked < LOOK:
             return
         try:
@@ -125,18 +124,18 @@ class InstanceBoard:
         self._others = [_parse_row(age, text) for name, (age, text) in rows.items() if name != self._name]
 
     def find_load(self, key: str) -> SpecialistLoad:
-        """Say how busy a specialist (`crew:specialist`) is in all other instances together, as last read."""
+        """Return the load of a specialist (`crew:specialist`) in all other instances together, as last read."""
         said = [row.load[key] for row in self._others if key in row.load and self._row_age(row) <= LOAD_COUNTS]
         times = [one.seconds for one in said if one.seconds is not None]
         return SpecialistLoad(sum(one.waiting for one in said), sum(times) / len(times) if times else None)
 
     async def has_crew_elsewhere(self, crew: str) -> bool:
-        """Return True if another instance has that crew, or had it a moment ago."""
+        """Return True if another instance has that crew, or had it within the last `CREWS_COUNT` seconds."""
         await self.read_other_rows()
         return any(crew in row.crews and self._row_age(row) <= CREWS_COUNT for row in self._others)
 
     async def list_instances(self) -> list[InstanceSummary]:
-        """Read what all instances say of themselves, this one included. Raises StoreError."""
+        """Read the rows of all instances, this one included. Raises StoreError."""
         rows = {name: _parse_row(age, text) for name, (age, text) in (await self._board.rows()).items()}
         return [
             InstanceSummary(name, row.age, tuple(sorted(row.crews)), sum(busy.waiting for busy in row.load.values()))
@@ -147,7 +146,7 @@ class InstanceBoard:
         return row.age + time.monotonic() - self._looked
 
     async def close(self) -> None:
-        """Put a last row, without load, if the store takes it quickly."""
+        """Write a last row, without load, if the store is quick enough."""
         self._dirty = False
         if self._putting is not None:
             self._putting.cancel()
@@ -159,7 +158,7 @@ class InstanceBoard:
 
 
 def _parse_row(age: float, text: str) -> _Row:
-    """Read a row. One that cannot be read says nothing: a newer release may write it in another way."""
+    """Parse a row. If it cannot be parsed, return an empty row: a newer release may write rows in another form."""
     try:
         fields: Any = json.loads(text[:MOST_ROW])
         load = {str(key): _parse_busy(*one) for key, one in fields["load"].items()}

@@ -1,4 +1,4 @@
-"""Estimates what a usual plan takes with a crew and the models at hand, for people who choose the models."""
+"""Estimates the usage and cost of a typical plan of a crew, for people who choose the models."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from handoff.planning.estimates import CHARACTERS, NO_PAST, RESULT_OUT, Price, e
 from specialists.crew import Crew
 
 PARTS = 3
-"""Parts of a usual plan."""
+"""Parts of a typical plan."""
 PLAN_OUT, ANSWER_OUT = 400, 600
-"""Tokens that the planner writes, thoughts included, and the synthesizer."""
+"""Tokens that the planner and the synthesizer write, including their thinking."""
 BRIEF = 300
 """Tokens of a request with the outlines of its material."""
 
 
 def price_of_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
-    """Estimate a plan of `PARTS` parts for average specialists of a crew, with the calls that plan it and answer.
+    """Estimate a plan of `PARTS` parts for average specialists of a crew, with the calls of planner and synthesizer.
 
-    A first responder gets no part of a plan. `price` returns the dollars of tokens; without a known one the cost is
-    None.
+    A first responder is left out, since plans give it no part. `price` returns the dollars of tokens; if it knows no
+    price, the cost is None.
     """
     people = crew.without_first_responder().all_specialists
     works = [
@@ -45,6 +45,6 @@ def price_of_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
 
 
 def _estimate_role_call(role: str, told: int, out: int, terms: Terms, price: Price) -> Estimate:
-    """Estimate one call of a role that is told so many tokens beside its prompt and the request."""
+    """Estimate one call of a role: it reads `told` tokens besides prompt and request, and writes `out` tokens."""
     given = len(prompt(role)) // CHARACTERS + BRIEF + told
     return Estimate(subtask=role, calls=1, tokens=given + out, cost=price(terms.tier_of(role), given, out))

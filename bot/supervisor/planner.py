@@ -1,4 +1,4 @@
-"""The planner: one model call that decides what happens with a request. A plan is checked before anything runs."""
+"""The planner: one model call that answers a request, asks back, or plans it. Plans are checked before they run."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ from specialists.model import CallWithheld, Model, ModelError
 
 MAX_TOKENS = 8192
 EARLIER = 1_200
-"""Characters of each earlier answer in the thread that the planner is shown."""
+"""Characters at most of each earlier answer and of each note in the brief."""
 SHORT = 200
-"""The same where the thread is too long."""
+"""The same if the brief is too long."""
 OUTLINE = 400
-"""Characters of a material's outline."""
+"""Characters at most of a material's outline."""
 OUTLINE_OF_CHANGE = 2_400
+"""The same for a diff."""
 MATERIAL = "# Source material"
 PLAN_BEFORE = "# Plan of the last request"
 MOST_NAMES = 100
-"""Most names of material that the schema lists: providers limit the length of a schema."""
+"""Names of material at most that the schema lists: providers limit the length of a schema."""
 
 CUT_OFF = "The reply was cut off, as it was too long or repeated itself; make it shorter."
 
@@ -57,11 +58,11 @@ async def ask_planner(
     terms: Terms,
     making: AdhocOffer | None = None,
 ) -> PlannerEvent:
-    """Ask once what to do. A second try is told the exact faults of the first.
+    """Call the planner once, and return its decision as an event.
 
-    If the second reply is not usable either, the specialist `default` gets the text as it stands. `terms` are those of
-    the crew. `now` returns seconds since the epoch, for the event. `making` is the crew's offer of ad-hoc
-    specialists: without it, prompt and schema do not mention them.
+    In a second try the brief has the faults of the first. If its reply is unusable too, the specialist `default` gets
+    the request as it stands. `terms` are those of the crew. `now` returns seconds since the epoch. `making` is the
+    crew's offer of ad-hoc specialists; without it, prompt and schema do not mention them.
     """
     by_name = {member.name: member for member in members}
     packed = build_brief(brief, terms.get_context_tokens("planner"), members)
@@ -118,12 +119,12 @@ def _make_refusal(effect: MakePlan, text: str, usage: Usage, now: float) -> Requ
 
 
 def roster(members: Sequence[Member]) -> str:
-    """List the specialists, one line each: the same in every call of a crew, so that providers can keep it."""
+    """Render the list of specialists, one per line: the same in all calls of a crew, so that providers can cache it."""
     return "\n".join(("# Specialists", *(f"- {member.name}: {member.line}" for member in members)))
 
 
 def examples(members: Sequence[Member], shown: str = "") -> str:
-    """List requests and what becomes of them: those of the specialists' files and the crew's, then every crew's."""
+    """Render examples of requests and decisions: from the specialists' files, then `shown`, then those of all crews."""
     lines = [
         f"{_dump_json(asked)}: {_dump_json({'why': kind, 'next': {'who': member.name}})}"
         for member in members
@@ -137,7 +138,7 @@ def _dump_json(value: Any) -> str:
 
 
 def build_brief(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> Pack:
-    """Describe what the planner sees: the request, the files, and the thread so far or the notes.
+    """Build the planner's brief: the request, the files, earlier requests or notes, and the material.
 
     A file that only the tools of some members can read is listed with their names. If room is short, the oldest
     requests of the thread are cut first; the request, the files and the names of the material always stay.
@@ -176,12 +177,12 @@ def _file_line(file: Artifact, material: Material | None, members: Sequence[Memb
 
 
 def _find_outline_size(material: Material) -> int:
-    """Return the characters that an outline may have: more for a change, as all of its files decide who does what."""
+    """Return the characters that an outline may have: more for a diff, since each file in it matters for the plan."""
     return OUTLINE_OF_CHANGE if material.name.endswith((".diff", ".patch")) else OUTLINE
 
 
 def _source_material(brief: PlanBrief) -> list[Piece]:
-    """List what subtasks may need besides files, and show how texts begin."""
+    """Return the list of other material than files, and the beginnings of texts."""
     listed = {file.id for file in brief.files}
     others = [one for one in brief.materials if one.file is None or one.file.id not in listed]
     if not others and not brief.beginnings:
@@ -200,7 +201,7 @@ def _source_material(brief: PlanBrief) -> list[Piece]:
 
 
 def material_line(one: Material) -> str:
-    """Name a material in one line, with what it is, its size and its outline."""
+    """Render a material in one line: its name, kind, size and outline."""
     about = {"request": "this request, word for word", "answer": "an earlier answer", "thread": "said in this thread"}
     if one.kind == "answer" and one.name == LAST_ANSWER:
         about["answer"] = "the last answer in this thread"
@@ -219,7 +220,7 @@ def _note_piece(note: Note) -> Piece:
 
 
 def _make_earlier_plan_piece(plan: Plan) -> Piece:
-    """List the steps of the last request's plan: the new request asks for the same in other words."""
+    """Render the plan of the last request, for a request that asks for the same in other words."""
     lines = []
     for one in plan.subtasks:
         after = f", after {', '.join(one.after)}" if one.after else ""
@@ -230,7 +231,7 @@ def _make_earlier_plan_piece(plan: Plan) -> Piece:
 
 @cache_on_value
 def _earlier_request(ask: RequestState) -> tuple[str, tuple[str, ...]]:
-    """Return the name of an earlier request, and its text in full, shortened and empty."""
+    """Return the name of an earlier request, and its text with the answer: in full, shortened and empty."""
     end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
     asked, end = demote_headings(ask.text), demote_headings(end)
     whole = f"## Asked: {asked}\n{end[:EARLIER]}"
@@ -239,7 +240,7 @@ def _earlier_request(ask: RequestState) -> tuple[str, tuple[str, ...]]:
 
 
 def render_faults(faults: Sequence[str]) -> str:
-    """Return what the planner is told about a plan with faults."""
+    """Render the faults of a rejected plan for the planner."""
     heading = "# Your last plan was not accepted\nReply again in whole, with these mended:"
     return "\n".join([heading, *(f"- {fault}" for fault in faults)])
 
@@ -253,7 +254,7 @@ def decision_schema(
     may_answer: bool = True,
     may_ask: bool = True,
 ) -> dict[str, Any]:
-    """Give the JSON Schema of a reply: the reason, then one of the decisions that are open to the planner."""
+    """Return the JSON Schema of a reply: the reason, then one of the decisions that the planner may make."""
     text = {"type": "string"}
     plan = plan_schema(specialists, allowed, needs)["properties"]
     several = {"type": "array", "items": text}
@@ -272,10 +273,11 @@ def _choice_schema(*who: str, **properties: Any) -> dict[str, Any]:
 def plan_schema(
     specialists: tuple[str, ...], allowed: AdhocAllowance | None = None, needs: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """Give the JSON Schema of a plan for this crew; naming the specialists in it keeps small models on the list.
+    """Return the JSON Schema of a plan for this crew.
 
-    If specialists may be made there is no list: their names are the planner's own. `needs` are the names of the
-    material; without any, subtasks need none.
+    It lists the specialists, so that small models use no others; with ad-hoc specialists allowed there is no list,
+    since the planner names those itself. `needs` are the names of the material; if there are none, subtasks have no
+    `needs`.
     """
     enums = {"subtasks.needs": needs} if len(needs) <= MOST_NAMES else {}
     without = {"subtasks.only_for"} if needs else {"subtasks.only_for", "subtasks.needs"}
@@ -288,7 +290,7 @@ def plan_schema(
         most["made"] = allowed.at_most
         without |= set() if allowed.tools else {"made.tools"}
     schema = reply_schema(Plan, enums=enums, most=most, without=without)
-    if needs:  # a model has to name what is needed: None would mean all of it
+    if needs:  # not nullable: None would mean all of the material
         subtask = schema["properties"]["subtasks"]["items"]["properties"]
         subtask["needs"] = subtask["needs"]["anyOf"][0]
     return schema

@@ -1,4 +1,4 @@
-"""Makes a plan of a request: a routing rule of the crew if one fits, else the planner; then equals and estimates."""
+"""Makes plans for a crew: by a routing rule, pipeline or first responder, otherwise by the planner; with estimates."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
     from bot.supervisor.planner import PlannerEvent
 
 MEMBERS = 2
-"""The number of an inner crew's members that a subtask takes, as a rule of thumb."""
+"""Rule of thumb: how many members of an inner crew work on a subtask."""
 SHOWN = 120
-"""Characters of what one specialist can do, in a list of the crew for people."""
+"""Characters at most of a specialist's description, in a list of the crew for people."""
 
 
 class Planning:
-    """The maker of plans for one crew on one instance. It keeps nothing: a plan that was not committed is made again.
+    """Makes and revises plans for one crew on one instance. Keeps no state: an uncommitted plan is made again.
 
-    `terms` are those of the settings; what the crew's own file says comes first.
+    `terms` are those of the settings; the crew's own file overrides them.
     """
 
     def __init__(self, crew: Crew, model: ChosenModel, record: TrackRecord, terms: Terms) -> None:
@@ -74,9 +74,9 @@ class Planning:
         self._workers = {one.name: worker_of(one) for one in crew.specialists.values()}
 
     def with_role_terms(self, run: PlanRun, told: str, here: ChannelTerms = NO_TERMS) -> PlanRun:
-        """Return the run with the terms for calls of roles: their tiers, the circumstances as `told`, the crew's words.
+        """Return the run with terms for calls of roles: their tiers, the circumstances `told`, and the crew's words.
 
-        `here` is what the channel asks for.
+        `here` are the terms of the channel.
         """
         return replace(run, terms=self._terms_for_roles(run.terms, told, here))
 
@@ -93,7 +93,7 @@ class Planning:
 
     @property
     def contact(self) -> str:
-        """The contact that the crew names for when nothing works; empty if it names none."""
+        """The contact that the crew names for failures; empty if it names none."""
         return self._crew.contact
 
     def find_inner(self, path: str) -> Planning | None:
@@ -103,7 +103,7 @@ class Planning:
         return next((found for inner in self._inside.values() if (found := inner.find_inner(path))), None)
 
     def as_member(self) -> Member:
-        """Return this crew as a member of the crew around it."""
+        """Return this crew as a member of its outer crew."""
         about = self._crew.about
         return Member(
             name=self._crew.path,
@@ -124,11 +124,17 @@ class Planning:
         model: Model | None = None,
         first: bool = True,
     ) -> PlannerEvent | AttemptFailed | Escalated:
-        """Try once to plan `brief`, or to do without a plan.
+        """Try once to plan `brief`. Returns the plan, another decision of the planner, or a failure.
 
-        No model is asked if a rule fits, or there is a pipeline or a first responder.
+        No model is called if a retry reuses a plan, a rule or the pipeline fits, or a first responder gets the request.
 
-        `model` is on the job's account. `first`: a first responder may have the request.
+        Args:
+            effect: The effect to perform; its `faults` are those of the first try.
+            brief: What is to be planned.
+            ask: The request.
+            now: Returns seconds since the epoch.
+            model: Charged to the job's account; None: the crew's model, charged to no job.
+            first: True if a first responder may get the request.
         """
         await self._record.read_other_loads()
         here = ask.setting.here if ask.setting is not None else NO_TERMS
@@ -176,16 +182,16 @@ class Planning:
             event = event.model_copy(update={"plan": capped_plan(event.plan, here.highest)})
             members = capped_members(members, here.highest, own_model=self._own_model)
         event = event.model_copy(update={"anew": taken.anew})
-        await self._model.warm()  # an estimate made before prices are known would name no cost
+        await self._model.warm()  # loads prices: without them the estimates would have no cost
         event = event.model_copy(
             update={"members": members, "terms": self._terms, "estimates": self.estimates(event.plan)}
         )
         return rename_inner_ids(event, ask) if effect.within else event
 
     def _plan_without_planner(self, brief: PlanBrief, *, first: bool) -> dict[str, Any] | None:
-        """Return the fields of `PlanProposed` for what a rule, the pipeline or the first responder takes.
+        """Return the fields of `PlanProposed` if a rule, the pipeline or the first responder takes the request.
 
-        None if the planner decides.
+        None if the planner has to decide.
         """
         load, pipeline = self._record.find_load, self._crew.pipeline
         if routed := route(brief, self._crew.rules, load):
@@ -204,18 +210,18 @@ class Planning:
         return any(member.name == name for member in self._members)
 
     def has_member(self, inside: str, name: str) -> bool:
-        """Return True if there is a crew with the path `inside` (empty: this one), and it has a member of that name."""
+        """Return True if the crew with the path `inside` (empty: this one) exists and has a member of that name."""
         crew = self.find_inner(inside) if inside else self
         return crew is not None and crew.has(name)
 
     async def revise(
         self, effect: RevisePlan, job: Job, ask: RequestState, *, now: float, model: Model | None = None
     ) -> PlanRevised:
-        """Ask once for a revision of the plan.
+        """Have the replanner revise the plan once.
 
-        Subtasks that it adds go to the equal with the least load, as in a first plan.
+        Among equals, added subtasks go to the specialist with the least load, as in a first plan.
         """
-        from bot.supervisor.replanner import ask_replanner  # noqa: PLC0415 - only where a plan is looked at again
+        from bot.supervisor.replanner import ask_replanner  # noqa: PLC0415 - imported only where a plan is revised
 
         await self._record.read_other_loads()
         run = ask.run_of(effect.within)
@@ -257,13 +263,13 @@ class Planning:
         return tuple(self._estimate_by_steps(subtask) or one for subtask, one in zip(plan.subtasks, found, strict=True))
 
     def _estimate_by_steps(self, subtask: Subtask) -> Estimate | None:
-        """Return the estimate of a subtask that goes to a crew with a fixed plan, by its steps; None for any other."""
+        """Return the sum of the steps if the subtask goes to an inner crew with a pipeline; otherwise None."""
         inner = self._inside.get(subtask.specialist)
         steps = inner.estimate_steps(subtask.intent) if inner is not None else ()
         return sum_estimates(subtask.id, steps) if steps else None
 
     def estimate_steps(self, text: str) -> tuple[Estimate, ...]:
-        """Return the estimates of the crew's fixed plan for a text; empty if it has none."""
+        """Return the estimates of the steps of the crew's pipeline for a text; empty if it has no pipeline."""
         pipeline = self._crew.pipeline
         return self.estimates(build_pipeline_plan(pipeline, PlanBrief(text))) if pipeline is not None else ()
 
@@ -275,14 +281,14 @@ class Planning:
         return EstimatedWorker(tier="balanced", prompt=prompt, max_turns=turns, has_tools=True)
 
     def _find_made_worker(self, one: MadeSpecialist) -> EstimatedWorker:
-        """Return a specialist made for a plan as a worker for estimates, even if the crew no longer lends its tools."""
+        """Return an ad-hoc specialist as a worker for estimates; without tools if the crew no longer lends them."""
         try:
             return worker_of(adhoc_specialist(self._crew, one))
         except NotLent:
             return EstimatedWorker(tier=one.tier, prompt=len(one.brief) // CHARACTERS, max_turns=1, has_tools=False)
 
     def _fail_impossible_request(self, event: PlanProposed, ask: RequestState) -> RequestFailed:
-        """Fail a request of which nobody in the crew can do any part."""
+        """Return the failure of a request that nobody in the crew can do any part of."""
         return RequestFailed(
             at=event.at,
             request=ask.id,
@@ -295,21 +301,21 @@ class Planning:
 
 
 def _merge_contexts(set_up: ContextLimits, crews: Mapping[str, int]) -> ContextLimits:
-    """Return the tokens of each tier: what the operator set, else what the crew asks for, else the usual ones."""
+    """Return the context tokens by tier: as the operator set them, else as the crew wants, else the default."""
     usual = ContextLimits()
     wanted = {tier: tokens for tier, tokens in crews.items() if getattr(set_up, tier) == getattr(usual, tier)}
     return ContextLimits.model_validate({**set_up.model_dump(), **wanted})
 
 
 def _fail_crew_attempt(effect: MakePlan, failed: RequestFailed) -> AttemptFailed:
-    """Fail the attempt of an inner crew that has no plan: its subtask takes the next rung of the ladder."""
+    """Return the failed attempt of an inner crew without a plan: its subtask takes the next step of the ladder."""
     of: dict[str, Any] = {"at": failed.at, "request": failed.request, "subtask": effect.within}
     message = f"{failed.step}: {failed.reason}"
     return AttemptFailed(**of, attempt=effect.attempt, kind="model", message=message, usage=failed.usage)
 
 
 def _escalate_out_of_scope(effect: MakePlan, event: PlanProposed) -> Escalated:
-    """Escalate a subtask of which nobody in the inner crew can do any part."""
+    """Return the escalation of a subtask that nobody in the inner crew can do any part of."""
     of: dict[str, Any] = {"at": event.at, "request": event.request, "subtask": effect.within}
     message = "nobody in that crew can " + "; or ".join(event.plan.missing)
     escalation = Escalation(reason="out_of_scope", message=message)
@@ -317,7 +323,7 @@ def _escalate_out_of_scope(effect: MakePlan, event: PlanProposed) -> Escalated:
 
 
 def rename_inner_ids(event: PlanProposed, ask: RequestState) -> PlanProposed:
-    """Return the plan of an inner crew with its ids changed to those in the request."""
+    """Return the plan of an inner crew with its subtask ids changed to ids that are unique in the request."""
     plan = inner_plan(ask.work[event.within], event.plan)
     names = dict(zip((one.id for one in event.plan.subtasks), (one.id for one in plan.subtasks), strict=True))
     expected = tuple(one.model_copy(update={"subtask": names[one.subtask]}) for one in event.estimates)
@@ -330,7 +336,7 @@ def _make_member(one: Specialist) -> Member:
         description=one.description,
         cannot=one.cannot,
         tier=one.tier,
-        tiers=(one.tier,) if one.wish.name else (),  # it stays on its own model: there is none to raise it to
+        tiers=(one.tier,) if one.wish.name else (),  # a specialist with a model of its own has no other tier
         fallback=one.fallback or "",
         examples=one.examples,
         reads=tuple(sorted(one.readable_endings)),

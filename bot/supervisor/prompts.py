@@ -1,4 +1,4 @@
-"""The prompts and model calls of the supervisor's roles, the schemas of their replies, and reading these leniently."""
+"""Prompts, model calls and reply schemas for the supervisor's roles, and a lenient parser for their replies."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def prompt(role: str) -> str:
 
 
 HEED_THE_CHANNEL = frozenset({"planner", "replanner", "synthesizer"})
-"""The roles that are told what the channel asks for: the others see no more than parts of the work."""
+"""The roles whose prompts include the channel's instructions: the other roles see only parts of the work."""
 
 
 def crew_words(terms: Terms, role: str) -> str:
-    """Return what the crew and the channel say to a role, under headings that say whose it is; empty if nothing.
+    """Return the instructions of crew and channel for a role, each under a heading; empty if there are none.
 
-    It is the same in every call of a crew's role, and stands behind our rules, so that providers can keep both.
+    They follow our own prompt and are the same in every call of a crew's role, so that providers can cache both.
     """
     said = {"crew_words": terms.crew_words.get(role, "")}
     if role in HEED_THE_CHANNEL:
@@ -50,10 +50,17 @@ def make_role_call(
     on_text: Callable[[str], Awaitable[None]] | None = None,
     last: bool = False,
 ) -> ModelCall:
-    """Build the model call of a role: `text` is its brief; `terms` name its tier, seconds and the circumstances.
+    """Build the model call of a role.
 
-    `deadline` is the seconds of this call, if fewer than those of `terms`.
-    `max_tokens` covers more than the reply: if a model thinks first, all providers count that too.
+    Args:
+        role: The name of the role, which is also that of its prompt.
+        text: Its brief.
+        terms: Has the role's tier, the seconds of a call and the circumstances.
+        max_tokens: Limit for the reply and for the thinking before it, which all providers count too.
+        deadline: Seconds for this call, if fewer than those of `terms`.
+        answer_schema: JSON Schema of the reply; None: plain text.
+        on_text: Called with each piece of the reply while it is written.
+        last: True if the call writes the answer: budgets do not hold it back.
     """
     if terms.circumstances:
         text = f"{terms.circumstances}\n\n{text}"
@@ -71,16 +78,16 @@ def make_role_call(
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Give the JSON object in a reply; an empty one if there is none."""
+    """Return the JSON object in a reply; an empty one if there is none."""
     try:
         value = json.loads(json_in(text))
-    except (ValueError, RecursionError):  # the latter: a reply nested a thousand levels deep
+    except (ValueError, RecursionError):  # RecursionError: a reply nested a thousand levels deep
         return {}
     return replace_surrogates(value) if isinstance(value, dict) else {}
 
 
 def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
-    """Give the JSON Schema of an object with exactly these properties."""
+    """Return the JSON Schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": properties,
@@ -96,14 +103,14 @@ def reply_schema(
     most: Mapping[str, int] = MappingProxyType({}),
     without: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Give the JSON Schema of a reply that `model` reads: types and enums alone, all properties required, in order.
+    """Return the JSON Schema of a reply that `model` parses: only types and enums, with all properties required.
 
-    Small models write properties in that order, so the order of the model's fields counts.
+    The properties are in the order of the model's fields, in which small models write them.
 
     Args:
         model: The pydantic model of the reply.
-        enums: The texts that a property may have, by its path, such as `subtasks.specialist`; of a list: its items.
-        most: The most items that a list may have, by its path.
+        enums: The texts that a property may have, by its path, such as `subtasks.specialist`. For a list, of its items.
+        most: The maximum number of items of a list, by its path.
         without: Paths of properties that are left out.
     """
     whole = model.model_json_schema()

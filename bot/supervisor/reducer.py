@@ -18,9 +18,9 @@ WORDS_PER_TOKEN = 0.6
 
 
 async def perform(effect: ReduceMaterial, case: RoleCase) -> MaterialReduced:
-    """Condense one part.
+    """Condense one part of the material into notes.
 
-    If the model returns nothing usable, the notes are the beginning of the part, and they say so.
+    If the model returns nothing usable, the notes are the beginning of the part, labelled as such.
     """
     ask, run, model, now = case.ask, case.run, case.model, case.now
     part = part_of(ask, run, effect)
@@ -53,7 +53,7 @@ async def perform(effect: ReduceMaterial, case: RoleCase) -> MaterialReduced:
 
 
 def part_of(ask: RequestState, run: PlanRun, effect: ReduceMaterial) -> ReductionCall:
-    """Return the part that is to be condensed. Raises KeyError if it was condensed meanwhile."""
+    """Return the part of the material that the effect names. Raises KeyError if it is no longer to be condensed."""
     for part in find_reduction_stage(ask, run).parts:
         if (part.round, part.part) == (effect.round, effect.part):
             return part
@@ -61,7 +61,7 @@ def part_of(ask: RequestState, run: PlanRun, effect: ReduceMaterial) -> Reductio
 
 
 def build_brief(ask: RequestState, run: PlanRun, part: ReductionCall) -> Pack:
-    """Build the reducer's brief: the request, the goal, the most words of its notes, and its part of the material."""
+    """Build the reducer's brief: the request, the goal, the length limit of its notes, and its part of the material."""
     goal = run.plan.goal if run.plan else ""
     most = int(part.limit * WORDS_PER_TOKEN)
     head = [

@@ -17,16 +17,16 @@ from specialists.model import ModelError
 
 MAX_TOKENS = 4096
 LONGEST = 6_000
-"""Characters of a new brief; a longer one is refused."""
+"""Characters at most of a new brief; a longer one is rejected."""
 HEADING = "# Brief to rewrite"
 
 SCHEMA = closed_object({"intent": {"type": "string"}})
 
 
 async def perform(effect: RefineBrief, case: RoleCase) -> BriefRefined:
-    """Ask for a new brief.
+    """Have the model rewrite the brief of a subtask.
 
-    If the model gives none, the event says so, and the subtask takes the next rung of the ladder.
+    If it returns no usable brief, the event has a `fault`, and the subtask takes the next step of the ladder.
     """
     ask, model, now = case.ask, case.model, case.now
     shown = build_brief(effect, ask, case.run)
@@ -64,16 +64,16 @@ def build_brief(effect: RefineBrief, ask: RequestState, run: PlanRun) -> Pack:
 
 
 LONGEST_REQUEST = 2_000
-"""Characters of the request that are shown: the subtask has a brief of its own."""
+"""Characters at most of the request in a brief on one subtask: the subtask has a brief of its own."""
 
 
 def pack_part_brief(
     role: str, ask: RequestState, run: PlanRun, heading: str, about: Sequence[str], pieces: Sequence[Piece]
 ) -> Pack:
-    """Build a brief on one subtask of `run`: a part that always stays, then `pieces`.
+    """Build a brief on one subtask of `run` for the role `role`.
 
-    The part that stays is `heading`, the lines in `about` on the subtask, the request and the goal. `role` is the role
-    that reads the brief.
+    The first piece has `heading`, the lines `about` the subtask, the request and the goal; it is never left out. Of
+    `pieces` as much follows as fits.
     """
     whole = [f"The request it is a part of: {' '.join(build_run_brief(ask, run).split())[:LONGEST_REQUEST]}"]
     if run.plan is not None:

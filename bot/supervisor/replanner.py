@@ -1,4 +1,4 @@
-"""The replanner: one model call that looks at a plan again, after something came up that it did not foresee."""
+"""The replanner: one model call that revises a plan under way, after a finding, failure or correction."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from specialists.model import Model, ModelError
 MAX_TOKENS = 6144
 HEADING = "# Plan under way"
 SUMMARY = 600
-"""Characters of each result that the planner is shown."""
+"""Characters at most of each result's summary in the brief."""
 SHORT = 120
-"""The same where the plan is too long."""
+"""The same if the brief is too long."""
 
 
 async def ask_replanner(
@@ -37,10 +37,10 @@ async def ask_replanner(
     now: float,
     there: Sequence[Material] = (),
 ) -> PlanRevised:
-    """Ask what is to change in the plan of a run.
+    """Have the model revise the plan of a run.
 
-    A model that fails, or replies with what cannot be done, leaves the plan as it is, and the event says why. `there`
-    is the material that parts may need.
+    If the call fails or the reply asks for impossible changes, the plan stays as it is, and the event says why in
+    `faults`. `there` is the material that subtasks may need.
     """
     of: dict[str, Any] = {"at": now, "request": ask.id, "within": trigger.within, "subtask": trigger.subtask}
     packed = build_brief(ask, run, trigger, members, there)
@@ -66,9 +66,10 @@ async def ask_replanner(
 
 
 def schema(free: list[str], specialists: list[str], needs: Sequence[str] = ()) -> dict[str, Any]:
-    """Give the JSON Schema of a reply. Naming the ids that may change keeps small models on them.
+    """Return the JSON Schema of a reply.
 
-    `needs` are the names of the material; without any, added parts need none.
+    It lists the ids `free` to change and the specialists, so that small models use no others. `needs` are the names of
+    the material; if there are none, added subtasks have no `needs`.
     """
     enums = {
         "add.specialist": specialists,
@@ -82,7 +83,7 @@ def schema(free: list[str], specialists: list[str], needs: Sequence[str] = ()) -
     if 0 < len(needs) <= MOST_NAMES:
         enums["add.needs"] = list(needs)
     made = reply_schema(RevisionReply, enums=enums, most={"add": MAX_ADDED}, without=() if needs else {"add.needs"})
-    if needs:  # a model says what is needed, as in a first plan
+    if needs:  # not nullable: the model has to list what an added subtask needs
         added = made["properties"]["add"]["items"]["properties"]
         added["needs"] = added["needs"]["anyOf"][0]
     return made
@@ -91,9 +92,9 @@ def schema(free: list[str], specialists: list[str], needs: Sequence[str] = ()) -
 def build_brief(
     ask: RequestState, run: PlanRun, trigger: ReplanTrigger, members: Iterable[Member], there: Sequence[Material] = ()
 ) -> Pack:
-    """Build the replanner's brief: the request, the news, each part and its state, the material and the specialists.
+    """Build the replanner's brief: the request, the trigger, each subtask with its state, the material and members.
 
-    If it is too long, the summaries of results are cut.
+    If it is too long, the summaries of results are shortened.
     """
     free = list_changeable(ask, trigger)
     fixed = [

@@ -1,4 +1,4 @@
-"""Chooses the plan of a second try: that of the request it repeats, as long as the crew still has its specialists."""
+"""Chooses the plan of a retry: the plan of the request it repeats, if the crew still has all its specialists."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ IsMember = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class RetryPlan:
-    """The `fields` of a `PlanProposed` from an earlier plan. None: the request is planned anew; `anew` may say why."""
+    """The plan of a retry."""
 
     fields: Mapping[str, Any] | None = None
+    """Fields for a `PlanProposed` with the earlier plan; None: the request has to be planned anew."""
     anew: str = ""
+    """Why the request is planned anew, for people; may be empty."""
 
 
 def choose_retry_plan(ask: RequestState, is_member: IsMember) -> RetryPlan:
-    """Return the plan for a second try; without `fields` if none was ever made, or some of its specialists are gone."""
+    """Return the plan for a retry; without `fields` if the first try had no plan, or if its specialists are gone."""
     before, again = ask.before, ask.again
     if before is None or again is None or before.run.plan is None:
         return RetryPlan()
@@ -47,12 +49,12 @@ def choose_retry_plan(ask: RequestState, is_member: IsMember) -> RetryPlan:
 
 
 def _is_open(before: RequestState, work: SubtaskState, kept: tuple[str, ...]) -> bool:
-    """Return True if a specialist has to go on with a subtask, or begin it again."""
+    """Return True if a specialist has to continue a subtask or start it again."""
     return not is_out_of_plan(before, work) and (work.subtask.id not in kept or work.state not in SETTLED)
 
 
 def _choose_specialist(work: SubtaskState, again: RetryRef) -> str:
-    """Return the specialist for a subtask: the last one if the work continues, else the one that the plan names."""
+    """Return the specialist for a subtask: the last one if the retry continues the work, otherwise the planned one."""
     return work.specialist if again.mode == "continue" else work.subtask.specialist
 
 

@@ -1,8 +1,8 @@
-"""The supervisor's roles, found by name.
+"""Finds the supervisor's roles by name, and fits their calls into the context of the model.
 
 A role is a module and a prompt of that name in this folder. The module has `perform(effect, case)`, which makes the
-role's model call for the effect that names it (see `handoff.effects`) and returns the outcome as an event. The planner
-and the replanner are called by `bot.supervisor.planning`, which knows the crew.
+role's model call for the effect that names the role (see `handoff.effects`) and returns the outcome as an event. The
+planner and the replanner are called by `bot.supervisor.planning`, which knows the crew.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ OnText = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class RoleCase:
-    """The case that a role works on: one run of a request, and the model on the job's account.
-
-    `now` returns seconds since the epoch on the job's clock. `on_text` is called with an answer while it is written;
-    None if nobody is to see the text yet: a draft, or an answer that an inner crew makes. `earlier` are the requests
-    and answers before this one in the thread. `documents` are the texts of the material, for the verifier.
-    """
+    """The inputs of a role, besides its effect."""
 
     ask: RequestState
     run: PlanRun
+    """The plan run of the request that the role works on."""
     model: Model
+    """The model, charged to the job's account."""
     now: Callable[[], float]
+    """Returns seconds since the epoch on the job's clock."""
     on_text: OnText | None = None
+    """Called with each piece of an answer while it is written; None if people must not see the text yet."""
     earlier: tuple[str, ...] = ()
+    """The earlier requests and answers of the thread."""
     documents: tuple[ReadDocument, ...] = ()
+    """The texts of the material; only for the verifier."""
 
 
 Perform = Callable[[Any, RoleCase], Awaitable[Event]]
 OF_FIXED_SIZE = frozenset({"dispatcher", "reducer"})
-"""Roles whose calls do not depend on the room in the context: the size of a reducer's part is fixed beforehand."""
+"""Roles whose calls are not repeated with less material: their briefs have a fixed size."""
 LEAST_ROOM = 1_000
-"""Tokens of material that a role is given at least."""
+"""Tokens of material that a role gets at least."""
 _T = TypeVar("_T")
 
 
@@ -68,7 +69,10 @@ def role(name: str) -> Perform:
 
 
 async def call_within_context(model: Model, terms: Terms, make: Callable[[Model, Terms], Awaitable[_T]]) -> _T:
-    """Make the call of a role. If it is too long for the model, make it once more with less material."""
+    """Call `make` with the model and the terms. If its call is too long for the model, call `make` again.
+
+    The second time the terms have a smaller context, so that the brief has less material.
+    """
     watched = _WatchedModel(model)
     made = await make(watched, terms)
     if watched.too_long is None:
@@ -81,7 +85,7 @@ async def call_within_context(model: Model, terms: Terms, make: Callable[[Model,
 
 
 class _WatchedModel:
-    """A model that remembers the call that was too long for it, and about which share of it fits."""
+    """A model that records the last call that was too long for it, with the share of the call (0 to 1) that fits."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -93,7 +97,7 @@ class _WatchedModel:
         return self._model.label
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Make a turn, and remember the call that was too long. Raises ModelError."""
+        """Call the model, and record the call if it is too long. Raises ModelError."""
         try:
             return await self._model.reply(call)
         except ModelError as error:

@@ -1,4 +1,4 @@
-"""Who would get a request, and why, without any work: the decision of a planner, in plain values and in words."""
+"""Dry run of planning: decides who would get a request, and describes the decision as JSON values and in words."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ NOWHERE = Place(team="", channel="", thread_ts="0")
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Who gets a request: the decision, the planner's replies that were refused before it, and who has it first.
-
-    With a `first` responder, the decision is what follows if that hands the request over.
-    """
+    """The decision who gets a request."""
 
     event: Event
+    """The decision; if there is a first responder, the one that follows after it hands the request over."""
     rejected: tuple[PlanRejected, ...] = ()
+    """Replies of the planner that were rejected before the decision."""
     first: str = ""
+    """The first responder that gets the request before anybody else; empty if there is none."""
 
 
 async def decide_route(
@@ -37,7 +37,7 @@ async def decide_route(
     files: tuple[Material, ...] = (),
     model: Model | None = None,
 ) -> Routing:
-    """Decide as a job would: by the crew's rules, else by the planner, on the account of `model` if it is given."""
+    """Decide as in a job: by the crew's rules, otherwise by the planner. None as `model`: that of `planning`."""
     ask = RequestState(Request(id="0", user="", text=text, at=now()), gathered=True, materials=files)
     brief = make_request_brief(Job(NOWHERE, (ask,)), ask)
     event = await planning.plan(MakePlan(ask.id), brief, ask, now=now, model=model)
@@ -52,9 +52,9 @@ async def decide_route(
 
 
 def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
-    """Put a decision on the request `text` into plain values. `label` is the model's name for people.
+    """Return the decision on the request `text` as JSON values. `label` is the model's name for people.
 
-    Raises TypeError for an event that is no decision.
+    Raises TypeError if the event is no decision.
     """
     event, rejected = routing.event, routing.rejected
     usage = sum((one.usage for one in rejected), getattr(event, "usage", Usage()))
@@ -89,7 +89,7 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
 
 
 def describe_decision(found: dict[str, Any]) -> str:
-    """Describe a decision for people, with its reasons last."""
+    """Render a decision, as `export_routing` returns it, in lines for people, with its reasons last."""
     parts = format_count(len(found["parts"]), "part")
     said = {"answer": "answered at once", "ask": "asked back first", "plan": f"a plan of {parts}"}
     if found["does"] == "hand":

@@ -1,4 +1,4 @@
-"""The rule reader: one small model call that reads when a schedule runs, where code does not."""
+"""The rule reader: one small model call that parses when a schedule runs, for wordings that code cannot parse."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from specialists.model import Model, ModelError
 
 MAX_TOKENS = 1024
 LONGEST = 2_500
-"""Characters of the words that are shown."""
+"""Characters at most of the text that the model gets."""
 SECONDS = 45.0
 FIELDS = ("asks", "cron", "at", "zone", "until", "cannot")
 
 
 async def read_rule(model: Model, text: str, *, now: float, zone: str, terms: Terms) -> dict[str, Any] | None:
-    """Return what a model reads of a schedule, by the fields of its prompt; None if it could not be asked or read."""
+    """Have a model parse a schedule. Returns the fields of its prompt; None if the call or its reply is unusable.
+
+    `now` is seconds since the epoch, and `zone` the IANA name of the requester's time zone.
+    """
     here = datetime.fromtimestamp(now, find_zone(zone))
     flags = {"schedule": {"type": "boolean"}, "only_if_new": {"type": "boolean"}, "every_days": {"type": "integer"}}
     schema = closed_object({**flags, **{name: {"type": "string"} for name in FIELDS}})

@@ -1,6 +1,6 @@
-"""The selector, for the strategy `select`: one model call that picks one of several results on one question.
+"""The selector, for the strategy `select`: one model call that chooses one of several results on the same question.
 
-The chosen result is the answer, word for word, with the reason for the choice.
+The answer is the chosen result, word for word, with the reason for the choice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REASON = 400
 
 
 async def perform(effect: SelectAnswer, case: RoleCase) -> AnswerWritten:
-    """Choose the best of the rival results. A single one needs no model call; the others stay in the log."""
+    """Choose the best of the rival results. If there is only one, no model is called."""
     ask, run, model, now = case.ask, case.run, case.model, case.now
     there = rivals(ask, run)
     usage, size = Usage(), PackedSize()
@@ -66,7 +66,7 @@ async def perform(effect: SelectAnswer, case: RoleCase) -> AnswerWritten:
 
 
 def read_choice(text: str, there: Mapping[str, SubtaskState]) -> tuple[str, str]:
-    """Read from a reply which result it chose, and why; take the surest result if it names none that exists."""
+    """Parse a reply into (name, reason) of the chosen result; that with the highest confidence if it names none."""
     said = json_object(text)
     chosen = str(said.get("chosen", "")).strip().strip("[]")
     reason = " ".join(str(said.get("reason") or "").split())[:REASON]
@@ -76,7 +76,7 @@ def read_choice(text: str, there: Mapping[str, SubtaskState]) -> tuple[str, str]
 
 
 def render_choice(ask: RequestState, run: PlanRun, chosen: str, why: str) -> str:
-    """Return the chosen result word for word, and below it the results that it was chosen over."""
+    """Render the answer: the chosen result word for word, and below it the names of the others and the reason `why`."""
     there = rivals(ask, run)
     text = text_of(ask, run, there[chosen])
     others = ", ".join(f"“{work.subtask.title}” ({work.specialist})" for name, work in there.items() if name != chosen)

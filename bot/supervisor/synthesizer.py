@@ -1,6 +1,6 @@
 """The synthesizer: one model call that writes the answer from the specialists' results.
 
-The answer is streamed, up to the first figure that no source has, unless the verifier reads it first.
+The answer is streamed up to the first line with a figure that no source has. A draft for the verifier is not streamed.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from specialists.model import ModelError
 
 MAX_TOKENS = 8192
 LEFT_OUT = 12
-"""Lines on what was left out that the model is told; the trace has all of them."""
+"""Lines at most about omissions in the brief; the trace has all of them."""
 GRAVEST = 8
-"""Findings of a result that stay if there is no room for all."""
+"""Findings that are kept of a list that is shortened."""
 LINE = 300
-"""Characters of each of those findings."""
+"""Characters at most of each finding in a shortened list."""
 CONDENSE = "(strategy: reduce; keep every figure that the conclusion needs)"
 FINDINGS = "# Findings, gravest first: keep the severity, place and suggestion of each"
 
 
 async def perform(effect: WriteAnswer, case: RoleCase) -> AnswerWritten:
-    """Write the answer. If the model cannot, the results themselves are the answer, and it says so."""
+    """Write the answer. If the model fails, the answer is the last draft, or the results under a line that says so."""
     ask, run, now = case.ask, case.run, case.now
     described = build_brief(ask, run, below=render_faults(run, effect.faults))
     stream = None
@@ -98,14 +98,14 @@ def _subtask_titles(ask: RequestState, run: PlanRun) -> dict[str, str]:
 
 
 def _brief_sections(ask: RequestState, run: PlanRun) -> dict[str, str]:
-    """Return those sections of the brief, by heading, that must not appear in an answer."""
+    """Return by heading the sections of the brief that must not appear in an answer."""
     plan = run.plan
     goal, instruction = (plan.goal, plan.instruction) if plan is not None else ("", "")
     return {"Request": demote_headings(build_run_brief(ask, run)), "Plan": goal, "Instruction": instruction}
 
 
 def _brief_lists(ask: RequestState, run: PlanRun, left_out: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return what the answer must tell besides the results, by the headings of the brief."""
+    """Return by heading the lists of the brief that the answer must mention: gaps, and what was left out."""
     return {
         "Gaps": tuple(demote_headings(gap) for gap in gaps(ask, run)),
         "Left out for length": (*left_out, *run.left_out)[:LEFT_OUT],
@@ -113,15 +113,15 @@ def _brief_lists(ask: RequestState, run: PlanRun, left_out: Sequence[str] = ()) 
 
 
 def render_without_model(ask: RequestState, run: PlanRun, preface: str) -> str:
-    """Return the answer without a model: the draft if there is one, otherwise the results as they are."""
+    """Return the answer without a model: the draft if there is one, otherwise the results below `preface`."""
     return run.draft if run.draft is not None else render_results(ask, run, preface)
 
 
 def build_brief(ask: RequestState, run: PlanRun, *, role: str = "synthesizer", below: str = "") -> Pack:
     """Build the synthesizer's brief: the request, the plan's goal and strategy, results and gaps.
 
-    `below` is more text for the role; it always stays, as do the request, the plan and the gaps. `role` is the role
-    that reads the brief.
+    `role` is the role that reads the brief. `below` is a text to append. It is never shortened, nor are the request,
+    the plan and the gaps.
     """
     plan = run.plan
     if plan is None:
@@ -141,7 +141,7 @@ def build_brief(ask: RequestState, run: PlanRun, *, role: str = "synthesizer", b
 
 
 def _render_required_sections(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[str]:
-    """Return what the answer must tell besides the results."""
+    """Render the sections of the brief that are never shortened: gaps, omissions and the plan's instruction."""
     rest: list[str] = []
     for heading, items in _brief_lists(ask, run, at.left_out).items():
         rest += [f"# {heading}", *(f"- {each}" for each in items), ""] if items else []
@@ -151,7 +151,7 @@ def _render_required_sections(ask: RequestState, run: PlanRun, at: ReductionStag
 
 
 def render_faults(run: PlanRun, faults: Sequence[str]) -> str:
-    """Return what the synthesizer is told of a draft with faults; empty the first time."""
+    """Render the last draft and its faults for the next try; empty without faults."""
     if not faults:
         return ""
     lines = [f"- {fault}" for fault in faults]
@@ -174,7 +174,7 @@ def _result_pieces(ask: RequestState, run: PlanRun) -> list[Piece]:
 
 
 def _collect_notes(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[Piece]:
-    """Return the condensed notes in place of the results, with findings, and sources and files below them."""
+    """Return the pieces for a reduced material: the notes, the findings, then all sources and files."""
     pieces = [
         Piece(
             note.source, (f"## {note.source}\n{demote_headings(note.text)}", f"## {note.source}\n(left out for length)")
@@ -187,9 +187,9 @@ def _collect_notes(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[
 
 
 def _findings_piece(work: SubtaskState) -> Piece | None:
-    """Return the findings of a result that `_list_findings` leaves out. They are never condensed.
+    """Return the findings of a result that `_list_findings` leaves out; None if there are none.
 
-    If room is short, all but the surest are dropped before any note is shortened.
+    They are not condensed. If room is short, the list is cut to the surest before any note is shortened.
     """
     found = [one for one in work.result.findings if not is_graded(one)] if work.result is not None else []
     if not found:
@@ -199,7 +199,7 @@ def _findings_piece(work: SubtaskState) -> Piece | None:
 
 
 def _list_findings(ask: RequestState, run: PlanRun) -> list[Piece]:
-    """Return the findings with a severity, a place or a suggestion: a list of all results, the gravest first."""
+    """Return one list of the graded findings of all results, the gravest first; empty for the strategy `select`."""
     found = findings(ask, run) if strategy(ask, run) != "select" else ()
     return [_make_list_piece("the findings", FINDINGS, format_findings(found))] if found else []
 
@@ -232,22 +232,22 @@ def _render_sources(work: SubtaskState) -> list[str]:
 
 
 def render_results(ask: RequestState, run: PlanRun, preface: str) -> str:
-    """Return the results one after the other, without a model."""
+    """Render the results one after the other below `preface`."""
     works = [work for work in ask.list_subtasks(run.within) if work.result is not None]
     return "\n\n".join([preface, *(f"## {work.subtask.title}\n{text_of(ask, run, work)}" for work in works)])
 
 
 _REPORT = ("{", "`")
-"""How a reply begins that holds JSON or code in place of an answer."""
-_WORD = re.compile(r"\s*\S+\s+")  # a line may begin with spaces: nothing that was written is lost
+"""The beginnings of a reply that is JSON or code in place of an answer."""
+_WORD = re.compile(r"\s*\S+\s+")  # with spaces before the word, so that no text is lost
 _LOOKED_AT = re.compile(r"(?<![A-Za-zÀ-ÿ])\d|<")
-"""A word that may be a figure, or a tag of ours."""
+"""Matches in a word that may contain a figure or one of our tags."""
 
 
 class AnswerStreamer:
-    """Passes a model's text on word by word. A line with figures is held until `is_clean` has looked at it whole.
+    """Streams a model's text word by word. A line with figures is held back until `is_clean` accepts the whole line.
 
-    From the first line that is not clean nothing goes out any more: the final text takes the place of what was shown.
+    After the first line that is not clean nothing more is streamed: the final answer replaces the streamed text.
     """
 
     def __init__(self, on_text: OnText, is_clean: Callable[[str], bool]) -> None:
@@ -255,13 +255,13 @@ class AnswerStreamer:
         self._is_clean = is_clean
         self._held = ""
         self._line = ""
-        """What was shown of the line that is being written."""
+        """The part of the unfinished line that was shown."""
         self._stopped = False
         self._begun = False
         self.shown = ""
 
     async def write(self, piece: str) -> None:
-        """Take the next piece of the model's text."""
+        """Add the next piece of the model's text, and show what is ready."""
         self._held += piece
         if not self._begun:
             self._held = self._held.lstrip()
@@ -270,7 +270,7 @@ class AnswerStreamer:
         await self._show_ready_text()
 
     async def _show_ready_text(self) -> None:
-        """Show whole lines that are clean, and of the unfinished line the words before the first figure or tag."""
+        """Show all clean lines, and the words of the unfinished line before its first figure or tag."""
         while not self._stopped and "\n" in self._held:
             line, _, self._held = self._held.partition("\n")
             if _LOOKED_AT.search(line) and not self._is_clean(self._line + line):
@@ -295,6 +295,6 @@ class AnswerStreamer:
         await self._on_text(text)
 
     async def finish(self, answer: str) -> None:
-        """Show the rest of the answer, if it goes on from what was shown."""
+        """Show the rest of the final answer, if the shown text is its beginning."""
         if answer.startswith(self.shown) and answer != self.shown:
             await self._show_text(answer.removeprefix(self.shown))

@@ -1,6 +1,7 @@
 """The load and the past usage of a crew's specialists: for estimates, and to choose among equals.
 
-Past usage is what this instance saw. The load is that of all instances, see `bot.supervisor.instance_board`.
+Past usage is that of this instance alone. The load of specialists with equals is that of all instances, see
+`bot.supervisor.instance_board`.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from handoff.planning.estimates import NO_PAST, PastUsage
 from handoff.planning.routing import KnownLoad
 
 REMEMBERED = 20
-"""Attempts of a specialist on a tier that count: older ones fade."""
+"""About how many attempts of a specialist on a tier enter an average: older ones fade out."""
 
 
 class TrackRecord:
-    """A record of the attempts of one instance at the work of one crew.
+    """The record of attempts by the specialists of one crew, on one instance.
 
     Args:
         is_out: Returns True if a specialist's breaker is known to be open.
         crew: The crew's name.
-        equals: Its specialists that have equals: others are told of their load.
-        board: Where instances tell each other; None: there is no other.
+        equals: The names of its specialists that have equals: other instances are told their load.
+        board: The board of all instances; None: there is no other instance.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class TrackRecord:
         self._seconds: dict[str, PastUsage] = {}
 
     async def record_attempt(self, effect: RunSubtask, attempt: Awaitable[ev.Event]) -> ev.Event:
-        """Run the attempt and remember its usage. Only an attempt with a result shows what the work takes."""
+        """Await the attempt and record its usage, if it returns a result. Returns its event."""
         began = time.monotonic()
         self._count(effect.specialist, 1)
         try:
@@ -73,7 +74,7 @@ class TrackRecord:
         return SpecialistLoad(self._under_way[specialist], seen.seconds if seen else None)
 
     async def read_other_loads(self) -> None:
-        """Find out how busy the specialists with equals are in other instances: `find_load` counts that."""
+        """Read the load of specialists with equals on other instances, which `find_load` then includes."""
         if self._board is not None and self._equals:
             await self._board.read_other_rows()
 
@@ -83,13 +84,14 @@ class TrackRecord:
         self._seconds[specialist] = self._seconds.get(specialist, NO_PAST).add_attempt(usage, seconds, most=REMEMBERED)
 
     def find_past_usage(self, specialist: str, tier: Tier) -> PastUsage:
-        """Return the averages of past attempts; `NO_PAST` if there were none."""
+        """Return the average usage of past attempts; `NO_PAST` if there were none."""
         return self._past.get((specialist, tier), NO_PAST)
 
     def find_load(self, specialist: str) -> KnownLoad:
         """Return the specialist's load: attempts under way, seconds per attempt, and whether its breaker is open.
 
-        Attempts are those of all instances, as `read_other_loads` last saw the others; seconds are ours, else theirs.
+        For a specialist with equals, the attempts are those of all instances as of the last `read_other_loads`. Seconds
+        are those of this instance if known, otherwise those of the others.
         """
         own, others = self._own_busy(specialist), SpecialistLoad()
         if self._board is not None and specialist in self._equals:

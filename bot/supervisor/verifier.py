@@ -1,6 +1,6 @@
-"""The verifier: one model call that reads an answer, sentence by sentence, beside what was read for it.
+"""The verifier: one model call that compares an answer, sentence by sentence, with the evidence.
 
-Its words count only as far as they can be looked up: what refutes a sentence must stand in the evidence.
+A verdict counts only if it can be looked up: a quotation that refutes a sentence must stand in the evidence.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from specialists.model import ModelError
 
 MAX_TOKENS = 4096
 MOST = 8
-"""Entries of each of its lists that are taken."""
+"""Entries at most of each list in the verdict."""
 LONGEST = 600
-"""Characters of a quotation, and of what is unanswered, that are kept."""
+"""Characters at most of a quotation, or of a part of the request that is unanswered."""
 OF_MATERIAL, OF_TOOLS, OF_RESULTS = 3, 2, 1
 """The weight of each kind of evidence: if room is short, a lower weight is shortened first."""
 
@@ -54,11 +54,11 @@ SCHEMA = closed_object(
         "contradictions": {"type": "array", "items": closed_object({"one": _TEXT, "other": _TEXT})},
     }
 )
-"""What the verifier returns: of each sentence the words that decide, then what follows from them."""
+"""The schema of the reply. Per sentence the quotation comes before the verdict, so that the verdict follows from it."""
 
 
 async def perform(effect: VerifyAnswer, case: RoleCase) -> AnswerVerified:
-    """Have a draft verified. If the verifier cannot be asked, the draft goes out as it is, and the trace says why."""
+    """Verify a draft. If the model call fails, the event's `doubt` says why, and the draft is released unverified."""
     ask, run, now = case.ask, case.run, case.now
     of: dict[str, Any] = {"request": ask.id, "within": effect.within}
     if effect.late:
@@ -88,13 +88,13 @@ async def perform(effect: VerifyAnswer, case: RoleCase) -> AnswerVerified:
     return AnswerVerified(at=now(), **of, **found, usage=turn.usage)
 
 
-# ---------------------------------------------------------------- what it is shown
+# ---------------------------------------------------------------- the brief
 
 
 def evidence_of(ask: RequestState, run: PlanRun, materials: Sequence[ReadDocument]) -> tuple[ReadDocument, ...]:
-    """Return the texts that an answer can stand on: the material, what tools gave, and what was handed in.
+    """Return the texts that may support an answer: the material, the lines from tools, and the results.
 
-    What a single specialist handed in is the answer itself, and no evidence for it.
+    A single result is left out: it is the answer itself, and no evidence for it.
     """
     there = results(ask, run)
     found = list(materials)
@@ -110,16 +110,16 @@ def evidence_of(ask: RequestState, run: PlanRun, materials: Sequence[ReadDocumen
 
 
 def _tool_lines(result: Result) -> str:
-    """Return what the tools of a result gave, as far as it is kept: lines of replies, quotations, filters."""
+    """Return the kept lines from the tools of a result: lines of replies, quotations, filters."""
     quoted = (f"{one.source}: {one.quotation}" for each in result.findings for one in each.evidence if one.is_found)
     lines = [*result.evidence, *quoted, *(f"counted: {one}" for one in result.filters)]
     return "\n".join(dict.fromkeys(lines))
 
 
 def build_brief(ask: RequestState, run: PlanRun, sentences: Sequence[str], evidence: Sequence[ReadDocument]) -> Pack:
-    """Build the verifier's brief: the request, the answer's sentences, the evidence, and what nobody opened.
+    """Build the verifier's brief: the request, the answer's sentences, the evidence, and material that nobody opened.
 
-    If room is short, what was handed in is shortened first, then tools' lines; of a long material, the passages stay
+    If room is short, results are shortened first, then the lines from tools. A long material is cut to the passages
     that are about the answer.
     """
     numbered = "\n".join(f"[{number}] {demote_headings(one)}" for number, one in enumerate(sentences, start=1))
@@ -147,15 +147,15 @@ def _document_piece(one: ReadDocument, about: str) -> Piece:
     return Piece(one.name, (text, *beginnings(text)[-1:], ""), weight=weight, part=part)
 
 
-# ---------------------------------------------------------------- what it says
+# ---------------------------------------------------------------- the reply
 
 
 def read_verdicts(
     text: str, request: str, sentences: Sequence[str], evidence: Sequence[ReadDocument], in_doubt: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Read the reply into the fields of `AnswerVerified`. What cannot be looked up is named in `doubt` alone.
+    """Parse the reply into fields of `AnswerVerified`. Verdicts that cannot be looked up appear in `doubt` alone.
 
-    `in_doubt` are figures that nobody is known to have said.
+    `in_doubt` are the figures of the answer that no source is known to have.
     """
     given = json_object(text)
     if not isinstance(given.get("sentences"), list):
@@ -213,7 +213,7 @@ def _clean_line(text: Any) -> str:
 
 
 def _look_up_quotation(quotation: str, evidence: Sequence[ReadDocument]) -> Evidence | None:
-    """Return the quotation with its source and place; None if it stands in nothing. Material comes first."""
+    """Return the quotation with its source and place; None if no evidence has it. Material is searched first."""
     for one in sorted(evidence, key=lambda each: not each.is_material) if quotation else ():
         at = one.find(quotation)
         if at is not None:
@@ -223,7 +223,7 @@ def _look_up_quotation(quotation: str, evidence: Sequence[ReadDocument]) -> Evid
 
 
 def _find_supported_figures(sentence: str, quotation: str, in_doubt: Iterable[str]) -> list[str]:
-    """Return the figures `in_doubt` of a sentence that its quotation states or that follow from the quotation."""
+    """Return the figures of a sentence that are `in_doubt` and that the quotation states or implies."""
     there = [one for one in in_doubt if one in sentence]
     return (
         [
@@ -237,7 +237,7 @@ def _find_supported_figures(sentence: str, quotation: str, in_doubt: Iterable[st
 
 
 def _make_contradiction(given: Any, evidence: Sequence[ReadDocument]) -> Contradiction | None:
-    """Return two quotations that contradict each other; None unless both can be looked up, in different places."""
+    """Return two quotations that contradict each other; None unless both are found and differ."""
     if not isinstance(given, dict):
         return None
     one, other = (_look_up_quotation(_clean_line(given.get(name)), evidence) for name in ("one", "other"))
