@@ -1,4 +1,4 @@
-"""Reads attempts, their model turns and their tool calls off the events of a log."""
+"""Derives the spans of attempts, of their model turns and of their tool calls from the events of a log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SINCE_TURN = "its end is logged; it began with the turn that asked for it"
 SINCE_YES = "its end is logged; it began once people had decided"
 GONE_ON = "it went on from where an earlier try was stopped; what came before is with that one"
 SILENT = frozenset({"model", "timeout"})
-"""Kinds of failures of an attempt that a model call was the reason for, if no tool was at work."""
+"""Failures of an attempt that a model call caused, unless a tool call was open."""
 
 
 class OpenAttempts:
@@ -33,23 +33,23 @@ class OpenAttempts:
         self._turns: dict[AttemptPlace, list[Any]] = {}
         self._told: set[AttemptPlace] = set()
         self.ready: dict[AttemptPlace, int] = {}
-        """The event by which each subtask could begin its next attempt."""
+        """By subtask, the `seq` of the event that allowed its next attempt."""
 
     # ---------------------------------------------------------------- the parents of other spans
 
     def find_parent_id(self, request: str, within: str) -> str:
-        """Return the id of the span around the plan run at the subtask `within`; of the request for its own run."""
+        """Return the id of the span around the plan run at the subtask `within`; if that is empty, of the request."""
         place = (request, within)
         there = (self._running.get(place) or self._subtasks.get(place)) if within else None
         there = there or self._requests.get(request)
         return there["id"] if there is not None else ""
 
     def find_attempt(self, request: str, subtask: str) -> SpanDraft | None:
-        """Return the attempt that is under way at a subtask."""
+        """Return the span of the attempt under way at a subtask; None if there is none."""
         return self._running.get((request, subtask))
 
     def begin_subtask(self, ask: RequestState, work: SubtaskState) -> SpanDraft:
-        """Return the span of a subtask, which begins now if it has not before."""
+        """Return the span of a subtask, and begin it if it has not begun yet."""
         place = (ask.id, work.subtask.id)
         there = self._subtasks.get(place)
         if there is None:
@@ -68,7 +68,7 @@ class OpenAttempts:
     # ---------------------------------------------------------------- events
 
     def read_event(self, event: ev.Event, before: RequestState, after: RequestState) -> None:
-        """Read one event of an attempt. An event that the engine did not accept leaves no span."""
+        """Read one event of an attempt. `before` and `after` are the request then. Ignored events leave no span."""
         if not isinstance(event, ev.AttemptEvent):
             return
         place = (event.request, event.subtask)
@@ -148,7 +148,7 @@ class OpenAttempts:
             self._calls.add(place, call, self._begin_call_span(event, running, call))
 
     def _begin_call_span(self, event: ev.TurnTaken, running: SpanDraft, call: ToolCall) -> SpanDraft | None:
-        """Begin the span of a tool call. A call that hands in a result gets one only if it is sent back."""
+        """Begin the span of a tool call. A call that hands in a result gets one only if the result is sent back."""
         if call.name in FINISHING:
             return None
         of = {"call": call.id, "arguments": call.arguments, "derived": SINCE_TURN}
@@ -174,7 +174,7 @@ class OpenAttempts:
         self._book.close(draft, event.at, "failed" if failed else "done", **said)
 
     def begin_decided_calls(self, request: str, subtask: str, at: float) -> None:
-        """Set the start of the calls that waited for people to the time at which these decided."""
+        """Set the start of the calls that waited for people to `at`, when they decided."""
         for draft in self._calls.drafts((request, subtask)):
             if draft["start"] < at:
                 draft.set(start=at, derived=SINCE_YES)
@@ -189,7 +189,7 @@ class OpenAttempts:
         work: SubtaskState | None,
     ) -> None:
         if work is not None and work.question is not None and work.question.doubt is not None:
-            return  # people are asked what became of a call, and it goes on from there
+            return  # people are asked what became of a call; the attempt goes on after that
         usage = event.result.usage if isinstance(event, ev.ResultReturned) else event.usage
         left = subtract_usage(usage, sum_usages(self._turns[place])) if usage.model_fields_set else None
         state: SpanState = "done" if isinstance(event, ev.ResultReturned) else "failed"
@@ -207,12 +207,12 @@ class OpenAttempts:
             case ev.Escalated(escalation=said):
                 fields = {"outcome": said.reason, "reason": said.message, "words": said.message}
                 fields["text"] = said.partial_result.content if said.partial_result else ""
-                state = "done" if said.reason == "ambiguous_input" else state  # it came to a question, as it should
+                state = "done" if said.reason == "ambiguous_input" else state  # a question is no failure
         self._end_attempt_span(place, event.at)
         self._book.close(running, event.at, state, **fields, usage=left)
 
     def _record_lost_calls(self, event: ev.AttemptFailed, running: SpanDraft, usage: Any) -> None:
-        """Add a span for model calls that brought no turn."""
+        """Add a span for model calls that returned no turn."""
         of = {"words": event.message, "reason": event.message, "outcome": event.kind, "derived": SINCE_STEP}
         named = usage.model if usage is not None else ""
         told = {"model": named, "tier": running["tier"], "usage": usage}
@@ -231,7 +231,7 @@ class OpenAttempts:
         self._running.pop(place, None)
 
     def end_settled_spans(self, ask: RequestState) -> None:
-        """End the spans of attempts and subtasks that the event ended: by a deadline, a Stop, a new plan."""
+        """End the spans of attempts and subtasks that are over by now: by a deadline, a Stop or a new plan."""
         over = ask.run.failure is not None or ask.is_over
         for place, running in [*self._running.items()]:
             work = ask.work.get(place[1])
@@ -261,7 +261,7 @@ class OpenAttempts:
         self._book.close(draft, work.ended if work.ended is not None else self._book.at, state, **told)
 
     def begin_resumed_attempts(self, ask: RequestState) -> None:
-        """Begin the attempts that go on from where an earlier try was stopped: no event of this one begins them."""
+        """Begin the spans of attempts that a retry continues: these have no event for their start."""
         if ask.run.failure is not None or ask.is_over:
             return
         for name, work in ask.work.items():
@@ -271,7 +271,7 @@ class OpenAttempts:
             self._begin_attempt_span(ask, work, place, self._book.at, GONE_ON)
 
     def add_untouched_subtasks(self, ask: RequestState) -> None:
-        """Add a span, once each, for subtasks that ended without an attempt: skipped, or taken over as they stood."""
+        """Add a span for each subtask that ended without an attempt: skipped, or taken over from an earlier try."""
         for name, work in ask.work.items():
             place = (ask.id, name)
             if work.state not in SETTLED or place in self._told or place in self._subtasks:
@@ -295,6 +295,6 @@ def _explain_stop(ask: RequestState, work: SubtaskState | None) -> str:
 
 
 def lane_of(ask: RequestState, within: str) -> str:
-    """Return the lane of the plan run at the subtask `within`: the crew's; without a subtask, the supervisor's."""
+    """Return the lane of the plan run at the subtask `within`: its crew's; without a subtask, the supervisor's."""
     work = ask.work.get(within)
     return work.specialist if work is not None else SUPERVISORS_LANE

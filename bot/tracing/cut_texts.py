@@ -1,4 +1,4 @@
-"""Cuts long texts, so that what is made of a trace stays of a size that people can open. It says what it cut."""
+"""Cuts long texts, so that exports of a trace stay small enough to open. Each cut is marked in the text."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 CAPS = (20_000, 4_000, 1_000, 300, 100)
-"""Characters that one text may have; the first with which all of them fit is taken."""
+"""Limits in characters for each text: `choose_cap` takes the first with which all texts fit."""
 
 _MARK = 50
-"""Characters that the mark of a cut takes at most: it is not put where it would save nothing."""
+"""Characters at most of the mark of a cut. A text that is longer than its limit by less than this is not cut."""
 
 
 def choose_cap(value: Any, most: int) -> int:
-    """Return the characters that each text of a JSON value may have, so that its long texts have at most `most` in all.
+    """Return the limit in characters for each text of a JSON value, so that its long texts have at most `most` in all.
 
-    That is the first of `CAPS` that fits, or the lowest if none does: the number of texts is bounded elsewhere. Texts
-    no longer than the lowest do not count.
+    That is the first of `CAPS` that fits, or the lowest if none does: the number of texts is limited elsewhere. Texts
+    no longer than the lowest limit do not count.
     """
     lengths = [length for length in _iterate_lengths(value) if length > CAPS[-1]]
     return next((cap for cap in CAPS if sum(min(length, cap) for length in lengths) <= most), CAPS[-1])
@@ -35,7 +35,7 @@ def _iterate_lengths(value: Any) -> Iterator[int]:
 
 
 def cut(text: str, cap: int) -> str:
-    """Return a text of at most about `cap` characters. If something is cut, its end says how long it was."""
+    """Cut a text to about `cap` characters. The end of a cut text tells how long it was."""
     if len(text) <= cap + _MARK:
         return text
     return f"{text[:cap]}… [cut here: {len(text):,} characters in all]"

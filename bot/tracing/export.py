@@ -1,4 +1,4 @@
-"""A trace as JSON, in the format of docs/trace-schema.json; `VERSION` rises when the meaning of it changes."""
+"""Exports a trace as JSON, in the format of docs/trace-schema.json. `VERSION` rises when the format changes meaning."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from handoff.contracts import Usage
 
 FORMAT, VERSION = "leadhand.trace", 1
 MOST_CHARACTERS = 16_000_000
-"""Characters of all long texts of an export; if there were more, each is cut."""
+"""Characters at most of all long texts of an export together; if there are more, each text is cut."""
 LEAST_ASKED = 1_000
-"""Characters that are left of a request in any case."""
+"""Characters of a request's texts that are never cut."""
 
 
 def trace_json(entries: Sequence[LogEntry], head: Head | None) -> dict[str, Any]:
-    """Return the whole trace of a job: what its head says of it, its requests, its spans and its events in order."""
+    """Return the whole trace of a job as JSON values, with the state from its head, if it has one."""
     key = head.key if head is not None else None
     trace = read_trace(entries, job=key.job if key else "", team=key.team if key else "")
     return export(trace) | ({"state": head.fields.get("state", "")} if head is not None else {})
 
 
 def export(trace: Trace, *, events: bool = True) -> dict[str, Any]:
-    """Return a trace as a JSON object of bounded size, with the log's own `events` unless those are left out."""
+    """Return a trace as JSON values of bounded size. `events`: include the events of the log."""
     logged = events_json(trace.steps) if events else []
     spans = [span_json(one) for one in trace.spans]
     cap = choose_cap([logged, spans], MOST_CHARACTERS)
@@ -49,12 +49,12 @@ def export(trace: Trace, *, events: bool = True) -> dict[str, Any]:
 
 
 def dump_trace(trace: Trace) -> str:
-    """Return the export as text, indented for people. Lone surrogates, which no text may hold, become `?`."""
+    """Return the export as indented text. Lone surrogates, which UTF-8 does not allow, become `?`."""
     return json.dumps(export(trace), indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def _find_gaps(trace: Trace) -> dict[str, Any]:
-    """Say what is missing from a trace."""
+    """Return the fields that tell what is missing from a trace: unreadable entries and omitted spans."""
     lacks: dict[str, Any] = {}
     if trace.unreadable:
         lacks["unreadable"] = {"from_seq": trace.broken, "entries": trace.unreadable}
@@ -64,7 +64,7 @@ def _find_gaps(trace: Trace) -> dict[str, Any]:
 
 
 def request_json(one: RequestFigures) -> dict[str, Any]:
-    """Return the figures of a request. Times are seconds since the epoch, durations seconds."""
+    """Return the figures of a request as JSON values. Times are seconds since the epoch, durations seconds."""
     return {
         "id": one.id,
         "user": one.user,
@@ -93,7 +93,7 @@ def _lane_json(lane: TraceLane) -> dict[str, Any]:
 
 
 def usage_json(usage: Usage) -> dict[str, Any]:
-    """Return tokens, calls, cost (null: no price is known) and the seconds of model calls."""
+    """Return tokens, calls, cost (None: no price is known) and the seconds of model calls as JSON values."""
     return {
         "model_calls": usage.calls,
         "tokens_in": usage.tokens_in,
@@ -112,7 +112,7 @@ _IF_ANY = (
 
 
 def span_json(span: Span) -> dict[str, Any]:
-    """Return a span; fields without a value are left out."""
+    """Return a span as JSON values, without empty fields."""
     found: dict[str, Any] = {name: getattr(span, name) for name in _ALWAYS}
     found |= {name: value for name in _IF_ANY if (value := getattr(span, name))}
     if span.usage is not None:

@@ -1,6 +1,6 @@
-"""Spans of a job as OpenTelemetry has them, in the names of its conventions for generative AI.
+"""Converts the spans of a job to OpenTelemetry, by its semantic conventions for generative AI.
 
-The ids of traces and spans follow from the job, so whichever instance sends a request twice sends the same spans.
+The ids of traces and spans are derived from the job: if two instances send the same request, they send the same spans.
 Source: https://github.com/open-telemetry/semantic-conventions-genai (the names of `gen_ai.*`, as of November 2026).
 """
 
@@ -22,7 +22,7 @@ from bot.tracing.span import SUPERVISORS_LANE, Span
 from handoff.contracts import Usage
 
 MOST_CONTENT = 16_000
-"""Characters of one content that are sent at most."""
+"""Characters at most of one content that are sent."""
 OTHER = "other"
 _OPERATIONS = {
     "request": "invoke_workflow",
@@ -31,21 +31,21 @@ _OPERATIONS = {
     "chat": "chat",
     "tool": "execute_tool",
 }
-"""The operation of a span by its kind. Other kinds are ours alone, and have none."""
+"""The operation of a span by its kind. The conventions have none for our other kinds."""
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 Values = dict[str, str | int | float | bool]
 
 
 class SpanConverter:
-    """Makes what a collector takes of the spans of a job.
+    """Converts the spans of a job for a collector.
 
     Args:
-        service: The bot's name there.
+        service: The bot's name in the collector.
         release: The bot's version.
-        provider: The provider of its models, in the words of the conventions.
-        names: The names of the crews' specialists and tools. Other names are a model's words, and so contents.
-        contents: True if what people, models and tools said is sent too.
+        provider: The provider of its models, as the conventions name it.
+        names: The names of the crews' specialists and tools. Other names were made up by a model: they are contents.
+        contents: True if contents are sent: texts of people, models and tools.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class SpanConverter:
         self._contents = contents
 
     def encode(self, team: str, job: str, spans: Sequence[Span]) -> bytes:
-        """Encode the spans that have ended as OTLP has them (protobuf); what is still open is left out."""
+        """Encode the spans as OTLP (protobuf), without those that are still open."""
         return bytes(encode_spans(self.to_sdk_spans(team, job, spans)).SerializeToString())
 
     def to_sdk_spans(self, team: str, job: str, spans: Sequence[Span]) -> list[ReadableSpan]:
-        """Return the spans that have ended as objects of OpenTelemetry's SDK."""
+        """Return the spans as objects of OpenTelemetry's SDK, without those that are still open."""
         known = {span.id for span in spans}
         origin = SpanOrigin(team, job, self._resource, self._scope, self._provider, self._names, self._contents)
         return [_make_readable_span(span, origin, known) for span in spans if span.end is not None]
@@ -76,7 +76,7 @@ class SpanConverter:
 
 @dataclass(frozen=True, slots=True)
 class SpanOrigin:
-    """What the spans of a job have in common; see `SpanConverter`."""
+    """The values that all spans of a job share; see `SpanConverter`."""
 
     team: str
     job: str
@@ -87,14 +87,14 @@ class SpanOrigin:
     contents: bool
 
     def sendable_name(self, name: str) -> str:
-        """Return a name if it may be sent: `other` stands for one that a model made up."""
+        """Return the name as it may be sent: without contents, parts that a model made up are replaced by `other`."""
         if self.contents:
             return name
         return "/".join(part if part in self.names else OTHER for part in name.split("/"))
 
 
 def trace_id(team: str, job: str, request: str) -> int:
-    """Name the trace of one request: 128 bits, never 0."""
+    """Return the trace id of one request: 128 bits, never 0."""
     return int.from_bytes(sha256(f"{team}/{job}/{request}".encode()).digest()[:16], "big") or 1
 
 
@@ -128,7 +128,7 @@ def _to_nanoseconds(seconds: float) -> int:
 
 
 def _span_name(span: Span, origin: SpanOrigin) -> str:
-    """Name a span as the conventions do. Titles and requests are contents, and never stand in a name."""
+    """Return the name of a span by the conventions, without titles and texts of requests, which are contents."""
     match span.kind:
         case "request":
             return "invoke_workflow leadhand"
@@ -202,7 +202,7 @@ def _span_contents(span: Span) -> Mapping[str, Any]:
         call = {"gen_ai.tool.call.id": span.call, "gen_ai.tool.call.arguments": _cut_content(arguments)}
         return found | call | {"gen_ai.tool.call.result": _cut_content(span.text)}
     if span.kind not in {"request", "attempt", "chat"}:
-        return found  # the attempts at a subtask hold what it was given and what it gave
+        return found  # brief and text of a subtask are in the spans of its attempts
     if span.brief:
         found["gen_ai.input.messages"] = _message_json("user", span.brief)
     if span.text:
@@ -211,7 +211,7 @@ def _span_contents(span: Span) -> Mapping[str, Any]:
 
 
 def _message_json(role: str, text: str) -> str:
-    """Write one message in the form of the conventions."""
+    """Return the JSON of one message, as the conventions define it."""
     return json.dumps([{"role": role, "parts": [{"type": "text", "content": _cut_content(text)}]}], ensure_ascii=False)
 
 
@@ -220,7 +220,7 @@ def _cut_content(text: str) -> str:
 
 
 def _policy_events(span: Span, origin: SpanOrigin) -> list[Event]:
-    """Return what policy decided when a span ended; the reasons only if contents are sent."""
+    """Return the decisions of policy on a span as events; with their reasons only if contents are sent."""
     return [
         Event(
             "leadhand.decision",

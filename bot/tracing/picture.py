@@ -19,14 +19,14 @@ NOTHING_TO_DRAW = "No picture: no request of this job can be read."
 
 
 async def draw_picture(trace: Trace) -> bytes | str:
-    """Draw the latest request of a trace as PNG; if that is not possible, say why, in a line for people."""
+    """Draw the latest request of a trace as PNG; if that is not possible, return the reason, a line for people."""
     if find_spec("matplotlib") is None:
         return NOT_INSTALLED
     if not trace.requests:
         return NOTHING_TO_DRAW
     from specialists.tools.charts.charts import allow_fonts  # noqa: PLC0415 - only where there is something to draw
 
-    given = await allow_fonts(Path(__file__).parents[1])  # it reads this package beside what each child may read
+    given = await allow_fonts(Path(__file__).parents[1])  # the child reads this package too
     request = lay_out_picture(trace)
     reply = await run_child(
         "bot.tracing.picture_child", request, limits=_LIMITS, deadline=_DEADLINE, largest_reply=_LARGEST, given=given

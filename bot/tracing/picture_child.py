@@ -1,6 +1,6 @@
 """The process that draws the picture of a trace with matplotlib: bars differ by hatch and sign, not by colour alone.
 
-In: what `picture_layout` gives, as JSON. Out: the PNG.
+It reads the layout from `picture_layout` as JSON on stdin, and writes the PNG to stdout.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from specialists.sandbox.confine import claim_stdout
 INK, MUTED, LINE, GROUND = "#1d1c25", "#5c5b6b", "#dcdce3", "#ffffff"
 _WAIT, _BAD, _LOOK = "#b36a00", "#c1293c", "#0f8a7e"
 _PIXELS = 100
-"""Dots per inch: an inch of the figure is a hundred pixels."""
+"""Pixels per inch of the figure."""
 _BAR, _ROW, _THIN = 36, 52, 16
 _MOST_HEIGHT = 6_000
 _LEAST_DRAWABLE = 0.7
-"""The part of a title that must be drawable for it to stand for the request."""
+"""The share of a title's letters that the fonts must have; with fewer, the job's id is drawn in its place."""
 _NARROW = 26
-"""Pixels that a bar must be wide to carry its sign."""
+"""A bar must be wider than this many pixels to have its sign drawn."""
 
-# What fills a bar: its ground, its edge, its hatch, the dashes of its edge, and the sign in its middle.
+# By style of a bar: fill colour, edge colour, hatch, line style of the edge, and the sign in its middle.
 _STYLES: dict[str, tuple[str, str, str, str, str]] = {
     "work": ("#3a6fd8", "#3a6fd8", "", "-", ""),
     "lead": ("#6a5acd", "#6a5acd", "", "-", ""),
@@ -42,16 +42,16 @@ _STYLES: dict[str, tuple[str, str, str, str, str]] = {
 
 
 def main() -> None:
-    """Draw what the request on stdin asks for."""
+    """Read a layout from stdin, draw it, and write the PNG to stdout."""
     reply = claim_stdout()
     request = json.load(sys.stdin)
-    warnings.simplefilter("ignore")  # matplotlib warns of glyphs that no font has
+    warnings.simplefilter("ignore")  # matplotlib warns about letters that no font has
     with reply:
         reply.write(draw_png(request))
 
 
 def draw_png(request: dict[str, Any]) -> bytes:
-    """Draw the picture of a layout and return it as PNG."""
+    """Draw the picture of the layout `request`, and return it as PNG."""
     from matplotlib import rc_context  # noqa: PLC0415 - after the limits
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - the same
@@ -89,7 +89,7 @@ def draw_png(request: dict[str, Any]) -> bytes:
 
 
 class _Drawing:
-    """A picture that grows downwards: `y` is where the next thing goes, in pixels."""
+    """A picture that is drawn from top to bottom. `y` is the position of the next item, in pixels."""
 
     def __init__(self, axes: Any, margin: int, width: int) -> None:
         self._axes = axes
@@ -97,7 +97,7 @@ class _Drawing:
         self.y = 40.0
 
     def draw_head(self, request: dict[str, Any]) -> None:
-        """Draw the request, its figures, and the time one by one against side by side."""
+        """Draw the title, the figures of the request, and the bars that compare its times."""
         self._draw_paragraph(request["title"] or request["otherwise"], 40, bold=True, most=3)
         self._draw_paragraph(request["facts"], 28, MUTED)
         for note in request["notes"]:
@@ -143,7 +143,7 @@ class _Drawing:
         self.y += 8
 
     def draw_legend(self, entries: list[list[str]]) -> None:
-        """Draw what the styles mean, two a line."""
+        """Draw the meanings of the styles, two per line."""
         self._axes.hlines(self.y, self._left, self._right, color=LINE)
         self.y += 24
         half = (self._right - self._left) / 2
@@ -160,11 +160,11 @@ class _Drawing:
         self, x: float, y: float, words: str, size: int, ink: str = INK, *, bold: bool = False, side: str = "left"
     ) -> None:
         weight = "bold" if bold else "normal"
-        points = size * 0.72  # of an inch of a hundred pixels
+        points = size * 0.72  # 72 points per inch, 100 pixels per inch
         self._axes.text(x, y, words, size=points, color=ink, weight=weight, ha=side, va="center", clip_on=True)
 
     def _draw_paragraph(self, words: str, size: int, ink: str = INK, *, bold: bool = False, most: int = 2) -> None:
-        """Write a text in as many lines as it takes, `most` at the most."""
+        """Draw a text in as many lines as it needs, at most `most`; a longer text is cut."""
         letters = int((self._right - self._left) / (size * (0.58 if bold else 0.53)))
         for line in textwrap.wrap(words, letters, max_lines=most, placeholder=" …"):
             self._draw_text(self._left, self.y + size / 2, line, size, ink, bold=bold)

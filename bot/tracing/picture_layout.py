@@ -1,6 +1,6 @@
-"""Lays out the picture of a trace: what stands where, in pixels. Pure; `picture_child` draws it.
+"""Lays out the picture of a trace: texts, and positions in pixels. Pure; `picture_child` draws the picture.
 
-It is for a phone: 1,080 pixels wide, a lane's name above its bars, and never more lanes than can be read.
+The picture is for a phone: 1,080 pixels wide, the name of a lane above its bars, and at most `MOST_LANES` lanes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
 
 def format_duration(seconds: float) -> str:
-    """Say how long something took: 80 ms, 2.4 s, 36 s, 1 min 12 s, 2 h 5 min, 2.1 days."""
+    """Format a duration: 80 ms, 2.4 s, 36 s, 1 min 12 s, 2 h 5 min, 2.1 days."""
     if seconds < 0.0995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 9.95:
@@ -35,7 +35,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_tokens(usage: Usage) -> str:
-    """Say how many tokens a usage has; empty for none."""
+    """Format the tokens of a usage, such as `12.3k tokens`; empty for none."""
     count = usage.tokens_in + usage.tokens_out
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
         if count >= size:
@@ -44,7 +44,7 @@ def format_tokens(usage: Usage) -> str:
 
 
 def format_cost(usage: Usage) -> str:
-    """Say what a usage cost; empty if that is nothing, or no price is known."""
+    """Format the cost of a usage in dollars; empty if it is 0 or unknown."""
     return format_dollars(usage.cost) if usage.cost else ""
 
 
@@ -53,14 +53,14 @@ WIDTH = 1_080
 TRACK = WIDTH - 2 * MARGIN
 MOST_LANES = 14
 MOST_ROWS = 3
-"""Rows of bars in a lane; what overlaps beyond that shares the last one."""
+"""Rows of bars at most in a lane. Further overlapping bars share the last row."""
 TICKS = 4
 MOST_DESCRIBED = 900
-"""Characters of the picture's description; Slack takes 1,000."""
+"""Characters at most of the picture's description; Slack accepts 1,000."""
 INSIDE = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
-"""The mark before the name of a lane that is inside a crew's."""
+"""The mark before the name of a lane inside a crew."""
 _NARROW, _NEAR = 6, 3
-"""Pixels: bars as narrow and as near to each other are drawn as one."""
+"""Pixels. A bar narrower than the first and nearer to the bar before it than the second is joined to that bar."""
 DRAWN = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "refine", "synthesis", "away"})
 _LEADS = frozenset({"gather", "plan", "synthesis", "post"})
 STATES = {
@@ -70,7 +70,7 @@ STATES = {
     "completed": "done",
     "cancelled": "stopped",
 }
-"""Words for the states of a request; a state that is not here is shown by its own name."""
+"""The words shown for the states of a request; other states are shown by their names."""
 LEGEND = (
     ("lead", "the supervisor plans, writes"),
     ("work", "a specialist works"),
@@ -85,7 +85,7 @@ LEGEND = (
 
 
 def lay_out_picture(trace: Trace) -> dict[str, Any]:
-    """Return what to draw for the latest request of a trace, as JSON. Raises ValueError if there is none."""
+    """Return the layout for the latest request of a trace, as JSON values. Raises ValueError without a request."""
     if not trace.requests:
         raise ValueError("there is no request to draw")
     figures = trace.requests[-1]
@@ -118,7 +118,7 @@ def lay_out_picture(trace: Trace) -> dict[str, Any]:
 
 
 def describe_picture(trace: Trace) -> str:
-    """Say in words what the picture shows, for people who cannot see it; empty if there is nothing to draw."""
+    """Describe the picture in words, for people who cannot see it; empty if there is nothing to draw."""
     if not trace.requests:
         return ""
     layout = lay_out_picture(trace)
@@ -129,7 +129,7 @@ def describe_picture(trace: Trace) -> str:
 
 
 def _choose_ticks(scale: TimeScale) -> list[float]:
-    """Return where the axis has its marks: at equal parts of its length, except inside a break."""
+    """Return the positions of the axis marks, from 0 to 1: at equal distances, except inside a break."""
     broken = [(begin, end) for begin, end, _ in scale.breaks]
     places = [part / TICKS for part in range(1, TICKS + 1)]
     return [place for place in places if not any(begin < place < end for begin, end in broken)]
@@ -143,7 +143,7 @@ def _describe_request(trace: Trace, figures: RequestFigures, end: float) -> str:
 
 
 def _compare_times(figures: RequestFigures) -> list[list[Any]]:
-    """Return two bars, the time one by one and side by side, as parts of the longer; none if one is not known."""
+    """Return two bars [label, share of the longer, style]: the time one by one and side by side. Empty if unknown."""
     apart, together = figures.one_by_one, figures.side_by_side
     if not apart or not together:
         return []
@@ -168,7 +168,10 @@ def _make_legend(lanes: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 def _choose_lanes(lanes: Sequence[TraceLane], spans: Sequence[Span]) -> tuple[list[TraceLane], list[TraceLane]]:
-    """Choose the lanes to show, in their order: the supervisor's, those that the end waited for, the busiest."""
+    """Return the lanes to show and the others, each in their order.
+
+    The supervisor's lane is chosen first, then lanes of the critical path, lanes with failures or waits, the busiest.
+    """
     if len(lanes) <= MOST_LANES:
         return [*lanes], []
     waited_for = {one.lane for one in spans if one.critical}
@@ -233,7 +236,7 @@ def _lay_out_bar(span: Span, scale: TimeScale, close: float, *, crew: bool = Fal
 
 
 def _join_bars(row: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join narrow bars of a kind that nearly touch: 10,000 of them would be a blot."""
+    """Join narrow bars of one style that nearly touch: thousands of them would be a blot."""
     found: list[dict[str, Any]] = []
     for bar in row:
         last = found[-1] if found else None
@@ -247,7 +250,7 @@ def _join_bars(row: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _merge_lanes(rest: Sequence[TraceLane], spans: Sequence[Span], scale: TimeScale, end: float) -> dict[str, Any]:
-    """Return one lane for all that are not shown: when any of them worked, and what they cost together."""
+    """Return one lane for all lanes that are not shown: when any of them worked, and their cost together."""
     names = {lane.name for lane in rest}
     worked = [one for one in spans if one.lane in names and one.kind == "attempt"]
     row: list[dict[str, Any]] = []

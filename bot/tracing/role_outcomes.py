@@ -1,4 +1,4 @@
-"""Says what came of a step of one of the supervisor's roles, by the event that reports it."""
+"""Derives the outcome of a step of the supervisor's roles from the event that reports it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handoff.contracts import Plan
 
 
 def outcome_of(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C901, PLR0911, PLR0912
-    """Say how a step ended: its state, and the fields of its span that tell what came of it."""
+    """Return the state in which a step ended, and the fields of its span that describe the outcome."""
     match event:
         case ev.MaterialGathered():
             words = f"{len(event.materials)} read" + "".join(f"; {one}" for one in event.faults)

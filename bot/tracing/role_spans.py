@@ -1,7 +1,7 @@
-"""Reads what the supervisor's roles did off a log: planning, judging, writing, posting.
+"""Derives the spans of the supervisor's steps from a log: planning, judging, writing, posting.
 
-The log holds when such a step ended. It began when the engine first called for it. That follows from the log, by the
-function that also tells the bot what to do next (`handoff.engine.outstanding`).
+The log has the end of such a step. The step began when its effect became outstanding, which is derived from the log by
+the same function that tells the bot what to do next (`handoff.engine.outstanding`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SINCE_CALLED_FOR = "its end is logged; it began when the event before it called 
 
 
 class RoleStepKey(NamedTuple):
-    """Names one step of a role while it is under way."""
+    """Identifies one step of a role while it is under way."""
 
     kind: SpanKind
     role: str
@@ -42,10 +42,10 @@ class OpenRoleSteps:
         self._ready: set[tuple[str, str]] = set()
         self._unnamed: Any = None
         self.handed_up: dict[str, str] = {}
-        """For each attempt of a crew, the step inside that was its last."""
+        """By the id of a crew's attempt, the id of its last inner step."""
 
     def read_event(self, event: ev.Event) -> None:
-        """End the step that this event reports. Where the event does not name it, `update_steps` finds out which."""
+        """End the step that this event reports. If the event does not identify it, `update_steps` finds it."""
         self._unnamed = None
         for key, draft in [*self._open.items()]:
             if _is_report_of(event, key):
@@ -56,7 +56,7 @@ class OpenRoleSteps:
             self._unnamed = event
 
     def _record_late_step(self, event: Any) -> None:
-        """Add a span for a step that this release did not call for, or that came to nothing: it was paid for."""
+        """Add a span for a step that was never outstanding in this release, since its model calls were paid for."""
         within = getattr(event, "within", "")
         start = event.at - _usage_of(event).duration
         key = RoleStepKey("plan" if isinstance(event, _OF_PLANS) else "synthesis", _LATE, event.request, within)
@@ -67,7 +67,7 @@ class OpenRoleSteps:
     def _close(self, draft: SpanDraft, key: RoleStepKey, event: ev.Event) -> None:
         usage = _usage_of(event)
         end, derived = event.at, SINCE_CALLED_FOR
-        if isinstance(event, ev.PlanRevised):  # it says when the planner was asked
+        if isinstance(event, ev.PlanRevised):  # its time is that of the call of the planner
             draft.set(start=max(draft["start"], event.at))
             end, derived = event.at + usage.duration, "the log holds when it began, and how long its model calls took"
         state, told = outcome_of(event)
@@ -88,7 +88,7 @@ class OpenRoleSteps:
         self._book.close(draft, end, state, **told, derived=derived)
 
     def update_steps(self, job: Job, at: float) -> None:
-        """Begin what is called for from now on, and end what no longer is."""
+        """Begin the steps whose effects have become outstanding, and end those whose effects no longer are."""
         effects, _ = list_outstanding_effects(job, at)
         now = {key: one for one in effects if (key := self._step_key(one)) is not None}
         for key in [key for key in self._open if key not in now]:
@@ -102,7 +102,7 @@ class OpenRoleSteps:
         self._note_ready(effects)
 
     def _end_step(self, key: RoleStepKey, draft: SpanDraft) -> None:
-        """End a step that is called for no more: by the event that reports it, or by something else."""
+        """End a step that is no longer outstanding: with the event that reports it, otherwise as stopped."""
         event = self._unnamed
         place = (event.request, getattr(event, "within", None)) if event is not None else ()
         if key.kind == "synthesis" and place == (key.request, key.within):
@@ -112,7 +112,7 @@ class OpenRoleSteps:
         self._book.close(draft, self._book.at, "stopped", words="it was called for no more")
 
     def _step_key(self, effect: ef.Effect) -> RoleStepKey | None:
-        """Return the key of an effect's step; None if it has none. A crew plans within an attempt that has begun."""
+        """Return the key of an effect's step; None if it has none, or if an inner crew's attempt has not begun."""
         inner = effect.within if isinstance(effect, ef.MakePlan) else ""
         if inner and self._attempts.find_attempt(effect.request, inner) is None:
             return None
@@ -166,7 +166,7 @@ def _usage_of(event: ev.Event) -> Usage:
 
 
 def _place_of(effect: ef.Effect) -> str:
-    """Return the subtask at which an effect begins an attempt; empty for other effects."""
+    """Return the id of the subtask at which an effect begins an attempt; empty for other effects."""
     if isinstance(effect, ef.RunSubtask):
         return effect.subtask
     return effect.within if isinstance(effect, ef.MakePlan) else ""
@@ -178,7 +178,7 @@ _KINDS: dict[type, SpanKind] = {
     ef.VerifyAnswer: "verify",
     ef.RefineBrief: "refine",
 }
-"""The kinds of the steps of roles; that of all others is `synthesis`."""
+"""The kinds of steps by effect; those of all other effects are `synthesis`."""
 
 
 def _step_key(effect: ef.Effect) -> RoleStepKey | None:
@@ -240,7 +240,7 @@ def _is_report_of(event: ev.Event, key: RoleStepKey) -> bool:  # noqa: C901, PLR
 
 
 def _reports_answer(event: ev.Event, key: RoleStepKey) -> bool:
-    """Return True if an event reports this step, as one of those that lead from the results to the answer."""
+    """Return True if an event reports this step, for the steps from the results to the answer."""
     if not isinstance(event, ev.AnswerVerified | ev.MaterialReduced | ev.AnswerWritten):
         return False
     if (key.request, key.within) != (event.request, event.within):

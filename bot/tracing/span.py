@@ -1,4 +1,4 @@
-"""A span: a stretch of time in which one thing was done or waited for, as the log of a job tells it."""
+"""A span of a trace: the time of one step or wait, as derived from the log of a job."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ SpanKind = Literal[
     "request", "gather", "plan", "subtask", "attempt", "chat", "tool", "wait", "pause", "verify", "refine", "synthesis",
     "post", "sort", "away",
 ]  # fmt: skip
-"""What a span is of.
+"""The kind of a span.
 
 - `request`: one request, from its message to its visible end. All other spans of a request are below it.
 - `gather`: the reading of files and messages.
-- `plan`: the planner's work on one plan, or a rule's or a pipeline's; `outcome` says what came of it: proposed,
-  rejected, asked, answered, revised or kept.
+- `plan`: the planning of one run, by the planner, a rule or a pipeline. `outcome` is `proposed`, `rejected`, `asked`,
+  `answered`, `revised` or `kept`.
 - `subtask`: one subtask, from its first attempt or question to its end, waits included.
 - `attempt`: one attempt of a specialist or of a crew at a subtask.
 - `chat`: one model turn of an attempt, or the model calls of one of the supervisor's roles.
 - `tool`: one tool call.
-- `wait`: waiting for a person; `outcome` says for what: question, approval, cost, doubt or set_aside.
+- `wait`: waiting for a person; `outcome` is the reason: `question`, `approval`, `cost`, `doubt` or `set_aside`.
 - `pause`: the pause before the next attempt.
-- `verify`: the verifier reads the answer beside the evidence.
+- `verify`: the verifier's comparison of the answer with the evidence.
 - `refine`: the rewriting of a failed attempt's brief.
-- `synthesis`: a step from the results to the answer; `name` is the role's.
+- `synthesis`: a step from the results to the answer; `name` is that of the role.
 - `post`: the posting of a message in the thread.
-- `sort`: finding out what a message in the thread is for.
-- `away`: nobody worked on the job; `name` is "taken over" where its owner was lost.
+- `sort`: the classification of a message in the thread.
+- `away`: time in which nobody worked on the job; `name` is "taken over" if its owner was lost.
 """
 SpanState = Literal["open", "done", "failed", "stopped"]
-"""How a span ended. `open`: the log does not say that it has. `stopped`: something else ended it before it was done."""
+"""How a span ended. `open`: according to the log it has not ended. `stopped`: it was ended before it was done."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 SUPERVISORS_LANE = "supervisor"
@@ -42,40 +42,41 @@ SUPERVISORS_LANE = "supervisor"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One stretch of time. Times are seconds since the epoch, by the clocks of those who wrote the log.
+    """One step or wait. Times are seconds since the epoch, from the events of the log.
 
-    The same log gives the same spans, and a longer log of the same job gives those that began by then the same ids: an
-    instance that takes over a job goes on with the spans of the one before it.
+    The same log gives the same spans. When the log grows, spans keep their ids, so that an instance that takes over a
+    job continues the spans of the instance before it.
 
     Attributes:
-        id: The kind and the `seq` of the event that it began with, such as `attempt-5`; a further one of the same kind
-            that began with the same event has its number behind that: `tool-9-2`.
-        kind: What it is of.
-        name: In a word or two: the name of the tool, role, model or specialist; a subtask's title; a request's text.
-        lane: `supervisor`, or the specialist's name, with those of the crews around it before it: `legal/reader`.
-        start: When it began.
-        end: When it ended; None while it is `open`.
-        state: How it ended.
-        parent: The id of the span around it; empty for a request, and for what belongs to no request.
-        after: The id of the span whose end let this one begin; empty if that is not known.
-        request: The id of the request that it belongs to; empty for what is about the whole job.
-        subtask: The id of its subtask, if it has one. Ids inside a crew are below that of the crew's own: `terms/read`.
-        attempt: The number of its attempt, from 1; 0 for what is of no attempt.
-        words: What it was or came to, in one line for people.
-        outcome: One word, see `SpanKind`; of an attempt: `result`, or the kind of its failure or escalation.
-        reason: Why it ended as it did, in words for people; empty if there is nothing to say.
-        events: The `seq` of each event that it was read from, in order.
-        derived: How its times are known if the log does not hold them; empty where it does.
-        model: The model that answered, if one did.
-        tier: The tier, where one was named.
-        usage: Tokens, calls, cost and seconds of the model calls of this span and of nothing below it; None if none.
-            All spans of a request together hold what it used. That of an attempt is what its turns do not tell of.
+        id: The kind and the `seq` of the event with which the span began, such as `attempt-5`. Further spans of one
+            kind that began with the same event have a number behind that: `tool-9-2`.
+        kind: The kind of the span.
+        name: The name of the tool, role, model or specialist; a subtask's title; a request's text.
+        lane: `supervisor`, or the specialist's name below those of its outer crews: `legal/reader`.
+        start: When the span began.
+        end: When the span ended; None while it is `open`.
+        state: How the span ended.
+        parent: The id of the span around it; empty for a request, and for a span outside of all requests.
+        after: The id of the span whose end let this one begin; empty if unknown.
+        request: The id of its request; empty if it is about the whole job.
+        subtask: The id of its subtask; empty without one. Ids inside a crew begin with its subtask: `terms/read`.
+        attempt: The number of its attempt, from 1; 0 without an attempt.
+        words: What happened, in one line for people.
+        outcome: One word, see `SpanKind`. For an attempt: `result`, or the kind of its failure or escalation.
+        reason: Why the span ended as it did, in words for people; may be empty.
+        events: The `seq` of each event from which the span was derived, in order.
+        derived: How its times were derived if the log does not contain them; otherwise empty.
+        model: The model that answered; empty if none did.
+        tier: The tier of the model; None if none was named.
+        usage: Tokens, calls, cost and seconds of the model calls of this span, without those of spans below it; None
+            without calls. The usages of all spans of a request add up to that of the request: an attempt has only
+            the part that its turns lack.
         call: The id of a tool call in its turn.
         arguments: The arguments of a tool call.
-        text: What came of it, whole: a tool's reply, a model's words, a result's content, an answer.
-        brief: What it was given: a subtask's intent (as rewritten), a request's text, a question.
-        decisions: What policy decided when it began or ended, each with its reason.
-        critical: True if the end of its request waited for it.
+        text: The full output: a tool's reply, a model's text, a result's content, an answer.
+        brief: The input: a subtask's intent (as rewritten), a request's text, a question.
+        decisions: The decisions of policy when the span began or ended, each with its reason.
+        critical: True if the span is on the critical path: the end of its request waited for it.
     """
 
     id: str

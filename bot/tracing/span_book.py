@@ -1,4 +1,4 @@
-"""Where spans are kept while a log is read: they are begun, closed, and at the end given out in order."""
+"""Collects spans while a log is read: they are begun, closed, and at the end returned in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handoff.contracts import Usage
 from handoff.state.state_values import EngineDecision
 
 CONTAINERS = frozenset({"request", "subtask"})
-"""Kinds that hold others and are no step themselves."""
+"""Kinds of spans that only contain others, and are no steps."""
 _DECISION_KINDS = (
     "plan",
     "verify",
@@ -24,11 +24,11 @@ _DECISION_KINDS = (
     "subtask",
     "request",
 )
-"""Kinds that a decision can be about, by rank: a span that ended when it was made, or else one that began then."""
+"""Kinds of spans that a decision can be about, by priority: see `SpanBook.attach_decisions`."""
 
 
 class SpanDraft:
-    """A span that may still change. Its fields are those of `Span`."""
+    """A span that may still change. Its fields are those of `Span`. `began_by` is the `seq` of its first event."""
 
     __slots__ = ("at", "before", "began_by", "fields", "last", "until")
 
@@ -36,37 +36,37 @@ class SpanDraft:
         self.began_by = began_by
         self.fields = fields
         self.last: float = fields["start"]
-        """When its latest event happened; `before` is when the event before that did."""
+        """The time of its latest event; `before` is the time of the event before that."""
         self.before = self.last
         self.until: float = fields["start"]
-        """When it is to end, if that is known before."""
+        """For a pause, when it is to end."""
         self.at: list[int] = [began_by] if began_by else []
 
     def __getitem__(self, name: str) -> Any:
         return self.fields[name]
 
     def get(self, name: str, otherwise: Any = "") -> Any:
-        """Return a field, or `otherwise` where it was not set."""
+        """Return a field, or `otherwise` if it is not set."""
         return self.fields.get(name, otherwise)
 
     def set(self, **fields: Any) -> None:
-        """Change fields."""
+        """Set fields."""
         self.fields.update(fields)
 
     def touch(self, seq: int, at: float) -> None:
-        """Note one more event of it."""
+        """Add an event, by its `seq` and time, to the events of the span."""
         if not self.at or self.at[-1] != seq:
             self.at.append(seq)
             self.before = self.last
         self.last = max(self.last, at)
 
     def span(self) -> Span:
-        """Return the span as it stands."""
+        """Return the finished `Span`."""
         return Span(**self.fields, events=tuple(sorted(set(self.at))))
 
 
 class SpanBook:
-    """The spans of one job. `seq` and `at` are those of the entry that is being read."""
+    """The spans of one job. `seq` and `at` are the number and the time of the log entry being read."""
 
     def __init__(self) -> None:
         self.drafts: dict[str, SpanDraft] = {}
@@ -78,12 +78,12 @@ class SpanBook:
         self.begun_here: list[SpanDraft] = []
 
     def turn_to(self, seq: int, at: float) -> None:
-        """Go on to the next entry."""
+        """Go to the next entry of the log."""
         self.seq, self.at = seq, at
         self.ended_here, self.begun_here = [], []
 
     def begin(self, kind: SpanKind, name: str, lane: str, start: float, **fields: Any) -> SpanDraft:
-        """Begin a span with the present entry, or with the one that `by` names."""
+        """Begin a span at the present entry, or at the entry with the `seq` in `by`."""
         by = fields.pop("by", self.seq)
         count = self._counts[kind, by] = self._counts.get((kind, by), 0) + 1
         number = f"{kind}-{by}" if count == 1 else f"{kind}-{by}-{count}"
@@ -93,7 +93,7 @@ class SpanBook:
         return draft
 
     def close(self, draft: SpanDraft, at: float, state: SpanState = "done", **fields: Any) -> None:
-        """End a span at `at`, but never before it began. One that has ended stays as it is."""
+        """End a span at the time `at`, but not before its start. A span that has ended already stays as it is."""
         if draft["state"] != "open":
             return
         draft.set(**fields, end=max(at, draft["start"]), state=state)
@@ -104,26 +104,26 @@ class SpanBook:
     def add(
         self, kind: SpanKind, name: str, lane: str, times: tuple[float, float], state: SpanState = "done", **fields: Any
     ) -> SpanDraft:
-        """Add a span of which the log tells only once it is over."""
+        """Add a span that is over when the log first mentions it. `times` are its start and end."""
         draft = self.begin(kind, name, lane, min(times), **fields)
         self.close(draft, times[1], state)
         return draft
 
     def find_cause(self, seq: int, but: Iterable[str] = ()) -> str:
-        """Return the id of the step that ended with an event; empty if none did."""
+        """Return the id of a step that ended with the event `seq` and is not in `but`; empty if there is none."""
         without = {*but}
         found = [one for one in self.ended_with.get(seq, ()) if self.drafts[one]["kind"] not in CONTAINERS]
         return next((one for one in found if one not in without and self.drafts[one]["kind"] != "chat"), "")
 
     def attach_decisions(self, decisions: Iterable[EngineDecision]) -> None:
-        """Put each decision of the present entry to the span that it is about."""
+        """Add each decision at the present entry to its span: one that ended at the entry, otherwise one that began."""
         for one in decisions:
             about = _find_decision_span(self.ended_here, one) or _find_decision_span(self.begun_here, one)
             if about is not None:
                 about.set(decisions=(*about.get("decisions", ()), one))
 
     def spans(self) -> tuple[Span, ...]:
-        """Return all spans by the time at which they began, each after the one that it is below."""
+        """Return all spans in the order of their starts, each after its parent."""
         depth: dict[str, int] = {}
         for name, draft in self.drafts.items():
             depth[name] = depth.get(draft.get("parent"), -1) + 1
@@ -132,7 +132,7 @@ class SpanBook:
 
 
 def _order_after_parents(found: list[Span]) -> tuple[Span, ...]:
-    """Return the spans, each behind its parent, even where clocks say that the parent began later."""
+    """Return the spans, each after its parent, even if the parent began later by the clocks."""
     there: set[str] = set()
     done: list[Span] = []
     held: dict[str, list[Span]] = {}
@@ -156,7 +156,7 @@ def _find_decision_span(drafts: list[SpanDraft], decision: EngineDecision) -> Sp
 
 
 def has_usage(usage: Usage | None) -> bool:
-    """Return True if there is anything to tell of a usage."""
+    """Return True if a usage has calls, tokens or seconds."""
     return usage is not None and bool(usage.calls or usage.tokens_in or usage.tokens_out or usage.duration)
 
 
@@ -166,7 +166,7 @@ def sum_usages(usages: Iterable[Usage | None]) -> Usage:
 
 
 def subtract_usage(usage: Usage, known: Usage) -> Usage | None:
-    """Return what `usage` holds beyond `known`; None if that is nothing."""
+    """Return `usage` less `known`; None if no calls and tokens remain."""
     cost = None
     if usage.cost is not None:
         cost = max(0.0, usage.cost - (known.cost or 0.0))

@@ -1,6 +1,6 @@
-"""Reads the spans of a job off its log: what was done when, by whom, below what, and why.
+"""Derives the spans of a job from its log: which steps ran when, by whom, below which other span, and why.
 
-They follow from the log alone, so they are whole after a takeover, whichever instance looks at them.
+They follow from the log alone, so they are complete after a takeover, and the same on each instance.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _STEPS = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "ref
 
 
 def mark_critical_paths(found: Sequence[Span], handed_up: Mapping[str, str]) -> tuple[Span, ...]:
-    """Return the spans with those of the critical paths marked: the steps that the end of a request waited for.
+    """Return the spans, with `critical` set on the critical paths: the steps that the end of a request waited for.
 
-    Each step knows the one whose end let it begin, so a path is read backwards from the answer.
-    `handed_up` names, for the attempt of a crew, the step inside that was its last.
+    Each step has in `after` the step whose end let it begin, so a path is followed backwards from the answer.
+    `handed_up` has, by the id of a crew's attempt, the id of its last inner step.
     """
     by_id = {one.id: one for one in found}
     below: dict[str, list[Span]] = {}
@@ -47,7 +47,7 @@ def mark_critical_paths(found: Sequence[Span], handed_up: Mapping[str, str]) -> 
 
 
 def _rank(one: Span | None) -> tuple[bool, float]:
-    """Rank a step by how well it stands for the end: the answer's post, or else whatever was last under way."""
+    """Return the rank of a step as the end of its request: the answer's post first, then the step that ended last."""
     if one is None:
         return (False, 0.0)
     return (one.kind == "post" and one.name == _LAST, one.end if one.end is not None else float("inf"))
@@ -68,10 +68,10 @@ _ENDS: dict[RequestStatus, SpanState] = {"completed": "done", "failed": "failed"
 
 
 def spans(entries: Sequence[LogEntry]) -> tuple[Span, ...]:
-    """Return the spans of a log, in the order in which they began; each after the one that it is below.
+    """Return the spans of a log in the order of their starts, each after its parent.
 
-    From the first entry on that cannot be read there are no more: what is open by then stays `open`. It takes time in
-    proportion to the log.
+    Reading stops at the first entry that cannot be read: spans under way by then stay `open`. Takes time in proportion
+    to the log.
     """
     reader = SpanReader()
     for one in walk_log(entries):
@@ -82,7 +82,7 @@ def spans(entries: Sequence[LogEntry]) -> tuple[Span, ...]:
 
 
 class SpanReader:
-    """Follows a job through its log."""
+    """Collects the spans of a job while its log is read, entry by entry."""
 
     def __init__(self) -> None:
         self.until = 0.0
@@ -94,7 +94,7 @@ class SpanReader:
         self._waits = OpenWaits(self._book, self._attempts)
 
     def read(self, one: WalkedEntry, event: ev.Event, job: Job) -> None:
-        """Take in one event. The order matters: what it ended may be the reason why something else begins."""
+        """Read one event. The order of calls matters: a span that the event ends may be the cause of another."""
         self._book.turn_to(one.entry.seq, event.at)
         self.until = max(self.until, event.at)
         ask = job.find_request(event.request) if isinstance(event, ev.RequestEvent) else job.current
@@ -144,5 +144,5 @@ class SpanReader:
             self._book.close(self._requests[ask.id], at, _ENDS[ask.state], **told)
 
     def spans(self) -> tuple[Span, ...]:
-        """Return what was found, with the critical path of each request marked."""
+        """Return the spans so far, with the critical path of each request marked."""
         return mark_critical_paths(self._book.spans(), self._roles.handed_up)

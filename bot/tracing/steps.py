@@ -1,4 +1,4 @@
-"""The trace of a job, step by step: each event of its log, and what policy decided when it came."""
+"""Walks through the log of a job: each event, the state before and after it, and the decisions of policy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handoff.state.state_values import EngineDecision
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """An entry of a log, and the decisions that followed from it."""
+    """An entry of a log, and the decisions of policy that followed from it."""
 
     entry: LogEntry
     decided: tuple[EngineDecision, ...] = ()
@@ -26,8 +26,8 @@ class TraceStep:
 class WalkedEntry(NamedTuple):
     """One entry on a walk through a log: its event, the job before and after it, and the decisions that followed.
 
-    `event` is None if the entry cannot be read, and `after` is None from the first such entry on: what comes behind a
-    gap cannot be told for sure.
+    `event` is None if the entry cannot be read. `after` is None from the first such entry on: after a gap the state of
+    the job is unknown.
     """
 
     entry: LogEntry
@@ -38,14 +38,14 @@ class WalkedEntry(NamedTuple):
 
 
 def steps_of(entries: Sequence[LogEntry]) -> list[TraceStep]:
-    """Return all steps of a log. From the first entry on that cannot be read they are without decisions."""
+    """Return all steps of a log; without decisions from the first entry on that cannot be read."""
     return [TraceStep(one.entry, one.decided) for one in walk_log(entries)]
 
 
 def list_own_steps(entries: Sequence[LogEntry], own: frozenset[str], user: str) -> list[TraceStep]:
-    """Return the steps of the `own` requests of `user` alone, and those of the job itself.
+    """Return the steps of the requests `own`, which are those of `user`, and the steps of the job itself.
 
-    Raises ValueError if an entry cannot be read: nobody knows then whose it is.
+    Raises ValueError if an entry cannot be read, since it is unknown whose request it is about.
     """
     found = list(walk_log(entries, own))
     if any(one.event is None for one in found):
@@ -56,7 +56,7 @@ def list_own_steps(entries: Sequence[LogEntry], own: frozenset[str], user: str) 
 
 
 def walk_log(entries: Sequence[LogEntry], own: frozenset[str] | None = None) -> Iterator[WalkedEntry]:
-    """Walk through a log, entry by entry. `own`: leave out decisions on other requests."""
+    """Yield the entries of a log in order. If `own` is set, decisions on other requests are left out."""
     job: Job | None = None
     broken = False
     for entry in entries:
@@ -84,9 +84,9 @@ def _read(payload: str) -> ev.Event | None:
 
 
 def events_json(steps: Sequence[TraceStep]) -> list[dict[str, Any]]:
-    """Return each event as it was written, by whatever release, with its `seq` and what was `decided`, if anything.
+    """Return each event as JSON values as it was written, with its `seq` and the decisions, if any, in `decided`.
 
-    An entry that is no JSON object stands as `unreadable` text.
+    An entry that is no JSON object is returned as text in `unreadable`.
     """
     return [
         {"seq": step.entry.seq, **_event_json(step.entry.payload), **_decisions_json(step.decided)} for step in steps

@@ -1,6 +1,6 @@
-"""Where a moment stands on a waterfall. Long stretches in which nobody worked are drawn short, and marked as breaks.
+"""The time axis of a waterfall. Long times in which nobody worked are drawn short and marked as breaks.
 
-A job that waited two days for an answer and then worked for a minute would else be a picture of two days of waiting.
+Otherwise a job that waited two days for an answer and then worked for a minute would show nothing but the wait.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from bot.tracing.span import Span
 from bot.tracing.whole_trace import BUSY, find_crew_attempts
 
 LEAST_BREAK = 30.0
-"""Seconds that nobody worked for before they may be drawn shorter than they were."""
+"""Seconds without work at least that are drawn as a break."""
 _SHARE_BROKEN, _SHARE_DRAWN = 0.5, 0.15
-"""Shares of the time at work: a stretch without work longer than the first is drawn as long as the second."""
+"""Shares of the time at work: a time without work longer than the first share is drawn as long as the second."""
 
 Stretch = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """Times (seconds since the epoch) and the places where they stand, from 0 to 1, both rising.
-
-    `breaks` are stretches that are drawn short: the places where each begins and ends, and its seconds.
-    """
+    """Maps times (seconds since the epoch) to places on the axis (0 to 1), linearly between the given pairs."""
 
     times: tuple[float, ...]
+    """Rising times."""
     places: tuple[float, ...]
+    """The place of each of them, rising as well."""
     breaks: tuple[tuple[float, float, float], ...] = ()
+    """Triples (place of the begin, place of the end, seconds) of the times that are drawn short."""
 
     def place(self, time: float) -> float:
-        """Return where a time stands."""
+        """Return the place of a time."""
         return _interpolate(self.times, self.places, time)
 
     def time(self, place: float) -> float:
-        """Return the time that stands at a place."""
+        """Return the time at a place."""
         return _interpolate(self.places, self.times, place)
 
 
 def _interpolate(froms: Sequence[float], tos: Sequence[float], value: float) -> float:
-    """Go from one row of numbers to the other, in straight lines between its members."""
+    """Map `value` from the rising numbers `froms` to `tos`, by linear interpolation between the two nearest."""
     if value <= froms[0]:
         return tos[0]
     if value >= froms[-1]:
@@ -54,7 +54,7 @@ def _interpolate(froms: Sequence[float], tos: Sequence[float], value: float) -> 
 
 
 def scale_of(spans: Sequence[Span], start: float, end: float) -> TimeScale:
-    """Return the scale of a request's spans from its start to its end, or to the last that is known of it."""
+    """Return the scale for the spans of a request, from `start` to `end`."""
     end = max(end, start + 0.001)
     crews = find_crew_attempts(spans)
     waits: dict[str, list[Stretch]] = {}
@@ -75,7 +75,7 @@ def scale_of(spans: Sequence[Span], start: float, end: float) -> TimeScale:
 
 
 def _cut_out(stretch: Stretch, holes: Iterable[Stretch]) -> list[Stretch]:
-    """Return a stretch of time without the holes in it, which come in order."""
+    """Return the parts of a time interval outside of the holes, which are sorted by their begin."""
     found, at = [], stretch[0]
     for begin, close in holes:
         if begin > at:

@@ -1,8 +1,8 @@
-"""A trace as one HTML page that needs nothing else: no network, no script from outside, nothing that it holds runs.
+"""Renders a trace as one self-contained HTML page: no network, and no script but ours runs.
 
-Its template, style and scripts lie in `page/` beside this file. What people, models and tools wrote goes in as JSON in
-a block of data, and the scripts only ever make text of it. The page's policy allows these very scripts and this very
-style, by their digests, and forbids all else.
+Its template, style and scripts lie in `page/` beside this file. The texts of people, models and tools are embedded as
+JSON in a block of data, which the scripts only render as text. The content security policy of the page allows our
+scripts and our style by their digests, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from bot.tracing.time_scale import scale_of
 from bot.tracing.whole_trace import RequestFigures, Trace
 
 MOST_CHARACTERS = 2_500_000
-"""Characters of all long texts in the page; if there were more, each is cut."""
+"""Characters at most of all long texts in the page together; if there are more, each text is cut."""
 _PAGE = Path(__file__).parent / "page"
 _SCRIPTS = ("trace.js", "trace_waterfall.js", "trace_search.js")
 _TITLE = 80
 
 
 def trace_page(trace: Trace) -> str:
-    """Return the page."""
+    """Render a trace as an HTML page."""
     template, style, script = _read_page_parts()
     first = trace.requests[-1].text if trace.requests else ""
     title = cut(" ".join(first.split()), _TITLE) or "a job"
@@ -45,9 +45,9 @@ def trace_page(trace: Trace) -> str:
 
 
 def _build_page_data(trace: Trace) -> dict[str, Any]:
-    """Return what the page shows of a trace: the export without the log's own events, and how times are drawn.
+    """Return the data of the page: the export without the events of the log, and the time scale of each request.
 
-    The few sentences on how times are known stand once, in `derived`; spans have their places in it.
+    The list `derived` has each sentence on how times were derived once; a span has the index of its sentence.
     """
     whole = export(trace, events=False)
     cap = choose_cap(whole["spans"], MOST_CHARACTERS)
@@ -63,16 +63,16 @@ def _build_page_data(trace: Trace) -> dict[str, Any]:
 
 
 def _lay_out_request(trace: Trace, figures: RequestFigures) -> dict[str, Any]:
-    """Say how a request is drawn: its state in words, and where its times stand."""
+    """Return the additional fields of a request: its state in words, and its time scale."""
     scale = scale_of(trace.spans_of(figures.id), figures.start, figures.end or trace.until)
     placed = {"times": scale.times, "places": scale.places, "breaks": scale.breaks}
     return {"state_words": STATES.get(figures.state, figures.state), "scale": placed}
 
 
 def _embed_json(value: Any) -> str:
-    """Return JSON that cannot end the element that it stands in, whatever its texts hold."""
+    """Return JSON in which `&`, `<` and `>` are escaped, so that no text can end its HTML element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    text = text.encode("utf-8", "replace").decode()  # a half of a surrogate pair is no text
+    text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

@@ -1,4 +1,4 @@
-"""Reads off a log how long it waited, and for what: for people, for the time of a retry, for somebody to work on it."""
+"""Derives the spans of waits from a log: for people, for the time of a retry, for an instance to run the job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AWAY_DERIVED = "the log holds its end and how long it was"
 
 
 class OpenWaits:
-    """The waits that go on."""
+    """The waits under way."""
 
     def __init__(self, book: SpanBook, attempts: OpenAttempts) -> None:
         self._book = book
@@ -25,7 +25,7 @@ class OpenWaits:
         self._aside: SpanDraft | None = None
 
     def read_event(self, event: ev.Event) -> None:
-        """Take in an event about the whole job."""
+        """Read an event about the whole job: taken over, resumed, quarantined or released."""
         book = self._book
         if isinstance(event, ev.WorkResumed):
             times = (event.at - event.away, event.at)
@@ -41,7 +41,7 @@ class OpenWaits:
             self._aside = None
 
     def update_questions(self, ask: RequestState) -> None:
-        """Begin the waits for what is asked now, and end those for what no longer is."""
+        """Begin the waits for questions that are open now, and end those for questions that no longer are."""
         open_now = {(ask.id, name, one.number): one for name, one in ask.open_questions.items()}
         for key in [key for key in self._asked if key[0] == ask.id and key not in open_now]:
             self._close_wait(key, self._asked.pop(key), ask)
@@ -89,7 +89,7 @@ class OpenWaits:
             self._attempts.begin_decided_calls(ask.id, name, at)
 
     def end_pauses(self, ask: RequestState) -> None:
-        """End the pauses that the event ended."""
+        """End the pauses that are over by now."""
         for place in [one for one in self._pauses if one[0] == ask.id]:
             work = ask.work.get(place[1])
             waits = work is not None and work.state == "pending" and work.not_before == self._pauses[place].until
@@ -127,7 +127,7 @@ def _kind_of(question: Question) -> str:
 
 
 def _end_of(answered: QuestionAnswer | None) -> tuple[SpanState, dict[str, Any]]:
-    """Say how a wait for people ended."""
+    """Return the state in which a wait for people ended, and fields of its span. `answered`: None without an answer."""
     if answered is None:
         return "stopped", {"reason": "it was asked no more"}
     if answered.ruling is not None:

@@ -1,4 +1,4 @@
-"""The whole trace of a job, as far as its reader may see it: steps, spans, and the figures of each request."""
+"""The trace of a job, limited to what its reader may see: steps, spans, and the figures of each request."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import gain_words, measure_parallel_seconds
 
 MOST_SPANS = 20_000
-"""Spans of a trace; a log of 10,000 events has fewer, unless models ask for many calls at once."""
+"""Spans at most of a trace. A log of 10,000 events has fewer, unless models make many calls at once."""
 BUSY = frozenset({"attempt", "gather", "plan", "verify", "refine", "synthesis"})
-"""Kinds that count as time at work; a wait for people and a pause do not."""
+"""Kinds of spans that count as time at work."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceLane:
-    """What one specialist, or the supervisor, did for a request.
+    """The figures of one specialist, or of the supervisor, for a request.
 
-    `busy` is the seconds in which it was at work, and `waited` those in which it waited for people or for a retry.
+    `busy` is the seconds at work, `waited` the seconds of waiting for people or for a retry, and `failed` the number of
+    failed attempts.
     """
 
     name: str
@@ -38,13 +39,7 @@ class TraceLane:
 
 @dataclass(frozen=True, slots=True)
 class RequestFigures:
-    """The figures of one request. Times are seconds since the epoch; `end` is None while it goes on.
-
-    `one_by_one` is the seconds that its subtasks took all together, `side_by_side` those from the first start to the
-    last end (0: fewer than two have ended). `gain` compares the two in the words of the answer's context line; empty
-    if little was gained. `written` is when the answer, or the failure, was fixed: the duration that people are told
-    ends then.
-    """
+    """The figures of one request. Times are seconds since the epoch."""
 
     id: str
     user: str
@@ -52,21 +47,22 @@ class RequestFigures:
     state: str
     start: float
     end: float | None
+    """None while the request is under way."""
     written: float | None
+    """When the answer or the failure was decided, which ends the duration that people see; None before."""
     one_by_one: float
+    """The sum of the seconds of its subtasks; 0 if fewer than two have ended."""
     side_by_side: float
+    """The seconds from the first start to the last end of its subtasks; 0 if fewer than two have ended."""
     gain: str
+    """Compares the two, in the words of the answer's context line; empty if little was gained."""
     usage: Usage
     lanes: tuple[TraceLane, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The trace of a job, or of somebody's own requests in it.
-
-    `until` is the time of the last event that could be read. `unreadable` counts the entries from `broken` (a `seq`)
-    on: nothing but their text can be told of them. `left_out` counts spans beyond `MOST_SPANS`.
-    """
+    """The trace of a job, or of one person's requests in it."""
 
     job: str
     team: str
@@ -75,10 +71,15 @@ class Trace:
     spans: tuple[Span, ...]
     requests: tuple[RequestFigures, ...]
     until: float = 0.0
+    """The time of the last event that could be read."""
     broken: int = 0
+    """The `seq` of the first entry that cannot be read; 0 if all can."""
     unreadable: int = 0
+    """The number of entries from `broken` on. Only their text is known."""
     left_out: int = 0
+    """The number of spans beyond `MOST_SPANS`, which are not in `spans`."""
     budgets: tuple[str, ...] = ()
+    """Lines for people on the budgets of the job."""
 
     def spans_of(self, request: str) -> tuple[Span, ...]:
         """Return the spans of one request."""
@@ -86,16 +87,15 @@ class Trace:
 
 
 class UnreadableEntry(ValueError):
-    """An entry cannot be read, so nobody knows whose it is: only who may see all of the job can be shown it."""
+    """An entry of the log cannot be read, so the trace of one person cannot be told from that of others."""
 
 
 def read_trace(
     entries: Sequence[LogEntry], *, job: str = "", team: str = "", own: frozenset[str] | None = None, user: str = ""
 ) -> Trace:
-    """Read the trace of a log; of the `own` requests of `user` alone if those are given.
+    """Derive the trace from a log; only of the requests `own`, which are those of `user`, if `own` is set.
 
-    Takes time in proportion to the log. Raises UnreadableEntry if it is for somebody's own requests and an entry cannot
-    be read.
+    Takes time in proportion to the log. Raises UnreadableEntry if `own` is set and an entry cannot be read.
     """
     reader, steps, found = SpanReader(), [], None
     broken = unreadable = 0
@@ -126,7 +126,7 @@ def read_trace(
 
 
 def _select_spans(spans: Iterable[Span], own: frozenset[str]) -> tuple[Span, ...]:
-    """Return the spans of some requests, and those that are about the job itself."""
+    """Return the spans of the requests `own`, and those about the whole job."""
     kept = [one for one in spans if one.request in own or (not one.request and one.kind != "sort")]
     there = {one.id for one in kept}
     return tuple(one if one.after in there or not one.after else replace(one, after="") for one in kept)
@@ -159,14 +159,14 @@ def _sum_up_request(ask: RequestState, spans: Sequence[Span]) -> RequestFigures:
 
 
 def lanes_of(spans: Sequence[Span]) -> tuple[TraceLane, ...]:
-    """Return the lanes of a request's spans: the supervisor's, then each specialist's, those of a crew below it."""
+    """Return the lanes of a request's spans: the supervisor's, then each specialist's, a crew's before its members'."""
     of: dict[str, list[Span]] = {}
     for one in spans:
         of.setdefault(one.lane, []).append(one)
     first = {name: place for place, name in enumerate(of)}
 
     def order(name: str) -> list[int]:
-        """Give the places of the crews around a lane and its own, so that it follows them."""
+        """Return the sort key of a lane: the positions of its outer crews, then its own, so that it follows them."""
         parts = name.split(SLASH)
         return [first.get(SLASH.join(parts[:count]), len(first)) for count in range(1, len(parts) + 1)]
 
@@ -177,13 +177,13 @@ def lanes_of(spans: Sequence[Span]) -> tuple[TraceLane, ...]:
 
 
 def find_crew_attempts(spans: Sequence[Span]) -> frozenset[str]:
-    """Return the ids of the attempts that are a crew's: there are plans or subtasks below them."""
+    """Return the ids of crews' attempts: those with plans or subtasks below them."""
     attempts = {one.id for one in spans if one.kind == "attempt"}
     return frozenset(one.parent for one in spans if one.kind in {"subtask", "plan"} and one.parent in attempts)
 
 
 def _sum_up_lane(name: str, spans: Sequence[Span], crews: frozenset[str]) -> TraceLane:
-    """Sum up a lane. A crew's lane counts its plans and answers; the rest of its attempt is in the lanes inside it."""
+    """Sum up a lane. The lane of a crew counts its plans and answers; its members' work is in their own lanes."""
     attempts = [one for one in spans if one.kind == "attempt"]
     worked = _span_times(one for one in spans if one.kind in BUSY and one.id not in crews)
     waited = _span_times(one for one in spans if one.kind in {"wait", "pause"})
@@ -202,7 +202,7 @@ def _span_times(spans: Iterable[Span]) -> list[tuple[float, float]]:
 
 
 def _sum_covered_seconds(times: list[tuple[float, float]]) -> float:
-    """Return the seconds that the stretches of time cover; where they overlap, time counts once."""
+    """Return the seconds that the time intervals cover; overlaps count once."""
     total, until = 0.0, float("-inf")
     for start, end in sorted(times):
         total += max(0.0, end - max(start, until))
