@@ -1,4 +1,4 @@
-"""Finds figures in any notation, texts, and words that never belong there in an answer."""
+"""Searches an answer for figures in any notation, for words, and for internals that must not be in it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from decimal import Decimal, InvalidOperation
 from handoff.checking.figures import find_unsupported_figures
 
 MARK = "\u26a0"
-"""The sign that stands in an answer beside what no source says."""
+"""The sign in an answer after a figure or statement that no source has."""
 _NEAR = 4
-"""Characters after a figure within which its mark stands, with a unit between."""
+"""Characters after a figure within which its mark has to stand; a unit may stand between."""
 _NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f'\u2019]\d{3})+(?:[.,]\d+)?|\d[\d.,]*\d|\d")
 _LEAK = re.compile(
     r"<tool_call>|\"(?:arguments|subtasks|parameters)\"\s*:|\breturn_result\b|\(\w+, confidence \d{1,3}\)"
@@ -21,7 +21,7 @@ _LEAK = re.compile(
 
 
 def contains_figure(text: str, figure: str) -> bool:
-    """Return True if a text holds a figure, to at least as many decimals as `figure` has; signs do not count."""
+    """Return True if a text contains a figure that rounds to `figure` at its decimals. Signs are ignored."""
     wanted = Decimal(figure.lstrip("-+"))
     step = Decimal(1).scaleb(min(0, int(wanted.as_tuple().exponent)))
     return any(reading.quantize(step) == wanted for reading in _iterate_figures(text) if reading < 10**20)
@@ -37,7 +37,7 @@ def _iterate_figures(text: str) -> Iterator[Decimal]:
 
 
 def _number_readings(number: str) -> Iterable[str]:
-    """Return a number read with a decimal point, with a decimal comma, and with either as a thousands separator."""
+    """Return the ways to read a number: with a decimal point, a decimal comma, or either as thousands separator."""
     return dict.fromkeys(
         (
             number.replace(",", ""),
@@ -48,17 +48,17 @@ def _number_readings(number: str) -> Iterable[str]:
 
 
 def contains_words(text: str, words: str) -> bool:
-    """Return True if a text holds these words, in any case of letters and with any spaces."""
+    """Return True if a text contains these words; case, spaces and markup are ignored."""
     return _flatten_text(words) in _flatten_text(text)
 
 
 def count_occurrences(text: str, words: str) -> int:
-    """Return how often a text holds these words."""
+    """Return how often a text contains these words; case, spaces and markup are ignored."""
     return _flatten_text(text).count(_flatten_text(words))
 
 
 def find_leak(text: str) -> str:
-    """Return the first tool call, schema or heading of ours in an answer; empty if there is none."""
+    """Return the first tool call, schema or heading of a prompt in an answer; empty if there is none."""
     found = _LEAK.search(text)
     return found[0] if found else ""
 

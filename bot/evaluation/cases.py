@@ -1,4 +1,4 @@
-"""The labelled cases of each kind of set, as their YAML files hold them."""
+"""The labelled cases of each kind of set, in the form of their YAML files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from handoff.events import Aim
 
 
 def _wrap_in_list(value: Any) -> Any:
-    """Take one value for a list of one."""
+    """Return a list or tuple as it is, and any other value in a list."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_wrap_in_list)]
-"""Texts; in a file also a single one."""
+"""Texts; a file may have a single text in place of a list."""
 Figures = Annotated[tuple[Annotated[str, BeforeValidator(str)], ...], BeforeValidator(_wrap_in_list)]
-"""Numbers, kept as they are written: how many decimals are asked for counts."""
+"""Numbers as they are written: an answer must have at least as many decimals."""
 Speaker = Literal["requester", "colleague"]
 Label = Annotated[str, BeforeValidator(str), Field(pattern=r"^[\w][\w.+/-]*$", max_length=60)]
 """A name without spaces, or a number."""
@@ -35,9 +35,9 @@ class RatedAnswer(Contract):
 
 
 class LabelledCase(Contract):
-    """A case with its right answer. `tags` say of which sort it is: a language, a near miss, small talk.
+    """A case with its right answer. `tags` are its categories, such as a language, a near miss, small talk.
 
-    `feedback` is there if it was made of people's thumbs.
+    `feedback` is set if the case was made from people's thumbs.
     """
 
     id: Label
@@ -46,7 +46,7 @@ class LabelledCase(Contract):
 
 
 class RoutingCase(LabelledCase):
-    """A request for one specialist. `expect` names who may get it, or `answer`, `ask` or `nobody`."""
+    """A request for one specialist. `expect` names the specialists that may get it, or `answer`, `ask` or `nobody`."""
 
     input: str
     files: Texts = ()
@@ -54,24 +54,26 @@ class RoutingCase(LabelledCase):
 
 
 class ExpectedPlan(Contract):
-    """The plan that does the job.
-
-    `must` holds specialists, and orders such as `analyst > writer`: some part of the one builds on a part of the
-    other. Parts for others than those in `must` and `may` make a plan unclean, those in `must_not` make it wrong.
-    `parts` are the least and the most parts. `missing`: whether it must say that nobody can do a part of the request.
-    """
+    """What a right plan has to have."""
 
     reply: Annotated[tuple[Literal["plan", "answer", "ask"], ...], BeforeValidator(_wrap_in_list)] = ("plan",)
+    """The decisions that are right."""
     must: Texts = ()
+    """Specialists that need a part, and orders: `analyst > writer` means that a part of writer builds on analyst's."""
     may: Texts = ()
+    """Specialists that may have a part. A part for any other makes the plan unclean."""
     must_not: Texts = ()
+    """Specialists for which a part makes the plan wrong."""
     parts: tuple[int, int] = (0, 20)
+    """The minimum and the maximum number of parts."""
     strategy: Annotated[tuple[Strategy, ...], BeforeValidator(_wrap_in_list)] = ("merge", "reduce")
+    """The strategies that are right, for a plan of several parts."""
     missing: bool | None = None
+    """Whether the plan must say that nobody can do some part of the request; None: either is right."""
 
 
 class PlanningCase(LabelledCase):
-    """A request and the plan that does the job."""
+    """A request and the plan that is right for it."""
 
     input: str
     files: Texts = ()
@@ -79,7 +81,7 @@ class PlanningCase(LabelledCase):
 
 
 class ExpectedAnswer(Contract):
-    """What an answer must and must not hold: `figures` in any way of writing them, `texts` in any case of letters."""
+    """What an answer must and must not contain: `figures` in any notation, `texts` and `must_not` in any case."""
 
     figures: Figures = ()
     texts: Texts = ()
@@ -87,7 +89,7 @@ class ExpectedAnswer(Contract):
 
 
 class SpecialistCase(LabelledCase):
-    """A question to one specialist with the answer that is known. `files` are beside the set or among the samples."""
+    """A question to one specialist with its known answer. `files` lie beside the set or among the samples."""
 
     specialist: str
     input: str
@@ -97,7 +99,7 @@ class SpecialistCase(LabelledCase):
 
 
 class GivenResult(Contract):
-    """A specialist's result that a case gives. `failed`: why there is none."""
+    """A specialist's result that is part of a case. `failed` is why there is none; empty if there is one."""
 
     by: str
     title: str
@@ -109,21 +111,22 @@ class GivenResult(Contract):
 
 
 class ExpectedCoverage(Contract):
-    """What an answer makes of its results.
-
-    All `facts` must stand in it, and all texts of each entry of `both` (the sides of a contradiction). Of each entry
-    of `gaps` at least one text must. A text of `once` may stand in it at most once.
-    """
+    """What an answer must keep of its results."""
 
     facts: Texts = ()
+    """Texts that must all be in the answer."""
     both: tuple[Texts, ...] = ()
+    """Contradictions: all texts (sides) of each entry must be in the answer."""
     gaps: tuple[Texts, ...] = ()
+    """Of each entry at least one text must be in the answer."""
     once: Texts = ()
+    """Texts that may be in the answer at most once."""
     must_not: Texts = ()
+    """Texts that must not be in the answer."""
 
 
 class AggregationCase(LabelledCase):
-    """A request and the results of its parts, to be put together into one answer."""
+    """A request and the results of its parts, from which one answer is to be written."""
 
     input: str
     results: Annotated[tuple[GivenResult, ...], Field(min_length=2)]
@@ -132,7 +135,7 @@ class AggregationCase(LabelledCase):
 
 
 class VerifierCase(LabelledCase):
-    """A statement of an answer beside the passage that it was made from, and what the verifier should say of it."""
+    """A statement in an answer, the passage that it is based on, and the right verdict of the verifier."""
 
     passage: str
     statement: str
@@ -140,7 +143,7 @@ class VerifierCase(LabelledCase):
 
 
 class FiguresCase(LabelledCase):
-    """A result beside all that was said to its specialist; `wrong` are its figures that are false or made up."""
+    """A result, and in `known` the texts its specialist had. `wrong` are its false or invented figures."""
 
     known: Texts
     result: str
@@ -148,7 +151,7 @@ class FiguresCase(LabelledCase):
 
 
 class ContradictionCase(LabelledCase):
-    """What two results say on one question, and whether both can be true."""
+    """Two results on one question, and whether they contradict each other."""
 
     question: str
     a: str
@@ -157,19 +160,23 @@ class ContradictionCase(LabelledCase):
 
 
 class DispatcherCase(LabelledCase):
-    """A message in the thread of a job, and what it is for: any of `expect`.
+    """A message in the thread of a job, and its aim: any of `expect` is right.
 
-    The job was asked for `asked`. It is over with an `answer`, or it waits for the answer to `question`, or else it
-    works on `parts`. `before` are those who have spoken since the bot did.
+    `answer` or `question` tells the state of the job: it is over, or it waits; if both are empty, it works on `parts`.
     """
 
     asked: str
+    """The request of the job."""
     answer: str = ""
     question: str = ""
     options: Texts = ()
+    """The options of the question."""
     parts: Texts = ()
+    """The titles of the subtasks under way."""
     before: tuple[Speaker, ...] = ()
+    """The authors of the messages since the bot's last one."""
     by: Speaker = "requester"
+    """The author of the message."""
     mentioned: bool = False
     input: str
     expect: Annotated[tuple[Aim, ...], BeforeValidator(_wrap_in_list), Field(min_length=1)]
@@ -180,9 +187,9 @@ Place = Annotated[str, Field(pattern=r"^\S+:\d+$")]
 
 
 class ReviewCase(LabelledCase):
-    """A change for one lens of a review. At each place of `expect` it must find something, two lines off at most.
+    """A change for one lens of a review. It must find a fault within two lines of each place in `expect`.
 
-    `others` are places at which there is something for another lens: finding that is no false alarm.
+    `others` are places of faults for other lenses: a finding there is no false alarm.
     """
 
     lens: str
@@ -193,13 +200,10 @@ class ReviewCase(LabelledCase):
 
 
 class JobCase(LabelledCase):
-    """A whole job: a request, what its models say, and whether people must see a mark.
+    """A whole job: a request, the scripted replies of its models, and whether people must see a mark in the answer.
 
-    The first responder runs the `query` and the `code`, then it returns `say` with `findings`. If it is sent back, it
-    returns the same, with `invented` as its flag. `moves` are instead all that each role and specialist says, in order,
-    the last one again and again: one of `hand_over` (why), `plan` (id, specialist and title of each part), `query`,
-    `code`, `text`, `say` with `findings`. `shows` are texts that code must have put into the thread: a part
-    or a finding that the answer left out.
+    Without `moves`, the first responder runs the `query` and the `code`, then it returns `say` with `findings`. If the
+    result is sent back, it returns the same, with `invented` as its flag.
     """
 
     input: str
@@ -210,12 +214,18 @@ class JobCase(LabelledCase):
     findings: tuple[Mapping[str, Any], ...] = ()
     invented: bool = False
     moves: Mapping[str, tuple[Mapping[str, Any], ...]] = {}
+    """By role or specialist, its replies in order; the last one is repeated.
+
+    Each is one of `hand_over` (why), `plan` (id, specialist and title of each part), `query`, `code`, `text`, or `say`
+    with `findings`.
+    """
     shows: Texts = ()
+    """Texts that code must have posted in the thread, such as a finding that the answer left out."""
     expect: Literal["right", "marked"]
 
 
 class RequestCase(LabelledCase):
-    """A whole request as a person would send it, with what its answer must and must not hold."""
+    """A whole request as a person would send it, with what its answer must and must not contain."""
 
     input: str
     files: Texts = ()
@@ -235,4 +245,4 @@ KINDS: Mapping[str, type[LabelledCase]] = {
     "jobs": JobCase,
     "requests": RequestCase,
 }
-"""The kind of each set, by the name of its file."""
+"""The kind of the cases of each set, by the name of its file."""

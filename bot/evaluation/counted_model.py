@@ -1,4 +1,4 @@
-"""A model whose calls are counted, for one case."""
+"""A model that counts the calls of one case."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from specialists.model import Model, ModelCall, ModelError
 
 
 class CountedModel:
-    """Passes calls on, and adds up what they take."""
+    """Passes calls on to a model, and sums up their usage."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self.usage = Usage()
         self.errors: list[str] = []
-        """The calls that brought no turn, each with its kind and its words."""
+        """The failed calls, each as `purpose: kind: message`."""
         self.declined = False
-        """True if the model refused to do what one of the calls asked for."""
+        """True if the model refused one of the calls."""
 
     @property
     def label(self) -> str:
@@ -23,7 +23,7 @@ class CountedModel:
         return self._model.label
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Take one turn, and count it. Raises ModelError."""
+        """Call the model and count the call. Raises ModelError."""
         try:
             turn = await self._model.reply(call)
         except ModelError as error:
@@ -35,4 +35,4 @@ class CountedModel:
         return turn
 
     async def close(self) -> None:
-        """Leave the model open: it serves other cases."""
+        """Do nothing: the model serves other cases."""

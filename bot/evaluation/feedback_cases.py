@@ -1,7 +1,7 @@
-"""Turns feedback on answers into cases for people to label, in the form of the crew's own sets. Pure.
+"""Makes cases for people to label from feedback on answers, in the form of the crew's own sets. Pure.
 
-A request that one specialist did becomes a case of `specialists` (what must stand in the answer), one of several parts
-a case of `planning`, any other a case of `routing`. Nothing in it says who asked or who judged.
+A request that one specialist answered becomes a case of `specialists`, a request of several parts a case of `planning`,
+and any other a case of `routing`. A case does not name the requester or the people who gave feedback.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handoff import events as ev
 from handoff.state.job_state import Job, RequestState
 
 LONGEST_ANSWER = 4_000
-"""Characters of an answer that a case shows to the person who labels it."""
+"""Characters at most of an answer in a case."""
 MOST_FILES = 20
 _NO_LABEL = re.compile(r"[^\w.+/-]")
 LeftOutReason = Literal[
@@ -29,7 +29,7 @@ LeftOutReason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class FeedbackCase:
-    """A case to be labelled, of a kind of set: the fields of its YAML."""
+    """A case to be labelled: the kind of its set, and the fields of its YAML."""
 
     kind: Literal["routing", "planning", "specialists"]
     fields: dict[str, Any]
@@ -48,10 +48,10 @@ def cases_of(
     specialists: Collection[str] = (),
     private: bool = False,
 ) -> list[FeedbackCase | LeftOutReason]:
-    """Make a case of each request that people gave a thumb for, or say why not.
+    """Return for each request with thumbs a case, or the reason why it is left out.
 
-    `crew` is the crew that cases are made for, and `specialists` are its own. With `private`, requests in private
-    channels and direct messages count too; a place of unknown kind is taken to be private.
+    `given` are the thumbs in the job. `crew` is the crew for which cases are made, and `specialists` are its own. With
+    `private`, requests in private channels and direct messages are included; a place of unknown kind is private.
     """
     said: dict[str, list[ev.FeedbackGiven]] = {}
     for one in given:
@@ -93,7 +93,7 @@ def _make_case(
 
 
 def _count_thumbs(said: Iterable[ev.FeedbackGiven]) -> tuple[int, int]:
-    """Count the people whose last word is a thumb up, and down."""
+    """Return a pair: the number of people whose last thumb is up, and of those whose last thumb is down."""
     last = {one.user: one for one in said}
     verdicts = [one.good for one in last.values() if not one.withdrawn]
     return sum(verdicts), len(verdicts) - sum(verdicts)

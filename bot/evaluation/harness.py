@@ -1,4 +1,4 @@
-"""Plays the cases of labelled sets, on both sides, and keeps a record of each."""
+"""Plays the cases of labelled sets, by the product and by the naive baseline, and records each outcome."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from specialists.model import ModelError
 
 PRODUCT, NAIVE = "product", "naive"
 LONGEST = 4_000
-"""Characters of a reply that a record keeps."""
+"""Characters at most of a reply in a record."""
 log = logging.getLogger(__name__)
 
 
 class CaseRecord(Contract):
-    """The record of one case on one side. `error` is a model call that brought nothing, in words."""
+    """The record of one case on one side. `error` describes a failed model call; empty if none failed."""
 
     set: str
     side: str
@@ -48,25 +48,27 @@ class CaseRecord(Contract):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The set, the side and the case: each is played once."""
+        """The set, the side and the id of the case, which identify the record."""
         return self.set, self.side, self.id
 
 
 @dataclass(frozen=True, slots=True)
 class CaseChoice:
-    """The cases to play: those with one of `tags`, `limit` of each set (0: all), drawn by `seed`.
-
-    `naive` plays the baseline, too.
-    """
+    """The choice of cases to play."""
 
     limit: int = 0
+    """The number of cases of each set; 0: all."""
     seed: int = 0
+    """Draws the cases if there are more than `limit`."""
     tags: frozenset[str] = frozenset()
+    """Only cases with one of these tags; empty: all."""
     naive: bool = True
+    """True if the naive baseline is played too."""
     parallel: int = 1
+    """The number of cases played at once."""
 
     def choose_cases(self, cases: Sequence[LabelledCase]) -> tuple[LabelledCase, ...]:
-        """Return the chosen cases, in their order."""
+        """Return the chosen ones of the cases, in their order."""
         tagged = [case for case in cases if not self.tags or self.tags & set(case.tags)]
         if not self.limit or self.limit >= len(tagged):
             return tuple(tagged)
@@ -96,8 +98,8 @@ async def run_sets(
 ) -> None:
     """Play the chosen cases, `choice.parallel` at once.
 
-    Those in `done` are not played again, unless a call of theirs failed. `on_record` is told each record, how many
-    there are by then, and how many there will be.
+    Cases in `done` are not played again, unless they have an error. `on_record` is called with each new record, the
+    number of records so far, and the number of all.
     """
     known = {record.key for record in done if not record.error}
     turns = [turn for one in sets for turn in _list_planned_cases(one, trials[one.name], choice)]
@@ -106,7 +108,7 @@ async def run_sets(
 
     async def work() -> None:
         nonlocal finished
-        for turn in ready:  # shared: each worker takes the next one
+        for turn in ready:  # the iterator is shared: each worker takes the next case
             record = await _play_case(turn, bench, model)
             finished += 1
             on_record(record, finished, len(turns))
@@ -117,7 +119,7 @@ async def run_sets(
 
 
 def _list_planned_cases(one: LabelledSet, trial: CaseTrial, choice: CaseChoice) -> list[_PlannedCase]:
-    """Return both sides of a case, then those of the next, so that an interrupted run has pairs."""
+    """Return the chosen cases, each on both sides in turn, so that an interrupted run has complete pairs."""
     sides = [(PRODUCT, trial.product)]
     if choice.naive and trial.naive is not None:
         sides.append((NAIVE, trial.naive))
@@ -134,7 +136,7 @@ async def _play_case(turn: _PlannedCase, bench: CaseBench, model: ChosenModel) -
     except StoreError as error:
         counted.errors.append(str(error))
         outcome = Outcome(False, why=str(error))
-    except Exception as error:  # a bug must cost one case, and not the hours of all others; it is counted as an error
+    except Exception as error:  # a bug ends this case alone, and counts as an error
         log.exception("%s, case %s broke", turn.of.name, turn.case.id)
         counted.errors.append(f"a bug: {type(error).__name__}: {error}")
         outcome = Outcome(False, why=counted.errors[-1])

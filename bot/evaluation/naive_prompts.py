@@ -1,6 +1,6 @@
-"""The naive baselines: one short plain prompt for each role, which the product's own prompt has to beat.
+"""The naive baselines: one short plain prompt for each role, which the product has to beat.
 
-A baseline goes to the same model, on the same tier, by the same wire as the product's call.
+A baseline calls the same model, on the same tier and through the same client as the product.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 
 DEADLINE = 600.0
-"""Seconds of a call: slow servers at home are measured for what they say."""
+"""Seconds at most for a call. Long, because slow servers at home are evaluated for quality, not for speed."""
 MAX_TOKENS = 2_048
 _YES_OR_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 
 
 @cache
 def naive_prompt(name: str) -> str:
-    """Return the baseline of a role, such as `planner`."""
+    """Return the baseline prompt of a role, such as `planner`."""
     return (Path(__file__).parent / "naive" / f"naive_{name}.md").read_text(encoding="utf-8").strip()
 
 
 def naive_call(
     name: str, *messages: ModelMessage, tools: tuple[ToolSpec, ...] = (), tier: Tier = "balanced"
 ) -> ModelCall:
-    """Build the call of a baseline."""
+    """Build the model call of a baseline."""
     return ModelCall(
         purpose=f"naive:{name}",
         system=naive_prompt(name),
@@ -42,12 +42,12 @@ def naive_call(
 
 
 async def ask_naively(model: CountedModel, name: str, text: str) -> str:
-    """Ask once, and return the reply's text. Raises ModelError."""
+    """Call the baseline `name` once with `text`, and return the text of the reply. Raises ModelError."""
     turn = await model.reply(naive_call(name, ModelMessage(role="user", text=text)))
     return turn.text.strip()
 
 
 def yes_or_no(text: str) -> bool | None:
-    """Read a reply that says yes or no; None if it says neither."""
+    """Parse a reply: True for yes, False for no, None if it has neither."""
     found = _YES_OR_NO.search(text)
     return None if found is None else found[1].lower() == "yes"

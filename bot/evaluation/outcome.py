@@ -1,4 +1,4 @@
-"""The outcome of a case on one side: the product's, or the naive baseline's."""
+"""The outcome of a case on one side (product or naive baseline), and the functions that play a case."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from bot.evaluation.staged_job import CaseBench
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a case. `said` is what came back, `why` what is wrong with it.
-
-    `measures` are further yes/no questions about the same reply. The table shows the share of yes below the set's
-    line, among the cases that have the question.
-    """
+    """The outcome of a case."""
 
     right: bool
     said: str = ""
+    """The reply."""
     why: str = ""
+    """What is wrong with the reply; empty if it is right."""
     measures: Mapping[str, bool] = field(default_factory=dict)
+    """Answers to further yes/no questions about the reply, by question.
+
+    The table shows the share of yes below the line of the set, among the cases that have the question.
+    """
 
 
 PlayCase = Callable[[Any, CaseBench, CountedModel], Awaitable[Outcome]]
@@ -30,7 +32,7 @@ PlayCase = Callable[[Any, CaseBench, CountedModel], Awaitable[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class CaseTrial:
-    """How the cases of a kind are played: by the product, and by the naive baseline, if there is one."""
+    """The functions that play the cases of a kind: by the product, and by the naive baseline, if there is one."""
 
     product: PlayCase
     naive: PlayCase | None = None

@@ -1,4 +1,4 @@
-"""The JSON file of a run, and the comparison of two: what changed beyond chance, on the cases that both have."""
+"""The JSON file of an evaluation run, and the comparison of two runs on the cases that both have."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class RunFileError(Exception):
 
 
 class RunFile(Contract):
-    """A run. `sets` and `tags` (none: all), `limit` (0: all), `seed` and `naive` say what was to be played.
+    """An evaluation run. `sets` and `tags` (empty: all), `limit` (0: all), `seed` and `naive` tell which cases it has.
 
-    `complete` says that none of it is left to play.
+    `complete` is True once all of them were played.
     """
 
     leadhand: str
@@ -37,19 +37,19 @@ class RunFile(Contract):
     records: tuple[CaseRecord, ...] = Field(default=())
 
     def with_records(self, records: tuple[CaseRecord, ...], *, complete: bool) -> RunFile:
-        """Return the run with these records and their table."""
+        """Return a copy of the run with these records and their table."""
         return self.model_copy(update={"records": records, "table": make_score_lines(records), "complete": complete})
 
 
 def write(path: Path, run: RunFile) -> None:
-    """Write a run. What was there stays until the new file is whole."""
+    """Write a run to a file, which is replaced only once the new one is complete."""
     part = path.with_name(path.name + ".part")
     part.write_text(run.model_dump_json(indent=1), encoding="utf-8")
     os.replace(part, path)  # noqa: PTH105 - Path.replace says nothing of being atomic
 
 
 def read(path: Path) -> RunFile:
-    """Read a run. Raises RunFileError."""
+    """Read a run from a file. Raises RunFileError."""
     try:
         return RunFile.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -59,14 +59,15 @@ def read(path: Path) -> RunFile:
 
 
 BEYOND_CHANCE = 0.05
+"""A change with a p below this counts as more than chance."""
 NAMED = 12
-"""Cases that are named of each sort."""
+"""Cases at most that are named as now right, and as now wrong."""
 LEAST = 0.05
-"""The least change of tokens or seconds that is reported: less would be printed as zero."""
+"""A smaller change of tokens or seconds is not reported: it would be printed as zero."""
 
 
 def compare(before: RunFile, after: RunFile) -> str:
-    """Say for people what changed between two runs, set by set and side by side."""
+    """Describe for people what changed between two runs, for each set and side."""
     said = [f"A: {before.model}, {before.crew}, {before.leadhand}", f"B: {after.model}, {after.crew}, {after.leadhand}"]
     earlier, later = _group_by_set_and_side(before.records), _group_by_set_and_side(after.records)
     for key in earlier:
@@ -111,7 +112,7 @@ def _list_ids(what: str, ids: list[str]) -> list[str]:
 
 
 def _render_mean_change(what: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
-    """Say by how much a mean changed, if the interval of the change does not include zero."""
+    """Return a line on the change of a mean; none if the 95 % interval of the change includes zero."""
     mean, low, high = paired_bootstrap([one for one, _ in pairs], [two for _, two in pairs])
     if low <= 0 <= high or abs(mean) < LEAST:
         return []

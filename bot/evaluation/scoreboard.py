@@ -1,4 +1,4 @@
-"""Adds records up to a table: how often each side was right, its interval, what it took, and its statistics."""
+"""Sums records up in a table: how often each side was right, the interval of that share, its usage, and p values."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ HEADINGS = ("set", "n", "right", "share", "95 %", "errors", "tokens in/out", "do
 
 
 class ScoreLine(Contract):
-    """A line of the table. `measure`: another question to the replies of that side; empty: whether they were right.
+    """A line of the table.
 
-    Tokens, dollars and seconds are of one case: means, and the median of the seconds. `p` is the
-    probability of such a difference if product and baseline do equally well, on the cases that both did.
+    `measure` is the question that `right` counts, see `Outcome.measures`; empty: whether the replies were right. `low`
+    and `high` are the 95 % interval of `share`. Tokens and dollars are means per case, `seconds` is the median. `p` is
+    the probability of such a difference if product and baseline are equally good, on the cases that both have.
     """
 
     set: str
@@ -37,7 +38,7 @@ class ScoreLine(Contract):
 
 
 def make_score_lines(records: Iterable[CaseRecord]) -> tuple[ScoreLine, ...]:
-    """Return the table of these records: for each set the product, the baseline, and the measures of both."""
+    """Return the table of these records: for each set the lines of product and baseline, then the measures of both."""
     by_set: dict[str, dict[str, list[CaseRecord]]] = {}
     for record in records:
         by_set.setdefault(record.set, {}).setdefault(record.side, []).append(record)
@@ -51,7 +52,7 @@ def make_score_lines(records: Iterable[CaseRecord]) -> tuple[ScoreLine, ...]:
 
 
 def count_discordant_cases(first: Sequence[CaseRecord], second: Sequence[CaseRecord]) -> tuple[int, int]:
-    """Return how many cases only the first got right, and only the second, of those that both did."""
+    """Return a pair: how many of the common cases only the first got right, and how many only the second."""
     other = {record.id: record.right for record in second}
     pairs = [(record.right, other[record.id]) for record in first if record.id in other]
     return sum(one and not two for one, two in pairs), sum(two and not one for one, two in pairs)
@@ -95,7 +96,7 @@ def _make_measure_lines(name: str, side: str, records: Sequence[CaseRecord]) -> 
 
 
 def render_table(table: Iterable[ScoreLine]) -> str:
-    """Write the table for people."""
+    """Render the table as text with aligned columns."""
     rows = [HEADINGS, *(_render_row(line) for line in table)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
     return "\n".join(_pad_row(row, widths) for row in rows)
@@ -131,7 +132,7 @@ Z95 = 1.959964
 
 
 def wilson(right: int, n: int, z: float = Z95) -> tuple[float, float]:
-    """Return the Wilson score interval of a share: `right` of `n`. Of nothing it is from 0 to 1."""
+    """Return the Wilson score interval (low, high) of the share `right` of `n`; (0, 1) if `n` is 0."""
     if not n:
         return 0.0, 1.0
     share, wide = right / n, 1 + z * z / n
@@ -141,7 +142,7 @@ def wilson(right: int, n: int, z: float = Z95) -> tuple[float, float]:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return McNemar's exact p of the cases that only one of two versions got right; 1 if there are none."""
+    """Return the p of McNemar's exact test from the cases that only one of two versions got right; 1 without any."""
     n = only_first + only_second
     if not n:
         return 1.0
@@ -152,13 +153,13 @@ def mcnemar(only_first: int, only_second: int) -> float:
 def paired_bootstrap(
     first: Sequence[float], second: Sequence[float], *, draws: int = 10_000, seed: int = 0
 ) -> tuple[float, float, float]:
-    """Return the mean of second less first, paired by case, with its 95 % interval by bootstrap.
+    """Return (mean, low, high) of the paired differences `second` less `first`, with a 95 % bootstrap interval.
 
-    Raises ValueError if the two are not of one length, or are empty.
+    Raises ValueError if the two differ in length or are empty.
     """
     differences = [after - before for before, after in zip(first, second, strict=True)]
     if not differences:
         raise ValueError("a bootstrap needs at least one pair")
-    chance, n = random.Random(seed), len(differences)  # noqa: S311 - a resampling is seeded, not secret
+    chance, n = random.Random(seed), len(differences)  # noqa: S311 - seeded resampling, no secret
     means = sorted(sum(chance.choices(differences, k=n)) / n for _ in range(draws))
     return sum(differences) / n, means[int(0.025 * draws)], means[int(0.975 * draws) - 1]

@@ -1,4 +1,4 @@
-"""Reads the labelled sets, the product's own and those of a crew, and checks them against the crew."""
+"""Reads the labelled sets of the product and of a crew, and checks their names and files against the crew."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ UNLABELLED = (
     "it is not labelled yet: write into `expect` what is right (docs/evaluation.md says how), or delete the case."
 )
 FOLDER = "evaluation"
-"""The folder of a crew that holds its sets."""
+"""The name of the folder with the sets of a crew."""
 
 
 class SetError(Exception):
-    """A set cannot be used. The text names every fault: its file, its case, and what to do."""
+    """Sets cannot be used. The text names every fault with its file, its case and the remedy."""
 
     def __init__(self, faults: Iterable[str]) -> None:
         self.faults = tuple(faults)
@@ -45,7 +45,7 @@ class SetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LabelledSet:
-    """A set of cases of one kind. `folders` are where files that cases name may lie."""
+    """A set of cases of one kind. `folders` are searched for the files that cases name."""
 
     name: str
     cases: tuple[LabelledCase, ...]
@@ -53,9 +53,9 @@ class LabelledSet:
 
 
 def read_sets(crew: Path, wanted: Iterable[str] = (), *, own: Path = OWN) -> tuple[LabelledSet, ...]:
-    """Read the sets of the product and of a crew's folder; those in `wanted` alone, if it names any.
+    """Read the sets of the product (folder `own`) and of a crew's folder; only those in `wanted`, unless it is empty.
 
-    Raises SetError with all that is wrong with them.
+    Raises SetError with all faults.
     """
     wanted = tuple(dict.fromkeys(wanted))
     faults = [
@@ -76,7 +76,7 @@ def read_sets(crew: Path, wanted: Iterable[str] = (), *, own: Path = OWN) -> tup
         faults += [f"{name}.yml, case {one}: the id is given twice; ids must differ." for one in twice]
     if faults:
         raise SetError(faults)
-    # What a crew's cases name may lie among the material of its demo.
+    # The files that a crew's cases name may also be those of its demo.
     folders = {name: (*(path.parent for other, path in files if other == name), crew / "demo") for name in found}
     return tuple(LabelledSet(name, tuple(found[name]), folders[name]) for name in KINDS if name in found)
 
@@ -114,7 +114,7 @@ def _read(path: Path, kind: type[LabelledCase], faults: list[str]) -> list[Label
 
 
 def _is_unlabelled(given: Any) -> bool:
-    """Return True for a case that was made from feedback and has no right answer yet."""
+    """Return True if a case was made from feedback and nobody has written its right answer yet."""
     if not isinstance(given, Mapping) or "feedback" not in given:
         return False
     expect = given.get("expect")
@@ -132,7 +132,7 @@ def _faults_of(path: Path, case: str, error: ValidationError) -> list[str]:
 
 
 def check_sets(sets: Iterable[LabelledSet], crew: Crew, samples: Path) -> None:
-    """Raise SetError with all faults, if there are any. `samples` are the product's own files."""
+    """Check sets against a crew. Raises SetError with all faults. `samples` is the folder of the product's files."""
     faults = [
         f"{one.name}.yml, case {case.id}: {fault}."
         for one in sets

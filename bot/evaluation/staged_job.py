@@ -1,4 +1,4 @@
-"""One job in memory: the engine says what is due, and the product's own roles and specialists do it.
+"""A job in memory, for evaluation: the engine lists the due effects, and the product's own handlers perform them.
 
 There is no Slack and no store: messages count as posted, files are kept in a dictionary, and pauses are skipped.
 """
@@ -48,27 +48,27 @@ from specialists.reading.diff_hunks import read_diff
 from specialists.tools.tables.sheet_sources import columns_of
 
 MOST_STEPS = 60
-"""Most effects of one case: a job with more is going round in circles."""
+"""Effects at most of one case: a job with more is in an endless loop."""
 REQUEST = "1.0"
 PEOPLE = {"U1": "Ana Duarte", "U2": "Ben Okafor"}
-"""Those who write in the thread; the first one made the request."""
+"""The people who write in the thread, by Slack id; the first one made the request."""
 UNSEEN = 20_000
-"""The size in bytes of a file that a case only names."""
+"""The assumed size in bytes of a file that a case names, but that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseBench:
-    """What cases are played with: a crew, its planning, its terms, and folders of files."""
+    """The environment of a case: a crew, its planning, its terms, and folders of files."""
 
     crew: Crew
     planning: Planning
     terms: Terms
     folders: tuple[Path, ...] = ()
-    """The folders where files that cases name are looked for."""
+    """The folders that are searched for the files that cases name."""
 
 
 def file_bytes(name: str, folders: Iterable[Path]) -> bytes | None:
-    """Return the bytes of a file that a case names; None if it is only named."""
+    """Return the bytes of a file that a case names; None if no folder has the file."""
     for folder in folders:
         path = folder / Path(name).name
         if path.is_file():
@@ -78,7 +78,7 @@ def file_bytes(name: str, folders: Iterable[Path]) -> bytes | None:
 
 @dataclass
 class _Blobs:
-    """The files of a job."""
+    """The files of a job, in memory."""
 
     kept: dict[str, bytes] = field(default_factory=dict)
 
@@ -93,39 +93,39 @@ class _Blobs:
 
 @dataclass(frozen=True)
 class _MemoryStore:
-    """The part of a store that attempts need."""
+    """The part of a store that effects need, in memory."""
 
     blobs: _Blobs
 
 
 class _NoThread:
-    """A thread that nobody reads, with no way to other places."""
+    """A thread without readers and without a messenger."""
 
     messengers = None
 
     async def find_request_setting(
         self, _job: Job, ask: RequestState, _named: Sequence[str] = (), _contact: str = ""
     ) -> ev.SettingKnown:
-        """Know nothing of who asks and where: cases are not about that."""
+        """Return an empty setting: cases do not depend on requester and channel."""
         return ev.SettingKnown(at=ask.request.at, request=ask.id, setting=RequestSetting())
 
     async def list_speaker_names(self, _job: Job, user: str) -> tuple[str, ...]:
-        """Name the others."""
+        """Return the names of the other people in the thread."""
         return tuple(name for one, name in PEOPLE.items() if one != user)
 
     async def begin_answer(self, *_: object, **__: object) -> _NoThread:
-        """Return where an answer is streamed to."""
+        """Return the stream of an answer."""
         return self
 
     async def write(self, _piece: str) -> None:
-        """Forget it."""
+        """Ignore the text."""
 
 
 class _NoBreakers:
-    """Breakers that never open: a case is not to suffer from those before it."""
+    """Breakers that never open, so that a case does not depend on those before it."""
 
     async def specialist_failed(self, _name: str) -> None:
-        """Forget it."""
+        """Ignore the failure."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class _Claim:
 
 
 class StagedJob:
-    """A job of one request, driven until what a case asks about has happened. It also plays the runner of the job."""
+    """A job of one request, which a case drives until a condition is met. It also stands in for its `JobRunner`."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class StagedJob:
         self.claim = _Claim(JobKey("T1", REQUEST))
         self._skipped = 0.0
         blobs = _Blobs()
-        # The parts of an instance that effects really use, so that they are run as in an instance.
+        # Stand-ins for the parts of an instance that the handlers of effects use.
         store, thread = cast("Store", _MemoryStore(blobs)), cast("Thread", _NoThread())
         breakers = cast("Breakers", _NoBreakers())
         self._services = EffectServices(
@@ -165,16 +165,16 @@ class StagedJob:
         request = Request(id=REQUEST, user=next(iter(PEOPLE)), text=text, at=now, attachments=attached)
         place = Place(team="T1", channel="C1", thread_ts=REQUEST)
         self.job: Job = apply(None, ev.RequestAdded(at=now, place=place, request=request))
-        if has_to_gather(request):  # what a text names beside its files (a pull request) is not fetched for a case
+        if has_to_gather(request):  # links in the text, such as to a pull request, are not fetched
             materials = tuple(_make_file_material(one, blobs) for one in artifacts)
             self.report_soon(ev.MaterialGathered(at=now, request=REQUEST, materials=materials))
 
     @property
     def ask(self) -> RequestState:
-        """The request as it stands."""
+        """The request in its present state."""
         return self.job.asks[-1]
 
-    # ------------------------------------------------------------ what attempts ask of the runner of their job
+    # ------------------------------------------------------------ the methods of `JobRunner` that handlers use
 
     def find(self, request: str) -> tuple[Job, RequestState]:
         """Return the job and its request. Raises KeyError if there is none of that id."""
@@ -184,27 +184,27 @@ class StagedJob:
         return self.job, ask
 
     def now(self) -> float:
-        """Return seconds since the epoch, the skipped ones included."""
+        """Return seconds since the epoch, plus all skipped pauses."""
         return time.time() + self._skipped
 
     async def ensure_held(self) -> None:
-        """Return at once: nobody else wants the job."""
+        """Do nothing: the job is always ours."""
 
     async def report(self, *events: ev.Event) -> None:
-        """Apply events."""
+        """Apply events to the job."""
         self.report_soon(*events)
 
     def report_soon(self, *events: ev.Event) -> None:
-        """Apply events."""
+        """Apply events to the job."""
         for event in events:
             self.job = apply(self.job, event)
 
-    # ------------------------------------------------------------ driving it
+    # ------------------------------------------------------------ driving the job
 
     def set_plan(self, plan: Plan, *, verifier: bool = False, stand_ins: bool = True) -> None:
-        """Give the request a plan that no planner made.
+        """Give the request a plan without calling the planner.
 
-        Without `stand_ins`, no specialist has a fallback. Nobody steps in who has tools that write.
+        With `stand_ins`, specialists keep their fallbacks, except those that have tools that write.
         """
         crew = self.bench.crew.specialists
         reads = [name for name, one in crew.items() if all(tool.access == "read" for tool in one.tools)]
@@ -216,12 +216,12 @@ class StagedJob:
         self.report_soon(ev.PlanProposed(at=self.now(), request=REQUEST, plan=plan, members=members, terms=terms))
 
     def replace_draft(self, text: str) -> None:
-        """Put a text in place of the draft that the verifier is to read."""
+        """Replace the draft that the verifier reads."""
         ask = self.ask.with_run(replace(self.ask.run, draft=text))
         self.job = replace(self.job, asks=(*self.job.asks[:-1], ask))
 
     async def play(self, until: Callable[[RequestState], bool]) -> None:
-        """Do what is due, one effect after the other, until the request is concluded, waits for people, or `until`."""
+        """Perform due effects one by one, until `until` is True, the request is concluded, or it waits for people."""
         for _ in range(MOST_STEPS):
             if until(self.ask) or self.ask.run.is_concluded:
                 return
@@ -237,17 +237,17 @@ class StagedJob:
                 return
 
     def find_due_effect(self, name: str) -> ef.Effect | None:
-        """Return the effect of a role that is due now; None if there is none."""
+        """Return the due effect of the role `name`; None if there is none."""
         effects, _ = list_outstanding_effects(self.job, self.now())
         return next((effect for effect in effects if getattr(effect, "role", "") == name), None)
 
     async def perform(self, effect: ef.Effect) -> ev.Event:
-        """Have the product carry out an effect."""
+        """Have the product's handler perform an effect, and return its event."""
         inputs = HandlerInputs(self._services, cast("JobRunner", self), self.job, self.ask, self.model)
         return await handler_of(effect).run(effect, inputs)
 
     async def may_show(self) -> bool:
-        """Allow what is shown: nobody sees it."""
+        """Return True: there is nobody to show anything to."""
         return True
 
 
@@ -260,7 +260,7 @@ def _make_artifact(name: str, data: bytes | None, blobs: _Blobs) -> Artifact:
 
 
 def _make_file_material(file: Artifact, blobs: _Blobs) -> Material:
-    """Return a file as material: a table, or a text; one that is only named has neither columns nor text."""
+    """Return a file as material: a table or a text. A file that does not exist has neither columns nor text."""
     data = blobs.kept.get(file.id, b"")
     if is_table(file.name, data):
         columns = [name for _, names in columns_of(data, file.name) for name in names]
@@ -272,7 +272,7 @@ def _make_file_material(file: Artifact, blobs: _Blobs) -> Material:
 
 
 def _make_change_material(file: Artifact, data: bytes, blobs: _Blobs) -> Material:
-    """Return a diff as material, with its lines numbered and its outline, as the bot reads one."""
+    """Return a diff as material, with numbered lines and an outline, as the bot reads a diff."""
     contents = Contents()
     read_diff(data, file.name, contents)
     text = contents.finish()

@@ -1,4 +1,4 @@
-"""Trials of answers: results put together, contradictions found, and statements checked by the verifier."""
+"""Trials of answers: aggregating results, finding contradictions, and verifying statements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.evaluation.trials.given_results import stage_results
 
 
 async def aggregate(case: AggregationCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Have the product make the answer."""
+    """Have the product write an answer from the results, and score the answer."""
     job = stage_results(bench, model, case.input, case.results, instruction=case.instruction)
     await job.play(lambda ask: ask.run.is_concluded)
     run = job.ask.run
@@ -25,7 +25,7 @@ async def aggregate(case: AggregationCase, bench: CaseBench, model: CountedModel
 
 
 async def aggregate_naively(case: AggregationCase, _bench: CaseBench, model: CountedModel) -> Outcome:
-    """Give the results to a plain supervisor's prompt, as messages of its agents."""
+    """Call a plain supervisor prompt with the results as messages of its agents, and score its answer."""
     said = [
         f"{one.by}: " + (f"(failed: {one.failed})" if one.failed else " ".join([one.content, *one.gaps]))
         for one in case.results
@@ -80,7 +80,7 @@ def _find_missing_gaps(expected: ExpectedCoverage, text: str) -> Iterator[str]:
 
 
 async def find_contradiction(case: ContradictionCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Have the product make an answer of two results, and see whether it finds that they contradict each other."""
+    """Have the product write an answer from two results, and score whether its verifier finds a contradiction."""
     one, *more = bench.crew.specialists
     other = more[0] if more else one
     results = (
@@ -95,7 +95,7 @@ async def find_contradiction(case: ContradictionCase, bench: CaseBench, model: C
 
 
 async def find_contradiction_naively(case: ContradictionCase, _bench: CaseBench, model: CountedModel) -> Outcome:
-    """Ask whether two statements contradict each other."""
+    """Call a plain prompt that asks whether two statements contradict each other, and score its reply."""
     text = await ask_naively(model, "contradictions", f"A: {case.a}\nB: {case.b}")
     return _score_case(case, found=yes_or_no(text) or False, said=text)
 
@@ -112,7 +112,7 @@ SOURCE = "source.txt"
 
 
 async def verify_statement(case: VerifierCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Have the verifier read an answer of one sentence, beside an attached text."""
+    """Have the verifier compare an answer of one sentence with an attached text, and score its verdict."""
     by = next(iter(bench.crew.specialists))
     given = GivenResult(by=by, title="The text", content=case.statement, source=SOURCE)
     job = stage_results(bench, model, REQUEST, (given,), verifier=True, texts={SOURCE: case.passage})
@@ -128,7 +128,7 @@ async def verify_statement(case: VerifierCase, bench: CaseBench, model: CountedM
 
 
 async def verify_statement_naively(case: VerifierCase, _bench: CaseBench, model: CountedModel) -> Outcome:
-    """Ask whether a text bears a statement out."""
+    """Call a plain prompt that asks whether a text supports a statement, and score its verdict."""
     text = await ask_naively(model, "verifier", f"Text: {case.passage}\nStatement: {case.statement}")
     first = text.strip().strip("\"'*.").casefold()
     found = next((one for one in ("supported", "contradicted", "not found") if first.startswith(one)), "no verdict")
@@ -136,7 +136,7 @@ async def verify_statement_naively(case: VerifierCase, _bench: CaseBench, model:
 
 
 def _score_verdict(case: VerifierCase, found: str, said: str) -> Outcome:
-    """Score a verdict. People see only whether a statement is marked, so both marks count as one in the measure."""
+    """Score a verdict. The measure does not distinguish contradicted from not found: people see the same mark."""
     right = found == case.expect
     marked = found in {"contradicted", "not_found"}
     measure = "right statements marked" if case.expect == "supported" else "wrong statements let pass"

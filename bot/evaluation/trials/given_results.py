@@ -1,4 +1,4 @@
-"""Makes jobs whose parts have ended already, with the results that a case gives."""
+"""Stages jobs whose subtasks have ended with the results of a case."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def stage_results(
     verifier: bool = False,
     texts: Mapping[str, str] = MappingProxyType({}),
 ) -> StagedJob:
-    """Make a job whose parts are done, so that only the answer is left to be written."""
+    """Return a job whose subtasks have ended with `results`, so that only the answer is left to be written.
+
+    `texts` are attached to the request, by file name.
+    """
     job = StagedJob(bench, model, request, texts=texts)
     subtasks = tuple(
         Subtask(id=f"part{number}", title=one.title, intent=f"{one.title}, as it was asked for", specialist=one.by)

@@ -1,4 +1,4 @@
-"""What a message in the thread of a job is for: the free rules and the dispatcher together, on labelled messages."""
+"""Trials of the classification of messages in a job's thread: rules and dispatcher together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ONE_AIM = re.compile(rf"\b({'|'.join(get_args(ev.Aim))})\b", re.IGNORECASE)
 
 
 async def sort_message(case: DispatcherCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Have a message sorted as in an instance: by the rules, and where they leave doubt by the dispatcher."""
+    """Have the product find the aim of a message: by the rules, or by the dispatcher where the rules leave doubt."""
     job = StagedJob(bench, model, case.asked)
     _prepare_job(job, case)
     for number, speaker in enumerate(case.before, start=1):
@@ -36,14 +36,14 @@ async def sort_message(case: DispatcherCase, bench: CaseBench, model: CountedMod
 
 
 async def sort_message_naively(case: DispatcherCase, _bench: CaseBench, model: CountedModel) -> Outcome:
-    """Ask what a message is for."""
+    """Call a plain prompt that asks for the aim of a message, and score its reply."""
     text = await ask_naively(model, "dispatcher", _write_naive_prompt(case))
     found = _ONE_AIM.search(text)
     return _score_aim(case, found[1].lower() if found else NO_VERDICT, text)
 
 
 def _prepare_job(job: StagedJob, case: DispatcherCase) -> None:
-    """Bring a job to where the message finds it."""
+    """Bring a job into the state in which the message arrives."""
     at = job.now()
     job.report_soon(ev.Posted(at=at, request=REQUEST, key=card_key(REQUEST), ts="2.0"))
     if case.answer:

@@ -1,4 +1,4 @@
-"""Routing and planning: the product's planner, with its rules and checks, beside one plain prompt."""
+"""Trials of routing and planning: the product's planner, with its rules and checks, against one plain prompt."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from handoff.text.counts import format_count
 NOBODY = "nobody"
 ARROW = ">"
 LABELS = ("answer", "ask", NOBODY)
-"""Outcomes of a request that give no specialist any work."""
+"""The decisions that give no specialist any work."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPart:
-    """A part of a plan, as far as it is scored."""
+    """A subtask of a plan, reduced to what is scored."""
 
     id: str
     specialist: str
@@ -33,9 +33,10 @@ class ScoredPart:
 
 @dataclass(frozen=True, slots=True)
 class PlanDecision:
-    """What was made of a request. `reply` is `plan` or one of `LABELS`; `any`: an empty plan that may mean any of them.
+    """The decision on a request.
 
-    `strategy` and `missing` are None where the plan has no word for them.
+    `reply` is `plan`, one of `LABELS`, `failed`, or `any` for an empty plan, which may mean any of `LABELS`. `strategy`
+    and `missing` are None if the form of the plan has no field for them.
     """
 
     reply: str
@@ -46,11 +47,11 @@ class PlanDecision:
 
     @property
     def specialists(self) -> tuple[str, ...]:
-        """The specialists that have a part, each once."""
+        """The specialists that have a subtask, each once."""
         return tuple(dict.fromkeys(part.specialist for part in self.parts))
 
     def __str__(self) -> str:
-        """The plan in a line."""
+        """Render the decision in one line."""
         if not self.parts:
             return f"{self.reply}: {self.why}" if self.why else self.reply
         parts = [
@@ -59,14 +60,14 @@ class PlanDecision:
         return " + ".join(parts) + (f" [{self.strategy}]" if self.strategy not in {None, "merge"} else "")
 
 
-# ---------------------------------------------------------------- what was decided
+# ---------------------------------------------------------------- decisions
 
 
 def read_decision(ask: RequestState, *, erred: bool = False) -> PlanDecision:
-    """Read the planner's decision from the state of a request. Only this function knows where it stands there.
+    """Return the planner's decision from the state of a request.
 
-    `erred`: a call failed, or the model declined. Then, or if its plans were refused for good, a failed request is
-    `failed`; otherwise it is one that nobody can do.
+    A failed request is `failed` if `erred` (a call failed, or the model declined) or if too many plans were rejected;
+    otherwise it is `nobody`: no specialist can do any part of it.
     """
     run = ask.run
     if run.plan is not None and run.plan.subtasks:
@@ -82,7 +83,7 @@ def read_decision(ask: RequestState, *, erred: bool = False) -> PlanDecision:
 
 
 def read_naive_plan(text: str) -> PlanDecision:
-    """Read the plan of the plain prompt, leniently."""
+    """Parse the plan of the plain prompt, leniently."""
     given = json_object(text)
     listed = given.get("parts")
     if not isinstance(listed, list):
@@ -122,7 +123,7 @@ def _write_naive_prompt(case: RoutingCase | PlanningCase, bench: CaseBench) -> s
 
 
 async def route_request(case: RoutingCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Have the product decide who gets a request: the right one alone counts."""
+    """Have the product decide who gets a request. Right only if the expected specialist gets it alone."""
     found = await _run_planner(case, bench, model)
     got = "+".join(sorted(found.specialists)) if found.parts else found.reply
     among = bool(set(found.specialists) & set(case.expect)) or got in case.expect
@@ -130,7 +131,7 @@ async def route_request(case: RoutingCase, bench: CaseBench, model: CountedModel
 
 
 async def route_request_naively(case: RoutingCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Ask for a name."""
+    """Call a plain prompt that asks for the name of a specialist, and score its reply."""
     text = await ask_naively(model, "router", _write_naive_prompt(case, bench))
     names = [*bench.crew.specialists, *bench.crew.crews, *LABELS]
     found = re.search("|".join(rf"\b{re.escape(name)}\b" for name in names), text, re.IGNORECASE)
@@ -148,12 +149,12 @@ def _score_route(case: RoutingCase, got: str, said: str, *, among: bool) -> Outc
 
 
 async def plan_request(case: PlanningCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Have the product plan a request."""
+    """Have the product plan a request, and score the plan."""
     return _score_plan(case.expect, await _run_planner(case, bench, model))
 
 
 async def plan_request_naively(case: PlanningCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Ask for parts."""
+    """Call a plain prompt that asks for a plan, and score the plan."""
     return _score_plan(
         case.expect, read_naive_plan(await ask_naively(model, "planner", _write_naive_prompt(case, bench)))
     )
@@ -168,7 +169,7 @@ def _score_plan(expected: ExpectedPlan, found: PlanDecision) -> Outcome:
 
 
 def _find_plan_faults(expected: ExpectedPlan, found: PlanDecision) -> Iterator[str]:
-    """Yield what keeps a plan from doing the job."""
+    """Yield the faults that make a plan wrong."""
     if found.reply == "failed":
         yield f"no plan: {found.why}"
         return

@@ -1,4 +1,4 @@
-"""Trials of single specialists: a question with a known answer, and the lenses of a review on planted faults."""
+"""Trials of single specialists: questions with known answers, and review lenses on changes with planted faults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DONE_WHEN = "States what was asked for."
 
 
 async def ask_specialist(case: SpecialistCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Have a specialist answer as the only part of a plan: its result is the answer, checked and marked as usual."""
+    """Have a specialist answer as the only subtask of a plan, with all checks of the product, and score its answer."""
     job = StagedJob(bench, model, case.input, case.files)
     part = Subtask(
         id="part",
@@ -45,7 +45,7 @@ async def ask_specialist(case: SpecialistCase, bench: CaseBench, model: CountedM
 
 
 async def ask_specialist_naively(case: SpecialistCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Ask the same model with the same tools in a plain loop: what it says without a call is the answer."""
+    """Have the same model answer with the same tools in a plain loop, and score its answer."""
     specialist = bench.crew.specialists[case.specialist]
     listed = f"\n\nFiles: {', '.join(case.files)}" if case.files else ""
     text = await answer_naively(case.input + listed, case.files, specialist, bench, model)
@@ -55,7 +55,7 @@ async def ask_specialist_naively(case: SpecialistCase, bench: CaseBench, model: 
 async def answer_naively(
     request: str, files: Sequence[str], specialist: Specialist, bench: CaseBench, model: CountedModel
 ) -> str:
-    """Answer a request by a plain prompt in a loop with a specialist's tools; empty if the turns do not suffice."""
+    """Return the answer of a plain prompt in a loop with a specialist's tools; empty if it takes too many turns."""
     with tempfile.TemporaryDirectory(prefix="leadhand-eval-", dir=scratch_folder()) as folder:
         workbench = _make_workbench(files, bench, Path(folder))
         messages = [ModelMessage(role="user", text=request)]
@@ -101,7 +101,7 @@ def _score_answer(expected: ExpectedAnswer, text: str, *, completed: bool) -> Ou
 
 
 def find_answer_faults(expected: ExpectedAnswer, text: str) -> list[str]:
-    """Return what an answer lacks of what it must hold, and what it holds that it must not."""
+    """Return the faults of an answer: expected figures and texts that it lacks, and forbidden texts that it has."""
     return [
         *(f"{figure} is not in it" for figure in expected.figures if not contains_figure(text, figure)),
         *(f"{words!r} is not in it" for words in expected.texts if not contains_words(text, words)),
@@ -110,12 +110,12 @@ def find_answer_faults(expected: ExpectedAnswer, text: str) -> list[str]:
 
 
 SHOWN = 80
-"""The confidence from which on a finding counts: less sure ones are only counted in a review."""
+"""The least confidence of a finding that a review shows: of less sure findings it only gives the number."""
 REVIEWED_WHEN = "Each fault is a finding with its path and line."
 
 
 async def review_change(case: ReviewCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Have the lens look at the change as a part of a plan, with its real tools."""
+    """Have the lens review the change as a subtask of a plan, with its real tools, and score its findings."""
     job = StagedJob(bench, model, case.input, case.files)
     part = Subtask(id="part", title=case.lens, intent=case.input, specialist=case.lens, done_when=REVIEWED_WHEN)
     job.set_plan(Plan(goal=case.input, subtasks=(part,)), stand_ins=False)
@@ -129,7 +129,7 @@ async def review_change(case: ReviewCase, bench: CaseBench, model: CountedModel)
 
 
 async def review_change_naively(case: ReviewCase, bench: CaseBench, model: CountedModel) -> Outcome:
-    """Ask the same model once, with the same files: a line of its reply that names a place is a finding."""
+    """Call the same model once with the same files, and score its reply: each line with a place is a finding."""
     texts = [f"## {name}\n{(file_bytes(name, bench.folders) or b'').decode()}" for name in case.files]
     reply = await ask_naively(model, "lens", "\n\n".join((f"Look for: {case.lens}. {case.input}", *texts)))
     found = [Finding(message=line, where=line) for line in reply.splitlines() if place_in(line)]

@@ -1,4 +1,4 @@
-"""The table of trials: how the cases of each set are played. With the trials that ask no model."""
+"""The table of trials: the functions that play the cases of each set. Also the trials that call no model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from handoff.evidence.binding import ReadDocument, bind_result
 
 
 async def check_figures(case: FiguresCase, _bench: CaseBench, _model: CountedModel) -> Outcome:
-    """Bind a result's figures as the product does when a result is handed in."""
+    """Check a result's figures as the product does when a result is handed in, and score the remarks."""
     known = [ReadDocument("a tool", text, is_material=False) for text in case.known]
     remarks = bind_result(Result(summary=case.result, content=case.result), known).faults
     said = "; ".join(remarks)
