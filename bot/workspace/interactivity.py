@@ -76,7 +76,12 @@ class Interactivity:
             "trigger_id": self._views.issue_trigger(user_id),
         }
         ack = await self._send(user_id, "slash_commands", payload, f"{command.command} failed")
-        self._responses.post_ack(ack.body, user_id, channel)
+        try:
+            self._responses.post_ack(ack.body, user_id, channel)
+        except Refusal as refusal:
+            why = "; ".join((refusal.code, *refusal.messages))
+            text = f"{command.command} failed with the error “invalid_command_response”: {why}"
+            raise self._record_failure(user_id, text) from refusal
 
     async def press(self, user_id: str, place: PressPlace, block_id: str, element: Json, value: Any = None) -> None:
         """Press a button or choose from a menu.

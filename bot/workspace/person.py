@@ -433,8 +433,10 @@ class Person:
         if place is None or place.kind in ("im", "mpim"):
             raise ActionFailed(f"There is no channel {channel!r} to join.")
         mine = [each for each in self._state.channels.values() if self.id in each.members and each.kind != "im"]
-        if self.id in place.members or (mine and self.user.standing == "channel_guest"):
-            raise ActionFailed(f"{self.user.name} is in {mine[0].name} already.")
+        if self.id in place.members:
+            raise ActionFailed(f"{self.user.name} is in {place.name} already.")
+        if mine and self.user.standing == "channel_guest":
+            raise ActionFailed(f"{self.user.name} is a guest of {mine[0].name} and may be in no other channel.")
         place.members.append(self.id)
         self._state.save_channel(place)
         self._state.changes.tell(Change({"type": "members", "channel": place.id, "members": place.members}))

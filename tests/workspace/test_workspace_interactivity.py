@@ -121,6 +121,20 @@ async def test_who_is_not_acknowledged_in_time_sees_an_error(start: Start, liste
         await ana.command("#general", "/other")
 
 
+async def test_an_acknowledgement_that_slack_would_not_show_is_an_error(workspace: Workspace, listen: Listen) -> None:
+    def register(app: Any) -> None:
+        @app.command("/testhand")
+        async def broken(ack: Any) -> None:
+            await ack(blocks=[{"type": "section"}])
+
+    await listen(workspace, register)
+    refused = "/testhand failed with the error “invalid_command_response”: invalid_blocks"
+    with pytest.raises(ActionFailed, match=refused):
+        ActionFailed, match="/testhand failed with the error “invalid_command_response”: invalid_blocks"
+    ):
+        await workspace.person("ana").command("#general", "/testhand", "status")
+
+
 async def test_nobody_listening_is_an_error_too(workspace: Workspace) -> None:
     with pytest.raises(ActionFailed, match="dispatch_failed"):
         await workspace.person("ana").command("#general", "/testhand")

@@ -42,7 +42,9 @@ async def test_a_thread_is_posted_read_edited_and_deleted(
     assert [each["text"] for each in history["messages"]] == ["root"]
 
 
-async def test_history_pages_and_windows(workspace: Workspace, client: AsyncWebClient, general: str) -> None:
+async def test_history_pages_and_windows(
+    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
+) -> None:
     ana = workspace.person("ana")
     stamps = [await ana.say("#general", str(number)) for number in range(5)]
     first = await client.conversations_history(channel=general, limit=2)
@@ -57,6 +59,8 @@ async def test_history_pages_and_windows(workspace: Workspace, client: AsyncWebC
     assert [each["text"] for each in window["messages"]] == ["2"]
     closed = await client.conversations_history(channel=general, oldest=stamps[1], latest=stamps[3], inclusive=True)
     assert [each["text"] for each in closed["messages"]] == ["3", "2", "1"]
+    for bound in ("oldest", "latest"):
+        await refused(f"invalid_ts_{bound}", client.conversations_history(channel=general, **{bound: "yesterday"}))  # type: ignore[arg-type]
 
 
 async def test_a_deleted_root_leaves_a_tombstone(

@@ -235,18 +235,18 @@ def _select_window(call: Call, index: Sequence[str], *, newest_first: bool) -> l
     return found
 
 
-def _parse_ts(ts: str) -> tuple[int, int]:
+def _parse_ts(ts: str, name: str = "oldest") -> tuple[int, int]:
     seconds, _, micro = ts.partition(".")
     try:
         return int(seconds), int(micro.ljust(6, "0")[:6] or 0)
     except ValueError:
-        raise Refusal("invalid_ts_oldest") from None
+        raise Refusal(f"invalid_ts_{name}") from None
 
 
 def _is_after(ts: str, latest: str | None, *, inclusive: bool) -> bool:
     if not latest:
         return False
-    return _parse_ts(ts) > _parse_ts(latest) or (not inclusive and ts == latest)
+    return _parse_ts(ts) > _parse_ts(latest, "latest") or (not inclusive and ts == latest)
 
 
 def _is_too_new(call: Call, ts: str) -> bool:
