@@ -1,4 +1,4 @@
-"""Blocking work with a deadline: the caller goes on when time is up, whatever the thread does."""
+"""Runs blocking work in threads with a deadline: the caller goes on when time is up, even if the thread hangs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from threading import Lock, Thread
 from typing import TypeVar
 
 LOADING = 120.0
-"""Seconds that importing modules may take, on a machine that has other work."""
+"""Seconds that importing modules may take, even on a busy machine."""
 _T = TypeVar("_T")
 _loaded: set[str] = set()
 _one_at_a_time = Lock()
 
 
 async def run_in_thread(work: Callable[[], _T], seconds: float) -> _T:
-    """Run `work` in a thread of its own and wait at most `seconds` for it.
+    """Run `work` in its own thread and return its result, waiting at most `seconds`.
 
-    The thread is a daemon: one that hangs is left behind, and holds up neither the loop nor the exit.
+    The thread is a daemon: if it hangs, it blocks neither the event loop nor the exit of the process.
 
     Raises:
-        TimeoutError: It took longer. What `work` raises passes through.
+        TimeoutError: `work` took longer. Exceptions that `work` raises pass through.
     """
     future: Future[_T] = Future()
     Thread(target=_settle, args=(future, work), daemon=True).start()
@@ -31,17 +31,17 @@ async def run_in_thread(work: Callable[[], _T], seconds: float) -> _T:
 
 
 async def load(*modules: str) -> None:
-    """Import modules in a thread, unless they are there: a large library takes seconds, and the loop goes on meanwhile.
+    """Import modules in a thread, so that the event loop is not blocked while a large library loads.
 
-    Whoever imports from them afterwards, on the loop, finds them loaded whole. That a module is in `sys.modules` would
-    not be enough: a thread may still be loading it.
+    Code that imports from these modules afterwards finds them fully loaded. Looking into `sys.modules` would not be
+    enough: a module stands there while a thread still loads it.
     """
     if not _loaded.issuperset(modules):
         await run_in_thread(lambda: _import(modules), LOADING)
 
 
 def _import(modules: Iterable[str]) -> None:
-    """Import modules while no other thread does: two that import parts of one library at once see it half loaded."""
+    """Import modules under a lock: two threads that import parts of one library at once see it half loaded."""
     with _one_at_a_time:
         for name in modules:
             importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""Looks which extras are installed: heavy packages sit in extras that a person may leave out."""
+"""Finds which extras of the package are installed; heavy dependencies are in extras, which may be left out."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ RECOMMENDED = "recommended"
 """The extra with what a team's bot needs."""
 ALL = "all"
 EMBEDDED = "embedded"
-"""The extra with a server for the store; one on the PATH does as well."""
+"""The extra with a server for the store; a server on the PATH works as well."""
 BY_PURPOSE = frozenset({TRY, RECOMMENDED, ALL})
-"""Extras that are made of the others, which are named after domains."""
+"""Extras for a purpose. They combine the other extras, which are for one domain each, such as `mail`."""
 _NEED = re.compile(r"""([\w.-]+).*;.*\bextra == ['"]([\w-]+)['"]""")
 
 
 def missing_packages(extra: str, *modules: str) -> str:
-    """Say which of the modules of an extra are not there, and what to do; empty if all are."""
+    """Return which modules of an extra are not installed, and the command that adds them; "" if all are."""
     absent = [module for module in modules if find_spec(module) is None]
     return f"{', '.join(absent)} is not installed. Add it with: {install_command(extra)}" if absent else ""
 
 
 def describe_missing(extra: str, *modules: str) -> str:
-    """Word what models, and through them people, are told if one of the modules is missing; empty if none is."""
+    """Return a text for models, and through them for people, if one of the modules is missing; "" if none is."""
     absent = [module for module in modules if find_spec(module) is None]
     if not absent:
         return ""
@@ -32,7 +32,7 @@ def describe_missing(extra: str, *modules: str) -> str:
 
 
 def describe_remedy(*extras: str) -> str:
-    """Say who can add extras, and how."""
+    """Return a sentence that says who can add the extras, and how."""
     return f"Whoever runs the bot can add it with: {install_command(*extras)}"
 
 
@@ -42,7 +42,7 @@ def install_command(*extras: str) -> str:
 
 
 def absent_extras(purpose: str = ALL) -> tuple[str, ...]:
-    """List the extras by domain that an extra by purpose holds and that are not wholly installed here."""
+    """List the domain extras that belong to the extra `purpose` and are not completely installed here."""
     from importlib.metadata import requires  # noqa: PLC0415 - children import this module, and need no more of it
 
     needs = [found.groups() for one in requires("leadhand") or () if (found := _NEED.match(one))]
@@ -52,7 +52,7 @@ def absent_extras(purpose: str = ALL) -> tuple[str, ...]:
 
 
 def _is_installed(package: str) -> bool:
-    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - the same
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - as above
 
     try:
         distribution(package)

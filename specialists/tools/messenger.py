@@ -1,7 +1,7 @@
-"""The port through which tools reach people outside of their job's thread. Only the bot's Slack side stands behind it.
+"""The interface through which tools reach people outside of their job's thread; the bot's Slack code implements it.
 
-It is made for one attempt and lies on its workbench, as tools are there before any connection is. Where nobody is
-connected (an evaluation, a question on the command line) there is none.
+A messenger is made for one attempt and belongs to its workbench, as tools exist before any connection does. Without
+Slack (in an evaluation, or for a question on the command line) there is none.
 """
 
 from __future__ import annotations
@@ -12,10 +12,15 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Addressee:
-    """A channel that the bot is in, or a person: what a name was resolved to.
+    """A channel that the bot is in, or a person, found by name.
 
-    `id` is Slack's. `name` is as people know it, `#ops` or `Ana Silva`. `about` says who would read a message there;
-    `private`: not everybody in the workspace may. `shared`: people of another organisation do.
+    Attributes:
+        id: Slack's id.
+        name: The name as people know it: `#ops` or `Ana Silva`.
+        kind: Whether it is a channel or a person.
+        about: Who would read a message there, in words for people.
+        private: True if not everybody in the workspace may read there.
+        shared: True if people of another organisation read there.
     """
 
     id: str
@@ -27,16 +32,20 @@ class Addressee:
 
     @property
     def name_with_id(self) -> str:
-        """Name it so that it is found again whatever it is called by then: `#ops (C0123)`."""
+        """The name with the id, by which it is found even after it was renamed: `#ops (C0123)`."""
         return f"{self.name} ({self.id})"
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Those who may read both the place that something comes from and the one that it would go to.
+    """Those who may read both the place that words come from and the place that they would go to.
 
-    One of these `people` (Slack ids) has to approve it. `admins` are those among them who are admins. `came` and
-    `goes` name the places.
+    Attributes:
+        people: Their Slack ids; one of them has to approve.
+        requester: The Slack id of the person who made the request.
+        admins: The Slack ids of those among `people` who are admins.
+        came: The name of the place that the words come from.
+        goes: The name of the place that they would go to.
     """
 
     people: frozenset[str]
@@ -48,9 +57,12 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class MessageDelivery:
-    """The Slack `id` of a message that went out; empty if it certainly never did, then `fault` says why.
+    """The delivery of a message.
 
-    `address` is the link to the message, if it has one.
+    Attributes:
+        id: Slack's id of the message; "" if it was certainly not sent.
+        fault: Why it was not sent.
+        address: The link to the message; "" if it has none.
     """
 
     id: str
@@ -59,24 +71,24 @@ class MessageDelivery:
 
 
 class DeliveryUnknown(Exception):
-    """Nobody can tell whether a message went out. The text is fit for people."""
+    """It is unknown whether a message was sent. The text of this error is for people."""
 
 
 class Messenger(Protocol):
-    """The way to other channels and people, in the name of one job.
+    """Reaches other channels and people, in the name of one job.
 
-    All methods raise WorkbenchLost while the job is in other hands or the store is away; a tool lets that pass.
+    All methods raise WorkbenchLost if another instance owns the job or the store is unavailable; tools do not catch it.
     """
 
     @property
     def contact(self) -> str:
-        """Whom the crew sends people to where nothing works: a name or an id, as in its file; empty: nobody."""
+        """The channel or person that the crew's file names for help, by name or id; "" if it names none."""
 
     async def find(self, to: str) -> Addressee | str:
-        """Resolve a channel or a person, by name or id; a text says why there is none, fit for a model."""
+        """Find a channel or a person by name or id. Return a text for the model if there is none."""
 
     async def find_deciding_readers(self, goes: Addressee) -> Readers | None:
-        """Say who may allow what was said in the job to go there; None if nobody has to allow it."""
+        """Return the people who may allow the job's words to go there; None if nobody has to allow it."""
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> MessageDelivery:
         """Post Markdown once, in the job's name. A `draft` goes to the requester alone, for them to send.
@@ -88,7 +100,7 @@ class Messenger(Protocol):
         """Add a row to the list that the bot keeps for a channel, once. Raises DeliveryUnknown."""
 
     async def look_up_row(self, to: Addressee, *, key: str) -> MessageDelivery | None:
-        """Find the row that was added with a key; None: there certainly is none. Raises DeliveryUnknown."""
+        """Return the row that was added with a key; None if there certainly is none. Raises DeliveryUnknown."""
 
     async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
-        """Find what was sent with a key; None: it certainly was not, and no longer will be. Raises DeliveryUnknown."""
+        """Return the message with a key; None if it certainly is not and will not be sent. Raises DeliveryUnknown."""

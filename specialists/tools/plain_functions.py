@@ -1,4 +1,4 @@
-"""Makes tools of plain functions: the signature becomes the arguments, the docstring the prompt."""
+"""Makes tools of plain functions: the signature becomes the arguments, the docstring the description for models."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ from specialists.tools.tool import NotKept, OutgoingData, Tool, ToolOutcome, Wor
 from specialists.tools.toolkit import read_declarations
 
 MOST_AT_ONCE = 32
-"""Calls of one function that run side by side in threads; a thread that hangs cannot be ended, and counts."""
+"""Most calls of one function that run in threads at the same time; a thread that hangs stays counted."""
 PROMPT_LIMIT = 2_000
-"""Characters of a docstring: every call of the specialist that holds the tool carries it."""
+"""Most characters of a docstring, since every model call of a specialist with this tool contains it."""
 LONGEST_ERROR = 300
 TEXT_LIMIT = 100_000
-"""Characters of a reply that are kept; a model gets to see fewer, see `turns.one_call`."""
+"""Most characters of a reply that are kept; a model is shown fewer, see `turns.one_call`."""
 _MADE_OF = "__leadhand_function__"
 _NO_CUT = 3_600.0
-"""Seconds for a thread. Whoever makes the call cuts it off long before."""
+"""Seconds that the wait for a thread may take; the caller's own limit ends it long before."""
 
 _log = logging.getLogger(__name__)
 
 
 class NoTool(Exception):
-    """A function cannot be a tool. The text says why and what to do, and follows the function's name."""
+    """A function cannot be a tool. The message says why and what to do, in words that follow the function's name."""
 
 
 def tool_of(function: Callable[..., Any], **more: Any) -> Tool:
     """Make a tool of a function, sync or async.
 
-    Its parameters, with their types, are the arguments; one of the type `Workbench` is given the workbench. It returns
-    a text, a `ToolOutcome`, or what JSON can hold. What it raises is told the model in words, if it only reads; if it
-    writes, nobody knows then whether it did, and people are asked. A sync function runs in a thread.
+    The function's parameters, with their types, become the tool's arguments; a parameter of type `Workbench` gets the
+    workbench. The function returns a text, a `ToolOutcome`, or a value that JSON can hold. If a function that reads
+    raises an error, the model is told. If a function that writes raises one, it is unknown whether it wrote, and people
+    are asked. A sync function runs in a thread.
 
     Args:
-        function: The function, with what it says of itself: see `toolkit.writes`.
+        function: The function, with its decorators, such as `toolkit.writes`.
         more: Further fields of `Tool` that no decorator of the function sets, such as `target`.
 
     Raises:
@@ -77,12 +78,12 @@ def _make_tool_run(made: _Made, function: Callable[..., Any]) -> Callable[..., C
 
 
 def find_source_function(tool: Tool) -> Callable[..., Any] | None:
-    """Return the function that a tool was made of by `tool_of`."""
+    """Return the function that `tool_of` made a tool of; None for other tools."""
     return getattr(tool.run, _MADE_OF, None)
 
 
 def _read_parameters(function: Callable[..., Any]) -> tuple[type[BaseModel], str]:
-    """Return the model of a function's arguments, and which parameter takes the workbench; empty: none."""
+    """Return the model of a function's arguments, and the parameter that takes the workbench; "" if none does."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
@@ -117,7 +118,7 @@ def _make_sent_function(service: str) -> Callable[[BaseModel], OutgoingData]:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A function as a tool calls it."""
+    """A function, with all that its tool needs to call it."""
 
     function: Callable[..., Any]
     name: str
@@ -127,7 +128,7 @@ class _Made:
     places: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_AT_ONCE))
 
     async def run(self, arguments: BaseModel, workbench: Workbench) -> ToolOutcome:
-        """Call it, and word what it gave or raised."""
+        """Call the function, and make the tool's outcome of what it returns or raises."""
         given = {name: getattr(arguments, name) for name in type(arguments).model_fields}
         if self.bench:
             given[self.bench] = workbench
@@ -151,7 +152,7 @@ class _Made:
             try:
                 value = self.function(**given)
                 return value if inspect.isawaitable(value) else self._make_outcome(value)
-            except StopIteration as error:  # it would be lost between thread and loop
+            except StopIteration as error:  # a future cannot pass on StopIteration
                 raise RuntimeError(_error_words(error)) from error
             finally:
                 self.places.release()

@@ -1,10 +1,10 @@
-"""Tools and where they work. A tool has a name, a schema, the word that it reads or writes, and a coroutine.
+"""Tools and workbenches. A tool has a name, a schema, an access (it reads or it writes), and a coroutine.
 
-A tool that writes is called at most once for a model's wish: its intent is
-kept before the call and its outcome after it. If the outcome is not known
-(the bot died, the time was up, the tool raised), the tool says what it can:
-`look_up` finds out, a `key` can make it safe to repeat. Without either, a
-person is asked.
+A tool that writes is called at most once for each call of a model: the intent is
+stored before the call and the outcome after it. If the outcome is not known
+(the bot died, the time was up, the tool raised), the tool can still help:
+`look_up` finds out, and a `key` can make the call safe to repeat. Without
+either, a person is asked.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from specialists.tools.tool_sign_in import KeptSignIns, SignIn
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
 SQL = "sql"
-"""The name of the argument with a query in SQL, of tools that run one."""
+"""The name of the argument that holds the query, in tools that run SQL."""
 CODE = "code"
-"""The name of the argument with a program, of tools that run one."""
+"""The name of the argument that holds the program, in tools that run code."""
 
 
 class WorkbenchLost(Exception):
-    """The place where a workbench keeps its files is away. `reason` is the error that said so.
+    """The store of a workbench's files is unavailable. `reason` is the error of the store.
 
-    The tool that needed a file is not at fault: its attempt is interrupted, and goes on from its last checkpoint.
+    The tool that needed a file did not fail: its attempt is interrupted, and goes on from its last checkpoint.
     """
 
     def __init__(self, reason: Exception) -> None:
@@ -45,7 +45,7 @@ class WorkbenchLost(Exception):
 
 
 class NotKept(KeyError):
-    """A file is no longer kept: its time is over, or it was deleted. A tool lets it pass; the model is told."""
+    """A file is no longer stored: it expired, or was deleted. Tools do not catch this error; the model is told."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -53,22 +53,22 @@ class NotKept(KeyError):
 
 
 class Workbench(Protocol):
-    """A tool's place of work: the files of its handoff, and room for new ones.
+    """The files of an attempt, for its tools: those of the handoff, and new ones that tools make.
 
-    `path` and `keep` raise WorkbenchLost while the place that keeps the files is away. `path` raises NotKept for a file
-    that is there no more. A tool lets them pass.
+    `path` and `keep` raise WorkbenchLost while the store of the files is unavailable. `path` raises NotKept for a file
+    that is no longer stored. Tools do not catch these errors.
     """
 
     @property
     def provenance(self) -> Provenance:
-        """The words of people that the brief is made of, and if it holds more than those."""
+        """Whose words the brief is made of, and whether it holds anything else."""
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """The files of the handoff and those made since, by this specialist."""
+        """The files of the handoff, and those that this specialist has made since."""
 
     async def path(self, artifact: Artifact) -> Path:
-        """Give a local read-only copy of the file, valid until the attempt ends."""
+        """Return the path of a local read-only copy of the file, which is valid until the attempt ends."""
 
     async def keep(
         self,
@@ -80,31 +80,37 @@ class Workbench(Protocol):
         publish_as: str,
         chart: ChartShape | None = None,
     ) -> Artifact:
-        """Store a new file and give back its reference; `chart` is what it shows, if a chart of these numbers."""
+        """Store a new file and return its reference; `chart` has the numbers of a picture that is a chart."""
 
     async def may_follow(self, url: str, target: str) -> bool:
-        """Say if a call that asked for `url` may go on to where that redirects; see `turns.egress`."""
+        """Return whether a call that requested `url` may follow its redirect to `target`; see `turns.egress`."""
 
     @property
     def messenger(self) -> Messenger | None:
-        """The way to people outside of the job's thread; None where nobody is connected."""
+        """The messenger to people outside of the job's thread; None without Slack."""
 
     @property
     def sign_ins(self) -> KeptSignIns | None:
-        """Where the bot keeps the sign-ins to servers; None where it keeps none."""
+        """The store of the sign-ins to servers; None if the bot stores none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """A tool's outcome: text for the model, the files it made, and the gaps it knows of.
+    """The outcome of a tool's call.
 
-    `failed` is an expected failure (bad argument, page not found), said in
-    words that let the model mend its call. A bug raises instead. From a tool that writes it says
-    that for certain nothing was done; if that is not certain (no answer came, say), the tool raises.
-    `gaps` go into the specialist's `Result` whatever the model says, for instance a parse report. So do `notes`:
-    what readers of figures should know though nothing is missing, such as a row of totals that was not counted.
-    `sources` are addresses or file names that the answer can cite. `private` and `target` (where the call went to) are
-    for the runner, which knows the tool.
+    Attributes:
+        text: What the model is told.
+        artifacts: The files that the call made.
+        gaps: What is missing, such as rows that could not be read. Gaps go into the specialist's `Result`, whatever the
+            model says.
+        sources: Addresses or file names that the answer can cite.
+        failed: True for an expected failure (bad argument, page not found), with a text by which the model can correct
+            its call. A bug raises instead. From a tool that writes, `failed` says that certainly nothing was done; if
+            that is not certain, for instance because no answer came, the tool raises.
+        notes: What readers of figures should know though nothing is missing, such as a row of totals that was not
+            counted. Notes go into the `Result` too.
+        private: Set by the runner, which knows the tool.
+        target: Where the call went to; set by the runner, too.
     """
 
     text: str
@@ -119,10 +125,13 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingData:
-    """What a call sends out: `to` a host or a service, as people know it, and the request as it goes on the `wire`.
+    """The data that a call sends out.
 
-    `clear` is the same as people read it; empty: as the wire has it, decoded. `in_arguments`: all that leaves stands in
-    the call's arguments, so that whoever is asked reads it there, at any length, and not twice.
+    Attributes:
+        to: The host or service that gets it, as people know it.
+        wire: The request as it is sent.
+        clear: The same for people to read; "" if it is `wire`, decoded.
+        in_arguments: True if all the data is in the call's arguments, where people read it in full before they approve.
     """
 
     to: str
@@ -133,10 +142,12 @@ class OutgoingData:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """A call as it would be made: `arguments` with its names resolved into what they stand for.
+    """A call as it would be made. Preparing a prepared call changes nothing.
 
-    `why` tells people what they should know of it. `readers` are those of whom one has to approve it, whatever the crew
-    says; None: as the crew says. Preparing a prepared call changes nothing.
+    Attributes:
+        arguments: The arguments, with names resolved, such as `#ops` to `#ops (C0123)`.
+        why: What people should know before they approve the call.
+        readers: The people of whom one has to approve it, whatever the crew's rules say; None if only these apply.
     """
 
     arguments: BaseModel
@@ -155,47 +166,47 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as the registry knows it. Its `description` is a prompt: the docstring of `run`.
+    """A tool as the registry knows it. Models read the docstring of `run` as its description.
 
     Attributes:
         name: What models call it.
-        access: `write` for whatever changes something outside of the job.
-        arguments: The model of its arguments.
-        run: Does it: `run(arguments, workbench)`, and if there is a key, `run(arguments, workbench, key)`.
-        key: For `write`: whether it is handed a key, and what for. With `drops_repeats` it is safe to repeat,
-            because its far side does nothing for a key that it has seen; with `marks` it only leaves the
-            key where `look_up` finds it. The key is random: it is drawn when the intent of a call is kept,
-            and kept with it, so that it is the same after a restart and another for every other call.
-        look_up: For `write`: takes what `run` takes, and finds out whether that call was carried out. Gives
-            its outcome if it was, None if it certainly was not and no longer will be; raises, or gives a
-            failed outcome, if it cannot tell.
-        what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
-        target: For `write`: says where a call goes to, for people who approve it: a channel, a board, a repository.
-            Who approves similar calls approves them for the same target only.
-        prepare: For `write`: takes the arguments and the workbench, and gives the call as it would be made
-            (`PreparedCall`), or a failed outcome. It is asked before people are, and again before the call: what they
-            approve is what is made.
-        url: The name of the argument that holds the URL that a call asks for; empty: it asks for none. Which may be
-            asked for, and in which spelling, is decided in `turns.egress`.
-        sends: Says what a call with these arguments sends out, if that is more than a request for its `url`. Once
-            something private is in view, such a call waits for a person.
-        sent_words: The name of the argument with the words that it sends, if it sends nothing else of the model's.
-        public: True if its replies bring nothing private into view: only what the public web gave, what the call
-            itself said, or material, which has labels of its own.
-        query: The name of the argument that holds a query, if there is one: people may look at what was asked.
-        finds_urls: True if its replies hold URLs that the web gave, and none of the model's own making.
-        cites: True if the addresses in its replies may be links in answers, as documents of the house gave them. That
-            makes them neither public nor known to tools that ask for a `url`.
-        endings: The endings of attached files that it reads, such as `.csv`. It is offered only where there is such a
-            file, which need not be read as text then. A result for which none was read is sent back once.
-        previews: For a tool that only describes a file: lists what a reply of it names, such as columns and their
-            values. A result that stands on descriptions alone is sent back once. So is a result if the task mentions
-            one of those names and no other call asked for it or brought it.
-        origin: Where it comes from, for people: that of its toolkit; empty: it is one of Leadhand's own.
-        description: What models are told of it, where that is not the docstring of `run`.
-        parameters: The JSON Schema object of its arguments as models see it, where that is not the one of `arguments`:
-            a tool of a server brings its own, and `arguments` checks by it.
-        signs_in: How people sign in to where it goes, if they have to: it is called once somebody has.
+        access: `write` if it changes anything outside of the job.
+        arguments: The pydantic model of its arguments.
+        run: Carries out a call: `run(arguments, workbench)` or, if there is a key, `run(arguments, workbench, key)`.
+        key: For `write`: whether `run` gets a key, and what for. With `drops_repeats` a call is safe to repeat,
+            because the service ignores a key that it has seen; with `marks` the call only leaves the key where
+            `look_up` finds it. The key is random. It is drawn and stored with the intent of a call, so that it is
+            the same after a restart, and different for every other call.
+        look_up: For `write`: takes the arguments of `run`, and finds out whether that call was carried out. Returns
+            its outcome if it was, and None if it certainly was not and will not be; raises, or returns a failed
+            outcome, if that is unknown.
+        what: For `write`: describes a call in a few words for people. Without it, the tool's name and arguments do.
+        target: For `write`: names the place that a call goes to, for people who approve it: a channel, a board, a
+            repository. An approval of similar calls holds for the same target only.
+        prepare: For `write`: takes the arguments and the workbench, and returns the call as it would be made
+            (`PreparedCall`), or a failed outcome. It runs before people are asked, and again before the call, so that
+            the call that is made is the one that they approved.
+        url: The name of the argument with the URL that a call requests; "" if it requests none. `turns.egress` decides
+            which URLs may be requested.
+        sends: Returns the data that a call with these arguments sends out, if that is more than a request for its
+            `url`. Once something private is in view, such a call waits for a person.
+        sent_words: The name of the argument with the words that a call sends, if it sends no other words of the model.
+        public: True if its replies bring nothing private into view: only text of the public web, the call's own
+            arguments, or material, which has labels of its own.
+        query: The name of the argument that holds a query, which people may look at; "" if there is none.
+        finds_urls: True if the URLs in its replies come from the web and not from the model.
+        cites: True if the addresses in its replies may be links in answers, as they come from the team's own documents.
+            They are still not public, and other tools may not request them as a `url`.
+        endings: The endings of the attached files that it reads, such as `.csv`. The tool is offered only if there is
+            such a file, which need not be read as text then. A result is sent back once if no such file was read.
+        previews: For a tool that only describes a file: lists the names in a reply, such as columns and their values.
+            A result that is based on descriptions alone is sent back once. So is a result if the task mentions one of
+            those names, and no other call asked for the name or returned it.
+        origin: Where it comes from, for people: the `origin` of its toolkit; "" for a tool of Leadhand's own.
+        description: What models are told about it, if that is not the docstring of `run`.
+        parameters: The JSON Schema object of its arguments for models, if that is not the schema of `arguments`: a tool
+            of a server brings its own schema, and its `arguments` validate by it.
+        signs_in: How people sign in to its server, if they have to. The call is made once somebody has.
     """
 
     name: str
@@ -238,7 +249,7 @@ class Tool:
 
     @property
     def only_queries(self) -> bool:
-        """True if a query in SQL is all that it takes."""
+        """True if its only argument is a query in SQL."""
         return self.query == SQL and list(self.arguments.model_fields) == [SQL]
 
     @property
@@ -247,7 +258,7 @@ class Tool:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The faults of its declaration, each in words that follow its name."""
+        """The faults of its declaration, each in words that follow the tool's name."""
         found = []
         if self.access not in get_args(Access):
             found.append(f"has the access {self.access!r}; it is read or write")
@@ -271,7 +282,7 @@ class Tool:
         return tuple(found)
 
     def describe_call(self, arguments: BaseModel) -> str:
-        """Word what a call does, in a few words for people."""
+        """Describe a call in a few words for people."""
         if self.what is not None:
             return _shorten_line(self.what(arguments), _WORDS)
         values = (f"{name}={_shorten_line(repr(value), _VALUE)}" for name, value in arguments)
@@ -280,7 +291,10 @@ class Tool:
 
 _NOT_TOLD = ("title", "description", "additionalProperties")
 _NOT_TOLD_OF_ONE = ("title", "minLength", "maxLength")
-"""Parts of a schema that no model needs: every call carries it, and a wrong call is told its exact fault."""
+"""Parts of a schema that are left out for models, as every call to a model contains it.
+
+A model that makes a wrong call is told the exact fault.
+"""
 _WORDS = 200
 _VALUE = 60
 
@@ -303,21 +317,21 @@ def _shorten_line(text: str, limit: int) -> str:
 _UNSAFE = re.compile(r"[^\w.\- ]+")
 _LONGEST_NAME = 120
 PEOPLE = Provenance()
-"""A brief that holds nothing but what people said."""
+"""The provenance of a brief that holds only words of people."""
 
 
 class FolderWorkbench:
-    """A `Workbench` for one attempt: files come from a store when a tool asks, new ones go back to it.
+    """A `Workbench` for one attempt: fetches files from a store when a tool needs them, and stores new ones there.
 
     Args:
-        artifacts: the files of the handoff.
-        fetch: gives the bytes for an artifact's id. What it raises passes through `path`.
-        store: keeps bytes and gives back their id (the sha256, in hex). What it raises passes through `keep`.
-        folder: for local copies; made, for us alone, when the first is asked for. Whoever named it
-            removes it when the attempt ends.
-        provenance: where the words of the brief come from.
-        messenger: the way to people outside of the job's thread, if somebody is connected.
-        sign_ins: where sign-ins to servers are kept, if they are.
+        artifacts: The files of the handoff.
+        fetch: Returns the bytes for an artifact's id. Its errors pass through `path`; KeyError becomes NotKept.
+        store: Stores bytes and returns their id (the sha256, in hex). Its errors pass through `keep`.
+        folder: The folder for local copies; it is made, readable by us alone, for the first copy. The caller removes it
+            when the attempt ends.
+        provenance: Whose words the brief is made of.
+        messenger: The messenger to people outside of the job's thread, if there is one.
+        sign_ins: The store of sign-ins to servers, if there is one.
     """
 
     def __init__(
@@ -342,7 +356,7 @@ class FolderWorkbench:
 
     @classmethod
     def in_memory(cls, files: Iterable[tuple[str, str, bytes]], folder: Path) -> FolderWorkbench:
-        """Make a workbench that keeps its files in memory. `files` are name, media type and bytes of each."""
+        """Make a workbench that keeps its files in memory. `files` are (name, media type, bytes)."""
         kept: dict[str, bytes] = {}
 
         async def fetch(digest: str) -> bytes:
@@ -367,11 +381,11 @@ class FolderWorkbench:
 
     @property
     def made_artifacts(self) -> tuple[Artifact, ...]:
-        """The files that tools made here, in order."""
+        """The files that tools have made here, in order."""
         return tuple(self._made)
 
     async def path(self, artifact: Artifact) -> Path:
-        """Give a local read-only copy of the file, fetched once, named like the file but safe as a path."""
+        """Return the path of a local read-only copy of the file, fetched once, with a name that is safe as a path."""
         local = self._folder / _safe_file_name(artifact.id)[:32] / _safe_file_name(artifact.name)
         async with self._fetching.setdefault(artifact.id, asyncio.Lock()):
             if not local.exists():
@@ -392,10 +406,10 @@ class FolderWorkbench:
         publish_as: str,
         chart: ChartShape | None = None,
     ) -> Artifact:
-        """Store a new file and give back its reference. A name already taken gets a number.
+        """Store a new file and return its reference. A name that is already taken gets a number.
 
         Raises:
-            pydantic.ValidationError: `publish_as` is not one of the ways that `Artifact` knows.
+            pydantic.ValidationError: `publish_as` is no value that `Artifact` allows.
         """
         fields: dict[str, Any] = {"name": self._free_name(name), "media_type": media_type, "size": len(data)}
         fields |= {"about": about, "publish_as": publish_as, "chart": chart}
@@ -404,11 +418,11 @@ class FolderWorkbench:
         return artifact
 
     async def may_follow(self, _url: str, _target: str) -> bool:
-        """Follow no redirect: that is for whoever knows what is in view (`turns.guarded_bench`)."""
+        """Allow no redirect; `turns.guarded_bench`, which knows what is in view, decides instead."""
         return False
 
     def _write(self, local: Path, data: bytes) -> None:
-        """Write under another name first, so that a copy that is there is always whole."""
+        """Write the file under another name and rename it, so that a copy that exists is always complete."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         local.parent.mkdir(exist_ok=True)
         part = local.with_name(local.name + ".part")
@@ -427,6 +441,6 @@ class FolderWorkbench:
 
 
 def _safe_file_name(name: str) -> str:
-    """Make a name one part of a path: a name comes from whoever attached the file."""
+    """Make a name safe as one part of a path, since people choose the names of the files that they attach."""
     plain = _UNSAFE.sub("_", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(". ")
     return plain[-_LONGEST_NAME:].encode()[-_LONGEST_NAME:].decode(errors="ignore") or "file"

@@ -1,31 +1,31 @@
-"""The ports for signing in to a server: how a tool signs people in, and where the bot keeps their tokens."""
+"""The interfaces for signing in to a server: how people sign in, and where the bot stores their tokens."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 LANDS = "http://127.0.0.1:41759/signed-in"
-"""Where a browser ends that no page of ours can take: at the person's own machine, where nobody answers."""
+"""The address at which a sign-in ends if the bot has no page for it: on the person's machine, where none answers."""
 
 
 class SignInFailed(Exception):
-    """A sign-in did not come about. The text says why and what to do, in a line for people."""
+    """A sign-in failed. The message says why and what to do, in one line for people."""
 
 
 class KeptSignIns(Protocol):
-    """Texts by name, kept for all instances. They hold tokens: nobody logs them, and no model sees one.
+    """A store of texts by name, shared by all instances. They hold tokens, so they are never logged or shown to models.
 
-    All methods raise WorkbenchLost while the place that keeps them is away.
+    All methods raise WorkbenchLost while the store is unavailable.
     """
 
     async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
-        """Keep a text in place of what was there, for so many seconds; None: until it is taken."""
+        """Store a text in place of an earlier one, for `lasts` seconds; None: until it is taken."""
 
     async def read(self, name: str) -> str:
-        """Give a text; empty if there is none."""
+        """Return a text; "" if there is none."""
 
     async def take(self, name: str) -> str:
-        """Give a text and drop it. Of several who ask at once one gets it, the others an empty one."""
+        """Return a text and delete it; "" if there is none. If several callers take it at once, only one gets it."""
 
 
 class SignIn(Protocol):
@@ -37,16 +37,17 @@ class SignIn(Protocol):
 
     @property
     def host(self) -> str:
-        """Where it is, as people know it."""
+        """The server's host, as people know it."""
 
     async def is_signed_in(self, kept: KeptSignIns) -> bool:
-        """Say if somebody has signed in, as far as we know: the server has the last word."""
+        """Return whether we have a token of somebody's sign-in. The server may still refuse it."""
 
     async def begin(self, kept: KeptSignIns, user: str, lands: str, about: str) -> str:
-        """Make the address at which a person (a Slack id) signs in. Raises SignInFailed.
+        """Return the address at which a person signs in. Raises SignInFailed.
 
-        `lands` is where their browser ends, without a query. `about` is kept with the sign-in under way.
+        `user` is the person's Slack id. `lands` is the address at which their browser ends, without a query. `about` is
+        stored until the sign-in ends.
         """
 
     async def finish(self, kept: KeptSignIns, user: str, landed: str, lands: str) -> None:
-        """Take the address at which the browser ended, and keep the tokens it stands for. Raises SignInFailed."""
+        """Fetch and store the tokens, from the address `landed` at which the browser ended. Raises SignInFailed."""

@@ -1,4 +1,4 @@
-"""A toolkit: tools from one place, such as a file of a crew, a package or a server. What it holds open it closes."""
+"""Toolkits: tools from one place, such as a crew's file, a package or a server; and decorators of plain functions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SAID = "__leadhand__"
 
 @dataclass(frozen=True, slots=True)
 class ToolSettings:
-    """What toolkits are set up with: the environment of the bot, and a folder for what they keep between starts.
+    """The settings that toolkits are made with: the environment of the bot, and a folder for data between starts.
 
-    Only code of ours reads `env`: a server or a child process gets what is named for it, and nothing else.
+    Only our own code reads `env`: a server or a child process gets only the variables that are named for it.
     """
 
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -26,9 +26,9 @@ class ToolSettings:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file that a request names, fetched: it becomes material before anything is planned.
+    """A file that a request names and a toolkit fetched: it becomes material before planning begins.
 
-    `lines` is the address of a line of what it shows, with {path} and {line} in it; empty if there is none.
+    `lines` is the web address of a line that the file shows, with {path} and {line} to fill in; "" if there is none.
     """
 
     name: str
@@ -39,7 +39,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class FoundMaterial:
-    """What a request names and a toolkit could fetch. `faults` say what it could not, each in words for people."""
+    """The files that a request names and a toolkit fetched. `faults` say, for people, what it could not fetch."""
 
     files: tuple[FoundFile, ...] = ()
     faults: tuple[str, ...] = ()
@@ -52,17 +52,18 @@ class Toolkit:
     Attributes:
         origin: Where they come from, in a few words for people: `toolkits/glossary.py`, `.mcp.json: git`.
         tools: The tools, in their order.
-        prove: Finds out if they would work now, for `leadhand check`. Gives the faults, each in a line that says what
-            to do; does not raise for what is to be expected.
-        close: Ends what they hold open. The bot calls it once, at its end.
-        beside: Work that goes on beside the bot, such as keeping an index new. It is started with the bot, which does
-            not wait for it, and cancelled at its end.
-        path: The file or folder that they were read from, for what is wrong with them; None: none of the crew's.
-        lines: The lines in that file at which tools are made, by their names, as far as they are known.
-        replaces: True if its tools take the place of those of their names from around the crew. Else that is a fault.
-        left_out: The tools that cannot be used, by name, and why.
-        finds: Fetches what a text names, so that the planner sees what there is to do: a request for review, by its
-            link. It is asked of what people said, where a specialist of the crew holds a tool of the toolkit.
+        prove: Finds out whether they would work now, for `leadhand check`. Returns the faults, one line each that says
+            what to do; raises only for bugs.
+        close: Closes what they hold open. The bot calls it once, when it ends.
+        beside: A background task, such as updating an index. The bot starts it without waiting for it, and cancels it
+            when the bot ends.
+        path: The crew's file or folder that they were read from, to name in faults; None if they are not the crew's.
+        lines: The lines of that file at which tools are made, by the tools' names, if they are known.
+        replaces: True if its tools replace tools of the same names from outside the crew. Otherwise equal names are a
+            fault.
+        left_out: The tools that cannot be used, by name, each with the reason.
+        finds: Fetches what a text names, such as a pull request by its link, so that the planner sees it. It is called
+            with the words of people, if a specialist of the crew has a tool of the toolkit.
     """
 
     origin: str
@@ -77,27 +78,27 @@ class Toolkit:
     finds: Callable[[str], Awaitable[FoundMaterial]] | None = None
 
 
-# ---------------------------------------------------------------- what a plain function says of itself
+# ---------------------------------------------------------------- decorators of plain functions
 
 
 def writes(function: _Function) -> _Function:
-    """Say that a function of a toolkit changes something outside of the job: people approve its calls.
+    """Declare that a function of a toolkit changes something outside of the job, so that people approve its calls.
 
-    It stands at the function, so that it goes where the function goes, and nobody has to keep a list.
+    The declaration is a decorator, so that it moves with the function and no separate list is needed.
     """
     return _attach_words(function, access="write")
 
 
 def public(function: _Function) -> _Function:
-    """Say that what a function of a toolkit gives is nobody's secret, such as prices from an exchange.
+    """Declare that the results of a function of a toolkit are not private, such as prices from an exchange.
 
-    Without it, what it gave counts as private: what its specialist sends out from then on is asked for.
+    Without it, the results count as private: people are asked before the specialist sends anything out after that.
     """
     return _attach_words(function, public=True)
 
 
 def sends_to(service: str) -> Callable[[_Function], _Function]:
-    """Say that a function of a toolkit sends its arguments out, and to which host or service.
+    """Declare that a function of a toolkit sends its arguments out, and to which host or service.
 
     Once something private is in view, a person is asked before such a call.
     """
@@ -105,7 +106,7 @@ def sends_to(service: str) -> Callable[[_Function], _Function]:
 
 
 def read_declarations(function: Callable[..., Any]) -> Mapping[str, Any]:
-    """Return what a function says of itself: `access`, `public`, `sends_to`."""
+    """Return what the decorators of a function declare: `access`, `public`, `sends_to`."""
     return dict(getattr(function, _SAID, {}))
 
 

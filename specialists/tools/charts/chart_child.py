@@ -1,6 +1,7 @@
-"""The process that draws: matplotlib takes two seconds and a lot of memory to load, so it lives here.
+"""The child process that draws charts, so that the bot itself never loads matplotlib (two seconds, much memory).
 
-In: the fields of `ChartData` and the words around it, as JSON. Out: one line of JSON, then the PNG.
+Input: the fields of `ChartData`, the title, the axis labels and the unit, as JSON. Output: one line of JSON, then the
+PNG.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from specialists.tools.extras import describe_remedy
 
 
 def main() -> None:
-    """Draw what the request on stdin asks for."""
+    """Read a request from stdin, draw its chart and write the reply to stdout."""
     reply = claim_stdout()
     request = json.load(sys.stdin)
-    warnings.simplefilter("ignore")  # matplotlib warns of glyphs it lacks, which is told below
+    warnings.simplefilter("ignore")  # matplotlib warns of missing glyphs; the reply reports them as `unseen`
     head, picture = _draw_chart(request)
     with reply:
         reply.write(json.dumps(head).encode() + b"\n" + picture)
@@ -39,7 +40,7 @@ def _draw_chart(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
 
 
 def _make_drawable(request: dict[str, Any], fonts: list[tuple[str, str]]) -> tuple[ChartData, dict[str, str], bool]:
-    """Make every text of the request drawable, and say if letters remain that no font has."""
+    """Remove symbols that no font has. Return the chart data, the other texts, and whether any letter lacks a font."""
     from matplotlib.ft2font import FT2Font  # noqa: PLC0415
 
     faces = [FT2Font(file) for _, file in fonts]

@@ -1,4 +1,4 @@
-"""Makes the series of a chart from the rows of a query: which, in which order, and what is left out."""
+"""Chooses what a chart draws of the rows of a query: the series, their order, and what is left out."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _MONTH = re.compile(r"(\d{4})-(\d{2})")
 
 
 class NoChart(Exception):
-    """The rows cannot be drawn like that. The text says why and what to change."""
+    """The rows cannot be drawn as asked. The message says why and what to change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line, or one colour of bars: a value (or a hole) for every x."""
+    """A line, or the bars of one colour: for every x a value, or None where it is missing."""
 
     name: str
     values: tuple[float | None, ...]
@@ -38,7 +38,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """Data to draw. `x` holds dates, numbers or texts by `x_kind`; `notes` stand below the chart."""
+    """Data to draw. `x` holds dates, numbers or texts, as `x_kind` says; `notes` are printed below the chart."""
 
     kind: Kind
     x_kind: XKind
@@ -50,7 +50,7 @@ class ChartData:
 def chart_data(
     kind: Kind, columns: Sequence[str], rows: Sequence[Sequence[Any]], x: str, y: Sequence[str]
 ) -> ChartData:
-    """Choose what to draw of the rows.
+    """Return what to draw of the rows: column `x` against one or more columns `y` of numbers.
 
     Raises:
         NoChart: a column is missing or has no numbers, x repeats itself, or the kind does not fit.
@@ -100,7 +100,7 @@ def _convert_x(kind: Kind, name: str, values: list[Any]) -> tuple[XKind, list[An
 
 
 def _convert_moment(value: dt.date) -> dt.datetime:
-    """Give a moment, midnight for a plain date. Tables tell no zone."""
+    """Convert a date to a datetime; a plain date becomes midnight. Times in tables have no time zone."""
     return value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
 
 
@@ -116,7 +116,7 @@ def _convert_number(value: Any, column: str) -> float | None:
 def _group_rows(
     columns: Sequence[str], table: list[Sequence[Any]], xs: list[Any], series: list[Series], used: set[int]
 ) -> tuple[list[Any], list[Series]]:
-    """Turn rows of x, group and value into one series per group, if there is just one column to group by."""
+    """Turn rows of x, group and value into one series per group. Raises NoChart unless one text column is the group."""
     others = [index for index in range(len(columns)) if index not in used]
     texts = [index for index in others if all(isinstance(row[index], str) for row in table)]
     if len(series) != 1 or len(texts) != 1:
@@ -160,14 +160,14 @@ def _apply_limits(data: ChartData) -> ChartData:
 
 
 def _find_flat_series(data: ChartData) -> list[str]:
-    """Find the series that look flat beside a far larger one."""
+    """Return a note that names the series too small to be seen beside a far larger one; [] if there are none."""
     heights = [max((abs(value) for value in each.values if value is not None), default=0.0) for each in data.series]
     flat = [each.name for each, height in zip(data.series, heights, strict=True) if 0 < height < _UNSEEN * max(heights)]
     return [f"too small to be seen on this scale: {', '.join(flat)}"] if flat else []
 
 
 def _limit_categories(data: ChartData) -> ChartData:
-    """Give all categories in the order they came or, if they are too many, the largest of them by size."""
+    """Keep all categories in their order or, if there are too many, only the largest, sorted by size."""
     most = max(MOST_BARS // len(data.series), 5)
     if len(data.x) <= most:
         return data
@@ -190,7 +190,7 @@ def _check_pie(data: ChartData) -> ChartData:
     whole = sum(values)
     kept = [index for index in order[:MOST_SLICES] if values[index] >= _SMALLEST_SLICE * whole]
     if len(order) == len(kept) + 1:
-        kept = order  # an "Other" of one would only hide its name
+        kept = order  # an "Other" slice of one category would only hide its name
     labels = [_format_label(data.x[index], data.x_kind) for index in kept]
     sizes = [values[index] for index in kept]
     rest = [values[index] for index in order if index not in set(kept) and values[index]]

@@ -1,4 +1,4 @@
-"""Words numbers, dates and names for a chart."""
+"""Formats numbers, dates and names for a chart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 
 def format_tick(value: float, largest: float) -> str:
-    """Word a number on an axis whose largest is `largest`: 12,000 or 1.2M, never 1.2e6."""
+    """Format a number for an axis that ends at `largest`: 12,000 or 1.2M, with an exponent only at extremes."""
     if largest >= 1000 * _STEPS[0][0] or largest < 1e-4:
         return f"{value:.3g}"
     for size, letter in _STEPS:
@@ -24,7 +24,7 @@ def format_tick(value: float, largest: float) -> str:
 
 
 def format_label(value: float, largest: float, unit: str) -> str:
-    """Word a number beside a bar or point: three or four digits that matter, with a percent sign if it is one."""
+    """Format a number to stand beside a bar or point: a few significant digits, and a percent sign if `unit` is %."""
     ending = "%" if unit == "%" else ""
     if largest >= _STEPS[-1][0]:
         near = next(size for size, _ in _STEPS if largest >= size) / 100
@@ -40,7 +40,7 @@ def format_label(value: float, largest: float, unit: str) -> str:
 
 
 def share(value: float, whole: float) -> str:
-    """Word a part in percent: 0% or 100% only if it is nothing or all."""
+    """Format `value` as a percentage of `whole`: 0% only if it is nothing, 100% only if it is all."""
     if 0 < value < 0.005 * whole:
         return "<1%"
     if 0.995 * whole < value < whole:
@@ -49,7 +49,7 @@ def share(value: float, whole: float) -> str:
 
 
 def date_labels(dates: Sequence[dt.datetime]) -> list[str]:
-    """Label each date with what changes from one to the next, and with the year when it begins."""
+    """Label each date by year, month, day or time, as the dates need; the first one of a year also names the year."""
     monthly = all(date.day == 1 and not (date.hour or date.minute) for date in dates)
     yearly = monthly and all(date.month == 1 for date in dates) and len({date.year for date in dates}) == len(dates)
     if yearly and len(dates) > 1:
@@ -64,7 +64,7 @@ def date_labels(dates: Sequence[dt.datetime]) -> list[str]:
 
 
 def wrap_text(text: str, width: int, most_lines: int) -> str:
-    """Wrap a text in lines of about `width` characters, cut with an ellipsis after `most_lines`."""
+    """Wrap a text into lines of at most `width` characters; text beyond `most_lines` is replaced by an ellipsis."""
     lines = textwrap.wrap(text, width, break_long_words=True)
     if len(lines) > most_lines:
         lines = [*lines[: most_lines - 1], lines[most_lines - 1][: width - 1].rstrip() + "…"]
@@ -72,21 +72,21 @@ def wrap_text(text: str, width: int, most_lines: int) -> str:
 
 
 def shorten_middle(text: str, length: int) -> str:
-    """Shorten a text to `length` characters, begin and end: what tells names apart may stand at either."""
+    """Shorten a text to `length` characters by cutting out its middle, since names may differ at either end."""
     text = " ".join(text.split())
     return text if len(text) <= length else f"{text[: length // 2].rstrip()}…{text[-(length // 2 - 1) :].lstrip()}"
 
 
 def column_label(name: str) -> str:
-    """Turn a column's name into a label: churned_customers is Churned customers."""
+    """Turn a column's name into a label: churned_customers becomes Churned customers."""
     words = " ".join(name.replace("_", " ").split())
     return words[:1].upper() + words[1:]
 
 
 def drop_unprintable(text: str, drawable: Callable[[str], bool]) -> tuple[str, bool]:
-    """Take out of a text what no font can draw and nobody misses (emoji, control characters).
+    """Remove control characters, and symbols that no font can draw (such as emoji), from a text.
 
-    The second value says whether letters remain that no font can draw.
+    Returns the text, and whether letters remain that no font can draw.
     """
     kept, missing = [], False
     for letter in text:

@@ -51,7 +51,7 @@ class DrawChart(BaseModel):
 
 
 def tools() -> tuple[Tool, ...]:
-    """Make the tools of this kit."""
+    """Return the chart tools."""
     return (Tool("draw_chart", "read", DrawChart, draw_chart, endings=TABLE_ENDINGS, query="sql"),)
 
 
@@ -94,7 +94,7 @@ def _describe_cut_rows(rows: QueryRows) -> tuple[str, ...]:
 
 
 async def _draw_png(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
-    """Draw the PNG, and say if some letters could not be drawn. Raises `NoChart`."""
+    """Draw the chart in a child process. Return the PNG, and whether some letters lack a font. Raises `NoChart`."""
     request: dict[str, Any] = {
         "kind": data.kind,
         "x_kind": data.x_kind,
@@ -124,13 +124,13 @@ async def _draw_png(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]
 
 
 async def allow_fonts(*reads: Path) -> ChildInputs:
-    """Return what a process that draws with matplotlib may read: its list of fonts, and `reads` beside it."""
+    """Return the inputs of a child process that draws with matplotlib: its list of fonts, and the paths `reads`."""
     fonts = await _font_list()
     return ChildInputs(reads=[fonts, *reads], environment=_fonts_at(fonts)) if fonts else ChildInputs(reads=list(reads))
 
 
 async def _font_list() -> Path | None:
-    """Find the folder of matplotlib's list of fonts, which takes it seconds to make; None if there can be none."""
+    """Return the folder with matplotlib's list of fonts, made at first use (seconds); None if it cannot be made."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = home / "leadhand" / "matplotlib"
     try:
@@ -138,7 +138,7 @@ async def _font_list() -> Path | None:
         listed = any(folder.glob(_FONT_LISTS))
     except OSError:
         return None
-    if not listed:  # made apart from any drawing, which may not write there
+    if not listed:  # a process that draws may not write there
         await run_child(
             "specialists.tools.charts.font_list",
             {},
@@ -160,7 +160,7 @@ def _file_name(title: str) -> str:
 
 
 def _describe_chart(arguments: DrawChart, data: ChartData, name: str) -> str:
-    """Say what the picture shows, numbers included, so that the model can write about it."""
+    """Describe the picture with its numbers, so that the model can write about it."""
     turned = " (horizontal, because of the labels)" if data.kind != arguments.kind else ""
     unit = f" in {arguments.unit}" if arguments.unit else ""
     lines = [f"{name} is kept and will be posted: a {data.kind} chart{turned} of {len(data.x)} values of x{unit}."]
@@ -191,7 +191,7 @@ def _format_x(data: ChartData, value: Any) -> str:
 
 
 def chart_shape(data: ChartData, title: str, x_label: str, y_label: str, unit: str) -> ChartShape | None:
-    """Return the shape of a chart; None for points on a plane, and where values are missing: they are no zeros."""
+    """Return a chart for Slack to draw; None for a scatter chart, or if values are missing, as they are not zeros."""
     if data.kind == "scatter" or any(value is None for one in data.series for value in one.values):
         return None
     return ChartShape(
@@ -210,7 +210,7 @@ def _drop_missing(values: tuple[float | None, ...]) -> tuple[float, ...]:
 
 
 def _name_category(data: ChartData, x: object) -> str:
-    """Name a category: a month where all are first days of months, else a day, with the time where there is one."""
+    """Format a category. Dates become months if all are firsts of a month, else days, with times if there are any."""
     if data.x_kind == "text":
         return str(x)
     if data.x_kind == "number":

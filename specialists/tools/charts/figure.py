@@ -21,7 +21,7 @@ _TITLE_WIDTH = 72
 _NOTE_WIDTH = 120
 _LABEL_WIDTH = 48
 STYLE: dict[Any, Any] = {
-    "text.parse_math": False,  # a dollar sign in somebody's data is a dollar sign
+    "text.parse_math": False,  # a dollar sign in the data does not begin a formula
     "font.size": 9,
     "text.color": _INK,
     "axes.labelcolor": _FAINT,
@@ -78,7 +78,7 @@ def _set_axis_labels(axes: Axes, data: ChartData, x_label: str, y_label: str, un
 
 
 def _draw_legend(axes: Axes, data: ChartData) -> None:
-    """Draw a legend above the plot, unless the lines carry their names themselves."""
+    """Draw a legend above the plot if there are several series and the plot does not name them itself."""
     handles, labels = axes.get_legend_handles_labels()
     if data.kind == "pie" or len(data.series) == 1 or len(labels) < len(data.series):
         return
@@ -88,7 +88,7 @@ def _draw_legend(axes: Axes, data: ChartData) -> None:
 
 
 def _draw_title_and_notes(figure: Figure, title: str, notes: tuple[str, ...]) -> None:
-    """Draw the title above and the notes below, both outside of what the layout may use."""
+    """Draw the title above and the notes below the area that matplotlib lays out."""
     heading = chart_words.wrap_text(title, _TITLE_WIDTH, 3)
     top = 0.015 + 0.058 * (heading.count("\n") + 1) if heading else 0.02
     foot = "; ".join(notes)

@@ -1,11 +1,11 @@
-"""The process that lists the fonts of this machine for those that draw: it takes seconds, and the list is kept.
+"""The child process that makes matplotlib's list of fonts: that takes seconds, so processes that draw reuse the list.
 
-It is given nothing of anybody's, so that it may write into the folder that later processes only read.
+It gets no data of users, so it may write into the folder that the processes that draw only read.
 """
 
 from __future__ import annotations
 
-# Fonts that have what DejaVu, which comes with matplotlib, has not. Only those installed are used.
+# Fonts with letters that DejaVu, which comes with matplotlib, lacks. Only installed ones are used.
 _WIDER_FONTS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -25,7 +25,7 @@ _WIDER_FONTS = (
 
 
 def drawing_fonts() -> list[tuple[str, str]]:
-    """List the fonts to draw with, in order, as name and file. Raises ModuleNotFoundError without matplotlib."""
+    """List the fonts to draw with as (name, file), preferred first. Raises ModuleNotFoundError without matplotlib."""
     from matplotlib.font_manager import fontManager  # noqa: PLC0415 - after the limits
 
     files = {entry.name: entry.fname for entry in reversed(fontManager.ttflist)}
@@ -34,5 +34,5 @@ def drawing_fonts() -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    """Have matplotlib write its list into the folder of `MPLCONFIGDIR`, if it is not there."""
+    """Make matplotlib write its list of fonts into the folder `MPLCONFIGDIR`, unless the list is there already."""
     import matplotlib.font_manager  # noqa: F401, PLC0415 - it writes the list when it is imported

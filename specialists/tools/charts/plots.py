@@ -1,4 +1,4 @@
-"""Draws charts, one function per kind, into axes that are there already."""
+"""Draws charts into given axes, with one function per kind of chart."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RING = 1.15
 
 
 def draw(axes: Axes, data: ChartData, unit: str) -> None:
-    """Draw the data. `unit` is told by the axis; only a percent sign stands beside the numbers too."""
+    """Draw the data. The axis label names `unit`; only a percent sign is also written beside the numbers."""
     {"bar": _draw_bars, "barh": _draw_bars, "line": _draw_lines, "scatter": _draw_scatter, "pie": _draw_pie}[data.kind](
         axes, data, unit
     )
@@ -60,7 +60,7 @@ def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
             axes.bar_label(bars, texts, padding=2.5, fontsize=6 if small and count > 1 else 7 if small else 8)
     labels: Any = _category_labels(data, flat=flat)
     ticks = list(range(len(labels))) if flat or data.x_kind == "text" else _choose_ticks(labels)
-    if data.x_kind == "date":  # told anew for those that stay, as one of them has to carry the year
+    if data.x_kind == "date":  # labelled again for the ticks that remain, as the first of a year has to name the year
         labels = dict(zip(ticks, chart_words.date_labels([data.x[index] for index in ticks]), strict=True))
     if flat:
         axes.set_yticks(ticks, [labels[index] for index in ticks])
@@ -68,7 +68,7 @@ def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
         axes.tick_params(axis="y", length=0, labelsize=8.5 if len(data.x) <= _MOST_LABELLED else 7)
     else:
         axes.set_xticks(ticks, [labels[index] for index in ticks])
-        side = 1.1 if len(data.x) == 1 else 0.6  # a single bar is not a wall
+        side = 1.1 if len(data.x) == 1 else 0.6  # a single bar does not fill the whole width
         axes.set_xlim(-side, len(data.x) - 1 + side)
         axes.tick_params(axis="x", length=0)
     _value_axis(axes, data, flat=flat)
@@ -100,7 +100,7 @@ def _draw_lines(axes: Axes, data: ChartData, _unit: str) -> None:
     _value_axis(axes, data, flat=False)
     low, high = _find_range(data)
     if low >= 0 and low < 0.4 * high:
-        axes.set_ylim(bottom=0)  # a line may start elsewhere, but not when zero is that near
+        axes.set_ylim(bottom=0)  # the axis of a line may start above zero, but not when zero is this near
     if low < 0 < high:
         axes.axhline(0, color="#8d8d90", linewidth=0.9)
     if direct:
@@ -108,13 +108,13 @@ def _draw_lines(axes: Axes, data: ChartData, _unit: str) -> None:
 
 
 def _has_lone_points(values: list[float]) -> bool:
-    """Say if a point has no neighbour to be joined with: without a marker it would not be seen."""
+    """Return whether a point has no neighbour to be joined with, so that only a marker can show it."""
     there = [False, *(not math.isnan(value) for value in values), False]
     return any(there[i] and not there[i - 1] and not there[i + 1] for i in range(1, len(there) - 1))
 
 
 def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
-    """Write each line's name at its end, moved apart if ends are close."""
+    """Write each line's name at its end; names are moved apart where ends are close."""
     low, high = axes.get_ylim()
     ends: list[tuple[float, int]] = []
     for number, series in enumerate(data.series):
@@ -131,7 +131,7 @@ def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
 
 
 def _spread_heights(heights: list[float], gap: float) -> list[float]:
-    """Move ascending heights (0 to 1) so that neighbours keep the gap and all stay inside."""
+    """Move ascending heights (0 to 1) so that neighbours are at least `gap` apart and none is above 1."""
     moved: list[float] = []
     for height in heights:
         moved.append(max(height, moved[-1] + gap) if moved else height)
@@ -187,7 +187,7 @@ def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
 
 
 def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
-    """Write the names right and left of the ring, each beside its slice, moved apart if slices are thin."""
+    """Write each name right or left of the ring, beside its slice; names are moved apart where slices are thin."""
     whole, before = sum(values), 0.0
     sides: dict[int, list[tuple[float, float, str]]] = {1: [], -1: []}
     for value, name in zip(values, names, strict=True):
@@ -210,7 +210,7 @@ def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
 
 
 def _place_points(axes: Axes, data: ChartData) -> list[float]:
-    """Place the points on the x axis, and set its ticks."""
+    """Set the ticks of the x axis, and return the position of each point on it."""
     if data.x_kind == "date":
         round_dates = _date_ticks(data.x)
         at = [float(place) for place in date2num(round_dates)]  # type: ignore[no-untyped-call]
@@ -232,14 +232,14 @@ def _place_points(axes: Axes, data: ChartData) -> list[float]:
 
 
 def _choose_ticks(labels: list[str]) -> list[int]:
-    """Choose the indexes of the labels that find room side by side."""
+    """Return the indexes of the labels to show, at equal steps, so that they fit side by side."""
     longest = max(len(line) for label in labels for line in label.split("\n"))
     step = max(math.ceil(len(labels) / _MOST_TICKS), math.ceil(len(labels) * (longest + 3) / _LETTERS_ACROSS))
     return list(range(0, len(labels), step))
 
 
 def _date_ticks(dates: Sequence[dt.datetime]) -> list[dt.datetime]:
-    """Choose round dates (months, Mondays, hours) in the range; the dates themselves if they are few and apart."""
+    """Choose round dates (months, Mondays, hours) in the range, or the dates themselves if few and spread out."""
     own = sorted(set(dates))
     gaps = [later - earlier for earlier, later in pairwise(own)]
     if len(own) <= _FEW_DATES and all(gap * _FEW_DATES > own[-1] - own[0] for gap in gaps):
@@ -255,7 +255,7 @@ def _category_labels(data: ChartData, *, flat: bool) -> list[str]:
         return chart_words.date_labels(data.x)
     if data.x_kind == "number":
         return [f"{x:.15g}" for x in data.x]
-    # As wide as the place that each has; where that is too narrow to read, some of them are left out.
+    # A label is as wide as its place, but never too narrow to read: `_choose_ticks` leaves some out instead.
     width = 40 if flat else max(_NARROWEST, min(24, _LETTERS_ACROSS // max(len(data.x), 1) - 1))
     lines = (2 if len(data.x) <= _MOST_IN_TWO_LINES else 1) if flat else 3
     labels = [chart_words.wrap_text(x, width, lines) for x in data.x]
@@ -266,7 +266,7 @@ def _category_labels(data: ChartData, *, flat: bool) -> list[str]:
 
 def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:
     axis, largest = axes.xaxis if flat else axes.yaxis, _find_largest(data)
-    # Of what is counted there are no halves.
+    # Whole numbers are mostly counts, so no tick stands at a half.
     whole = all(value is None or value.is_integer() for series in data.series for value in series.values)
     axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], integer=whole))
     axis.set_major_formatter(FuncFormatter(lambda value, _: chart_words.format_tick(value, largest)))

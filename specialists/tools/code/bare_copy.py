@@ -1,8 +1,8 @@
-"""Keeps a bare copy of each repository in the data folder, and renews it when somebody asks and it is old.
+"""Keeps a bare copy of each repository in the data folder, and renews an old copy when it is asked for.
 
-Reading a repository in place runs what its configuration says: filters, hooks, diff programs. A copy has none of its
-configuration. A repository that would lead even the copying elsewhere is refused: to objects of other repositories,
-configuration of other places, or lazy fetching, which can start programs.
+Reading a repository in place runs the programs that its configuration names: filters, hooks, diff programs. A copy
+does not have that configuration. A repository is refused if even copying it would go beyond its folder: to objects of
+other repositories, to configuration elsewhere, or to lazy fetching, which can start programs.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from specialists.tools.code.git_process import NO_GIT, GitReply, copy_arguments,
 from specialists.tools.code.named_repositories import Repository
 
 FRESH_SECONDS = 60.0
-"""A copy that was renewed so recently is read as it is."""
+"""Seconds for which a renewed copy is read without being renewed again."""
 COPYING_SECONDS = 600.0
 WAITING_SECONDS = 45.0
-"""What a call waits for a copy; the copying goes on behind it."""
+"""Seconds that a call waits for a copy; the copying goes on in the background."""
 LARGEST_MB = 2_000
-"""Megabytes of the largest file that copying may write: all of a repository's objects come in one."""
+"""Largest file that copying may write, in megabytes: all objects of a repository arrive in one file."""
 _LARGEST_CONFIG = 200_000
 _FOLLOWS = re.compile(r"\[\s*include|partialclone|promisor", re.IGNORECASE)
 _REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 _OTHERS = "+refs/remotes/*:refs/remotes/*"
-"""What a folder knows of the branches of its own origin: a clone has most branches only so."""
+"""The remote-tracking branches of a local folder: most branches of a clone exist only as these."""
 
 
 class RepositoryUnavailable(Exception):
-    """A repository cannot be read; the text says which, why and what to do."""
+    """A repository cannot be read. The message says which one, why and what to do."""
 
 
 class BareCopies:
-    """The copies of the repositories that the operator names.
+    """The bare copies of the repositories that the operator names.
 
     Args:
-        data: The folder that the copies lie in, in `repositories`.
-        tokens: The token of each forge.
-        env: The environment of the bot, of which git gets how the network is reached.
+        data: The data folder of the bot; the copies lie in its folder `repositories`.
+        tokens: The token of each forge, by `github` or `gitlab`; "" without one.
+        env: The environment of the bot; git gets its proxies and certificate authorities.
     """
 
     def __init__(self, data: Path, tokens: dict[str, str], env: Mapping[str, str]) -> None:
@@ -55,13 +55,13 @@ class BareCopies:
         self._tokens = tokens
         self._under_way: dict[str, asyncio.Task[Path]] = {}
         self.stale: dict[str, str] = {}
-        """Why copies could not be renewed, by the names of their repositories."""
+        """By the name of a repository: why its copy could not be renewed."""
 
     async def find_copy(self, repository: Repository) -> Path:
-        """Give the copy of a repository, not older than `FRESH_SECONDS`, or what there is if it cannot be renewed.
+        """Return the path of a repository's copy: at most `FRESH_SECONDS` old, or older if it cannot be renewed.
 
         Raises:
-            RepositoryAway: There is no copy, and none can be made.
+            RepositoryUnavailable: No copy exists and none can be made, or copying takes longer than `WAITING_SECONDS`.
         """
         task = self._under_way.get(repository.name)
         if task is None or task.done():
@@ -74,7 +74,7 @@ class BareCopies:
             raise RepositoryUnavailable(text) from None
 
     async def close(self) -> None:
-        """End what is being copied."""
+        """Cancel the copying that is under way."""
         for task in self._under_way.values():
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
@@ -98,13 +98,13 @@ class BareCopies:
             if age is None:
                 raise
             self.stale[repository.name] = f"{error} Until then, its copy from {age / 3600:.0f} h ago is read."
-            return copy  # what was there the last time is better than nothing
+            return copy  # an old copy is better than none
         self.stale.pop(repository.name, None)
         await asyncio.to_thread(stamp.touch)
         return copy
 
     async def _clone(self, repository: Repository, copy: Path) -> None:
-        """Make the copy beside its place first, so that a copy which is there is always whole."""
+        """Make the copy under another name and rename it at the end, so that a copy that exists is always complete."""
         await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
         part = copy.with_name(f"{copy.name}.{os.getpid()}.part")
         await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
@@ -128,7 +128,7 @@ class BareCopies:
         if repository.ssh is not None:
             environment = dict(await asyncio.to_thread(repository.ssh.environment, repository.name))
         owners = self._folder / f"{repository.name}.owners"
-        if repository.is_local:  # of another owner: git says no unless told so, and only this file reaches its helpers
+        if repository.is_local:  # git refuses other owners' folders; its helpers read only this file
             path = repository.address.replace("\\", "\\\\").replace('"', '\\"')
             text = "".join(f'[safe]\n\tdirectory = "{each}"\n' for each in (path, f"{path}/.git"))
             await asyncio.to_thread(_write, owners, text)
@@ -169,7 +169,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _check(reply: GitReply, repository: Repository) -> None:
-    """Raise RepositoryAway with what git said last, if copying failed."""
+    """Raise RepositoryUnavailable, with git's last error message, if copying failed."""
     if reply.code == 0:
         return
     if repository.ssh is not None:
@@ -183,7 +183,7 @@ def _check(reply: GitReply, repository: Repository) -> None:
 
 
 def _refuse(repository: Repository) -> None:
-    """Raise RepositoryAway for a repository that cannot, or must not, be copied."""
+    """Raise RepositoryUnavailable for a repository that cannot, or must not, be copied."""
     if repository.ssh is not None and (why := repository.ssh.find_obstacle(repository.name)):
         raise RepositoryUnavailable(f"{repository.name}: {why}")
     if repository.is_local:
@@ -191,7 +191,7 @@ def _refuse(repository: Repository) -> None:
 
 
 def _refuse_folder(folder: Path, name: str) -> None:
-    """Raise RepositoryAway for a folder that is no repository, or one whose copy could hold what is not its own."""
+    """Raise RepositoryUnavailable for a folder that is no repository, or uses objects or settings from elsewhere."""
     if not folder.is_dir():
         raise RepositoryUnavailable(f"{name}: there is no folder {folder}; correct LEADHAND_REPOSITORIES, or mount it.")
     inside = folder / ".git"

@@ -1,4 +1,4 @@
-"""The arguments of the tools that read code, look at requests for review and answer them."""
+"""The arguments of the code tools: files, history, pull and merge requests, and reviews."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 PATH = 400
-"""Characters of the longest path that is looked for."""
+"""Characters of the longest path that a tool accepts."""
 _Name = Annotated[str, Field(max_length=60)]
 _Path = Annotated[str, Field(max_length=PATH)]
 _Revision = Annotated[str, Field(max_length=120)]
@@ -42,7 +42,7 @@ class SearchCodeArguments(BaseModel):
 
 
 class CodeLogArguments(BaseModel):
-    """Arguments of code_log. `words` stand in messages; `code` was added or removed."""
+    """Arguments of code_log. `words` are searched in commit messages, `code` in added and removed lines."""
 
     path: _Path = ""
     words: str = Field(default="", max_length=200)
@@ -71,7 +71,7 @@ class CodeDiffArguments(BaseModel):
 
 
 class ReadRequestArguments(BaseModel):
-    """Arguments of read_pull_request. `link` is its address, or `repository#number`; `part` what of it is read."""
+    """Arguments of read_pull_request. `link` is its address, or `repository#number`; `part` is the part to read."""
 
     link: str = Field(min_length=1, max_length=300)
     part: str = Field(default="all", pattern="^(all|about|comments|diff)$")

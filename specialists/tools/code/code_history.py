@@ -1,4 +1,4 @@
-"""Reads how code came about: commits, who wrote which line, what changed, and earlier changes of the same lines."""
+"""Reads the history of code: commits, blame, diffs, and earlier changes of the same lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specialists.tools.code.repository_reader import (
 from specialists.tools.tool import ToolOutcome
 
 MOST_LINES = 400
-"""Lines whose history one call asks for."""
+"""Lines whose blame or history one call may ask for."""
 LARGEST_DIFF = 4 * 1024 * 1024
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color")
 _COMMIT_LINE = "%h %ad %an: %s"
@@ -39,7 +39,7 @@ async def code_log(arguments: CodeLogArguments, reader: RepositoryReader) -> Too
 
 
 async def code_blame(arguments: LinesArguments, reader: RepositoryReader) -> ToolOutcome:
-    """Give lines, each with its commit. Raises RepositoryCallRefused."""
+    """Show lines of a file, each with the commit that it comes from. Raises RepositoryCallRefused."""
     repository, commit, path = await _lines_of(arguments, reader)
     spot = f"-L{arguments.start},{arguments.end}"
     blame = ("blame", "--no-textconv", "--date=short", spot, commit, "--", path)
@@ -50,7 +50,7 @@ async def code_blame(arguments: LinesArguments, reader: RepositoryReader) -> Too
 
 
 async def line_history(arguments: LinesArguments, reader: RepositoryReader) -> ToolOutcome:
-    """Give the commits that changed lines, with what they changed there. Raises RepositoryCallRefused."""
+    """Show the commits that changed some lines, each with its change of these lines. Raises RepositoryCallRefused."""
     repository, commit, path = await _lines_of(arguments, reader)
     spot = f"-L{arguments.start},{arguments.end}:{path}"
     form = "--format=%n%h %ad %an: %s%n%w(0,2,2)%b"
@@ -63,7 +63,7 @@ async def line_history(arguments: LinesArguments, reader: RepositoryReader) -> T
 
 
 async def code_diff(arguments: CodeDiffArguments, reader: RepositoryReader) -> ToolOutcome:
-    """Give a diff, whole if it is short, else the files and hunks of it. Raises RepositoryCallRefused."""
+    """Show a diff, whole if it is short or of one path, otherwise its files and hunks. Raises RepositoryCallRefused."""
     repository = reader.find(arguments.repository)
     path = plain_path(arguments.path)
     about, text = await diff_of(reader, repository, arguments.revisions, path)
@@ -75,7 +75,7 @@ async def code_diff(arguments: CodeDiffArguments, reader: RepositoryReader) -> T
 
 
 async def diff_of(reader: RepositoryReader, repository: Repository, revisions: str, path: str = "") -> tuple[str, str]:
-    """Return a title for a diff, and its text. Raises RepositoryCallRefused for a revision that does not exist."""
+    """Return a title for a diff, and its text. Raises RepositoryCallRefused if a revision does not exist."""
     below = ("--", path) if path else ()
     first, dots, second = revisions.strip().partition("..")
     if not dots:

@@ -1,6 +1,6 @@
-"""The code tools: repositories that the operator names, how code came about, requests for review and their reviews.
+"""The code tools: files and history of the repositories that the operator names, pull and merge requests, reviews.
 
-`LEADHAND_REPOSITORIES` names the repositories. Git is run on copies of our own alone; see `bare_copy`.
+`LEADHAND_REPOSITORIES` names the repositories. Git runs only on our own copies of them; see `bare_copy`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _describe_review(arguments: PostReviewArguments) -> str:
 
 
 class CodeTools:
-    """The tools over one set of repositories. The docstring of each is its prompt."""
+    """The code tools over one set of repositories. Models get the docstring of each tool as its description."""
 
     def __init__(self, settings: ToolSettings) -> None:
         self.named = named_repositories.read(settings.env)
@@ -114,7 +114,7 @@ class CodeTools:
         return await _catch_refusal(self._post_review(arguments, key))
 
     async def look_up(self, arguments: PostReviewArguments, _workbench: Workbench, key: str) -> ToolOutcome | None:
-        """Find the review of a call by its key."""
+        """Return the outcome of an earlier call with this key; None if its review was not posted."""
         try:
             forge, number = await self.forge_of(arguments.link)
             return await look_up(forge, number, key)
@@ -122,18 +122,18 @@ class CodeTools:
             return refusal_outcome(error)
 
     async def forge_of(self, link: str) -> tuple[Forge, int]:
-        """Find the forge and the number of a request. Raises RepositoryCallRefused."""
+        """Return the forge and the number of the pull or merge request behind a link. Raises RepositoryCallRefused."""
         repository, number = pull_requests.find_named_request(link, self.named)
         http = ForgeHttp(repository, self._tokens[cast("str", repository.forge)])
         forge: Forge = GithubForge(http) if repository.forge == "github" else GitlabForge(http)
         return forge, number if isinstance(number, int) else await forge.number_of(number)
 
     async def fetch_named(self, text: str) -> FoundMaterial:
-        """Fetch the diffs of the requests and of the two revisions that a text names."""
+        """Fetch the diffs of the pull and merge requests, or of the pairs of revisions, that a text names."""
         return await named_changes.fetch_named_changes(text, self.reader, self.forge_of)
 
     async def faults(self) -> tuple[str, ...]:
-        """Copy each repository, or renew its copy, and say what is wrong, in a line each."""
+        """Copy each repository, or renew its copy, and return one line for each fault."""
         repositories = self.named.repositories.values()
         found = await asyncio.gather(*map(self.reader.find_copy, repositories), return_exceptions=True)
         broken = [each for each in found if isinstance(each, BaseException)]
@@ -143,7 +143,7 @@ class CodeTools:
         return (*self.named.faults, *dict.fromkeys(map(str, broken)), *self._copies.stale.values())
 
     async def close(self) -> None:
-        """End what is being copied."""
+        """Cancel the copying that is under way."""
         await self._copies.close()
 
     async def _show_pull_request(self, arguments: ReadRequestArguments) -> ToolOutcome:
@@ -163,12 +163,12 @@ async def _catch_refusal(work: Awaitable[ToolOutcome]) -> ToolOutcome:
 
 
 def mark_of(key: str) -> str:
-    """Return the mark of a review: nobody sees it, as it is a comment of Markdown."""
+    """Return the mark of a call's review: an HTML comment with its key, which the forge does not show."""
     return f"<!-- leadhand:{key} -->"
 
 
 async def post_review(arguments: PostReviewArguments, forge: Forge, number: int, key: str) -> ToolOutcome:
-    """Post a review. Raises RepositoryCallRefused if nothing was posted, and NoForgeAnswer if nobody knows."""
+    """Post a review. Raises RepositoryCallRefused if nothing was posted, and NoForgeAnswer if that is unknown."""
     request = await forge.get_request(number)
     diff = await forge.get_diff(number)
     lines = await asyncio.to_thread(find_commentable_lines, diff)
@@ -183,7 +183,7 @@ async def post_review(arguments: PostReviewArguments, forge: Forge, number: int,
 
 
 async def look_up(forge: Forge, number: int, key: str) -> ToolOutcome | None:
-    """Find out if a review was posted; None: it was not. Raises RepositoryCallRefused if that cannot be told."""
+    """Return the outcome of the review with a key; None if none was posted. Raises RepositoryCallRefused if unknown."""
     address = await forge.find_posted(number, mark_of(key))
     return None if address is None else ToolOutcome(f"It was posted: {address}.", sources=(address,))
 

@@ -1,4 +1,4 @@
-"""Reads a diff: its files and hunks in brief, the part of one file, and which lines of the new files it shows."""
+"""Reads a diff: a summary of its files and hunks, the part of each file, and the lines of new files that it shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@ ?(.*)$", re.MULTILI
 
 
 def summarize_diff(text: str) -> list[str]:
-    """Return a line for each file of a diff, with how many lines were added and removed, and where its hunks begin."""
+    """Return one line for each file of a diff: the number of added and removed lines, and where its hunks begin."""
     lines = []
     for path, part in split_by_file(text).items():
         body = part.partition("\n@@ ")[2]
@@ -26,7 +26,7 @@ def summarize_diff(text: str) -> list[str]:
 
 
 def split_by_file(text: str) -> dict[str, str]:
-    """Return the diff of each file, by its path in the new version (in the old one, if it is gone)."""
+    """Return the diff of each file, by its path in the new version; for a deleted file, in the old version."""
     found: dict[str, str] = {}
     for part in _FILE.split(text):
         new, git = _NEW.search(part), _GIT.match(part)
@@ -37,9 +37,9 @@ def split_by_file(text: str) -> dict[str, str]:
 
 
 def find_commentable_lines(text: str) -> Mapping[str, Mapping[int, int]] | str:
-    """Return the lines of the new files that a diff shows, by path, each with its number in the old file (0: none).
+    """Return the lines that a diff shows, by path: new line number -> old line number, 0 for an added line.
 
-    Where unidiff is missing, or the diff is damaged, a sentence says so.
+    If unidiff is missing, or the diff is damaged, returns a sentence that says so.
     """
     if absent := describe_missing("code", "unidiff"):
         return absent

@@ -1,4 +1,4 @@
-"""Asks the API of a forge (GitHub, GitLab): bounded in time and size, without redirects, its faults in words."""
+"""Calls the API of a forge (GitHub, GitLab), bounded in time and size, without redirects, with readable errors."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
 
 
 class NoForgeAnswer(Exception):
-    """A call that may have been carried out got no answer, or one that does not say."""
+    """It is unknown whether a call was carried out: no answer came, or one that leaves it open."""
 
 
 class ForgeHttp:
-    """The API of the forge of one repository. `token` may be empty: then only what is public can be read."""
+    """The API of the forge of one repository. With an empty `token` only public data can be read."""
 
     def __init__(self, repository: Repository, token: str) -> None:
         self.repository = repository
         self._token = token
 
     async def get(self, path: str, **parameters: str | int) -> Any:
-        """Get JSON. Raises RepositoryCallRefused with what went wrong."""
+        """Get JSON. Raises RepositoryCallRefused, which says what went wrong."""
         return _parse_json(await self._call_api("GET", path, "application/json", parameters=parameters))
 
     async def pages(self, path: str, **parameters: str | int) -> list[Any]:
@@ -44,11 +44,11 @@ class ForgeHttp:
         return found
 
     async def text(self, path: str, media_type: str) -> str:
-        """Get a text of that media type. Raises RepositoryCallRefused."""
+        """Get a text, in the form that `media_type` names. Raises RepositoryCallRefused."""
         return (await self._call_api("GET", path, media_type)).decode("utf-8", "replace")
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
-        """Post JSON. Raises RepositoryCallRefused if nothing was done, and NoForgeAnswer if that is not certain."""
+        """Post JSON. Raises RepositoryCallRefused if nothing was done, and NoForgeAnswer if that is unknown."""
         return _parse_json(await self._call_api("POST", path, "application/json", body=body))
 
     async def _call_api(
@@ -71,7 +71,7 @@ class ForgeHttp:
             raise RepositoryCallRefused(
                 f"{self._api_host} cannot be reached ({_describe_client_error(error)})."
             ) from None
-        except aiohttp.ClientHttpProxyError as error:  # the proxy let nothing through
+        except aiohttp.ClientHttpProxyError as error:  # the proxy refused, so nothing was sent
             raise RepositoryCallRefused(
                 f"{self._api_host} cannot be reached ({_describe_client_error(error)})."
             ) from None

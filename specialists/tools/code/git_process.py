@@ -1,7 +1,7 @@
-"""Runs git so that no repository has a say in it: no configuration but ours, no pager, no prompt, bounded in all.
+"""Runs git so that a repository cannot influence it: only our configuration, no pager, no prompt, all within limits.
 
-See docs/security.md for what a hostile repository tries. Git is only ever run on copies of our own, which have a
-configuration of our own; making such a copy is the one exception, see `bare_copy`.
+See docs/security.md for the attacks of a hostile repository. Git runs only on our own copies, with our own
+configuration; the one exception is making such a copy, see `bare_copy`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from specialists.sandbox.scratch import scratch_folder
 NO_GIT = "git is not installed here; whoever runs the bot can install it."
 READING_SECONDS = 20.0
 MOST_OUTPUT = 4 * 1024 * 1024
-"""Bytes of output that are read of one call; then it is ended."""
+"""Most bytes of output that are read from one call; git is ended after that."""
 _MEMORY_KB, _PROCESSOR_SECONDS = 2_000_000, 120
 _FLAGS = (
     *("--no-pager", "--no-optional-locks", "--no-replace-objects"),
@@ -45,12 +45,12 @@ _ENVIRONMENT = {
     "TZ": "UTC",
 }
 _LIMITED = 'ulimit -v "$1" -t "$2" 2>/dev/null; [ "$3" = 0 ] || ulimit -f "$3"; shift 3; exec "$@"'
-"""What sets the limits before git is started; `ulimit -f` counts blocks of 512 bytes."""
+"""The shell script that sets the limits and then starts git; `ulimit -f` counts blocks of 512 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitReply:
-    """What git said. `code` is its exit status; None: it ran past its time, and was ended. `cut`: there was more."""
+    """The output of git. `code` is its exit status, or None after a timeout. `cut`: not all output was read."""
 
     code: int | None
     text: str
@@ -59,13 +59,13 @@ class GitReply:
 
 
 def is_git_installed() -> bool:
-    """Return True if there is a git to run."""
+    """Return True if git is installed."""
     return shutil.which("git") is not None
 
 
 @functools.cache
 def _find_git() -> str:
-    """Return where git is, as its own programs lie beside it."""
+    """Return the path of git. Its folder goes into PATH, as git's own programs lie there."""
     return shutil.which("git") or "git"
 
 
@@ -77,14 +77,14 @@ async def git(
     file_mb: int = 0,
     environment: Mapping[str, str] | None = None,
 ) -> GitReply:
-    """Run git with `arguments`, in an empty folder of its own. Ends it on cancellation too.
+    """Run git in an empty temporary folder, and return its output. On cancellation git is ended too.
 
     Args:
-        arguments: What follows our flags. The caller sees to it that no name in it begins with a dash.
-        seconds: How long it may take.
-        most: Bytes of output that are read.
-        file_mb: Megabytes of the largest file that it may write; 0: none is limited.
-        environment: Variables beside ours, or in place of them.
+        arguments: The arguments after our flags. The caller ensures that no name among them begins with a dash.
+        seconds: How long git may take.
+        most: Most bytes of output that are read.
+        file_mb: Largest file that git may write, in megabytes; 0 for no limit.
+        environment: Variables that are added to ours, or replace them.
     """
     home = await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch_folder())
     process = await asyncio.create_subprocess_exec(
@@ -103,9 +103,9 @@ async def git(
     except TimeoutError:
         return GitReply(None, "", f"it took longer than {seconds:g} s")
     finally:
-        with contextlib.suppress(ProcessLookupError):  # its session holds nobody else: helpers of git end with it
+        with contextlib.suppress(ProcessLookupError):  # the session holds only git and its helpers
             os.killpg(process.pid, signal.SIGKILL)
-        await process.communicate()  # what was not read is dropped, so that its pipes are closed by now
+        await process.communicate()  # drops output that was not read, and closes the pipes
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
 
 
@@ -124,7 +124,7 @@ async def _read_outcome(process: asyncio.subprocess.Process, most: int) -> GitRe
 
 
 async def _read_beginning(stream: asyncio.StreamReader, most: int, *, stop: bool = False) -> tuple[bytes, bool]:
-    """Read the first bytes of a stream, and say if there are more; `stop`: what follows them is not waited for."""
+    """Read up to `most` bytes of a stream. Return them, and whether there are more. `stop`: read no further then."""
     read = bytearray()
     while piece := await stream.read(64 * 1024):
         read += piece[: max(0, most + 1 - len(read))]

@@ -21,7 +21,7 @@ class GithubForge:
         self._at = f"repos/{http.repository.path}"
 
     async def get_request(self, number: int) -> PullRequest:
-        """Give a request."""
+        """Return a pull request by its number."""
         one = await self._http.get(f"{self._at}/pulls/{number}")
         return PullRequest(
             repository=self._http.repository,
@@ -36,14 +36,14 @@ class GithubForge:
         )
 
     async def number_of(self, commit: str) -> int:
-        """Give the number of the request that a commit came with."""
+        """Return the number of the pull request that a commit came with."""
         found = await self._http.get(f"{self._at}/commits/{commit}/pulls")
         if not isinstance(found, list) or not found:
             raise RepositoryCallRefused(f"{commit} came with no pull request.")
         return int(found[0]["number"])
 
     async def get_diff(self, number: int) -> str:
-        """Give the diff of a request. If it is too large for GitHub to give whole, join the diffs of its files."""
+        """Return the diff of a pull request; if GitHub finds it too large, the joined diffs of its files."""
         try:
             return await self._http.text(f"{self._at}/pulls/{number}", DIFF)
         except RepositoryCallRefused as error:
@@ -52,7 +52,7 @@ class GithubForge:
         return "".join(map(_file_diff, await self._http.pages(f"{self._at}/pulls/{number}/files")))
 
     async def list_comments(self, number: int) -> list[ReviewComment]:
-        """Give what was said of it, oldest first."""
+        """List the comments and reviews of a pull request, oldest first."""
         at_lines = await self._http.pages(f"{self._at}/pulls/{number}/comments")
         plain = await self._http.pages(f"{self._at}/issues/{number}/comments")
         reviews = await self._http.pages(f"{self._at}/pulls/{number}/reviews")
@@ -67,7 +67,7 @@ class GithubForge:
         ]
 
     async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
-        """Post a review in one call, so that it is there as a whole or not at all."""
+        """Post a review in one call, so that it exists completely or not at all. Return its address."""
         del diff
         body = {
             "commit_id": request.head,
@@ -79,7 +79,7 @@ class GithubForge:
         return str(made.get("html_url") or request.address)
 
     async def find_posted(self, number: int, mark: str) -> str | None:
-        """Give the address of the review with that mark; None if there is none."""
+        """Return the address of the review with this mark; None if there is none."""
         for one in await self._http.pages(f"{self._at}/pulls/{number}/reviews"):
             if mark in str(one.get("body") or ""):
                 return str(one.get("html_url") or "")
@@ -87,7 +87,7 @@ class GithubForge:
 
 
 def _file_diff(one: Any) -> str:
-    """Return the diff of one file with the lines above it that git writes."""
+    """Return the diff of one file with the header lines of git."""
     new = str(one.get("filename") or "")
     old = str(one.get("previous_filename") or new)
     head = f"diff --git a/{old} b/{new}\n"

@@ -21,7 +21,7 @@ class GitlabForge:
         self._at = f"{self._project}/merge_requests"
 
     async def get_request(self, number: int) -> PullRequest:
-        """Give a request."""
+        """Return a merge request by its number."""
         one = await self._http.get(f"{self._at}/{number}")
         refs = one.get("diff_refs") or {}
         base, start, head = (str(refs.get(f"{name}_sha") or "") for name in ("base", "start", "head"))
@@ -39,18 +39,18 @@ class GitlabForge:
         )
 
     async def number_of(self, commit: str) -> int:
-        """Give the number of the request that a commit came with."""
+        """Return the number of the merge request that a commit came with."""
         found = await self._http.get(f"{self._project}/repository/commits/{commit}/merge_requests")
         if not isinstance(found, list) or not found:
             raise RepositoryCallRefused(f"{commit} came with no merge request.")
         return int(found[0]["iid"])
 
     async def get_diff(self, number: int) -> str:
-        """Give its diff, put together from that of each file."""
+        """Return the diff of a merge request, joined from the diffs of its files."""
         return "".join(map(_file_diff, await self._http.pages(f"{self._at}/{number}/diffs")))
 
     async def list_comments(self, number: int) -> list[ReviewComment]:
-        """Give what was said of it, oldest first."""
+        """List the comments on a merge request, oldest first."""
         notes = await self._http.pages(f"{self._at}/{number}/notes", sort="asc")
         return [
             ReviewComment(
@@ -64,7 +64,7 @@ class GitlabForge:
         ]
 
     async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
-        """Post the comments, each at its line, and the summary last: who finds that finds a whole review."""
+        """Post the comments at their lines, and the summary last, as proof of a complete review. Return its address."""
         lines = find_commentable_lines(diff)
         old = {} if isinstance(lines, str) else lines
         done = 0
@@ -82,7 +82,7 @@ class GitlabForge:
         return f"{request.address}#note_{made.get('id', '')}"
 
     async def find_posted(self, number: int, mark: str) -> str | None:
-        """Give the address of the review with that mark, or None. Raises RepositoryCallRefused if a part is there."""
+        """Return the address of the review with this mark, or None. Raises RepositoryCallRefused for a part of one."""
         notes = [one for one in await self._http.pages(f"{self._at}/{number}/notes") if mark in str(one.get("body"))]
         if not notes:
             return None
@@ -100,7 +100,7 @@ def _make_position(request: PullRequest, one: LineComment, old_line: int) -> dic
 
 
 def _file_diff(one: Any) -> str:
-    """Return the diff of one file with the lines above it that git writes."""
+    """Return the diff of one file with the header lines of git."""
     old, new = str(one.get("old_path") or ""), str(one.get("new_path") or "")
     head = f"diff --git a/{old} b/{new}\n"
     if not one.get("diff"):

@@ -1,7 +1,7 @@
-"""Fetches the changes that a request names, so that they are material before anything is planned.
+"""Fetches the changes that a request names, so that they are material before planning begins.
 
-They are named by the link of a pull or merge request (or `shop#7`), or as two revisions with dots between them
-(`main...topic`) where the repository is clear.
+A change is named by the link of a pull or merge request (or `shop#7`), or by two revisions with dots between them
+(`main...topic`) if it is clear which repository is meant.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from specialists.tools.code.repository_reader import RepositoryCallRefused, Repo
 from specialists.tools.toolkit import FoundFile, FoundMaterial
 
 MOST = 3
-"""Changes that one request may name."""
+"""Most changes that are fetched for one request."""
 SECONDS = 60.0
 LARGEST_DIFF = 1_000_000
-"""Characters of a diff that are taken."""
+"""Most characters of a diff that become material."""
 MOST_SAID = 100_000
-"""Characters of a request's description and comments that are taken."""
+"""Most characters of a pull request's description and comments that become material."""
 _RANGE = re.compile(BETWEEN)
 _WORD = re.compile(r"[\w.-]+")
 
@@ -31,7 +31,7 @@ ForgeOf = Callable[[str], Awaitable[tuple[Forge, int]]]
 
 
 async def fetch_named_changes(text: str, reader: RepositoryReader, forge_of: ForgeOf) -> FoundMaterial:
-    """Fetch what a text names. What cannot be fetched is a fault; other words with dots are none."""
+    """Fetch the changes that a text names. What cannot be fetched is a fault, but not words with dots in general."""
     named = requests_in(text, reader.named)[:MOST]
     ranges = [] if named else list(dict.fromkeys(each.groups() for each in _RANGE.finditer(text)))[:MOST]
     work = [_fetch_request(repository, number, forge_of) for repository, number in named]

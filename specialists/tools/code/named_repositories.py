@@ -1,4 +1,4 @@
-"""Reads which repositories the operator names: NAME=PATH, NAME=https://..., NAME=git@host:path, with commas."""
+"""Reads the repositories that the operator names: NAME=PATH, NAME=https://..., NAME=git@host:path, with commas."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Repository:
 
     Attributes:
         name: What people and models call it.
-        address: A folder of this machine, or an https address without its `.git`; of one that is reached over ssh its
-            page at its forge, or the address that ssh has.
-        forge: What serves its requests for review, if that is known; None: none does.
+        address: A folder of this machine, or an https address without its `.git`. Of a repository reached over ssh: its
+            page at its forge or, if its forge is unknown, its ssh address.
+        forge: The service that has its pull or merge requests; None if it is unknown or there is none.
         api: The base address of the forge's API.
         path: The repository's path at the forge: `acme/shop`.
-        ssh: How it is reached over ssh; None: it is not.
+        ssh: How to reach it over ssh; None if it is reached otherwise.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Repository:
         return self.ssh is None and "://" not in self.address
 
     def line_url_template(self, revision: str) -> str:
-        """Return the address of lines at a revision, with {path} and {line} in it; empty if there is none."""
+        """Return the web address of a line at a revision, with {path} and {line} to fill in; "" if there is none."""
         return self.line_url(revision, "{path}", "{line}") if revision else ""
 
     def line_url(self, revision: str, path: str, line: int | str) -> str:
-        """Return the address of a line on the web; empty if the repository has none."""
+        """Return the web address of a line; "" if the repository has no forge."""
         if self.forge is None:
             return ""
         between = "/-/blob/" if self.forge == "gitlab" else "/blob/"
@@ -61,14 +61,14 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class NamedRepositories:
-    """The repositories by name, and what is wrong with the setting, each in a line that says what to do."""
+    """The repositories by name, and the faults of the setting: one line each, which says what to do."""
 
     repositories: Mapping[str, Repository]
     faults: tuple[str, ...] = ()
 
 
 def read(env: Mapping[str, str]) -> NamedRepositories:
-    """Read the setting; what is wrong with an entry leaves that entry out and no other."""
+    """Read the setting. A wrong entry becomes a fault, and the others are used."""
     found: dict[str, Repository] = {}
     faults = []
     entries = filter(None, map(str.strip, re.split(r"[,\n]", env.get(VARIABLE, ""))))
@@ -86,7 +86,7 @@ def read(env: Mapping[str, str]) -> NamedRepositories:
 
 
 def _read(name: str, address: str, env: Mapping[str, str]) -> Repository | str:
-    """Read an address, or say what is wrong with it."""
+    """Return the repository at an address, or a line that says what is wrong with the address."""
     if ssh_remote.is_ssh(address):
         remote = ssh_remote.read(address, env)
         if isinstance(remote, str):
@@ -116,7 +116,7 @@ def _make_web_repository(name: str, address: str, env: Mapping[str, str]) -> Rep
 
 
 def _find_address_fault(address: str) -> str:
-    """Say what is wrong with an address; empty if nothing is."""
+    """Return what is wrong with an address; "" if nothing is."""
     if "://" not in address:
         return "" if Path(address).expanduser().is_absolute() else "the path must begin with / (or ~)."
     try:

@@ -1,4 +1,4 @@
-"""Requests for review as values, and how they are shown: a pull request of GitHub, a merge request of GitLab."""
+"""Pull requests of GitHub and merge requests of GitLab: their values, how texts name them, and how they are shown."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ADDRESS = re.compile(r"(https?://[^\s<>|]+?)(?:/pull|/-/merge_requests)/(\d{1,9
 _SHORT = re.compile(r"([\w.-]+)[#!](\d{1,9})")
 _COMMIT = re.compile(r"([\w.-]+)@([0-9a-f]{7,64})")
 ABOUT = 3_000
-"""Characters of a request's own description that are shown."""
+"""Most characters of a request's description that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewComment:
-    """A comment on a request: by whom, on which day, and at which line of the new file, if it is at one."""
+    """A comment on a request: its author, day and text, and its line in the new file (0 if it is at none)."""
 
     who: str
     day: str
@@ -31,14 +31,14 @@ class ReviewComment:
 
     @property
     def text_with_place(self) -> str:
-        """The comment in words, the first line with its place."""
+        """The comment as text; the first line names its author, day and place."""
         place = f" at {self.path}{f':{self.line}' if self.line else ''}" if self.path else ""
         return f"{self.who}, {self.day}{place}: {self.text.strip()}"
 
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A request for review. `head` and `base` are the ids of commits, `address` is that of its page."""
+    """A pull or merge request. `head` and `base` are commit ids, `address` is its web page."""
 
     repository: Repository
     number: int
@@ -50,7 +50,7 @@ class PullRequest:
     base: str
     address: str
     refs: tuple[str, str, str] = ("", "", "")
-    """Of GitLab: the base, start and head that a comment at a line names."""
+    """GitLab only: the base, start and head commits that a comment at a line has to name."""
 
     @property
     def line(self) -> str:
@@ -59,29 +59,29 @@ class PullRequest:
 
 
 class Forge(Protocol):
-    """What serves requests for review. All methods raise RepositoryCallRefused with what went wrong."""
+    """The pull or merge requests of a repository. All methods raise RepositoryCallRefused, which says why."""
 
     async def get_request(self, number: int) -> PullRequest:
-        """Return a request for review by its number."""
+        """Return a request by its number."""
 
     async def number_of(self, commit: str) -> int:
         """Return the number of the request that a commit came with."""
 
     async def get_diff(self, number: int) -> str:
-        """Give its diff."""
+        """Return the diff of a request."""
 
     async def list_comments(self, number: int) -> list[ReviewComment]:
-        """Give what was said of it, oldest first."""
+        """List the comments on a request, oldest first."""
 
     async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
-        """Post a review and give its address. Raises NoForgeAnswer if nobody knows whether it was posted."""
+        """Post a review and return its address. Raises NoForgeAnswer if it is unknown whether it was posted."""
 
     async def find_posted(self, number: int, mark: str) -> str | None:
-        """Give the address of the review with that mark; None if there is none."""
+        """Return the address of the review with this mark; None if there is none."""
 
 
 def find_named_request(link: str, named: NamedRepositories) -> tuple[Repository, int | str]:
-    """Find the repository and number of a request, or the commit it came with. Raises RepositoryCallRefused."""
+    """Return the repository that a link names, and its request's number or commit. Raises RepositoryCallRefused."""
     text = link.strip().strip("<>").partition("|")[0]
     by_address = {one.address.casefold(): one for one in named.repositories.values() if one.forge is not None}
     if found := _ADDRESS.fullmatch(text):
@@ -98,7 +98,7 @@ def find_named_request(link: str, named: NamedRepositories) -> tuple[Repository,
 
 
 def requests_in(text: str, named: NamedRepositories) -> list[tuple[Repository, int]]:
-    """Return the requests whose addresses, or short names, stand in a text, each once."""
+    """Return the requests that a text names by address or as `shop#7`, each once, as (repository, number)."""
     found: dict[tuple[str, int], tuple[Repository, int]] = {}
     for each in (*_ADDRESS.finditer(text), *_SHORT.finditer(text)):
         try:
@@ -111,7 +111,7 @@ def requests_in(text: str, named: NamedRepositories) -> list[tuple[Repository, i
 
 
 async def show_pull_request(arguments: ReadRequestArguments, forge: Forge, number: int) -> ToolOutcome:
-    """Show a request, or the part of it that is asked for. Raises RepositoryCallRefused."""
+    """Show a request, or the part of it that `arguments` ask for. Raises RepositoryCallRefused."""
     request = await forge.get_request(number)
     wanted = {"about", "comments", "diff"} if arguments.part == "all" else {arguments.part}
     path = plain_path(arguments.path)

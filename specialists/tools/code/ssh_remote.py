@@ -1,6 +1,6 @@
-"""A repository that is reached over ssh: how its address is read, how git calls ssh for it, and what a refusal means.
+"""Repositories reached over ssh: reads their addresses, makes git call ssh for them, and explains errors of ssh.
 
-ssh reads no configuration, asks no agent and no person, and takes no host key but those in the operator's file.
+ssh reads no configuration, asks neither an agent nor a person, and accepts only the host keys in the operator's file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PATH = r"(?P<path>[A-Za-z0-9_.~/][A-Za-z0-9_.~/+@-]{0,499})"
 _SHORT = re.compile(rf"{_USER}@(?P<host>{_NAME}):{_PATH}")
 _LONG = re.compile(rf"ssh://{_USER}@(?P<host>{_NAME}|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[1-9]\d{{0,4}}))?/{_PATH}")
 _FILE = re.compile(r"/[\w./+@-]*")
-"""Paths of files that ssh takes as they stand: it splits at spaces, and fills in what follows a % or a $."""
+"""Paths that ssh takes literally: it would split a path at spaces, and replace words after % or $."""
 _OPTIONS = (
     *("BatchMode=yes", "StrictHostKeyChecking=yes", "GlobalKnownHostsFile=/dev/null", "UpdateHostKeys=no"),
     *("IdentitiesOnly=yes", "IdentityAgent=none", "PreferredAuthentications=publickey", "ForwardAgent=no"),
@@ -34,21 +34,21 @@ _OPTIONS = (
 _LONGEST, _LARGEST_KEY = 200, 64_000
 _BODY = re.compile(rb"-----BEGIN OPENSSH PRIVATE KEY-----(.+?)-----END", re.DOTALL)
 _MAGIC = b"openssh-key-v1\0"
-"""What a key begins with in OpenSSH's own format. The length and the name of its cipher follow."""
+"""The first bytes of a key in OpenSSH's own format. The length and the name of its cipher follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class SshRemote:
-    """Where a repository is, and what opens it.
+    """The address of a repository that is reached over ssh, and the files with the keys.
 
     Attributes:
         address: The address as git takes it.
-        user: Who we are there.
+        user: The user to log in as.
         host: The host.
-        port: Its port; empty: the usual one.
-        path: The repository's path there, without its `.git`.
+        port: The port of the host; "" for the usual one.
+        path: The repository's path on the host, without its `.git`.
         key: The file of the private key, or a folder that has one for each repository, by its name.
-        known_hosts: The file of the host keys that are taken.
+        known_hosts: The file of the host keys that are accepted.
     """
 
     address: str
@@ -64,14 +64,14 @@ class SshRemote:
         return self.key / name if self.key.is_dir() else self.key
 
     def environment(self, name: str) -> Mapping[str, str]:
-        """Return what git is to have in its environment, so that it calls ssh as we want it."""
+        """Return the environment variables that make git call ssh with our options."""
         own = (f"IdentityFile={self.key_of(name)}", f"UserKnownHostsFile={self.known_hosts}")
         options = (part for option in (*own, *_OPTIONS) for part in ("-o", option))
         command = shlex.join((shutil.which("ssh") or "ssh", "-F", "none", *options))
         return {"GIT_ALLOW_PROTOCOL": "ssh", "GIT_SSH_COMMAND": command, "GIT_SSH_VARIANT": "ssh"}
 
     def find_obstacle(self, name: str) -> str:
-        """Say why ssh need not be tried; empty if nothing speaks against it."""
+        """Return why ssh cannot work here, such as a missing key file; "" if nothing is wrong."""
         if shutil.which("ssh") is None:
             return NO_SSH
         key = self.key_of(name)
@@ -81,13 +81,13 @@ class SshRemote:
             if not os.access(file, os.R_OK):
                 return f"{file} may not be read by this user; change its owner."
         found = key.stat()
-        if found.st_uid == os.getuid() and found.st_mode & 0o077:  # ssh says no to such a key
+        if found.st_uid == os.getuid() and found.st_mode & 0o077:  # ssh refuses such a key
             return f"other users may read the key {key}; keep them out (chmod 600)."
         locked = _is_locked(key.read_bytes()[:_LARGEST_KEY])
         return f"the key {key} has a passphrase, and nobody can type it; give one without." if locked else ""
 
     def reason(self, name: str, said: str) -> str:
-        """Say in a line what is wrong and what to do, from what ssh or the server said."""
+        """Return a line that explains an error message of ssh or the server, and says what to do."""
         where = f"{self.host}{f' (port {self.port})' if self.port else ''}"
         scan = f"ssh-keyscan{f' -p {self.port}' if self.port else ''} {self.host}"
         told = {
@@ -105,7 +105,7 @@ class SshRemote:
 
 
 def _is_locked(key: bytes) -> bool:
-    """Return True if a private key has a passphrase: ssh passes such a key over without a word."""
+    """Return True if a private key has a passphrase; ssh would skip such a key without a message."""
     found = _BODY.search(key)
     try:
         body = base64.b64decode(found[1] if found else b"")
@@ -121,7 +121,7 @@ def is_ssh(address: str) -> bool:
 
 
 def read(address: str, env: Mapping[str, str]) -> SshRemote | str:
-    """Read an address for ssh, with the settings that go with it; or say what is wrong, and what to do."""
+    """Return the remote of an ssh address, with the keys from the settings; or a line that says what to correct."""
     found = _LONG.fullmatch(address) or _SHORT.fullmatch(address)
     parts: dict[str, str] = found.groupdict("") if found is not None else {}
     port = parts.get("port", "")

@@ -1,10 +1,15 @@
-"""The process that asks a database: what it gives may be large or hostile, and ends with this process.
+"""The child process that queries a database: an answer that is too large or hostile harms only this process.
 
-In: `{"url", "kind", "any_user", "task", ...}`: `{"task": "query", "sql", "most", "seconds", "tag"}`,
-`{"task": "tables"}`, `{"task": "rights"}` or `{"task": "stop", "tag"}`. Out: JSON, `{"columns", "rows", "more"}`,
-`{"tables"}`, `{}`, `{"stopped"}`; or `{"away"}` or `{"error"}`, what the driver said; or `{"refused"}`, the rights of
-a user who has too many, unless `any_user` is true. `tag` is a comment in a statement, by which another connection can
-end it.
+Input: JSON with `url`, `kind`, `any_user` and one of these tasks. `tag` is a comment in the statement, by which
+another connection can find and end it. Output: JSON.
+
+- `{"task": "query", "sql", "most", "seconds", "tag"}` -> `{"columns", "rows", "more"}`
+- `{"task": "tables"}` -> `{"tables"}`
+- `{"task": "rights"}` -> `{}`
+- `{"task": "stop", "tag"}` -> `{"stopped"}`, the number of statements
+
+If a task fails: `{"away"}` (no connection) or `{"error"}`, each with the driver's message; or `{"refused"}` with the
+rights of a user who has too many, unless `any_user` is true.
 """
 
 from __future__ import annotations
@@ -28,11 +33,11 @@ _CONNECT_SECONDS = 5
 _OWN_SCHEMAS = frozenset({"information_schema", "pg_catalog", "pg_toast", "mysql", "performance_schema", "sys"})
 _MOST_SCHEMAS = 20
 _MOST_CHARACTERS = 200_000
-"""Of all cells: reading stops there."""
+"""Characters of all cells together after which no more rows are read."""
 
 
 def main() -> None:
-    """Answer the request on stdin."""
+    """Read a request from stdin, carry it out and write the reply to stdout."""
     request = json.load(sys.stdin)
     reply = claim_stdout()
     sys.setrecursionlimit(2000)
@@ -79,10 +84,10 @@ def _excess_rights(connection: Connection, request: dict[str, Any]) -> list[str]
 
 
 def _run_query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
-    """Run a statement in a session that only reads, and take its first rows."""
+    """Run a statement in a read-only session, and return its first rows."""
     make_read_only(connection, request["kind"], int(request["seconds"]))
     refused = authorize_sqlite(connection) if request["kind"] == "sqlite" else []
-    if request["kind"] == "postgresql":  # for its administrators: of a statement that streams it shows a FETCH
+    if request["kind"] == "postgresql":  # for its administrators, who see only a FETCH of a statement that streams
         connection.exec_driver_sql(f"SET application_name = '{request['tag']}'")
     options = {"stream_results": True, "max_row_buffer": 20, "no_parameters": True}
     try:
@@ -103,7 +108,7 @@ def _run_query(connection: Connection, request: dict[str, Any]) -> dict[str, Any
 
 
 def _describe_tables(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
-    """Give each table and view with its columns, types, keys and what they refer to."""
+    """Describe each table and view: its columns with their types, primary keys and foreign keys."""
     inspector = inspect(connection)
     usual = inspector.default_schema_name
     schemas = [None] if request["kind"] != "postgresql" else [usual, *_list_other_schemas(inspector, usual)]
@@ -139,7 +144,7 @@ def _list_foreign_keys(inspector: Inspector, schema: str | None) -> dict[tuple[A
 
 
 def _stop(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
-    """End the statement with that tag, which another connection of this user runs in a MySQL."""
+    """End the statement with this tag, which another connection of the same user runs in MySQL."""
     ask = "SELECT id FROM information_schema.processlist WHERE info LIKE :tag AND id <> connection_id()"
     ids = [int(row[0]) for row in connection.execute(text(ask), {"tag": f"%/* {request['tag']} */%"})]
     for one in ids:

@@ -1,4 +1,4 @@
-"""A session of a database: what its user may do beyond reading tables, and how it is made read-only."""
+"""Database sessions: finds the rights of a user that go beyond tables, and makes a session read-only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_DATA = frozenset(
     LOCK TABLES|EXECUTE|CREATE VIEW|SHOW VIEW|CREATE ROUTINE|ALTER ROUTINE|SHOW CREATE ROUTINE|SHOW_ROUTINE|EVENT|
     TRIGGER|PROCESS|DELETE HISTORY|REPLICATION CLIENT|BINLOG MONITOR|SLAVE MONITOR""".replace("\n    ", "").split("|")
 )
-"""The global rights of MySQL and MariaDB that are about tables, and those to look at what the server does."""
+"""The global rights of MySQL and MariaDB that concern tables, or that only show what the server does."""
 
 
 def find_excess_rights(connection: Connection, kind: Kind) -> tuple[str, ...]:
@@ -51,9 +51,9 @@ def find_excess_rights(connection: Connection, kind: Kind) -> tuple[str, ...]:
 
 
 def _list_grants(connection: Connection) -> Iterator[str]:
-    """Give what the user was granted on everything, by its roles as well: `SELECT, FILE`."""
+    """Yield the global grants of the user and of its active role, such as `SELECT, FILE`."""
     lines = [str(row[0]) for row in connection.exec_driver_sql("SHOW GRANTS")]
-    if not getattr(connection.dialect, "is_mariadb", False):  # MariaDB tells those of the role as well
+    if not getattr(connection.dialect, "is_mariadb", False):  # MariaDB includes the grants of the role
         role = _query_first_cell(connection, "SELECT CURRENT_ROLE()")
         if role not in ("", "NONE"):
             said = connection.exec_driver_sql(f"SHOW GRANTS FOR CURRENT_USER() USING {role}")
@@ -64,7 +64,7 @@ def _list_grants(connection: Connection) -> Iterator[str]:
 
 
 def _query_first_cell(connection: Connection, query: str) -> str:
-    """Return what a query gives, as text; "" where the server does not know it."""
+    """Return the first cell of a query's result as text; "" if the server rejects the query."""
     try:
         return str(connection.exec_driver_sql(query).scalar() or "")
     except DBAPIError:
@@ -72,7 +72,7 @@ def _query_first_cell(connection: Connection, query: str) -> str:
         return ""
 
 
-# ---------------------------------------------------------------- reading alone
+# ---------------------------------------------------------------- read-only sessions
 
 _PLAIN_MODES = frozenset(
     """ONLY_FULL_GROUP_BY STRICT_TRANS_TABLES STRICT_ALL_TABLES NO_ZERO_IN_DATE NO_ZERO_DATE
@@ -83,9 +83,9 @@ _PLAIN_MODES = frozenset(
 
 
 def make_read_only(connection: Connection, kind: Kind, seconds: int) -> None:
-    """Have the server refuse to change anything in this session, and end what takes longer than so many seconds.
+    """Make the server refuse any change in this session, and end statements that take longer than `seconds`.
 
-    It also reads texts and names as they are written (see `read_only`), whatever modes it is set to.
+    SQLite has no such time limit. The server's modes are set so that it reads strings and names as `read_only` does.
     """
     if kind == "sqlite":
         connection.exec_driver_sql("PRAGMA trusted_schema = OFF")
@@ -100,7 +100,7 @@ def make_read_only(connection: Connection, kind: Kind, seconds: int) -> None:
         )
         _try_statement(
             connection, "SET client_connection_check_interval = 1000"
-        )  # from 14 on: it ends when this process does
+        )  # from PostgreSQL 14 on: the statement ends when this process does
         connection.exec_driver_sql("SET TRANSACTION READ ONLY")
     else:
         modes = _query_first_cell(connection, "SELECT @@SESSION.sql_mode").split(",")
@@ -128,7 +128,7 @@ def _try_statement(connection: Connection, statement: str) -> None:
         connection.rollback()
 
 
-# ---------------------------------------------------------------- SQLite's own look at a statement
+# ---------------------------------------------------------------- SQLite's authorizer
 
 _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_TRANSACTION}
 _OWN_TABLES = frozenset(
@@ -137,18 +137,18 @@ _OWN_TABLES = frozenset(
 )
 _OPERATORS = frozenset({"->", "->>"})
 _INNER_PRAGMAS = frozenset({"data_version", "page_size"})
-"""What its full-text and R-tree tables look at themselves."""
+"""Pragmas that SQLite's full-text and R-tree tables read themselves."""
 
 
 def authorize_sqlite(connection: Connection) -> list[str]:
-    """Have SQLite ask, of each thing that a statement would do, whether that is allowed. Lists what was refused.
+    """Let SQLite only read the tables and views of the file, and call only allowed functions.
 
-    Allowed is to read the tables and views of the file, and to call the functions that are on the list.
+    Returns a list to which the name of each thing is added that a later statement tries and SQLite refuses.
     """
     rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master").all()
     tables = {str(name).lower() for name, _ in rows}
     virtual = [str(name) for name, sql in rows if str(sql).upper().startswith("CREATE VIRTUAL TABLE")]
-    for name in ("json_each", "json_tree", *virtual):  # a virtual table is declared, as if made, at its first use
+    for name in ("json_each", "json_tree", *virtual):  # its first use counts as making a table
         _try_statement(connection, "SELECT * FROM `{}` LIMIT 0".format(name.replace("`", "``")))  # noqa: S608 - in quotes
     readable, callable_ = tables | _OWN_TABLES, allowed_functions("sqlite") | _OPERATORS
     refused: list[str] = []

@@ -1,4 +1,4 @@
-"""The tools that look at the operator's databases and ask them in SQL, read-only. A child process does the asking."""
+"""The tools that list and query the operator's databases, read-only; a child process runs the queries."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class QueryDatabase(BaseModel):
 
 
 def make_database_toolkit(settings: ToolSettings) -> Toolkit:
-    """Make the toolkit of the databases that the operator named; without, its tools say what to set up."""
+    """Make the toolkit of the databases that the operator names; if there are none, its tools say what to set up."""
     text = settings.env.get(SETTING, "")
     any_user = settings.env.get(ANY_USER, "")
     databases, faults = read(text, any_user) if text.strip() else ({}, ())
@@ -79,7 +79,7 @@ def make_database_toolkit(settings: ToolSettings) -> Toolkit:
 
 
 class _DatabaseCalls:
-    """The tools' work on the databases."""
+    """Carries out the calls of the database tools."""
 
     def __init__(self, databases: Mapping[str, Database], faults: tuple[str, ...]) -> None:
         self._databases = databases
@@ -113,7 +113,7 @@ class _DatabaseCalls:
         return ToolOutcome(_render_table(answer), sources=(f"database {name}",))
 
     async def prove(self) -> tuple[str, ...]:
-        """Say which of the databases cannot be asked, a line each."""
+        """Return one line for each database that cannot be queried, and for each fault of the settings."""
         absent = self._find_missing_package()
         if not self._databases or absent:
             return (*self._faults, absent) if absent else self._faults
@@ -122,7 +122,7 @@ class _DatabaseCalls:
         return (*self._faults, *(answer for answer in answers if isinstance(answer, str)))
 
     async def report_refused(self) -> None:
-        """Log, once at the start, which databases are not asked because their user may do too much."""
+        """Log the databases that are not queried because their user has too many rights; called once, at the start."""
         if self._find_missing_package():
             return
         answers = await asyncio.gather(
@@ -133,7 +133,7 @@ class _DatabaseCalls:
                 log.warning("%s", unwrap_answer(database, answer))
 
     async def close(self) -> None:
-        """Wait until the statements that nobody waits for any more have stopped."""
+        """Wait until the statements of calls that were cancelled or took too long have stopped."""
         await asyncio.gather(*self._stopping, return_exceptions=True)
 
     def _find_missing_package(self) -> str:
@@ -150,12 +150,12 @@ class _DatabaseCalls:
         return ToolOutcome(f"{said}; there are: {', '.join(self._databases)}.", failed=True)
 
     async def _ask_child(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
-        """Have the child ask the database. Returns its answer, or a line on why there is none."""
+        """Send a task to the child. Return the database's answer, or a line that says why there is none."""
         answer = await self._find_answer_or_fault(database, question)
         return answer if isinstance(answer, str) else unwrap_answer(database, answer)
 
     async def _find_answer_or_fault(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
-        """Return what the child answers, or how it failed. What is cut off is stopped in the server."""
+        """Return the child's answer, or a line if the child failed. Its statement is then stopped in the server."""
         tag = f"leadhand {secrets.token_hex(8)}"
         where = {"url": database.url, "kind": database.kind, "any_user": database.any_user, "tag": tag}
         try:
@@ -170,7 +170,7 @@ class _DatabaseCalls:
         return answer
 
     def _stop(self, database: Database, where: Mapping[str, Any]) -> None:
-        if database.kind != "mysql":  # the others notice that the process is gone
+        if database.kind != "mysql":  # other servers notice that the child is gone
             return
         task = asyncio.create_task(_run_database_child({**where, "task": "stop"}))
         self._stopping.add(task)
@@ -178,7 +178,7 @@ class _DatabaseCalls:
 
 
 def unwrap_answer(database: Database, answer: dict[str, Any]) -> dict[str, Any] | str:
-    """Return what the child answered, or a line on why the database gave no answer."""
+    """Return the child's answer, or a line that says why the database gave none."""
     if "away" in answer:
         return _AWAY.format(name=database.name, reason=database.without_password(answer["away"]))
     if "refused" in answer:

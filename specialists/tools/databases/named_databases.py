@@ -1,4 +1,4 @@
-"""The databases that the operator named: read from `LEADHAND_DATABASES`, each with its kind and address."""
+"""Reads the databases that the operator names in `LEADHAND_DATABASES`, each with its kind and address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specialists.service_url import BadUrl, read_url, secrets_in
 
 SETTING = "LEADHAND_DATABASES"
 ANY_USER = "LEADHAND_DATABASES_ANY_USER"
-"""The setting that names those of them which are asked although their user may do more than read tables."""
+"""The setting that names the databases that are queried even if their user may do more than read tables."""
 Kind = Literal["postgresql", "mysql", "sqlite"]
 _NAMED = re.compile(r"(?:^|[,\n])\s*([A-Za-z][\w-]{0,40})\s*=\s*")
 _KINDS: dict[str, Kind] = {
@@ -26,9 +26,10 @@ _DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database. `url` is SQLAlchemy's, with the password in it; `where` is its place without.
+    """A database that the operator names.
 
-    `any_user`: it is asked even if its user may do more than read tables.
+    `url` is its address for SQLAlchemy, with the password; `where` is its address without user and password.
+    `any_user`: it is queried even if its user may do more than read tables.
     """
 
     name: str
@@ -38,16 +39,16 @@ class Database:
     any_user: bool = False
 
     def without_password(self, text: str) -> str:
-        """Take the password out of what a driver said."""
+        """Remove the password from a driver's message."""
         for one in sorted(secrets_in(self.url), key=len, reverse=True):
             text = text.replace(one, "***")
         return text
 
 
 def read(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str, ...]]:
-    """Read the settings: the databases by name, and a line for each entry that is none.
+    """Read the settings. Return the databases by name, and one line for each wrong entry.
 
-    `any_user` are the names, with commas, of databases that are asked whatever their user may do.
+    `any_user` has the names, with commas, of databases that are queried whatever rights their user has.
     """
     found: dict[str, Database] = {}
     faults = []
@@ -71,7 +72,7 @@ def read(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str,
 
 
 def _read_entry(number: int, name: str, address: str) -> Database | str:
-    """Return a database, or why the entry is none. That does not quote the entry, which may be part of a password."""
+    """Return the database of an entry, or a fault, which does not quote the entry: it may be part of a password."""
     scheme, _, rest = address.partition("://")
     kind = _KINDS.get(scheme.lower().partition("+")[0])
     if kind is None or not rest:

@@ -1,8 +1,8 @@
-"""Reads a piece of SQL, and writes anew what of it may run: one statement that only reads. Pure.
+"""Checks that a piece of SQL is one statement that only reads, and writes that statement anew. Pure.
 
-What runs is written from the syntax tree, never taken from the text that came in; and the tree that is checked is the
-one that the written text is read back as. Kinds of nodes, functions and characters are held against lists of what is
-allowed, so that what nobody thought of is refused.
+The statement that runs is generated from the syntax tree, never copied from the SQL that came in. The generated text
+is parsed again, and that second tree is checked. Node types, functions and characters are checked against lists of
+allowed ones, so that anything unforeseen is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SERVERS: Mapping[Kind, str] = {"postgresql": "PostgreSQL", "mysql": "MySQL and 
 
 
 class NotReadOnly(Exception):
-    """The SQL is not run. The text says why, in words that let a model mend it."""
+    """The SQL is refused. The message tells the model why, so that it can correct the SQL."""
 
 
 def read_only_statement(sql: str, kind: Kind) -> str:
@@ -46,7 +46,7 @@ def read_only_statement(sql: str, kind: Kind) -> str:
     return statement
 
 
-# ---------------------------------------------------------------- the text that came in
+# ---------------------------------------------------------------- the SQL that came in
 
 _TEXT, _NAME, _TICKED = r"'(?:[^']|'')*'", r'"(?:[^"]|"")*"', r"`(?:[^`]|``)*`"
 _IN_QUOTES: Mapping[Kind, re.Pattern[str]] = {
@@ -57,7 +57,7 @@ _IN_QUOTES: Mapping[Kind, re.Pattern[str]] = {
     "sqlite": re.compile(rf"{_TEXT}|{_NAME}|{_TICKED}|\[[^\]]*\]", re.DOTALL),
 }
 _QUOTED = "\x00"
-"""Stands for a piece in quotes."""
+"""Replaces each piece in quotes while the rest is checked."""
 _COMMENTS: Mapping[Kind, re.Pattern[str]] = {
     "postgresql": re.compile(r"--|/\*"),
     "mysql": re.compile(r"--|/\*|#"),
@@ -66,7 +66,7 @@ _COMMENTS: Mapping[Kind, re.Pattern[str]] = {
 
 
 def _check_spelling(sql: str, kind: Kind) -> None:
-    """Raise NotReadOnly for what a parser and a server may take for different things."""
+    """Raise NotReadOnly for spellings that the parser and a server may read differently."""
     if _QUOTED in sql:
         raise NotReadOnly("The statement holds a character of code 0; leave it out.")
     outside = _IN_QUOTES[kind].sub(_QUOTED, sql)
@@ -99,7 +99,7 @@ def _write(tree: exp.Expr, kind: Kind) -> str:
 
 
 def _spell_out_names(tree: exp.Expr, kind: Kind) -> exp.Expr:
-    """Change unquoted names to what they mean to the server, since all names are written in quotes later."""
+    """Spell unquoted names as the server would read them, since all names are written in quotes later."""
     for node in list(tree.walk()):
         if isinstance(node, exp.Identifier) and not node.quoted and kind == "postgresql":
             node.set("this", node.name.lower())
@@ -175,7 +175,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?", r
 
 
 def _check_tree(tree: exp.Expr, kind: Kind) -> None:
-    """Raise NotReadOnly unless every node, call and system table is one that is allowed."""
+    """Raise NotReadOnly unless every node, call and system table is allowed."""
     if not isinstance(tree, _STATEMENTS):
         raise NotReadOnly("Only SELECT is run here (WITH, UNION and VALUES too): nothing may be changed.")
     for node in tree.walk():
@@ -189,7 +189,7 @@ def _check_tree(tree: exp.Expr, kind: Kind) -> None:
 
 
 def _check_node(node: exp.Expr, kind: Kind) -> None:
-    """Raise NotReadOnly for a node of an allowed kind that may do more in the way it is used."""
+    """Raise NotReadOnly for a node of an allowed type that is used in a way that is not allowed."""
     if isinstance(node, exp.From | exp.Join) and not isinstance(node.this, _SOURCES):
         raise NotReadOnly(f"{type(node.this).__name__} is not read from here; name a table, a query or a call.")
     if isinstance(node, exp.Anonymous):
@@ -205,7 +205,7 @@ def _check_node(node: exp.Expr, kind: Kind) -> None:
 
 
 def _check_words(node: exp.Expr) -> None:
-    """Raise NotReadOnly unless the bare texts in a node have their form, since they are written as they stand."""
+    """Raise NotReadOnly unless each bare string in a node is a word or number, since it is written without quotes."""
     if isinstance(node, exp.Identifier) or (isinstance(node, exp.Literal) and node.is_string):
         return
     for name, value in _iterate_bare_strings(node):
@@ -239,14 +239,14 @@ _OUTPUTS = frozenset(
     """alias description dictionaries dictionary isleaf key level lexeme lexemes ordinality parentrelid positions
     relid token tokid value weights""".split()  # noqa: SIM905 - shorter
 )
-"""The columns that functions on the list of PostgreSQL give; none is the name of a function."""
+"""The columns that allowed functions of PostgreSQL return; none of them is also the name of a function."""
 
 
 def _check_qualified(tree: exp.Expr) -> None:
-    """Raise NotReadOnly for a column that may be a call.
+    """Raise NotReadOnly for a column that PostgreSQL may take for a function call.
 
-    To PostgreSQL `x.f` is `f(x)` where x is a value: `SELECT x.pg_read_file FROM unnest(ARRAY['/etc/passwd']) AS x`.
-    So names behind a dot are free only where what stands before it is a table, a view or a query.
+    PostgreSQL reads `x.f` as `f(x)` if x is a value: `SELECT x.pg_read_file FROM unnest(ARRAY['/etc/passwd']) AS x`.
+    So any name may follow a dot only if a table, a view or a query stands before the dot.
     """
     sources: dict[str, list[exp.Expr]] = {}
     for source, alias in _iterate_sources(tree):
@@ -267,7 +267,7 @@ def _check_qualified(tree: exp.Expr) -> None:
 
 
 def _iterate_sources(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
-    """Give all that stands in a FROM, with the name that columns are called by."""
+    """Yield each source of a FROM, with the name by which columns refer to it."""
     for node in tree.find_all(*_SOURCES):
         call = node.args.get("this")
         own = call.name if isinstance(call, exp.Identifier) else _call_name(node)
@@ -275,13 +275,13 @@ def _iterate_sources(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
 
 
 def _call_name(node: exp.Expr) -> str:
-    """Return the name that a call in a FROM goes by where it has no alias."""
+    """Return the name by which columns refer to a call in a FROM that has no alias."""
     call = node if isinstance(node, exp.Unnest) else node.args.get("this")
     return call.name.lower() if isinstance(call, exp.Anonymous) else type(call).__name__.lower()
 
 
 def _has_rows(source: exp.Expr) -> bool:
-    """Return True for a table, a view or a query, each of whose rows has columns."""
+    """Return True for a table, a view, a query or VALUES, whose rows have columns; a call may return bare values."""
     if isinstance(source, exp.Lateral):
         return isinstance(source.this, exp.Subquery)
     if isinstance(source, exp.Table):
@@ -294,7 +294,7 @@ def _has_rows(source: exp.Expr) -> bool:
 
 
 def _call_columns(source: exp.Expr, alias: str) -> frozenset[str]:
-    """Return the columns that a call in a FROM was given; without, there is one of its own name."""
+    """Return the column names that an alias gives to a call in a FROM; without any, the alias itself is the column."""
     given = source.args.get("alias")
     columns = given.args.get("columns") if isinstance(given, exp.TableAlias) else None
     number = source.args.get("offset")  # of UNNEST ... WITH ORDINALITY
@@ -323,7 +323,7 @@ _DESCRIBED = frozenset(
     """character_sets check_constraints collations columns events key_column_usage parameters partitions
     referential_constraints routines schemata statistics table_constraints tables triggers views""".split()  # noqa: SIM905 - shorter
 )
-"""What may be read of an information_schema: nothing of settings, files, users, processes or other servers."""
+"""The views of information_schema that may be read: none shows settings, files, users, processes or other servers."""
 _DESCRIBED_BY_POSTGRESQL = _DESCRIBED | frozenset(
     """column_privileges constraint_column_usage constraint_table_usage domain_constraints domains element_types
     enabled_roles role_table_grants sequences table_privileges view_column_usage view_table_usage""".split()  # noqa: SIM905 - shorter
@@ -344,13 +344,13 @@ def _check_table(node: exp.Table, kind: Kind) -> None:
 
 @functools.cache
 def allowed_functions(kind: Kind) -> frozenset[str]:
-    """Return the names of the functions that may be called, in lower case; from the file beside this one."""
+    """Return the names of the functions that may be called, in lower case, from `functions_KIND.txt`."""
     text = (Path(__file__).parent / f"functions_{kind}.txt").read_text(encoding="utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(name for line in lines for name in line.split())
 
 
-# ---------------------------------------------------------------- the text that runs
+# ---------------------------------------------------------------- the statement that runs
 
 _WRITTEN: Mapping[Kind, re.Pattern[str]] = {
     "postgresql": re.compile(rf"(?<!\w)[xXbB]'[0-9A-Fa-f]*'|{_TEXT}|{_NAME}"),
@@ -362,10 +362,10 @@ _BESIDE_QUOTES = re.compile(r"[\w&$]\x00|\x00[\w$\x00]")
 
 
 def _is_plain(statement: str, kind: Kind) -> bool:
-    """Return True if no server can read the characters of a statement in another way than the parser does.
+    """Return True if every server reads the characters of a statement as the parser does.
 
-    That is so if outside of quotes there are words, numbers and known signs of ASCII alone, no comment begins, and
-    pieces in quotes touch neither words nor each other.
+    That holds if there are only ASCII words, numbers and known signs outside of quotes, no comment begins, and quoted
+    pieces touch neither words nor each other.
     """
     outside = _WRITTEN[kind].sub(_QUOTED, statement)
     signs = re.escape(_SIGNS[kind])

@@ -1,9 +1,9 @@
 """SQL dialects for sqlglot in which a statement is written back as it was read.
 
-sqlglot is made to translate between databases: it knows hundreds of functions, and writes some by another name. Here a
-statement is checked and sent to the database that it was written for. So a call stays a name with arguments
-(`exp.Anonymous`), but for those whose arguments have words between them, such as EXTRACT(year FROM day). Every name is
-written in quotes, so that no server takes it for a word of its own.
+sqlglot translates between databases: it knows hundreds of functions, and writes some under another name. Here a
+statement goes to the database that it was written for. So a call stays a name with arguments (`exp.Anonymous`), except
+calls with words between their arguments, such as EXTRACT(year FROM day). Every name is written in quotes, so that no
+server takes it for a keyword.
 """
 
 # ruff: noqa: RUF012 - a dialect of sqlglot is set up by plain values of its classes
@@ -84,7 +84,7 @@ def _read_text(_: Parser, token: Any) -> exp.Expression:
 
 
 def _read_with_unit(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
-    """Read a call whose first argument is a unit of time, which is no name of a column."""
+    """Return a parser of a call whose first argument is a unit of time and not the name of a column."""
 
     def build(arguments: list[exp.Expression]) -> exp.Expression:
         first = [exp.var(one.name.upper()) if isinstance(one, exp.Column) else one for one in arguments[:1]]
@@ -94,13 +94,13 @@ def _read_with_unit(name: str) -> Callable[[list[exp.Expression]], exp.Expressio
 
 
 class _VerbatimGenerator:
-    """Writes texts and names so that a server reads the same in all of its modes."""
+    """Writes strings and names so that a server reads them the same in each of its SQL modes."""
 
     BACKSLASH_ESCAPES = False
     NAME_QUOTE = '"'
 
     def literal_sql(self, node: exp.Literal) -> str:
-        """Write a number as it is; a text with its quotes, and MySQL's backslashes, doubled."""
+        """Write a number as it is, and a string with its quotes doubled (for MySQL also its backslashes)."""
         text = str(node.this)
         if not node.is_string:
             return text
@@ -169,7 +169,7 @@ class _SQLite(SQLite):
 
     class Generator(_VerbatimGenerator, SQLiteGenerator):
         MULTI_ARG_DISTINCT = True
-        NAME_QUOTE = "`"  # a wrong name in double quotes is a text to SQLite
+        NAME_QUOTE = "`"  # SQLite takes an unknown name in double quotes for a string
         TYPE_MAPPING = {**SQLiteGenerator.TYPE_MAPPING, exp.DType.DECIMAL: "NUMERIC"}
         TRANSFORMS: ClassVar[Any] = {**SQLiteGenerator.TRANSFORMS, **_WRITE_ARROWS, **_NO_CLOCK_BRACKETS}
 

@@ -1,8 +1,8 @@
-"""The process that makes a Word document.
+"""The child process that makes a Word document.
 
-In: `{"title", "markdown", "names"}`: `names` has the name of each file that may be embedded, by the name under which it
-was given. Out: a line of JSON, then the .docx. `{"wanted": [...]}` names the pictures that the text embeds and
-that are not among them; `{"unusable"}` one that is no picture that Word can show.
+Input: `{"title", "markdown", "names"}`; `names` maps the input files of this process to the names by which the text
+embeds them. Output: a line of JSON, then the .docx. `{"wanted": [...]}` lists pictures that the text embeds and this
+process did not get; `{"unusable"}` names a file that is no picture that Word can show.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from specialists.sandbox.confine import claim_stdout, input_path
 
 
 def main() -> None:
-    """Answer the request on stdin."""
+    """Read a request from stdin, make the document and write the reply to stdout."""
     request = json.load(sys.stdin)
     reply = claim_stdout()
     head, document = _make_document(request)

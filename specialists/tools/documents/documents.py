@@ -1,4 +1,4 @@
-"""The writer's tool: a finished text becomes a Word document or a Slack canvas."""
+"""The tool `publish_document`: turns a finished text into a Word document or a Slack canvas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from specialists.tools.tool import Tool, ToolOutcome, Workbench
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MARKDOWN = "text/markdown"
 RENDERING_TIME = 30.0
-"""Seconds that making a document may take, waiting for a place included."""
+"""Seconds that making a document may take, including the wait for a free child process."""
 _LIMITS = ChildLimits(memory_mb=1000, cpu_seconds=25)
 _LARGEST_DOCUMENT = 64 * 1024 * 1024
 _LONG = f"The document took longer than {RENDERING_TIME:g} s to make; shorten or split it."
@@ -45,7 +45,7 @@ class PublishArguments(BaseModel):
 
 
 def tools() -> tuple[Tool, ...]:
-    """Make the tool. It only reads in the sense of `Tool.access`: it adds a file to the result and sends nothing."""
+    """Return the tool. Its access is `read`, since it only adds a file to the result and sends nothing."""
     return (Tool("publish_document", "read", PublishArguments, publish_document, public=True),)
 
 
@@ -67,7 +67,7 @@ async def publish_document(arguments: PublishArguments, workbench: Workbench) ->
 
 
 async def _publish_canvas(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
-    # A picture in a canvas is loaded from its address by whoever looks: it stays a link.
+    # A canvas would load a picture from its address for every reader, so it stays a link.
     text = _PICTURE.sub("[", _drop_title(arguments.markdown.strip(), arguments.title)) + "\n"
     artifact = await workbench.keep(
         file_name(arguments.title, ".md"),
@@ -113,7 +113,7 @@ async def _publish_docx(arguments: PublishArguments, workbench: Workbench) -> To
 
 
 async def _render_document(arguments: PublishArguments, pictures: dict[str, Path]) -> ChildReply:
-    """Have a child make the document, with these pictures by their names."""
+    """Make the document in a child process; `pictures` are the files to embed, by name."""
     numbered = dict(enumerate(pictures.items()))
     return await run_child(
         "specialists.tools.documents.document_child",

@@ -1,6 +1,6 @@
-"""The pieces of a Word document that python-docx has no call for: links, lists, shading, styles.
+"""The parts of a Word document that python-docx has no call for: links, lists, shading, styles.
 
-docx is imported by whoever imports this module; only `document_child` does.
+This module loads docx, so only the process of `document_child` imports it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ LIST = "List Paragraph"
 
 DEEPEST_LEVEL = 8
 INDENT = 0.3
-"""Inches that a level of a list or a quote is set in."""
+"""Inches by which each level of a list or a quote is indented."""
 
 _HANGING = 0.24
 _LETTERS_ACROSS, _WIDEST, _LONGEST_WORD, _MARGINS = 84, 44, 30, 3
-"""Letters of the usual size that a line, a column, and a word in one have room for; and a cell's margins in letters."""
+"""In letters of the usual size: a line, the widest column, the longest word that sets a width, and a cell's margins."""
 
 _MONOSPACE = "Consolas"
 _INK, _BLUE, _GREY = RGBColor(0x1F, 0x2A, 0x37), RGBColor(0x05, 0x63, 0xC1), RGBColor(0x57, 0x60, 0x6A)
@@ -38,12 +38,12 @@ _NUMBERS = ("decimal", "lowerLetter", "lowerRoman")
 
 
 def get_xml(part: Any) -> Any:
-    """Reach the XML of a python-docx object, which has no public name for it."""
+    """Return the XML element of a python-docx object, which has no public name for it."""
     return part._element  # noqa: SLF001  # there is no other way to it
 
 
 def set_up(document: Document) -> None:
-    """Set margins and styles: one typeface, dark headings, and the styles the template lacks."""
+    """Set a document's margins and styles: one typeface, dark headings, and the styles that the template lacks."""
     for section in document.sections:
         section.left_margin = section.right_margin = Inches(1)
         section.top_margin = section.bottom_margin = Inches(1)
@@ -62,7 +62,7 @@ def set_up(document: Document) -> None:
 def _style_heading(style: Any, size: float) -> None:
     style.font.size, style.font.bold, style.font.italic = Pt(size), True, False
     style.font.color.rgb = _INK
-    # A theme font in the style would win over the name that is set here.
+    # A theme font in the style would override the name that is set here.
     fonts = get_xml(style).get_or_add_rPr().get_or_add_rFonts()
     for key in list(fonts.attrib):
         del fonts.attrib[key]
@@ -89,7 +89,7 @@ def _add_styles(styles: Any) -> None:
 
 
 def shade_cell(cell: Any, fill: str) -> None:
-    """Colour the ground of a table's cell."""
+    """Set the background colour of a table cell; `fill` is an RGB value in hex."""
     _add_shading(get_xml(cell).get_or_add_tcPr(), fill)
 
 
@@ -105,7 +105,7 @@ def set_column_widths(table: Any, written: list[list[str]], width: Length) -> Le
     """Set the width of each column of a table by its content, since equal widths would break words and numbers.
 
     Returns:
-        The size that the text must have for its longest words to fit; None if the usual one does.
+        The font size at which the longest words fit; None if the usual size does.
     """
     words, wishes = [], []
     for column in zip(*written, strict=True):
@@ -183,7 +183,7 @@ _AFTER_SHADING = tuple(
 
 
 def add_link(paragraph: Paragraph, address: str) -> Any:
-    """Add a link to a paragraph; runs are added to what is returned, with `add_run`."""
+    """Add an empty link to a paragraph and return it; `add_run` adds its text."""
     link = OxmlElement("w:hyperlink")
     link.set(qn("r:id"), paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True))
     get_xml(paragraph).append(link)
@@ -191,7 +191,7 @@ def add_link(paragraph: Paragraph, address: str) -> Any:
 
 
 def add_run(paragraph: Paragraph, link: Any, text: str) -> Run:
-    """Add a run to a paragraph or, if one is given, to a link in it."""
+    """Add a run of text to a link in a paragraph or, if `link` is None, to the paragraph itself."""
     if link is None:
         return paragraph.add_run(text)
     inner = OxmlElement("w:r")
@@ -202,7 +202,7 @@ def add_run(paragraph: Paragraph, link: Any, text: str) -> Run:
 
 
 class Numbering:
-    """The lists of a document. Each gets a number of its own, so that counting starts anew."""
+    """The numbering of a document's lists. Each list gets its own id, so that its count starts anew."""
 
     def __init__(self, document: Document) -> None:
         self._xml: Any = get_xml(document.part.numbering_part)
@@ -213,7 +213,7 @@ class Numbering:
             self._xml.insert(0, parse_xml(_list_definition_xml(number, ordered=ordered)))
 
     def new_list(self, *, ordered: bool, start: int = 1) -> int:
-        """Begin a list; `start` is its first number. Gives the id for `add_item`."""
+        """Begin a list, and return its id for `add_item`; `start` is its first number."""
         number = self._xml.add_num(self._numbers if ordered else self._bullets)
         if ordered:
             for level in range(DEEPEST_LEVEL + 1):
@@ -222,7 +222,7 @@ class Numbering:
 
     @staticmethod
     def add_item(paragraph: Paragraph, list_id: int, level: int, *, set_in: int = 0) -> None:
-        """Make a paragraph an item of a list, `level` counted from 0; `set_in` levels more than the list's own."""
+        """Make a paragraph an item of a list, at a `level` counted from 0 and indented by `set_in` more levels."""
         if set_in:
             paragraph.paragraph_format.left_indent = Inches(INDENT * (level + 1 + set_in))
             paragraph.paragraph_format.first_line_indent = Inches(-_HANGING)
@@ -246,7 +246,7 @@ def _list_definition_xml(number: int, *, ordered: bool) -> str:
 
 
 def set_alt_text(picture: Any, text: str) -> None:
-    """Say in words what a picture shows, for those who do not see it, and let it begin at the margin."""
+    """Set the alternative text of a picture, for readers who cannot see it, and remove the space around the picture."""
     inline = picture._inline  # noqa: SLF001  # there is no other way to it
     inline.docPr.set("descr", text)
     for side in ("distT", "distB", "distL", "distR"):

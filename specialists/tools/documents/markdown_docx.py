@@ -1,4 +1,4 @@
-"""Markdown to a Word document: headings, lists, tables, code, quotes, links and embedded pictures."""
+"""Renders Markdown as a Word document: headings, lists, tables, code, quotes, links and embedded pictures."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"]+[^\s<>\".,;:!?'\]]", re.IGNORECASE)
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
-"""Characters that Word cannot hold, and those that nobody sees and that turn a text round."""
+"""Characters that Word cannot store, and invisible ones, including those that change the direction of a text."""
 _ALIGNMENTS = {"right": WD_ALIGN_PARAGRAPH.RIGHT, "center": WD_ALIGN_PARAGRAPH.CENTER}
 
 
 class PictureUnusable(Exception):
-    """A file is not a picture that Word can show. The text is its name."""
+    """A file is not a picture that Word can show. The message is the file's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place for blocks: in which container, in which list, how far set in."""
+    """Where blocks are written: the container, the list and its level (-1 outside lists), and the depth of quotes."""
 
     into: Any
     list_id: int = 0
@@ -46,7 +46,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """The look of a text, and the link it is part of."""
+    """The formatting of a run of text, and the link that it is part of."""
 
     bold: bool = False
     italic: bool = False
@@ -68,7 +68,7 @@ def pictures(tree: SyntaxTreeNode) -> list[str]:
 
 
 def file_name(image: SyntaxTreeNode) -> str:
-    """Name the file that a picture stands for, or nothing for one on the web."""
+    """Return the name of the file that a picture embeds; "" for a picture on the web."""
     source = str(image.attrs.get("src", ""))
     if "://" in source or source.startswith(("//", "data:")):
         return ""
@@ -76,12 +76,12 @@ def file_name(image: SyntaxTreeNode) -> str:
 
 
 def render(title: str, tree: SyntaxTreeNode, files: Mapping[str, Path]) -> bytes:
-    """Write the bytes of the .docx.
+    """Render a parsed text, and return the bytes of the .docx.
 
     Args:
         title: Stands above the text, and in the document's properties.
         tree: The parsed text. A first heading that repeats the title is left out.
-        files: Where the embedded pictures lie, by file name.
+        files: The paths of the embedded pictures, by file name.
 
     Raises:
         PictureUnusable: One of the files is no picture that Word can show.
@@ -124,7 +124,7 @@ class _Writer:
                     self._write_code(node, place)
                 case "hr":
                     parts.draw_rule(place.into.add_paragraph())
-                case _:  # nothing else comes of this parser's rules, but text is better shown than lost
+                case _:  # this parser yields no other block; if it ever does, its text is kept
                     place.into.add_paragraph(node.content)
 
     def _write_paragraph(self, node: SyntaxTreeNode, place: _Place) -> Paragraph:
@@ -215,19 +215,19 @@ class _Writer:
                     self._write_bare_text(node.content, paragraph, look)
 
     def _write_bare_text(self, text: str, paragraph: Paragraph, look: _Look) -> None:
-        """Make links of the URLs that stand bare in a text, as sources often do."""
+        """Write a text, and make links of its bare URLs, which lists of sources often have."""
         end = 0
         for found in _ADDRESS.finditer(text) if look.link is None else ():
             address = found[0]
             if address.endswith(")") and address.count(")") > address.count("("):
-                address = address[:-1]  # the bracket is that of the sentence
+                address = address[:-1]  # the bracket belongs to the sentence
             _add_text_run(paragraph, text[end : found.start()], look)
             _add_text_run(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
             end = found.start() + len(address)
         _add_text_run(paragraph, text[end:], look)
 
     def _write_link(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
-        """Write a label, and the address where it says something else: nobody sees in Word where a link goes."""
+        """Write a link's label and, unless it is the address, the address too: Word does not show where a link goes."""
         address = str(node.attrs.get("href", ""))
         if not _LINKABLE.match(address):
             self._write_spans(node.children, paragraph, look)
@@ -244,7 +244,7 @@ class _Writer:
 
     def _write_image(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
         name, alt = file_name(node), _node_text(node)
-        if not name:  # a picture on the web is never fetched: its address could carry things out
+        if not name:  # a picture on the web is never fetched: its address could leak data
             address = str(node.attrs.get("src", ""))
             _add_text_run(paragraph, alt or ("" if _LINKABLE.match(address) else address), look)
             if _LINKABLE.match(address):
@@ -268,12 +268,12 @@ def _add_text_run(paragraph: Paragraph, text: str, look: _Look) -> None:
         run.style = parts.CODE
     elif look.link is not None:
         run.style = parts.LINK
-    # Only what is set is written, so that everything else stays with the style.
+    # None leaves a property to the style.
     run.bold, run.italic, run.font.strike = look.bold or None, look.italic or None, look.strike or None
 
 
 def _node_text(node: SyntaxTreeNode) -> str:
-    """Read the text of a node without its marks."""
+    """Return the text of a node without Markdown marks."""
     if node.children:
         return "".join(_node_text(child) for child in node.children)
     return " " if node.type in ("softbreak", "hardbreak") else node.content

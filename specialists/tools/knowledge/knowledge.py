@@ -1,7 +1,7 @@
-"""A folder of knowledge, searched: its index is made and kept new in the background, and shared with other processes.
+"""Searches a folder of documents; its index is updated in the background and shared with other processes.
 
-Only the process that holds the lock beside the index reads documents; all search it. Nobody waits for an index: while
-one is being made, a search says how much of it there is.
+Only the process that holds the lock beside the index updates it; all processes search it. A search does not wait for a
+complete index: while one is being made, the search reports how much is indexed.
 """
 
 from __future__ import annotations
@@ -36,25 +36,29 @@ from specialists.tools.knowledge.knowledge_reading import TooBusy, batches, read
 log = logging.getLogger(__name__)
 
 LOOKED = 5.0
-"""Seconds for which a look at the folder holds: more searches than that look once."""
+"""Seconds after a scan of the folder during which searches do not scan it again."""
 EVERY = 60.0
-"""Seconds between looks when nobody searches."""
+"""Seconds between two scans of the folder in the background."""
 SMALL, LARGE = 1.0, 0.02
-"""Seconds that a search waits for a look at the folder to end: of up to `MANY` documents, and of more."""
+"""Seconds that a search waits for a scan of the folder: `SMALL` with up to `MANY` documents, `LARGE` with more."""
 MANY = 2_000
 FEW, FOR_FEW = 50, 3.0
-"""Changed documents that a search waits for, and how many seconds."""
+"""If at most `FEW` documents changed, a search waits up to `FOR_FEW` seconds until they are indexed."""
 PROVING = 10.0
-"""Seconds for which a proof reads what is new; of what comes after, nothing is said yet."""
+"""Seconds that `prove` waits for documents to be indexed; it does not report on documents indexed later."""
 _AT_ONCE = 2
-"""Children that read for the index at the same time: the other places are for people's files."""
+"""Child processes that read for the index at the same time; the others are left for people's files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the index is: documents that can be searched, those that nobody can read, and how many there are.
+    """How complete the index is.
 
-    `looked` is False until the folder was looked at for the first time.
+    Attributes:
+        indexed: How many documents can be searched.
+        unread: How many documents cannot be read.
+        wanted: How many documents the folder has.
+        looked: False until the folder was scanned for the first time.
     """
 
     indexed: int
@@ -64,17 +68,17 @@ class Progress:
 
     @property
     def left(self) -> int:
-        """How many are still to be read."""
+        """How many documents are still to be indexed."""
         return max(0, self.wanted - self.indexed - self.unread)
 
 
 class Knowledge:
-    """The documents of a folder.
+    """The documents of a folder, with their search index.
 
     Args:
-        folder: Where they lie. It is only read.
-        data: The folder in which indexes are kept, made if it is not there.
-        pages: What fetches them into the folder, if they are pages of the web.
+        folder: The folder of the documents. Only `pages` write to it.
+        data: The data folder of the bot; indexes are kept in its folder `knowledge`, which is made if it is missing.
+        pages: Fetches the documents into the folder, if they are web pages.
     """
 
     def __init__(self, folder: Path, data: Path, pages: FetchedPages | None = None) -> None:
@@ -91,14 +95,14 @@ class Knowledge:
     # ------------------------------------------------------------ searching
 
     async def search(self, question: str, most: int) -> list[KnowledgeHit]:
-        """Find the best passages, best first. What changed a moment ago is read first, if it is little."""
+        """Return up to `most` matching passages, best first. Changed documents are indexed first, if they are few."""
         await self._refresh_index()
         return await asyncio.to_thread(self._index.search, question, most)
 
     async def find_document(self, path: str) -> IndexedDocument | None:
-        """Give a document by its path, its title or the end of its path; None if none, or several, have it.
+        """Return the document with this path, title or end of a path; None if no document, or several, match.
 
-        It may be asked for before any search: what is not there yet is read first, if it is little.
+        If no document matches, new and changed documents are indexed, if they are few, and are looked through too.
         """
         found = await asyncio.to_thread(self._index.find_document, path)
         if found is None:
@@ -107,11 +111,11 @@ class Knowledge:
         return found
 
     async def list_similar_paths(self, path: str, most: int) -> list[str]:
-        """List the paths that look most like a wrong one."""
+        """List up to `most` paths of documents that are similar to a path that does not exist."""
         return await asyncio.to_thread(self._index.paths_like, path, most)
 
     async def progress(self) -> Progress:
-        """Say how far the index is, whichever process makes it."""
+        """Return how complete the index is, whichever process updates it."""
 
         def read() -> Progress:
             wanted = self._index.fact("wanted")
@@ -120,7 +124,7 @@ class Knowledge:
         return await asyncio.to_thread(read)
 
     def link(self, path: str, own: str) -> str:
-        """Give a document's address: its own, or from the `base` in `knowledge.yml`; empty if nobody said."""
+        """Return a document's address: `own`, or one made from `base` in `knowledge.yml`; "" if there is neither."""
         base = self._read_base_address() if not own else ""
         if not base:
             return own
@@ -130,7 +134,7 @@ class Knowledge:
     # ------------------------------------------------------------ keeping it new
 
     async def keep_new(self) -> None:
-        """Make the index, and look for what changed, until it is cancelled."""
+        """Fetch the pages and update the index, every `EVERY` seconds, until cancelled."""
         while True:
             try:
                 if self._pages is not None:
@@ -143,11 +147,11 @@ class Knowledge:
             await asyncio.sleep(EVERY)
 
     async def renew(self) -> None:
-        """Look at the folder and read what changed, to the end. Another process may be at it: then nothing is done."""
+        """Scan the folder and index all that changed. Does nothing while another process does so."""
         await self._renewal_task()
 
     async def prove(self) -> tuple[str, ...]:
-        """Say what is wrong with the folder and its documents, a line each, as far as they are read by now."""
+        """Return one line for each fault of the folder, and of the documents that have been read so far."""
         if not has_fts5():
             return (NO_FTS5,)
         if self._pages is not None and not self.folder.exists():
@@ -164,13 +168,13 @@ class Knowledge:
         return (*found.faults, *lines, *pages)
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Cancel the indexing that is under way."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _refresh_index(self) -> None:
-        """Have the folder looked at, if that was not done a moment ago, and wait only for little."""
+        """Update the index, unless that was done a moment ago; wait for the update only if few documents changed."""
         task = self._renewal_task() if time.monotonic() >= self._next else self._task
         if task is None or task.done() or self._walked is None:
             return
@@ -213,7 +217,7 @@ class Knowledge:
             places.release()
 
     def _compare(self) -> list[KnowledgeFile]:
-        """Look at the folder, drop what is gone from the index, and list what is new or changed."""
+        """Scan the folder, drop deleted and changed documents from the index, and return the new and changed files."""
         found = scan_folder(self.folder)
         self._documents = len(found.files)
         known = self._index.states()
@@ -231,7 +235,7 @@ class Knowledge:
 
     @contextlib.asynccontextmanager
     async def _hold_lock(self) -> AsyncIterator[bool]:
-        """Hold the lock beside the index; gives False if another process has it."""
+        """Hold the lock beside the index. Yields False if another process holds it."""
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:

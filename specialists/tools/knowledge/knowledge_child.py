@@ -1,7 +1,8 @@
-"""The process that reads documents of the knowledge, several at a time.
+"""The child process that reads documents for the knowledge index, several in one run.
 
-In: `{"files": [{"file", "name", "link"}]}`, where `file` is what it was given, and `link` the file with its address, or
-"". Out: for each a line of JSON, `{"title", "link", "text", "outline", "fault"}`.
+Input: `{"files": [{"file", "name", "link"}]}`; `file` is an input file of this process, and `link` the input file that
+holds the document's address, or "". Output: for each file a line of JSON, `{"title", "link", "text", "outline",
+"fault"}`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MARKDOWN = (".md", ".markdown", ".mdown", ".txt", ".rst", ".adoc")
 
 
 def main() -> None:
-    """Answer the request on stdin."""
+    """Read a request from stdin, read its documents and write them to stdout."""
     request = json.load(sys.stdin)
     reply = claim_stdout()
     sys.setrecursionlimit(2000)
@@ -57,7 +58,7 @@ def _read_document(one: dict[str, str]) -> dict[str, Any]:
         return told | {
             "fault": f"cannot be read here: {error.name} is missing. {describe_remedy('files', 'documents')}"
         }
-    except Exception:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for such
+    except Exception:  # noqa: BLE001  # libraries raise all kinds of errors for a broken file
         return told | {"fault": "is damaged; save it again with the program that made it"}
     link = one["link"] and Path(input_path(one["link"])).read_bytes()[:4000].decode("utf-8", "replace")
     address = _ADDRESS.search(str(about.get("url") or about.get("link") or link or ""))
@@ -67,13 +68,13 @@ def _read_document(one: dict[str, str]) -> dict[str, Any]:
 
 
 def _section_heading(section: tuple[str, int]) -> str:
-    """Return the heading of a section; empty if it only has a number."""
+    """Return the heading of a section; "" if the section only has a number."""
     name = _LINE.sub("", section[0])
     return "" if _COUNTED.fullmatch(name) else name
 
 
 def _front_matter(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Take the front matter off a document. What is no YAML stays where it is."""
+    """Split a document into its front matter and the rest. Front matter that is no YAML stays in the rest."""
     found = _FENCE.match(data)
     if found is None:
         return {}, data

@@ -1,4 +1,4 @@
-"""Finds the documents in a folder of knowledge, within limits; what is left out is named in a line for people."""
+"""Finds the documents in a knowledge folder, within limits; files that are left out are named to people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEEPEST = 20
 SIDECAR = ".url"
 """The ending of a file beside a document, `vpn.md.url`, that holds the document's address."""
 ABOUT = "knowledge.yml"
-"""The file at the top of the folder that says where its documents stand on the web."""
+"""The file at the top of the folder that gives the web address of its documents."""
 _NO_DOCUMENTS = frozenset(
     (
         *(".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".bmp", ".tif", ".tiff", ".css", ".js", ".map"),
@@ -27,12 +27,15 @@ _NO_DOCUMENTS = frozenset(
 )
 """Endings of files that stand beside documents and hold no text of their own."""
 _NAMED = 3
-"""Files that a line of faults names; of more, the number."""
+"""Most files that a line about a fault names; further ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeFile:
-    """A document: its place, its path in the folder as people cite it, and a `state` that changes with the file."""
+    """A document: its `place` on disk, its `path` in the folder as people cite it, its size in bytes, and its `state`.
+
+    `state` is a text that changes whenever the file or its sidecar does.
+    """
 
     place: Path
     path: str
@@ -42,29 +45,29 @@ class KnowledgeFile:
 
 @dataclass(slots=True)
 class FolderListing:
-    """What a look at the folder found: documents by path, and names of what is left out, by the reason."""
+    """The result of a scan of the folder: the documents by path, and the paths that are left out by reason."""
 
     files: dict[str, KnowledgeFile] = field(default_factory=dict)
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
     def leave(self, path: str, why: str) -> None:
-        """Leave a file out."""
+        """Record that a file is left out, and why."""
         self.left_out.setdefault(why, []).append(path)
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """A line for each reason, with the first of its files."""
+        """One line for each reason, with the first of its files."""
         return tuple(f"{shorten_name_list(names)}: {why}" for why, names in self.left_out.items())
 
 
 def shorten_name_list(names: list[str]) -> str:
-    """Name the first few of many."""
+    """Join the first few names with commas, and count the rest."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 
 
 def scan_folder(folder: Path) -> FolderListing:
-    """Look through the folder. A folder that is not there, or cannot be read, is a line among the faults."""
+    """List the documents of a folder. A folder that is missing or cannot be read becomes a fault."""
     found = FolderListing()
     root = folder.resolve()
     sidecars: dict[str, int] = {}
@@ -88,7 +91,7 @@ def scan_folder(folder: Path) -> FolderListing:
 def _walk(
     root: Path, folder: Path, above: str, depth: int, found: FolderListing
 ) -> Iterator[tuple[Path, str, os.stat_result]]:
-    """Yield the files of a folder and those below it in the order of their names, as far as they may be read."""
+    """Yield the readable files in and below a folder, sorted by name, as (file, path below `root`, status)."""
     try:
         entries = sorted(os.scandir(folder), key=lambda one: one.name)
     except OSError as error:
@@ -100,7 +103,7 @@ def _walk(
             continue
         try:
             yield from _walk_entry(root, entry, path, depth, found)
-        except FileNotFoundError:  # it went away in between
+        except FileNotFoundError:  # it was deleted in the meantime
             continue
         except OSError as error:
             found.leave(path, f"cannot be looked at ({error.strerror}); check its rights")
@@ -109,7 +112,7 @@ def _walk(
 def _walk_entry(
     root: Path, entry: os.DirEntry[str], path: str, depth: int, found: FolderListing
 ) -> Iterator[tuple[Path, str, os.stat_result]]:
-    """Yield what an entry of a folder stands for: a file, those of a folder, or nothing."""
+    """Yield the file that a folder entry is, the files below it if it is a folder, or nothing."""
     if entry.is_symlink():
         if _leads_to_file(root, Path(entry.path), path, found):
             yield Path(entry.path), path, entry.stat()
@@ -129,7 +132,7 @@ def _is_passed_over(name: str, above: str, found: FolderListing) -> bool:
 
 
 def _leads_to_file(root: Path, link: Path, path: str, found: FolderListing) -> bool:
-    """Say if a link leads to a document in the folder. One to a folder is left out: that is read as itself, once."""
+    """Return whether a link leads to a document in the folder. Links to folders are left out: those are read anyway."""
     try:
         target = link.resolve(strict=True)
     except (OSError, RuntimeError):

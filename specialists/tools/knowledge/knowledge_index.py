@@ -1,7 +1,7 @@
-"""The index of a folder of knowledge: one SQLite file with full-text search, shared by all processes of a machine.
+"""The index of a knowledge folder: one SQLite file with full-text search, shared by all processes of a machine.
 
-Any number of processes search it while one writes: SQLite's write-ahead log sees to that. Who may write is for the
-caller to settle. An index that is damaged is made anew.
+SQLite's write-ahead log lets any number of processes search while one writes. The caller ensures that only one
+writes. A damaged index is deleted and made anew.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from handoff.materials.outline import describe_place
 from specialists.tools.knowledge.knowledge_reading import KnowledgeDocument
 
 MOST_WORDS = 12
-"""Words of a question that are looked for, the longest first: short ones stand everywhere."""
+"""Most words of a question that are searched: its longest, since short words occur everywhere."""
 _BEGINS = 5
-"""Letters from which on a word also finds longer ones that begin with it: plurals, compounds."""
+"""A word of at least this many letters also finds longer words that begin with it: plurals, compounds."""
 _WORD = re.compile(r"[^\W_]+")
 _UMLAUTS = (("ä", "ae"), ("ö", "oe"), ("ü", "ue"))
 
 
 def words_of(question: str) -> list[str]:
-    """List the words of a question, in small letters, each once, at most `MOST_WORDS`."""
+    """List the words of a question in lower case, each once, longest first, at most `MOST_WORDS`."""
     found = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
     return sorted(found, key=lambda word: -len(word))[:MOST_WORDS]
 
 
 def match_expression(words: list[str], *, every: bool) -> str:
-    """Word what FTS5 is to find: passages with each of the words, or with any of them; empty if there are no words."""
+    """Return the FTS5 query for passages with every word, or with any of them; "" if there are no words."""
     groups = [" OR ".join(_quote_word(one) for one in sorted(spellings(word))) for word in words]
     return (" AND " if every else " OR ").join(f"({group})" for group in groups)
 
 
 def spellings(word: str) -> set[str]:
-    """Give a word as it may stand in the index: with `ss` for ß, `ue` for ü, and the other way round.
+    """Return the spellings that a word may have in the index: with `ss` for ß, `ue` for ü, and the other way round.
 
-    The index drops accents (`Müller` is kept as `muller`) and knows nothing of `ue` and `ss`.
+    The index itself only drops accents: it stores `Müller` as `muller`.
     """
     apart, together = word, word
     for umlaut, pair in _UMLAUTS:
@@ -56,7 +56,7 @@ def _quote_word(word: str) -> str:
 
 
 VERSION = 1
-"""Of the tables below and of what is kept in them: another one is another file."""
+"""The version of the tables below and of their contents. It is part of the file's name: a new one begins a new file."""
 NO_FTS5 = (
     "The knowledge cannot be searched: SQLite was built without FTS5 here. Use another build of Python, or set "
     "LEADHAND_KNOWLEDGE to nothing and take the folder out."
@@ -70,9 +70,12 @@ CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
 CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT);
 """
 _SHIFT = 20
-"""A passage's row is its document's, shifted by so many bits, and its own number: so all of a document are a range."""
+"""A passage's rowid is its document's id, shifted left by so many bits, plus its number in the document.
+
+So the passages of a document are one range of rowids.
+"""
 _RANKED = 2_500
-"""Passages of which the best are chosen, so that a question of common words takes no longer than any other."""
+"""Most passages that one search ranks, so that a question of common words takes no longer than any other."""
 _SEARCH = f"""
 SELECT d.path, d.title, d.link, p.section, p.text, f.row FROM (
     SELECT rowid AS row, bm25(passages, 4.0, 3.0, 1.0) AS score FROM passages WHERE passages MATCH ? LIMIT ?) f
@@ -82,13 +85,13 @@ _HOLDING = "SELECT count(*) FROM (SELECT 1 FROM passages WHERE passages MATCH ? 
 _INSERT = "INSERT INTO documents(path, state, title, link, text, outline, fault) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _LINE = re.compile(r"line [\d,]+: ")
 _COUNTED = re.compile(r"(?:page|slide) \d+\b|sheet .+|line [\d,]+$")
-"""Sections that have no name of their own."""
+"""Sections without a heading, which are cited by their number or sheet."""
 _WAIT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeHit:
-    """A passage that was found. `section` is what it is cited by; `link` may be empty."""
+    """A passage that a search found. `section` is its place as it is cited, such as `page 3`; `link` may be empty."""
 
     path: str
     title: str
@@ -104,7 +107,7 @@ class KnowledgeHit:
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A document as it is kept."""
+    """A document as the index stores it; `link` may be empty."""
 
     path: str
     title: str
@@ -114,13 +117,13 @@ class IndexedDocument:
 
 
 def has_fts5() -> bool:
-    """Say if this Python's SQLite can search texts."""
+    """Return whether this Python's SQLite has full-text search (FTS5)."""
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         return ("ENABLE_FTS5",) in database.execute("PRAGMA compile_options").fetchall()
 
 
 class KnowledgeIndex:
-    """The index in a file, which is made when it is first asked for. All methods block: call them in a thread."""
+    """The index in a file, which is made at the first call. All methods block: call them in a thread."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -128,7 +131,7 @@ class KnowledgeIndex:
     # ------------------------------------------------------------ searching
 
     def search(self, question: str, most: int) -> list[KnowledgeHit]:
-        """Find the best passages, best first: those with all words before those with some."""
+        """Return up to `most` passages, best first: those with all words of the question before those with some."""
         words = words_of(question)
         if not words:
             return []
@@ -142,7 +145,7 @@ class KnowledgeIndex:
         return [KnowledgeHit(*row[:-1]) for row in rows[:most]]
 
     def find_document(self, path: str) -> IndexedDocument | None:
-        """Give a document by its path, or by the end of one that no other document has."""
+        """Return the document with this path, title or end of a path; None if no document, or several, match."""
         with self._open() as database:
             columns = "SELECT path, title, link, text, outline FROM documents WHERE fault = '' AND "
             rows = database.execute(f"{columns} path = ?", (path,)).fetchall()
@@ -157,13 +160,13 @@ class KnowledgeIndex:
         return IndexedDocument(name, title, link, zlib.decompress(text).decode(), sections)
 
     def paths_like(self, path: str, most: int) -> list[str]:
-        """List documents whose path shares the last part of a wrong one, or that come first."""
+        """List up to `most` paths of documents that contain the file name of a path that does not exist."""
         name = path.rpartition("/")[2].partition(".")[0].replace("%", "").replace("_", "")
         with self._open() as database:
             ask = "SELECT path FROM documents WHERE fault = '' AND path LIKE ? ORDER BY path LIMIT ?"
             return [row[0] for row in database.execute(ask, (f"%{name}%", most))]
 
-    # ------------------------------------------------------------ how far it is
+    # ------------------------------------------------------------ progress
 
     def count(self) -> int:
         """Count the documents that can be searched."""
@@ -171,12 +174,12 @@ class KnowledgeIndex:
             return int(database.execute("SELECT count(*) FROM documents WHERE fault = ''").fetchone()[0])
 
     def faults(self) -> list[tuple[str, str]]:
-        """List the documents that could not be read, each with the reason."""
+        """List the documents that could not be read, as (path, reason)."""
         with self._open() as database:
             return list(database.execute("SELECT path, fault FROM documents WHERE fault != '' ORDER BY path"))
 
     def fact(self, name: str) -> str:
-        """Give what was noted under a name; empty if nothing was."""
+        """Return the value that `note` stored under a name; "" if there is none."""
         with self._open() as database:
             row = database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else ""
@@ -184,23 +187,23 @@ class KnowledgeIndex:
     # ------------------------------------------------------------ writing
 
     def note(self, **facts: str) -> None:
-        """Note facts for all processes that share the index."""
+        """Store values by name, for all processes that share the index."""
         with self._open() as database:
             database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
     def states(self) -> Mapping[str, str]:
-        """Give the state of each document that was read, by its path."""
+        """Return the `KnowledgeFile.state` of each document in the index, by path."""
         with self._open() as database:
             return dict(database.execute("SELECT path, state FROM documents").fetchall())
 
     def drop(self, paths: Sequence[str]) -> None:
-        """Forget documents."""
+        """Remove documents from the index."""
         with self._open() as database:
             for path in paths:
                 _forget(database, path)
 
     def index_documents(self, documents: Sequence[KnowledgeDocument]) -> None:
-        """Index documents in place of their earlier versions."""
+        """Add documents to the index, in place of their earlier versions."""
         with self._open() as database:
             for one in documents:
                 _forget(database, one.file.path)
@@ -214,14 +217,14 @@ class KnowledgeIndex:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one piece of work, which is kept whole or not at all."""
+        """Open the file for one transaction."""
         with contextlib.closing(self._open_or_rebuild()) as database, database:
             yield database
 
     def _open_or_rebuild(self) -> sqlite3.Connection:
         try:
             return self._open_database()
-        except sqlite3.OperationalError:  # it is locked, or its disk is full: it may be whole all the same
+        except sqlite3.OperationalError:  # the file is locked or the disk full, but it need not be damaged
             raise
         except sqlite3.DatabaseError:
             for ending in ("", "-wal", "-shm"):
@@ -275,7 +278,7 @@ def _iterate_passages(one: KnowledgeDocument) -> Iterator[tuple[str, str, str]]:
 
 
 def word_section(name: str) -> str:
-    """Word the name of a section as it is cited: `section "Reset"`, `page 3`, `line 120`."""
+    """Format the name of a section as it is cited: `section "Reset"`, `page 3`, `line 120`."""
     if found := _COUNTED.match(name):
         return found[0]
     return f'section "{_LINE.sub("", name)}"' if name else ""

@@ -1,7 +1,7 @@
-"""Pages of the web as knowledge: fetched once a day into a folder, as documents with their addresses beside them.
+"""Fetches web pages into a knowledge folder once a day; each page's address is in a file beside it.
 
-They are fetched as pages for a model are: from public addresses alone, within limits. A page that cannot be fetched
-today is searched as it was yesterday.
+Pages are fetched only from public addresses and within limits, as `fetch_page` does. If a page cannot be fetched, its
+earlier copy is still searched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNSAFE = re.compile(r"[^a-z0-9]+")
 
 
 class FetchedPages:
-    """Pages that are fetched into a folder.
+    """Web pages that are fetched into a folder.
 
     Attributes:
         faults: A line for each page that could not be fetched when it was last tried.
@@ -40,7 +40,7 @@ class FetchedPages:
         self._limits = limits
 
     async def renew(self) -> None:
-        """Fetch the pages that are a day old or not there, and remove those that nobody names any more."""
+        """Fetch the pages that are missing or a day old, and remove those that are no longer in the setting."""
         absent = describe_missing("web", "ssrfguard", "httpx", "trafilatura")
         if absent:
             self.faults = (absent,)
@@ -79,7 +79,7 @@ class FetchedPages:
 
 
 def _page_file_name(url: str) -> str:
-    """Name a page's file after its address, so that people recognise it, and no other page's is the same."""
+    """Return the name of a page's file, without ending: words of its address, and a hash that makes the name unique."""
     parts = urlsplit(url)
     words = _UNSAFE.sub("-", f"{parts.hostname or ''}{parts.path}".lower()).strip("-")[:80]
     return f"{words}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
@@ -90,6 +90,6 @@ def _find_type_refusal(media_type: str) -> str:
 
 
 async def _follow_on_same_host(url: str, target: str) -> bool:
-    """Follow a page to another address of its own host, with or without www."""
+    """Allow a redirect to the same host only, with or without www."""
     host, other = (str(urlsplit(one).hostname).removeprefix("www.") for one in (url, target))
     return host == other

@@ -1,4 +1,4 @@
-"""Reads documents of the knowledge in child processes, many in one; what breaks a child is found and left out."""
+"""Reads documents for the knowledge index in child processes, many in each; one that breaks its child has a fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specialists.sandbox.child_process import ChildInputs, ChildLimits, run_chil
 from specialists.tools.knowledge.knowledge_files import SIDECAR, KnowledgeFile
 
 MOST_FILES, MOST_BYTES = 100, 8 * 1024 * 1024
-"""Of one child, unless a single file is larger."""
+"""Most files, and bytes, that one child reads; a single file may be larger."""
 _LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=30)
 _DEADLINE = 90.0
 _LARGEST_REPLY = 256 * 1024 * 1024
@@ -28,7 +28,7 @@ _FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeDocument:
-    """A document as it was read. `fault` says why there is no text, in words that follow its path."""
+    """A document that was read. `fault` says why there is no text, in words that follow the path; "" with a text."""
 
     file: KnowledgeFile
     title: str = ""
@@ -39,11 +39,11 @@ class KnowledgeDocument:
 
 
 class TooBusy(Exception):
-    """So much else is being read at this moment that the documents had to wait for too long."""
+    """No child process became free in time, because too many other files are being read."""
 
 
 def batches(files: Sequence[KnowledgeFile]) -> Iterator[list[KnowledgeFile]]:
-    """Split files into what one child reads."""
+    """Split files into batches, one for each child."""
     batch: list[KnowledgeFile] = []
     size = 0
     for one in files:
@@ -57,10 +57,12 @@ def batches(files: Sequence[KnowledgeFile]) -> Iterator[list[KnowledgeFile]]:
 
 
 async def read_documents(files: Sequence[KnowledgeFile]) -> list[KnowledgeDocument]:
-    """Read files, in their order. One that ends its child is found by halves, and has a fault.
+    """Read files in a child process, and return their documents in the same order.
+
+    If the child fails, the halves of the files are read again, until the file that breaks it is found and has a fault.
 
     Raises:
-        TooBusy: Try again later.
+        TooBusy: No child process became free; try again later.
     """
     given: dict[str, Path | bytes] = {}
     told: list[dict[str, str]] = []
@@ -91,7 +93,7 @@ async def read_documents(files: Sequence[KnowledgeFile]) -> list[KnowledgeDocume
 
 
 def _make_document(file: KnowledgeFile, told: dict[str, Any]) -> KnowledgeDocument:
-    if told["fault"]:  # readers speak to people who attach; here somebody looks after a folder
+    if told["fault"]:  # the readers' words are for people who attach a file; here the file is in a folder
         return KnowledgeDocument(file, fault=told["fault"].replace("attach ", "provide "))
     outline = tuple(Section(name=name, start=start) for name, start in told["outline"])
     title = told["title"] or PurePosixPath(file.path).stem

@@ -1,4 +1,4 @@
-"""Knowledge as a toolkit: the folder `knowledge` beside a crew's specialists, or what the operator named for all."""
+"""Makes the knowledge toolkit, of the folder `knowledge` in a crew's folder or of what the operator names for all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTING = "LEADHAND_KNOWLEDGE"
 
 
 def make_crew_toolkit(folder: Path, settings: ToolSettings, _faults: list[CrewFault]) -> tuple[Toolkit, ...]:
-    """Make the toolkit of a crew's own folder; none if it is missing or empty. It takes the place of any other."""
+    """Return the toolkit of a crew's own folder, which replaces the operator's; () if there is no such folder."""
     own = folder / FOLDER
     if not own.is_dir() or not any(own.iterdir()):
         return ()
@@ -24,7 +24,7 @@ def make_crew_toolkit(folder: Path, settings: ToolSettings, _faults: list[CrewFa
 
 
 def make_knowledge_toolkit(settings: ToolSettings) -> Toolkit:
-    """Make the toolkit of what the operator named, a folder or addresses; without, its tools say what to set up."""
+    """Make the toolkit of the folder or addresses in `LEADHAND_KNOWLEDGE`; without, its tools say what to set up."""
     where = settings.env.get(SETTING, "").strip()
     if not where:
         return Toolkit("", UNSET)

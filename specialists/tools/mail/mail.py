@@ -1,4 +1,4 @@
-"""Sends mail through SMTP (`LEADHAND_SMTP`), once, after somebody has approved what it says and whom it goes to."""
+"""The tool `send_mail`: sends a mail through SMTP, once, after people have approved its text and recipients."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from specialists.tools.tool import OutgoingData, PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 MOST = 10
-"""Recipients of a mail, and its attachments."""
+"""Most recipients of a mail, and most attachments."""
 LARGEST = 10 * 1024 * 1024
-"""Bytes of all attachments together."""
+"""Most bytes of all attachments together."""
 
 
 class SendMailArguments(BaseModel):
@@ -45,7 +45,7 @@ class SendMailArguments(BaseModel):
 
 
 def toolkit(settings: ToolSettings) -> Toolkit:
-    """Make the tool, and what proves its settings. Where none are made, there is nothing to prove."""
+    """Make the mail toolkit. Its `prove` tries the settings, and is None if `LEADHAND_SMTP` is not set."""
     env = settings.env
 
     async def prove() -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def toolkit(settings: ToolSettings) -> Toolkit:
 
 
 def tools(settings: ToolSettings) -> tuple[Tool, ...]:
-    """Make the tool."""
+    """Return the tool `send_mail`."""
     post = _Post(server_of(settings.env))
 
     async def send_mail(arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
@@ -84,7 +84,7 @@ class _Post:
     server: SmtpServer
 
     async def prepare(self, arguments: SendMailArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
-        """Check addresses and files, and say where the mail goes."""
+        """Check addresses, texts and files, and describe for people where the mail goes."""
         fault = self.server.fault or describe_missing("mail", "aiosmtplib")
         if fault:
             return ToolOutcome(fault, failed=True)
@@ -102,7 +102,7 @@ class _Post:
         return PreparedCall(ready, why=_describe_mail(self.server.address, to, files))
 
     async def send(self, arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
-        """Send the mail. An error of the connection is passed on where it is not certain whether the mail went out."""
+        """Send the mail. Raises the connection's error if it is uncertain whether the mail went out."""
         files = _find_files(arguments.attachments, workbench)
         if isinstance(files, str) or self.server.fault:
             return ToolOutcome(self.server.fault or str(files), failed=True)
@@ -115,14 +115,14 @@ class _Post:
         return ToolOutcome(f"Sent to {', '.join(arguments.to)}.")
 
     async def look_up(self, _arguments: SendMailArguments, _workbench: Workbench, _key: str) -> ToolOutcome:
-        """Say that nobody can tell: a mail server does not say what it took. A person is asked."""
+        """Return a failed outcome, as a mail server does not tell which mails it accepted. So a person is asked."""
         return ToolOutcome("Whether a mail was sent cannot be looked up.", failed=True)
 
 
 def _make_mail(
     server: SmtpServer, arguments: SendMailArguments, key: str, files: Iterable[tuple[Artifact, bytes]]
 ) -> EmailMessage:
-    """Write the mail. Its Message-ID is the key, so that who looks for it in a mailbox or a server's log finds it."""
+    """Make the mail. Its Message-ID has the key, by which people can find it in a mailbox or a server's log."""
     message = EmailMessage(policy=SMTP)
     message["From"], message["To"], message["Subject"] = server.sender, ", ".join(arguments.to), arguments.subject
     message["Date"] = format_datetime(datetime.now(UTC))
@@ -135,7 +135,7 @@ def _make_mail(
 
 
 def _find_files(names: tuple[str, ...], workbench: Workbench) -> list[Artifact] | str:
-    """Find the files to attach, or say what is wrong."""
+    """Return the files to attach, or a sentence that says what is wrong."""
     known = {one.name: one for one in workbench.artifacts}
     absent = [name for name in names if name not in known]
     if absent:

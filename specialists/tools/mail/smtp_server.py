@@ -1,6 +1,6 @@
-"""The mail server that the operator names, and one delivery to it: to all recipients or to none.
+"""Reads the settings of the operator's mail server, and delivers a mail through it: to all recipients or to none.
 
-A password and what people write go over the network in clear only to this machine, or where the operator says so.
+Passwords and mails are sent unencrypted only to this machine, or if the operator allows it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _LONGEST_ADDRESS = 254
 
 
 class NotSent(Exception):
-    """A mail certainly went to nobody. The text says why, fit for people."""
+    """A mail certainly went to nobody. The message says why, in words for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmtpServer:
-    """A mail server. `security` is `tls` from the first byte, `starttls` or `none`; `fault` why it cannot be used."""
+    """A mail server. `security` is `tls` from the first byte, `starttls` or `none`; `fault`: why it cannot be used."""
 
     host: str = ""
     port: int = 587
@@ -47,12 +47,12 @@ class SmtpServer:
 
     @property
     def address(self) -> str:
-        """Return the address that mail comes from, without a name."""
+        """The address that mail comes from, without a display name."""
         return parseaddr(self.sender)[1]
 
 
 def server_of(env: Mapping[str, str]) -> SmtpServer:
-    """Read the settings; what is wrong with them is a fault, without the password."""
+    """Read the mail settings. If they are wrong, the `fault` of the result says so, without the password."""
     text, sender = env.get("LEADHAND_SMTP", "").strip(), env.get("LEADHAND_MAIL_FROM", "").strip()
     if not text:
         return SmtpServer(fault=f"No mail is set up here: whoever runs the bot sets {SERVER} and {FROM}.")
@@ -74,14 +74,14 @@ def server_of(env: Mapping[str, str]) -> SmtpServer:
 
 
 def is_address(text: str) -> bool:
-    """Return True for a plain address in ASCII: no names, no comments, nothing that a reader would see otherwise."""
+    """Return True for a plain ASCII address, without a display name, comments or look-alike letters."""
     return len(text) <= _LONGEST_ADDRESS and _ADDRESS.fullmatch(text) is not None
 
 
 async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[str, ...]) -> None:
-    """Hand a mail over, to all recipients or to none.
+    """Deliver a mail, to all recipients or to none.
 
-    Raises NotSent. Whatever else is raised (aiosmtplib's errors, OSError, TimeoutError) leaves in doubt if it was sent.
+    Raises NotSent. After any other error (of aiosmtplib, OSError, TimeoutError) it is unknown whether it was sent.
     """
     await load("aiosmtplib")
     import aiosmtplib  # noqa: PLC0415 - an extra, and only where mail is sent
@@ -98,7 +98,7 @@ async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[s
 
 
 async def find_login_fault(server: SmtpServer) -> str:
-    """Try the settings: connect and log in, and send nothing. Returns why it cannot be done; empty if it can."""
+    """Try the settings: connect and log in, but send nothing. Return why that failed; "" if it worked."""
     await load("aiosmtplib")
     client = _make_client(server)
     try:
@@ -123,7 +123,7 @@ def _make_client(server: SmtpServer) -> SMTP:
 
 
 async def _send_envelope(client: SMTP, server: SmtpServer, recipients: tuple[str, ...]) -> None:
-    """Say who writes to whom. Raises NotSent: up to here nothing was sent."""
+    """Connect, log in, and give the server sender and recipients. Raises NotSent, as no mail was sent yet."""
     import aiosmtplib  # noqa: PLC0415 - as above
 
     try:
@@ -145,6 +145,6 @@ async def _send_envelope(client: SMTP, server: SmtpServer, recipients: tuple[str
 
 
 def _describe_error(error: Exception) -> str:
-    """Word an error in a line, as the server put it: hostile text, bounded."""
+    """Return the server's message as one short line without control characters, since it may be hostile."""
     words = str(getattr(error, "message", "") or error or type(error).__name__)
     return " ".join("".join(one if one.isprintable() else " " for one in words).split())[:200]

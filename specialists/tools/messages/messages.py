@@ -1,4 +1,4 @@
-"""A message to another channel or person: posted once, in the job's name, after somebody has approved what it says."""
+"""The tool `send_message`: posts to another channel or person, once, after people have approved the text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specialists.tools.messenger import Addressee, DeliveryUnknown, MessageDeliv
 from specialists.tools.tool import PreparedCall, Tool, ToolOutcome, Workbench
 
 LONGEST = 3_000
-"""Characters of a text: what a card can show, and a field of its window takes."""
+"""Most characters of a message: so many fit into an approval card, and into the field for editing them."""
 NO_MESSENGER = "There is no Slack here to send it through. Return the text as your result instead."
 
 
@@ -22,7 +22,7 @@ class SendMessageArguments(BaseModel):
 
 
 def tools() -> tuple[Tool, ...]:
-    """Make the tool."""
+    """Return the tool `send_message`."""
     return (
         Tool(
             "send_message",
@@ -51,7 +51,7 @@ async def send_message(arguments: SendMessageArguments, workbench: Workbench, ke
 
 
 async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
-    """Resolve whom it goes to, and say who would read it."""
+    """Find the addressee, and describe for people who would read the message."""
     messenger, goes = await _find_addressee(arguments.to, workbench)
     if messenger is None or isinstance(goes, str):
         return ToolOutcome(str(goes), failed=True)
@@ -66,7 +66,7 @@ async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> Prep
 
 
 def describe_message_target(goes: Addressee, readers: Readers | None) -> str:
-    """Tell people where a message goes, and what they decide on if it crosses from one place into another."""
+    """Describe for people where a message goes and, if it takes private words elsewhere, who has to approve it."""
     told = f"{goes.name} is {goes.about}." if goes.about else ""
     if readers is None:
         return told
@@ -99,7 +99,7 @@ def _report_delivery(delivered: MessageDelivery, arguments: SendMessageArguments
 
 
 def _describe_target(arguments: SendMessageArguments) -> str:
-    """Say where it goes: who approves a draft and the like of it has approved nothing that is sent."""
+    """Name the target of a call. It differs for drafts, so that approving similar drafts approves no real message."""
     return f"the requester, as a draft for {arguments.to}" if arguments.draft else arguments.to
 
 

@@ -35,9 +35,9 @@ _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 _DUSTY = 15
 _PRINTED_TERM = re.compile(r"print\((.*)\)", re.DOTALL)
 _TERM = re.compile(r"(?=.{1,200}\Z)(?:sum|avg|min|max|count)\([\w\s.*+/-]+\)", re.IGNORECASE)
-"""A term that means in SQL what it was to mean in Python."""
+"""A term that means the same in SQL as the model meant it in Python."""
 _NOT_THERE = ("NameError", "ModuleNotFoundError", "ImportError", "SyntaxError", "FileNotFoundError", "PermissionError")
-"""Failures of code that looks for a table where none is."""
+"""Errors of code that tries to use a table, which the calculator does not have."""
 
 
 class Calculate(BaseModel):
@@ -48,7 +48,7 @@ class Calculate(BaseModel):
 
 
 def tools() -> tuple[Tool, ...]:
-    """Make the tools of this kit."""
+    """Return the tool `calculate`."""
     return (Tool("calculate", "read", Calculate, calculate, public=True),)
 
 
@@ -88,9 +88,10 @@ def _find_sandbox() -> Path | None:
 
 
 def _suggest_query_table(code: str, workbench: Workbench) -> str:
-    """Point failed code to `query_table`, with a query that has the code's own term if it is a single one.
+    """Return a hint to use `query_table` in place of failed code; "" if no table is attached.
 
-    Models write names of columns into code, which sees no table. Empty if none is attached.
+    Models write names of columns into code, although code has no access to tables. If the code is a single term such as
+    `sum(price)`, the hint has a query with that term.
     """
     from specialists.tools.tables.tables import table_names  # noqa: PLC0415 - only where code failed
 
@@ -110,14 +111,14 @@ def _format_output(last: str, printed: str) -> str:
 
 
 def _round_fractions(text: str) -> str:
-    """Round off the dust of binary fractions, which would be copied: 110.00000000000001 is 110.0."""
+    """Round off the errors of binary fractions, which models would copy: 110.00000000000001 becomes 110.0."""
     return _LONG_FLOAT.sub(lambda found: _round_off_dust(found[0]), _DECIMAL.sub(r"\1", text))
 
 
 def _round_off_dust(number: str) -> str:
     if _count_digits(number) < _DUSTY:
         return number
-    for digits, most in ((15, 13), (13, 10)):  # what a rounding leaves, and what it leaves after many additions
+    for digits, most in ((15, 13), (13, 10)):  # the error of one rounding, and that of many additions
         short = repr(float(f"{float(number):.{digits}g}"))
         if _count_digits(short) <= most:
             return short
@@ -125,7 +126,7 @@ def _round_off_dust(number: str) -> str:
 
 
 def _count_digits(number: str) -> int:
-    """Count the digits that matter."""
+    """Count the significant digits of a number."""
     return len(number.partition("e")[0].replace(".", "").strip("-0"))
 
 

@@ -1,7 +1,7 @@
-"""The process that calculates: it starts the sandboxed Python (Monty), which inherits its walls and limits.
+"""The child process that calculates: it starts the sandboxed Python (Monty), which inherits its sandbox and limits.
 
-In: `{"code", "program"}`. Out: `{"value", "printed"}`, or `{"error", "of_code", "printed"}` in Monty's words; `of_code`
-if the code is at fault and not the sandbox.
+Input: `{"code", "program"}`. Output: `{"value", "printed"}`, or `{"error", "of_code", "printed"}` with Monty's
+message; `of_code` is true if the code failed, and false if Monty itself did.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_PRINTED = 20_000
 
 
 def main() -> None:
-    """Answer the request on stdin."""
+    """Read a request from stdin, run its code and write the reply to stdout."""
     request = json.load(sys.stdin)
     reply = claim_stdout()
     answer = _calculate(request["code"], request["program"])

@@ -1,4 +1,4 @@
-"""Turns the values of cells into JSON and back, between the child and the bot, and into text for people."""
+"""Converts the values of cells to JSON and back, between the child and the bot, and to text for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST_CELL = 500
 
 
 def make_json_value(value: Any) -> str | int | float | bool | None:
-    """Make a value such that JSON can carry it, long texts cut. Dates, decimals and all else become text."""
+    """Convert a value to one that JSON can hold. Dates, decimals and other types become text; long texts are cut."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -29,7 +29,7 @@ def make_json_value(value: Any) -> str | int | float | bool | None:
 
 
 def round_off(value: float) -> float:
-    """Round off the dust of binary fractions: 0.30000000000000004 is 0.3."""
+    """Round off the errors of binary fractions: 0.30000000000000004 becomes 0.3."""
     return float(f"{value:.14g}") if math.isfinite(value) else value
 
 
@@ -47,7 +47,7 @@ def restore_cell(value: Any, kind: str) -> Any:
 
 
 def _parse_date(kind: type[dt.date], value: str) -> Any:
-    """Parse a date; one that is beyond Python's calendar, which is narrower than DuckDB's, stays text."""
+    """Parse a date. A date outside of Python's calendar, which is narrower than DuckDB's, stays text."""
     try:
         return kind.fromisoformat(value)
     except ValueError:
@@ -55,7 +55,7 @@ def _parse_date(kind: type[dt.date], value: str) -> Any:
 
 
 def _round_number(value: float) -> str:
-    """Round a number as people do: thousands to cents, small numbers to four digits. The exact one is in the file."""
+    """Round a number for people: two decimals from 1,000 on, four from 1 on, four significant digits below 1."""
     if not math.isfinite(value):
         return repr(value)
     size = abs(value)
@@ -64,7 +64,7 @@ def _round_number(value: float) -> str:
 
 
 def format_cell(value: Any) -> str:
-    """Write a cell as text in one line, a number with a fraction rounded."""
+    """Format a cell as one line of text; numbers with a fraction are rounded."""
     if value is None:
         return "NULL"
     if isinstance(value, float):

@@ -1,7 +1,7 @@
 """Finds the type of a column of text, and the SQL that converts it.
 
-A kind is guessed from a sample and then proved on every row; a column that has
-exceptions stays text and says so, instead of losing them.
+A kind is guessed from a sample and then checked on every row. A column with exceptions stays text, and a fault says so,
+so that no value is lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from specialists.tools.tables.number_dress import find_number_signs, plain_digit
 from specialists.tools.tables.value_kind import ValueKind
 
 NOTHINGS = ("na", "n/a", "#n/a", "null", "none", "nan", "-", "--", "\u2013", "?")
-"""Words that people write into cells that they mean to leave empty, in lower case."""
+"""Words, in lower case, that people write into a cell without a value."""
 
 _MOSTLY = 0.6
 
@@ -51,7 +51,7 @@ KINDS: tuple[ValueKind, ...] = (TRUTH, WHOLE, NUMBER, ENGLISH, COMMA, INDIAN, *D
 _COMPILED = {kind.name: re.compile(kind.pattern) for kind in KINDS}
 
 NUMERIC = {"whole", "number", "english", "comma", "indian"}
-"""The names of the kinds whose values may wear a `NumberSigns`."""
+"""The names of the kinds whose values may have currency or percent signs, see `NumberSigns`."""
 
 
 def candidates(sample: Sequence[str], *, commas: bool) -> list[ValueKind]:
@@ -74,18 +74,18 @@ def candidates(sample: Sequence[str], *, commas: bool) -> list[ValueKind]:
 
 
 def _rank(kind: ValueKind, order: int, values: Sequence[str], *, commas: bool) -> int:
-    """Rank kinds that fit equally well: plain numbers first, and commas as the file or the values have them."""
+    """Return the rank of a kind among those that fit equally well, smallest first: whole numbers, then usual commas."""
     if kind is WHOLE:
         return -2
     if kind is COMMA and (commas or any(re.search(r",\d{1,2}$|,\d{4,}$", value) for value in values)):
         return -1
     if commas and kind is NUMBER and all(re.fullmatch(r"[-+]?\d{1,3}\.\d{3}", value) for value in values):
-        return len(KINDS)  # 1.234 in a file with decimal commas is a thousand and more
+        return len(KINDS)  # in a file with decimal commas 1.234 is 1234
     return order
 
 
 def writes_decimal_commas(samples: Sequence[Sequence[str]]) -> bool:
-    """Say if some column can only be read as numbers with a decimal comma."""
+    """Return whether at least one column can only be read as numbers with a decimal comma."""
     for sample in samples:
         dress = find_number_signs(sample)
         values = [dress.strip_signs(value) for value in sample]
@@ -106,11 +106,11 @@ _LIKE_DATE = re.compile(
     r"\d{1,2}(?:\.|er|º|ª)?\s[^\W\d]{3,15}\.?\s[12]\d{3}(?:\s?[^\W\d]{1,3}\.?)?"
 )
 _CODE = re.compile(r"\d+|[^\W\d_]+[-_]?\d+|\d+[^\W\d_]+\d.*|\d+(?:\.\d+){2,}|\+\d.*")
-"""What is written with digits and never added up: long numbers, names with a number, versions, telephone numbers."""
+"""Codes with digits, which are never added up: plain digits, names with a number, versions, telephone numbers."""
 
 
 def describe_look(sample: Sequence[str]) -> str:
-    """Say what most values of a column of text look like: `dates`, `numbers` or ""."""
+    """Return what most values of a text column look like: `dates`, `numbers` or ""."""
     plain = [plain_digits(value) for value in sample]
     for words, pattern in (("dates", _LIKE_DATE), ("numbers", _LIKE_NUMBER)):
         numbers = words == "numbers"
@@ -126,7 +126,7 @@ def describe_look(sample: Sequence[str]) -> str:
 
 
 def either_way(kind: ValueKind, sample: Sequence[str]) -> str:
-    """Give an example if every number may be a thousand times what it was read as, or a thousandth; else ""."""
+    """Return an example if each number can be read in two ways, such as 1.234 as 1.234 or 1234; otherwise ""."""
     pattern = {NUMBER.name: r"[-+]?[1-9]\d{0,2}\.\d{3}", ENGLISH.name: r"[-+]?[1-9]\d{0,2},\d{3}"}.get(kind.name)
     if not pattern or not all(re.fullmatch(pattern, value) for value in sample):
         return ""

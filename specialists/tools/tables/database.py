@@ -1,4 +1,4 @@
-"""The database in the child: tables go in with the types of their values, then the doors are shut for good."""
+"""The DuckDB database of the child: loads tables with typed columns, then shuts off all other access for good."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 @dataclass(slots=True)
 class LoadedTable:
-    """A table as loaded, from a file or a sheet of it. `facts`, `faults` and `apart` as in `Sheet`.
+    """A loaded table, from a file or one of its sheets. `facts`, `faults` and `apart` are as in `Sheet`.
 
-    `ending` follows the name of the file in its name, to tell it from other sheets of the file.
+    `ending` is the end of the table's name, after the name of the file, that tells it from other sheets of the file.
     """
 
     name: str
@@ -45,7 +45,7 @@ class LoadedTable:
 
     @property
     def title(self) -> str:
-        """The name that people know it by."""
+        """The name by which people know the table: the file, with the sheet if there is one."""
         return f"{self.file} [{self.sheet}]" if self.sheet else self.file
 
 
@@ -60,7 +60,7 @@ def open_duckdb() -> DuckDBPyConnection:
 
 
 def shut_off_access(connection: DuckDBPyConnection, files: Sequence[str] = ()) -> None:
-    """Shut off files, network and extensions, and any way to change that; but for `files`, which views read."""
+    """Shut off files (except `files`, which views read), network and extensions, and lock these settings."""
     if files:
         connection.execute("SET allowed_paths = $1", [list(files)])
     connection.execute("SET enable_external_access = false")
@@ -68,7 +68,7 @@ def shut_off_access(connection: DuckDBPyConnection, files: Sequence[str] = ()) -
 
 
 def load_parquet(connection: DuckDBPyConnection, table: LoadedTable, path: Path) -> None:
-    """Load the file. Raises `TableRefused` if it is no whole Parquet file."""
+    """Load a Parquet file as a table. Raises `TableRefused` if the file is broken."""
     import duckdb  # noqa: PLC0415
 
     try:
@@ -93,7 +93,7 @@ _BUFFER = 8 * 1024 * 1024
 
 
 def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet, scratch: Path) -> None:
-    """Load the rows as text, then give every column the type that all of its values have."""
+    """Load the rows of a sheet as text, then give every column the type that all its values have."""
     table.facts += sheet.facts
     table.faults += sheet.faults
     table.apart += sheet.apart
@@ -118,7 +118,7 @@ def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet,
 
 
 def _write(sheet: Sheet, scratch: Path) -> int:
-    """Write the rows as plain CSV and free them. Returns a bound for the longest line, in bytes."""
+    """Write the rows as plain CSV and free their memory. Return an upper bound for the longest line, in bytes."""
     with scratch.open("w", newline="", encoding="utf-8", errors="replace") as file:
         if sheet.plain:
             file.write("\n".join(map(BETWEEN.join, sheet.rows)) + "\n")

@@ -1,4 +1,4 @@
-"""The ways in which people write dates, months and quarters, and how each is read."""
+"""The ways in which people write dates, months and quarters, each with the SQL that reads it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = (
     "november nov novembre noviembre novembro",
     "december dec dezember dez décembre déc diciembre dic dicembre desember dezembro",
 )
-"""Names of the months, whole and cut, in the languages of Western Europe. None stands for two months."""
+"""Names of the months, in full and abbreviated, in the languages of Western Europe; none means two months."""
 _MONTHS = {name: number for number, names in enumerate(_NAMES, start=1) for name in names.split()}
 _NAME = "(?i:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
 _WORD = "lower(regexp_extract({x}, '\\p{L}{3,}'))"
@@ -49,7 +49,7 @@ def _make_date_sql(year: str, month: str, day: str = "'1'") -> str:
 
 
 def _year_first_kind(name: str, pattern: str) -> ValueKind:
-    """Make the kind of dates that begin with the year, then the month, then the day, whatever stands between."""
+    """Make the kind of dates with year, month and day in this order, whatever stands between them."""
     year, month, day = (f"regexp_extract({{x}}, '^(\\d+)\\D+(\\d+)\\D+(\\d+)', {part})" for part in (1, 2, 3))
     return ValueKind(name, "dates", pattern, _make_date_sql(year, month, day))
 
@@ -125,7 +125,7 @@ MONTHS: tuple[ValueKind, ...] = (
     _quarter_kind("quarter word", r"[1-4]\. ?Quartal \d{4}", "^([1-4])"),
 )
 TWINS = {"mdy": "dmy", "mdy2": "dmy2", "dashes": "mdy dashes", "mdy time": "dmy time", "month first": "day first"}
-"""Kinds that the same text may be: both are tried on every row."""
+"""Pairs of kinds that the same text may be: both are tried on every row."""
 
 COMPILED = {kind.name: re.compile(kind.pattern) for kind in (*DATES, *MONTHS)}
 _DAY_ORDERS = {
@@ -136,9 +136,9 @@ _MOSTLY = 0.6
 
 
 def mixed_dates(sample: Sequence[str]) -> list[ValueKind]:
-    """Make the kinds for a column that writes its dates in several ways: one, or one for each order of day and month.
+    """Make the kinds for a column that has dates in several forms: one kind, or one for each order of day and month.
 
-    Gives none if fewer than six in ten values are dates.
+    Returns [] if all dates have the same form, or if fewer than six in ten values are dates.
     """
     seen = [
         kind for kind in DATES if kind is not MOMENT and any(COMPILED[kind.name].fullmatch(cell) for cell in sample)
@@ -168,12 +168,12 @@ def _combine_kinds(name: str, kinds: Sequence[ValueKind], order: str) -> ValueKi
 
 
 def find_ambiguous_date(sample: Sequence[str]) -> str:
-    """Give a value of which day and month may be swapped, or ""."""
+    """Return a value whose day and month may be swapped, or ""."""
     names = [name for name in (*TWINS, *TWINS.values()) if name in COMPILED]
     return next((value for value in sample if any(COMPILED[name].fullmatch(value) for name in names)), "")
 
 
 def is_season(sample: Sequence[str]) -> bool:
-    """Say if values such as 2024-25 or 2010-11 are spans of two years, and no months."""
+    """Return whether values such as 2024-25 or 2010-11 are spans of two years, and not months."""
     pairs = [re.fullmatch(r"\d\d(\d\d)[-/](\d\d)", value) for value in sample]
     return len(pairs) > 0 and all(pair is not None and int(pair[2]) == (int(pair[1]) + 1) % 100 for pair in pairs)

@@ -1,4 +1,4 @@
-"""Decodes the text of a table with the decoder that reads all texts, and words what was not certain."""
+"""Decodes the text of a table, and notes in its sheet what is uncertain about the encoding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specialists.tools.tables.table_refused import TableRefused
 
 
 def text_of(data: bytes) -> Decoded:
-    """Decode the bytes.
+    """Decode the bytes of a table's file.
 
     Raises:
         TableRefused: the bytes are no text, or hold nothing but blanks.
@@ -23,6 +23,6 @@ def text_of(data: bytes) -> Decoded:
 
 
 def note_decoding(read: Decoded, sheet: Sheet) -> None:
-    """Say that an encoding was guessed, and what may be wrong with the letters."""
+    """Note in a sheet that its encoding was guessed, and what may be wrong with its letters."""
     sheet.apart += [read.note] if read.note else []
     sheet.faults += [read.doubt] if read.doubt else []

@@ -1,4 +1,4 @@
-"""Reads CSV, TSV and their relatives: finds the separator, and notices when rows go missing."""
+"""Reads CSV, TSV and similar text: finds the separator, and notices rows that a quotation mark swallowed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RULES = re.compile(r"[+|\-=: ]+")
 
 
 def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
-    """Read the one sheet of the file. One whose name does not say that it is a table has to look like one.
+    """Read the one sheet of a file. A file whose name is not that of a table has to look like one.
 
     Raises:
         TableRefused: there is no text in it, or it is prose, a log or other text that is no table.
@@ -50,7 +50,7 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
 
 
 def _parse_rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tuple[list[Row], list[int]]:
-    """Read all rows that are not blank, and the line each begins at. Raises `csv.Error` for a quote left open."""
+    """Return the rows that are not blank, and the line that each begins at. Raises `csv.Error` for an open quote."""
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(
         io.StringIO(text, newline=""),
@@ -82,12 +82,12 @@ def _parse_rows(text: str, separator: str, faults: list[str], *, quoted: bool) -
 
 
 def _is_framed(text: str) -> bool:
-    """Say if bars stand around each row and not only between its cells, as in Markdown."""
+    """Return whether each row begins and ends with a bar, as in Markdown."""
     lines = [line.strip() for line in text[:_HEAD].split("\n")[:-1] or [text] if line.strip()]
     return all(len(line) > 1 and line[0] == line[-1] == "|" for line in lines if not _RULES.fullmatch(line))
 
 
 def _holds_rows_in_cell(row: Row, separator: str) -> bool:
-    """Say if a cell of several lines holds lines that are cut like rows."""
+    """Return whether a cell of several lines holds lines with as many separators as a row."""
     enough = max(len(row) - 1, 1)
     return any(line.count(separator) >= enough for cell in row if "\n" in cell for line in cell.split("\n")[1:])

@@ -1,4 +1,4 @@
-"""Finds the rows and columns that an .xlsx or .ods hides: calamine reads them, and people do not see them."""
+"""Finds the rows and columns that an .xlsx or .ods hides: calamine reads them, but people do not see them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 _ROW = re.compile(rb"<(?:\w+:)?row\b[^>]*>")
 _COLUMN = re.compile(rb"<(?:\w+:)?col\b[^>]*>")
 _HIDDEN = re.compile(rb'\bhidden="(?:1|true)"|\s(?:ht|width)="0(?:\.0+)?"')
-"""What hides a row or a column: by its word, or as it has no height or width."""
+"""Matches a row or column that is hidden, by its attribute or because its height or width is 0."""
 _HIDDEN_UNLESS_SAID = re.compile(rb'<(?:\w+:)?sheetFormatPr\b[^>]*\bzeroHeight="(?:1|true)"')
 _FILTERED = re.compile(rb"<(?:\w+:)?filterColumn\b")
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -25,7 +25,7 @@ _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 
 @dataclass(slots=True)
 class HiddenCells:
-    """What a sheet hides: `rows` by their line, from 1; `columns` from 0. `filtered`: a filter is set on it."""
+    """The hidden cells of a sheet: `rows` counted from 1, `columns` from 0. `filtered`: the sheet has a filter."""
 
     rows: set[int] = field(default_factory=set)
     columns: set[int] = field(default_factory=set)
@@ -33,10 +33,10 @@ class HiddenCells:
 
 
 def hidden_in(data: bytes) -> dict[str, HiddenCells]:
-    """Find what each sheet hides, by its name. Nothing is known of an .xls.
+    """Return the hidden rows and columns of each sheet, by its name; {} for an .xls, which is not looked into.
 
     Args:
-        data: The bytes of a workbook. Of its sheets the first 64 MB, unpacked, are looked at.
+        data: The bytes of a workbook. Only the first 64 MB of its sheets, unpacked, are looked at.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -52,7 +52,7 @@ def hidden_in(data: bytes) -> dict[str, HiddenCells]:
                 found[name] = _find_hidden_in_excel(sheet)
             return found
     except BROKEN:
-        return {}  # whatever is wrong with the file, its reader says it better
+        return {}  # the reader of the file reports what is wrong with it
 
 
 def _find_hidden_in_excel(sheet: bytes) -> HiddenCells:

@@ -1,4 +1,4 @@
-"""Reads the tables of an HTML page, as many programs name .xls, and of a page with its parts in one file (MHTML)."""
+"""Reads the tables of an HTML page, which many programs save as .xls, and of a web archive (MHTML)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def html_sheets(data: bytes) -> list[Sheet]:
     """Read the tables of a page that have more than one row and column.
 
     Raises:
-        TableRefused: it has none.
+        TableRefused: the page has no such table.
     """
     read = text_of(data)
     parser = _Tables()
@@ -40,7 +40,7 @@ def html_sheets(data: bytes) -> list[Sheet]:
 
 
 def mhtml_sheets(data: bytes) -> list[Sheet]:
-    """Read the tables of a web archive, as Excel saves one. Raises `TableRefused` if no part of it has any."""
+    """Read the tables of a web archive, as Excel saves it. Raises `TableRefused` if no part has a table."""
     sheets: list[Sheet] = []
     try:
         parts = [part for part in message_from_bytes(data).walk() if part.get_content_type() == "text/html"]
@@ -51,7 +51,7 @@ def mhtml_sheets(data: bytes) -> list[Sheet]:
         try:
             sheets += html_sheets(payload) if isinstance(payload, bytes) else []
         except TableRefused:
-            continue  # one of its frames: another holds the table
+            continue  # such as a frame: another part may hold the table
     if not sheets:
         raise TableRefused("is a web archive without a table; attach the table as CSV, XLSX, Parquet or JSON")
     return sheets
@@ -59,7 +59,18 @@ def mhtml_sheets(data: bytes) -> list[Sheet]:
 
 @dataclass(slots=True)
 class _Table:
-    """The rows of a table, and cells that columns share. `below` are cells that reach down: text and rows left."""
+    """A table while its tags are read.
+
+    Attributes:
+        rows: Its rows so far.
+        spans: The cells that span several columns.
+        title: Its caption.
+        hidden: The rows that are hidden, counted from 1.
+        below: The cells that reach down into further rows, by column: their text, and how many rows are left.
+        cell: The pieces of text of the open cell; None if no cell is open.
+        width: How many columns the open cell spans.
+        height: How many rows the open cell spans.
+    """
 
     rows: list[Row] = field(default_factory=list)
     spans: Spans = field(default_factory=dict)
@@ -76,7 +87,7 @@ class _Table:
         self.fill()
 
     def fill(self) -> None:
-        """Put cells that reach down from above where they stand in this row."""
+        """Add the cells that reach down into this row from above, at their columns."""
         row = self.rows[-1]
         while (reaching := self.below.get(len(row))) is not None:
             text, left = reaching
@@ -102,7 +113,7 @@ class _Table:
 
 
 class _Tables(HTMLParser):
-    """Gathers the cells of all tables. One inside another is read by itself."""
+    """Collects the cells of all tables of a page. A table inside another is collected as a table of its own."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -136,7 +147,7 @@ class _Tables(HTMLParser):
             table.cell.append(" ")
 
     def handle_endtag(self, tag: str) -> None:
-        """End what the tag began."""
+        """End a table, a row or a cell."""
         self._unread -= tag in _UNREAD and self._unread > 0
         if tag == "caption":
             self._caption = False
@@ -146,7 +157,7 @@ class _Tables(HTMLParser):
             self._open.pop().end_cell()
 
     def handle_data(self, data: str) -> None:
-        """Add text to the cell."""
+        """Add text to the open cell or caption."""
         if not self._open or self._unread:
             return
         if self._caption:

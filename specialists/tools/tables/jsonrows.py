@@ -1,6 +1,6 @@
-"""Reads JSON: an array, one object per line, or an object with one array of rows in it, or with rows by name.
+"""Reads JSON as tables: an array, one object per line, or an object that holds one array of rows or named rows.
 
-Objects in a row become columns with dotted names, lists of objects tables of their own.
+An object in a row becomes columns with dotted names. A list of objects in rows becomes a table of its own.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from specialists.tools.tables.table_refused import TableRefused
 _MOST_LISTS = 20
 _DEEPEST = 8
 KEY = "key"
-"""The column of the names by which a file has its rows."""
+"""The column with the names of rows, if a file has its rows by name."""
 ROW = "parent_row"
-"""The column of a table made of lists that says which row had the list, counted from 1."""
+"""The column of a table of list entries that has the number of the row with the list, counted from 1."""
 
 
 def json_sheets(data: bytes) -> list[Sheet]:
-    """Read the sheets of the file: its rows, and one sheet more for each list of objects that rows hold.
+    """Read the sheets of a file: one of its rows, and one for each list of objects that rows hold.
 
-    An object that holds several lists of objects and nothing else is one sheet for each.
+    An object that only holds several lists of objects becomes one sheet for each list.
 
     Raises:
-        TableRefused: it is no JSON, or nothing in it is a list of rows.
+        TableRefused: the file is no JSON, or holds no list of rows.
     """
     read = text_of(data)
     notes: list[str] = []
@@ -54,7 +54,7 @@ def _sheets_from_items(items: list[Any], notes: list[str]) -> list[Sheet]:
 
 
 def _is_several(value: Any) -> bool:
-    """Say if it is several lists of objects, by name, as an export of a database is."""
+    """Return whether a value is an object of several lists of objects, like an export of a database."""
     return (
         isinstance(value, dict)
         and 1 < len(value) <= _MOST_LISTS
@@ -63,7 +63,7 @@ def _is_several(value: Any) -> bool:
 
 
 def _find_rows(value: Any, facts: list[str], path: str = "") -> list[Any]:
-    """Find the rows: the list itself, or the one list of objects that an object holds, however deep."""
+    """Return the rows of a value: the list itself, or the one list of objects that an object holds, however deep."""
     if isinstance(value, list):
         if path:
             facts.append(f"rows are those of “{path}”")
@@ -89,7 +89,7 @@ def _find_rows(value: Any, facts: list[str], path: str = "") -> list[Any]:
 
 
 def _find_rows_below_heads(value: dict[str, Any]) -> list[Any] | None:
-    """Return the rows below their heads where an object has `columns` and one list of rows as wide; else None."""
+    """Return the row of heads and the rows of an object with `columns` and one list of rows that wide; else None."""
     heads = value.get("columns")
     if not isinstance(heads, list) or not heads or not all(isinstance(head, str) for head in heads):
         return None
@@ -99,7 +99,7 @@ def _find_rows_below_heads(value: dict[str, Any]) -> list[Any] | None:
 
 
 def _are_rows(objects: dict[str, Any]) -> bool:
-    """Say if objects by name are rows, as they have most of their keys in common, and not the parts of one thing."""
+    """Return whether named objects are rows of one table: several that have most of their keys in common."""
     first: dict[str, Any] = next(iter(objects.values()), {})
     return len(objects) > 1 and all(
         len(first.keys() & one.keys()) * 2 > max(len(first), len(one)) for one in objects.values()
@@ -107,7 +107,7 @@ def _are_rows(objects: dict[str, Any]) -> bool:
 
 
 def _parse_lines(text: str, whole: str, notes: list[str]) -> list[Any]:
-    """Read one JSON value per line. Lines that are none are left out and named; too many of them refuse the file."""
+    """Parse one JSON value per line. Other lines are left out and noted; TableRefused is raised if half or more are."""
     items, bad = [], []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -127,7 +127,7 @@ def _parse_lines(text: str, whole: str, notes: list[str]) -> list[Any]:
 
 
 def _make_sheets(items: list[Any], title: str) -> list[Sheet]:
-    """Make the sheet of rows, and one of each list of objects in them."""
+    """Make a sheet of rows, and one of each list of objects in them."""
     if all(isinstance(item, list) for item in items) and any(items):
         rows = [[_cell_text(cell) for cell in item] for item in items if item]
         return [sheet_of(rows, list(range(1, len(rows) + 1)))]
@@ -151,7 +151,7 @@ def _make_sheets(items: list[Any], title: str) -> list[Sheet]:
 
 
 def _flatten_item(item: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, Any]:
-    """Name what lies in inner objects by their keys with a dot between."""
+    """Move the values of inner objects up, under their keys joined by dots."""
     found: dict[str, Any] = {}
     for key, value in item.items():
         name = f"{before}.{key}" if before else key
@@ -162,13 +162,13 @@ def _flatten_item(item: dict[str, Any], before: str = "", depth: int = 0) -> dic
 
 
 def _find_free_name(name: str, taken: dict[str, Any]) -> str:
-    """Return a name, with a number behind it if another key has it: `{"a.b": 1, "a": {"b": 2}}`."""
+    """Return a name, with a number added if another key has it already, as in `{"a.b": 1, "a": {"b": 2}}`."""
     names = (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3)))
     return next(each for each in names if each not in taken)
 
 
 def _make_list_sheets(flat: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sheet]:
-    """Make a sheet of the entries of each list of objects, with the number of the row and the value that names it."""
+    """Make a sheet of the entries of each list of objects, each with the number and first value of its row."""
     made: list[Sheet] = []
     names = dict(zip(keys, sheet.names, strict=True))
     first = next((key for key in keys if not any(isinstance(row.get(key), list | dict) for row in flat)), None)
@@ -203,6 +203,6 @@ def _cell_text(value: Any) -> str:
         return "; ".join(value)
     if isinstance(value, str):
         return value
-    if type(value) in {int, float}:  # most of what is no text; json.dumps takes seconds for a large file
+    if type(value) in {int, float}:  # most values that are no text; json.dumps takes seconds for a large file
         return repr(value)
     return json.dumps(value, ensure_ascii=False)

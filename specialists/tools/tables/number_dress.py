@@ -15,7 +15,7 @@ SYMBOLS = (
     *("kg", "km", "cm", "mm", "kWh", "MWh", "MB", "GB", "TB", "ms", "h", "°C"),
     *("pcs", "Stk.", "Stück"),
 )
-"""What may stand before or behind a number and is its unit. One that begins like another comes before it."""
+"""Units that may stand before or after a number. A unit that contains a shorter one comes before it."""
 
 SHARES = ("%", "‰")
 _MINUS = "\N{MINUS SIGN}\N{EN DASH}\N{FIGURE DASH}\N{HYPHEN}\N{NON-BREAKING HYPHEN}"
@@ -39,12 +39,12 @@ _OPEN, _CLOSE = rf"^([-+(]*){_BLANK}+", rf"{_BLANK}+([-)]?)$"
 
 @dataclass(frozen=True, slots=True)
 class NumberSigns:
-    """Signs that people put around the numbers of a column, taken off in Python and in DuckDB alike.
+    """Signs that people put around the numbers of a column; they are removed alike in Python and in DuckDB.
 
     Attributes:
-        symbol: The one currency, percent sign or unit that values carry.
-        below_zero: Negative numbers are written as (5), as 5- or with a long minus.
-        gaps: Spaces or apostrophes stand between thousands.
+        symbol: The one currency, percent sign or unit of the values; "" for none.
+        below_zero: True if negative numbers are written as (5), as 5- or with a long minus.
+        gaps: True if spaces or apostrophes stand between thousands.
     """
 
     symbol: str = ""
@@ -52,7 +52,7 @@ class NumberSigns:
     gaps: bool = False
 
     def strip_signs(self, value: str) -> str:
-        """Take the signs off a value; text that is no number comes back much as it was."""
+        """Remove the signs from a value. Text that is no number stays much as it was."""
         value = plain_digits(value)
         if self.symbol:
             value = re.sub(_CLOSE, r"\1", re.sub(_OPEN, r"\1", value.replace(self.symbol, "")))
@@ -65,7 +65,7 @@ class NumberSigns:
         return value
 
     def sql(self, x: str) -> str:
-        """Write the SQL that takes the signs off the text `x`."""
+        """Return the SQL that removes the signs from the SQL text expression `x`."""
         if self.symbol:
             x = f"replace({x}, '{self.symbol}', '')"
             for pattern in (_OPEN, _CLOSE):
@@ -79,30 +79,30 @@ class NumberSigns:
 
     @property
     def facts(self) -> list[str]:
-        """List what people should know of the signs."""
+        """The removed signs, in words for people."""
         said = {f"{self.symbol} removed": self.symbol, "gaps between thousands": self.gaps}
         said["(5) or 5- read as -5"] = self.below_zero
         return [fact for fact, there in said.items() if there]
 
 
 def plain_digits(value: str) -> str:
-    """Write full-width, Arabic and Indian digits, and the marks beside them, as ASCII ones; drop what nobody sees."""
+    """Replace full-width, Arabic and Indian digits and number marks by ASCII, and remove invisible characters."""
     return value if value.isascii() else value.translate(_PLAIN)
 
 
 def holds_unseen(value: str) -> bool:
-    """Return True if a value holds characters that nobody sees, such as marks of the direction of writing."""
+    """Return True if a value holds invisible characters, such as marks of the direction of writing."""
     return not value.isascii() and not set(value).isdisjoint(_UNSEEN)
 
 
 def plain_digits_sql(x: str) -> str:
-    """Write the SQL that does what `plain_digits` does to the text `x`."""
+    """Return the SQL that does to the SQL text expression `x` what `plain_digits` does to a value."""
     letters, plain = ("".join(each) for each in zip(*{**_OF_DIGITS, **_OF_MARKS}.items(), strict=True))
     return f"translate({x}, '{letters}{_UNSEEN}', '{plain}')"
 
 
 def find_number_signs(sample: Sequence[str]) -> NumberSigns:
-    """Find the signs that must come off before these values can be numbers. Units are kept if they differ."""
+    """Find the signs that have to be removed before these values are numbers. Units are not removed if they differ."""
     sample = [plain_digits(value) for value in sample]
     worn = units_of(sample)
     symbol = worn[0] if len(worn) == 1 else ""
@@ -113,7 +113,7 @@ def find_number_signs(sample: Sequence[str]) -> NumberSigns:
 
 
 def units_of(sample: Sequence[str]) -> list[str]:
-    """List the units that stand at the numbers of these values, the commonest first."""
+    """List the units of the numbers among these values, the most frequent first."""
     times: dict[str, int] = {}
     for value in sample:
         if value[0].isdigit() and value[-1].isdigit():
@@ -128,6 +128,6 @@ def units_of(sample: Sequence[str]) -> list[str]:
 
 @functools.cache
 def _compile_symbol_pattern(symbol: str) -> re.Pattern[str]:
-    """Compile the pattern of a number that carries a symbol: most symbols stand in no table."""
+    """Compile the pattern of a number with a symbol; on demand, as a table uses few of the symbols."""
     sign = re.escape(symbol)
     return re.compile(rf"[-+({_MINUS}]*{_BLANK}*{sign}{_BLANK}*[-+({_MINUS}]*[\d.].*|.*\d[-)]?{_BLANK}*{sign}[-)]?")

@@ -1,4 +1,4 @@
-"""Describes a loaded table in a few lines: what a person would look at first."""
+"""Describes a loaded table in a few lines: its size, its columns with their values, and its first rows."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _SAMPLES = 3
 _TOP = 5
 _CELL = 60
 COLUMN = re.compile(r'- (?P<name>"(?:[^"]|"")+"|\S+) (?P<type>[A-Z].*?): (?P<about>.*)')
-"""A line of a profile about a column."""
+"""Matches the line of a profile about a column."""
 VALUES = re.compile(r"(?:, |distinct: )([^,()]+) \([\d,]+\)")
-"""The values that such a line lists, each with how often it occurs."""
+"""Matches the values in such a line, each of which has its count."""
 _KEY = "distinct, such as"
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(\d+,\d+\))$")
 
 
 def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
-    """Describe rows, columns, each column in a line, and three sample rows."""
+    """Describe a table: numbers of rows and columns, a line for each column, and the first three rows."""
     columns = connection.execute(f"DESCRIBE {quote_name(table.name)}").fetchall()
     total = _fetch_row(connection, f"SELECT count(*) FROM {quote_name(table.name)}")[0]  # noqa: S608 - quoted
     known = [*table.facts, *table.apart]
@@ -46,10 +46,10 @@ def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
 
 
 def find_named_values(text: str) -> tuple[str, ...]:
-    """Return what a profile names that a question may mean: its columns, and the values that it lists with counts.
+    """Return the names in a profile that a question may mention: its columns, and the values that it lists with counts.
 
-    A column with another value in each row is left out: it identifies rows, and any query may answer for it. So is a
-    value that is a unit, such as month: tasks use such words for any table.
+    A column with a different value in each row is left out, since it only identifies rows. So is a value that is a
+    unit, such as month, since tasks use such words for any table.
     """
     lines = filter(None, (COLUMN.fullmatch(line) for line in text.splitlines()))
     told = (line for line in lines if _KEY not in line["about"])
@@ -81,7 +81,7 @@ def _profile_column(connection: DuckDBPyConnection, table: str, name: str, kind:
 
 
 def _describe_values(connection: DuckDBPyConnection, column: str, source: str, distinct: int, filled: int) -> str:
-    """List the commonest values and how often they occur, or examples if every value occurs once."""
+    """List the most frequent values with their counts, or examples if every value occurs once."""
     if distinct == filled:
         rows = connection.execute(f"SELECT {column} {source} WHERE {column} IS NOT NULL LIMIT 3").fetchall()
         return f"{distinct:,} {_KEY} {', '.join(_format_short(row[0]) for row in rows)}"

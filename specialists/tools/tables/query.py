@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 _COUNTED = 100_000
 _BATCH = 5_000
 _QUICK = 0.5
-"""Seconds. A query that took longer is not asked again for the rows that its LIMIT cut."""
+"""Seconds. After a query that took longer, no further queries count the rows that its LIMIT or its conditions cut."""
 _READING = {"SELECT", "MULTI", "EXPLAIN"}
-"""DuckDB's words for SELECT, FROM, WITH, DESCRIBE and SHOW; PIVOT; EXPLAIN."""
+"""DuckDB's types of statements that only read: SELECT, FROM, WITH, DESCRIBE and SHOW; PIVOT; EXPLAIN."""
 
 
 def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]:
-    """Run a query: give columns, types, up to `most` rows and their number (`total` None: more than were counted).
+    """Run a query, and return a dictionary with the result.
 
-    `cut_from` is the number before its own LIMIT cut them, None if it cut none. `filters` says which rows it counted.
+    Its keys: `columns`, `types` and `rows` (up to `most`); `total`, the number of rows, or None if there are too many
+    to count; `cut_from`, the number of rows without the query's own LIMIT, or None if that cuts none; `used`, the names
+    of the tables that it reads, or None if unknown; and `filters`, a text for each of its conditions.
 
     Raises:
-        TableRefused: the SQL is wrong, or more than one SELECT; the text says how to mend it.
+        TableRefused: the SQL is wrong, or more than one SELECT; the message says how to correct it.
     """
     import duckdb  # noqa: PLC0415
 
@@ -63,7 +65,7 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
 
 
 def _parse_query(connection: DuckDBPyConnection, sql: str) -> Any:
-    """Return a query as DuckDB has parsed it; None if it does not say, as for PIVOT."""
+    """Return DuckDB's syntax tree of a query; None if DuckDB gives none, as for PIVOT."""
     import duckdb  # noqa: PLC0415
 
     try:
@@ -76,7 +78,7 @@ def _parse_query(connection: DuckDBPyConnection, sql: str) -> Any:
 
 @contextmanager
 def _interrupt_slow_queries(connection: DuckDBPyConnection) -> Iterator[None]:
-    """Interrupt the queries made inside this context once they are no longer quick."""
+    """Interrupt queries inside this context `_QUICK` seconds after its start."""
     stop = threading.Timer(_QUICK, connection.interrupt)
     stop.start()
     try:
@@ -92,7 +94,7 @@ def _find_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts
 
 
 def _count_before_limit(connection: DuckDBPyConnection, tree: Any, total: int) -> int | None:
-    """Count the rows that a query has without the LIMIT at its end; None if that cuts none, or cannot be told."""
+    """Count the rows of a query without the LIMIT at its end; None if it cuts none, or they cannot be counted."""
     import duckdb  # noqa: PLC0415
 
     statement = tree["statements"][0] if tree else {}
@@ -101,7 +103,7 @@ def _count_before_limit(connection: DuckDBPyConnection, tree: Any, total: int) -
         return None
     bare = {**tree, "statements": [{**statement, "node": {**node, "modifiers": []}}]}
     try:
-        with _interrupt_slow_queries(connection):  # what LIMIT made short may have no end without it
+        with _interrupt_slow_queries(connection):  # without its LIMIT the query may never end
             whole = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(bare)]).fetchone()
             if not whole:
                 return None
@@ -122,7 +124,7 @@ def _tables_in(tree: Any) -> Iterator[str]:
 
 
 def _explain_error(connection: DuckDBPyConnection, error: Exception) -> str:
-    """Quote DuckDB's own words, which name the place, and add what there is to choose from."""
+    """Return DuckDB's message, which names the place of the error, and the tables with their columns."""
     text = words_of(error, 500)
     if "pytz" in text:
         return "Times with a zone cannot be shown: cast them, as in now()::TIMESTAMP."

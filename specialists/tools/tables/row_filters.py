@@ -1,4 +1,4 @@
-"""Says which rows a query counted: each of its conditions, and how many rows of the table meet it."""
+"""Describes which rows a query used: each of its conditions, and how many rows of the table meet it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MOST = 4
-"""Conditions that are told."""
+"""Most conditions that are described."""
 _LONGEST = 120
-"""Characters of one."""
+"""Most characters of a described condition."""
 _OPERATOR = re.compile(r"\s*(<=|>=|<>|!=|(?<![<>!=])=|<(?![=>])|(?<!<)>(?!=))\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A condition of a query as SQL, and the table whose rows it is about as FROM has it; empty: more than one."""
+    """A condition of a query as SQL, and the one table that it is about, as in the FROM; "" if there are several."""
 
     sql: str
     table: str
 
 
 def row_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool = True) -> list[str]:
-    """Word the conditions of a query, such as `status = paid: 6 of 10 rows`. One that leaves out no row is not told.
+    """Describe the conditions of a query, such as `status = paid: 6 of 10 rows`, except those that exclude no row.
 
     Args:
-        connection: Where the tables are.
+        connection: The database with the tables.
         sql: The query.
-        tree: What DuckDB's `json_serialize_sql` says of it.
+        tree: The query as DuckDB's `json_serialize_sql` parses it.
         counts: Whether there is time to count rows.
     """
     conditions = list(dict.fromkeys(_iterate_conditions(tree, sql.encode(), "")))
@@ -40,9 +40,9 @@ def row_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: 
 
 
 def _iterate_conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
-    """Yield the conditions of WHERE, HAVING and QUALIFY, of FILTER, and of CASE, from the outside in.
+    """Yield the conditions of WHERE, HAVING, QUALIFY and FILTER, and of CASE, from the outside in.
 
-    Those of a CASE that gives every row a value sort rows, and leave none out.
+    A CASE with an ELSE only sorts rows and excludes none, so its conditions are left out unless the ELSE is NULL or 0.
     """
     if isinstance(node, list):
         for each in node:
@@ -65,13 +65,13 @@ def _iterate_conditions(node: Any, sql: bytes, table: str) -> Iterator[_Conditio
 
 
 def _read_condition(condition: dict[str, Any], sql: bytes, table: str) -> Iterator[_Condition]:
-    """Yield a condition as the query words it, unless it names no column."""
+    """Yield a condition with the query's own text, unless it names no column."""
     if not _names_column(condition):
         return
     sides = [condition] if _is_placed(condition) else [condition.get("left"), condition.get("right")]
     if text := " = ".join(
         filter(None, (_condition_text(side, sql) for side in sides))
-    ):  # CASE column WHEN value names no sign
+    ):  # CASE column WHEN value has no operator
         yield _Condition(text, table)
 
 
@@ -91,12 +91,12 @@ def _is_nothing(node: Any) -> bool:
 
 
 def _is_placed(node: Any) -> bool:
-    """Return True if DuckDB says where a part stands in the query. What DuckDB itself put in has a length of 0."""
+    """Return True if DuckDB gives a node's place in the query; nodes that DuckDB itself added have a length of 0."""
     return bool(node.get("query_location_length"))
 
 
 def _iterate_spans(node: Any) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each part of a condition in the query, as far as DuckDB says where it stands."""
+    """Yield start and end, in the query's bytes, of each part of a condition whose place DuckDB gives."""
     if isinstance(node, dict):
         start, length = node.get("query_location"), node.get("query_location_length")
         if isinstance(start, int) and isinstance(length, int) and length:

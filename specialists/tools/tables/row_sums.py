@@ -1,4 +1,4 @@
-"""Sums of the numbers in the rows of a table of text, worked out only as far down as somebody asks."""
+"""Sums of the numbers in a table of text, computed only down to the last row that a caller asks for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ _CLEARLY = 1.01
 
 @dataclass(frozen=True, slots=True)
 class NumberColumn:
-    """A column of numbers. `decimals` is the most that its cells show; `share` says that it is in percent."""
+    """A column of numbers.
+
+    Attributes:
+        at: Its index, counted from 0.
+        value: Returns the number in a cell; None if the cell holds none.
+        decimals: The most decimals that a cell of the sample shows, at most 9.
+        share: True if the numbers are percentages or per mille.
+    """
 
     at: int
     value: Callable[[str], float | None]
@@ -25,7 +32,7 @@ class NumberColumn:
 
 
 def numbers_of(at: int, sample: Sequence[str], kind: str) -> NumberColumn:
-    """Say how to read the numbers of a column, from some of its cells and the kind that they are."""
+    """Return how to read the numbers of a column, found from a sample of its cells and their kind."""
     dress = find_number_signs(sample)
 
     def value(cell: str) -> float | None:
@@ -42,7 +49,7 @@ def numbers_of(at: int, sample: Sequence[str], kind: str) -> NumberColumn:
 
 
 class Sums:
-    """Sums over spans of rows, without the rows left out. These have to be named in ascending order."""
+    """Sums over spans of rows, without the rows that were left out. Rows must be left out in ascending order."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
@@ -62,7 +69,7 @@ class Sums:
         return end - start - (bisect_left(self._left_out, end) - bisect_left(self._left_out, start))
 
     def sum_span(self, column: NumberColumn, start: int, end: int) -> tuple[float, int]:
-        """Add up the numbers of a column in the rows from `start` to before `end`; gives the rows' number too."""
+        """Return the sum of a column over the rows from `start` to before `end`, and the number of these rows."""
         running = self._running.setdefault(column.at, [0.0])
         if len(running) <= end:
             left_out = set(self._left_out)
@@ -72,7 +79,10 @@ class Sums:
         return running[end] - running[start], self.rows(start, end)
 
     def exceeds(self, column: NumberColumn, start: int, end: int, value: float) -> bool:
-        """Say if some rows of the span add up to more than `value` by themselves, and the others cannot lessen that."""
+        """Return True if a sample of the rows already adds up to more than `value`, and no number in it is negative.
+
+        False leaves it open whether the whole span does.
+        """
         if column.at not in self._samples:
             cells = [column.value(self._rows[index][column.at]) or 0.0 for index in self._sampled]
             running = [0.0]
@@ -86,7 +96,7 @@ class Sums:
         return sampled[last] - sampled[first] > _CLEARLY * abs(value)
 
     def lies_within(self, column: NumberColumn, value: float, start: int, end: int) -> bool:
-        """Say if a number lies between the lowest and the highest of a span, as a mean or a rate of it does."""
+        """Return whether a number lies between the lowest and the highest of a span, as a mean or a rate would."""
         left_out = set(self._left_out)
         values = [
             each

@@ -1,4 +1,4 @@
-"""A sheet: what a reader makes of a file, as names and rows of text, and what looked wrong on the way."""
+"""A sheet: the table that a reader makes of a file, as column names and rows of text, with what looks wrong in it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from specialists.tools.tables.total_rows import find_total_rows
 
 Row = list[str]
 Spans = dict[int, list[tuple[int, int]]]
-"""Of some lines the cells that stand over several columns: the first and the last column of each, from 0."""
+"""By line: the cells that span several columns, each as its first and last column, counted from 0."""
 
 MOST_COLUMNS = 500
 BETWEEN = "\x1f"
-"""The unit separator, which no file of people's holds."""
+"""The separator between cells in files of our own: ASCII's unit separator, which people's files do not hold."""
 _LONGEST_NAME = 100
 _LINES_NAMED = 5
 _HEAD = 50
@@ -27,16 +27,23 @@ _TITLES = 8
 _MOST_HEADERS = 4
 _NUMBERS = {2: "two", 3: "three", 4: "four"}
 BETWEEN_HEADERS = " / "
-"""What stands in a column's name between the group and the column."""
+"""The text between group and column in a column's name."""
 
 
 @dataclass(slots=True)
 class Sheet:
     """A table of a file. Every row has as many cells as there are names; an empty cell is "".
 
-    `facts` are worth knowing; `faults` are what looks wrong and belongs in the answer's gaps.
-    `apart` tells of rows that are not counted, such as totals, of rows that are hidden, and of guesses. `separator`
-    stood between the cells, if one did. `plain` says that no cell holds a line break, a quotation mark or `BETWEEN`.
+    Attributes:
+        names: The names of the columns.
+        rows: The rows, as text.
+        title: The name of the sheet in its file; "" for the only one.
+        separator: The character between the cells in the file; "" if there was none.
+        plain: True if no cell holds a line break, a quotation mark or `BETWEEN`.
+        facts: Notes that are worth knowing.
+        faults: What looks wrong and belongs in the answer's gaps.
+        apart: Notes on rows that are not counted, such as totals, on hidden rows, and on guesses.
+        lines: The line of the file that each row stands in.
     """
 
     names: list[str]
@@ -48,14 +55,13 @@ class Sheet:
     faults: list[str] = field(default_factory=list)
     apart: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
-    """The line of the file that each row stands in."""
 
 
 def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> Sheet:
-    """Make a sheet from raw rows (no blank ones) and the line number of each: find the header, even out the rest.
+    """Make a sheet from raw rows, none of them blank, and the line number of each: find the header, even out the rows.
 
-    A header of several rows becomes one of names such as "group / column". `spans` says how far its groups reach, where
-    that is known.
+    A header of several rows is joined into one, with names such as "group / column". `spans` are the cells that span
+    several columns, if they are known.
     """
     spans = spans or {}
     start = _find_last_header_row(rows, lines, spans, _find_first_row(rows))
@@ -91,7 +97,7 @@ def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> S
 
 
 def _find_first_row(rows: list[Row]) -> int:
-    """Find the index of the first row that is not a title above the table."""
+    """Return the index of the first row that is not a title above the table."""
     filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEAD]]
     usual = Counter(filled).most_common(1)[0][0]
     if usual == 1:
@@ -104,7 +110,7 @@ def _find_first_row(rows: list[Row]) -> int:
 
 
 def _heads_numbers(row: Row, body: list[Row]) -> bool:
-    """Say if a row is all words and stands above numbers, as only a header does."""
+    """Return whether a row is all words and stands above numbers, as only a header does."""
     words = [index for index, cell in enumerate(row) if cell.strip()]
     if any(_NUMBER_OR_DATE.fullmatch(row[index].strip()) for index in words):
         return False
@@ -112,7 +118,7 @@ def _heads_numbers(row: Row, body: list[Row]) -> bool:
 
 
 def _rename_years(row: Row, body: list[Row]) -> Row:
-    """Return a row with words in place of its years, if it has several and stands above no years: they are names."""
+    """Return a row with its years as words (`year 2024`), if it has several and no years below: they name columns."""
     years = [index for index, cell in enumerate(row) if _is_year(cell.strip())]
     below = [each[index].strip() for each in body for index in years if index < len(each)]
     if len(years) < 2 or any(_is_year(cell) for cell in below):
@@ -121,7 +127,7 @@ def _rename_years(row: Row, body: list[Row]) -> Row:
 
 
 def _find_last_header_row(rows: list[Row], lines: list[int], spans: Spans, start: int) -> int:
-    """Find the lowest row of a header that begins at `start`: rows of words below groups, above numbers."""
+    """Return the index of the lowest row of a header that begins at `start`: each row but the last names groups."""
     for index in range(start, min(start + _MOST_HEADERS - 1, len(rows) - 2)):
         below = rows[index + 1]
         if not (
@@ -134,9 +140,9 @@ def _find_last_header_row(rows: list[Row], lines: list[int], spans: Spans, start
 
 
 def _names_groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> bool:
-    """Say if the row above a header names groups of its columns: it spans several, or leaves room for them.
+    """Return whether the row above a header names groups of columns: cells span several, or have empty ones after them.
 
-    A line of words above a table fills cells side by side, or one alone.
+    A line of text above a table, by contrast, fills cells side by side, or only one.
     """
     width = max(len(above), len(header))
     above = [*(cell.strip() for cell in above), *[""] * (width - len(above))]
@@ -150,7 +156,7 @@ def _names_groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> 
         return len(filled) > 1 or wide < sum(map(bool, header))
     names = [cell.casefold() for cell in header if cell]
     if len(filled) < 2 or not any(cell and not group for group, cell in zip(above, header, strict=True)):
-        return False  # it leaves no room
+        return False  # no cell is left empty for a group to go on
     if len(set(names)) < len(names):
         return True
     apart = all(after - at > 1 or not header[at] for at, after in pairwise([*filled, width]) if at != filled[-1])
@@ -163,7 +169,7 @@ def _is_year(text: str) -> bool:
 
 
 def _prefix_groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> Row:
-    """Put the group of each column before its name. A group goes on until the next begins, or as far as it spans."""
+    """Put the group of each column before its name. A group ends where the next begins, or where its span ends."""
     reach = dict(spans)
     joined, group, until = [], "", -1
     for index in range(max(len(header), len(above))):
@@ -177,7 +183,7 @@ def _prefix_groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) ->
 
 
 def _is_data(header: Row, body: list[Row]) -> bool:
-    """Say if the first row is no header: its cells are numbers or dates in the same columns as the others'."""
+    """Return whether the first row is data and no header: it has numbers or dates in the same columns as the others."""
     if not body:
         return False
     like = [index for index in range(len(header)) if _mostly_numbers(body, index)]
@@ -198,7 +204,7 @@ def _table_width(header: Row, body: list[Row]) -> int:
 
 
 def _name_columns(header: Row, width: int, body: list[Row], faults: list[str]) -> list[str]:
-    """Make the column names all different without regard to case, as SQL needs them."""
+    """Return column names that differ in more than upper and lower case, as SQL needs them."""
     while width > 1 and not "".join(header[width - 1 : width]).strip():
         if any(len(row) >= width and row[width - 1].strip() for row in body):
             break
@@ -219,7 +225,7 @@ def _name_columns(header: Row, width: int, body: list[Row], faults: list[str]) -
 
 
 def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
-    """Drop the headers in the middle of files that were stuck together."""
+    """Drop headers in the middle, as in a file that was joined from several."""
     again = [index for index, row in enumerate(sheet.rows) if row == header] if header else []
     if again:
         where = _shorten_list([lines[index] for index in again])
@@ -229,7 +235,7 @@ def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
 
 
 def _even_out(sheet: Sheet) -> tuple[list[int], list[int]]:
-    """Give each row as many cells as there are names. Returns the rows that had fewer, and those that lose some."""
+    """Give each row as many cells as there are names. Return the indexes of rows that had fewer, and that lost some."""
     width = len(sheet.names)
     short, long = [], []
     for index, row in enumerate(sheet.rows):
@@ -246,7 +252,7 @@ def _even_out(sheet: Sheet) -> tuple[list[int], list[int]]:
 
 
 def _say_uneven(sheet: Sheet, short: list[int], long: list[int]) -> None:
-    """Name the lines with fewer or more cells than the header."""
+    """Add faults that name the lines with fewer or more cells than the header."""
     if short:
         sheet.faults.append(
             f"{_count(len(short), 'row')} with fewer cells than the header (line {_shorten_list(short)}): "
@@ -260,7 +266,7 @@ def _say_uneven(sheet: Sheet, short: list[int], long: list[int]) -> None:
 
 
 def _set_apart(sheet: Sheet, lines: list[int]) -> set[int]:
-    """Take out the totals and the notes below the table, and say so. Returns their indexes."""
+    """Remove totals, and notes below the table, from the rows, and note that. Return their indexes."""
     if not sheet.rows:
         sheet.faults.append("header only: there are no rows")
         return set()

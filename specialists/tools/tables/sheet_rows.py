@@ -1,4 +1,4 @@
-"""Marks the rows of a sheet that its workbook hides, so that a query can leave them out."""
+"""Notes the columns and marks the rows of a sheet that its workbook hides, so that a query can leave them out."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from specialists.tools.tables.sheet import Sheet
 from specialists.tools.tables.sql_names import make_names_unique
 
 HIDDEN = "hidden_row"
-"""The column that says of each row whether the workbook hides it; only there if it hides some."""
+"""The column that says of each row whether the workbook hides it; added only if some rows are hidden."""
 _NAMED = 5
 
 
 def note_hidden_columns(sheet: Sheet, hidden: Collection[int]) -> None:
-    """Say which columns are hidden; `hidden` are their places, counted from 0."""
+    """Note which columns are hidden; `hidden` are their indexes, counted from 0."""
     unseen = [sheet.names[at] for at in sorted(hidden) if 0 <= at < len(sheet.names)]
     if unseen:
         shown = ", ".join(unseen[:_NAMED]) + (" ..." if len(unseen) > _NAMED else "")
@@ -22,12 +22,12 @@ def note_hidden_columns(sheet: Sheet, hidden: Collection[int]) -> None:
 
 
 def note_hidden_rows(sheet: Sheet, hidden: Collection[int], *, by_filter: bool = False) -> None:
-    """Say how many rows are hidden, and add a column that tells them.
+    """Note how many rows are hidden, and add a column that marks them.
 
     Args:
         sheet: The sheet, with the line of each of its rows.
         hidden: The lines that are hidden, counted from 1.
-        by_filter: A filter is set on the sheet, which hides them.
+        by_filter: True if a filter of the sheet hides them.
     """
     number = sum(line in hidden for line in sheet.lines)
     if not number:

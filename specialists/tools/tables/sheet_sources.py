@@ -1,4 +1,4 @@
-"""Reads the sheets of a file with the reader of what it is, whatever it is called."""
+"""Reads the sheets of a file with the reader for its real format, whatever its name says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READERS = {
     "mail": "html_tables:mhtml_sheets",
     "json": "jsonrows:json_sheets",
 }
-"""The module and function that reads a kind. Imported for its own files only: each query pays for it."""
+"""The module and function that read each kind of file. They are imported when needed, since each query pays for it."""
 _HEAD = 256 * 1024
 _LARGEST_JSON = 4 * 1024 * 1024
 
@@ -27,19 +27,19 @@ def sheets_of(data: bytes, name: str) -> list[Sheet]:
     """Read the sheets of a file.
 
     Args:
-        data: The bytes, which say what it is.
-        name: Its name, asked where the bytes leave doubt.
+        data: Its bytes, which decide what kind of file it is.
+        name: Its name, which decides if the bytes leave doubt.
 
     Raises:
-        TableRefused: it is no table, or a broken one. Says what it is, and what to attach.
+        TableRefused: it is no table, or a broken one. The message says what it is, and what to attach.
     """
     return _read(data, name, _find_kind(data, name))
 
 
 def columns_of(data: bytes, name: str) -> list[tuple[str, list[str]]]:
-    """List the sheets of a file, each by its title ("" for one alone) and the names of its columns. Never raises.
+    """List the sheets of a file as (title, column names); the title of a single sheet is "".
 
-    Of long texts only the beginning is looked at; of a large JSON nothing is known, nor of what is no table.
+    Only the beginning of a long text is read. Returns [] for a large JSON file and for a file that is no table.
     """
     try:
         kind = _find_kind(data, name)

@@ -1,4 +1,4 @@
-"""Reads the XML that Excel 2003 saves workbooks as (SpreadsheetML), which many programs write and name .xls."""
+"""Reads workbooks in the XML of Excel 2003 (SpreadsheetML), which many programs write and name .xls."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from specialists.tools.tables.table_refused import TableRefused
 
 _MOST_SHEETS = 20
 _MOST_GAP = 100_000
-"""Rows that may be left out at once: a file can say any number."""
+"""Most rows or columns that one index may skip or one cell may span, as a file can state any number."""
 _PROLOG = re.compile(r"\A\s*<\?xml[^>]*>")
 _SS = "{urn:schemas-microsoft-com:office:spreadsheet}"
 
 
 def spreadsheet_sheets(data: bytes) -> list[Sheet]:
-    """Read the worksheets that hold anything.
+    """Read the worksheets that are not empty.
 
     Raises:
         TableRefused: the XML is broken, or every sheet is empty.
@@ -71,7 +71,7 @@ def _read_worksheet(worksheet: ET.Element) -> Sheet | None:
 
 
 def _hidden_columns(worksheet: ET.Element) -> set[int]:
-    """Return the places of the hidden columns, counted from 0."""
+    """Return the indexes of the hidden columns, counted from 0."""
     hidden: set[int] = set()
     at = 0
     for element in worksheet.iterfind(f"{_SS}Table/{_SS}Column"):
@@ -82,7 +82,7 @@ def _hidden_columns(worksheet: ET.Element) -> set[int]:
 
 
 def _hidden_places(element: ET.Element, place: int, size: str) -> range:
-    """Return the places that a row or a column hides, those that it spans among them; none if it is seen."""
+    """Return the places of a hidden row or column, with those that it spans; an empty range if it is not hidden."""
     said = element.get(f"{_SS}Hidden") == "1" or (element.get(f"{_SS}{size}") or "1").strip("0.") == ""
     return range(place, place + 1 + _cell_span(element)) if said else range(0)
 

@@ -1,10 +1,10 @@
-"""Names of tables and columns, as SQL needs them."""
+"""Makes names of tables and columns unique, and quotes them for SQL."""
 
 from __future__ import annotations
 
 
 def make_names_unique(wanted: list[str], taken: set[str] | None = None) -> list[str]:
-    """Put a number behind names that occur again (in any case). `taken` is in lower case."""
+    """Add a number to names that occur again, in upper or lower case, or that are in `taken` (in lower case)."""
     seen = set(taken or ())
     names = []
     for want in wanted:
@@ -18,5 +18,5 @@ def make_names_unique(wanted: list[str], taken: set[str] | None = None) -> list[
 
 
 def quote_name(name: str) -> str:
-    """Quote a name as SQL needs it."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'

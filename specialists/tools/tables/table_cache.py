@@ -1,8 +1,9 @@
-"""Tables that were read once, kept on this machine as Parquet, so that no later query reads the file again.
+"""A cache on this machine of tables that were read, as Parquet, so that no later query reads their file again.
 
-An entry is a folder named by the file's sha256, its ending and the version of our readers. It is written beside the
-entries and renamed when it is whole, so several processes can share the folder. What was not used for longest goes
-first, and what was not used for a day goes in any case: a file should not outlive its job for long.
+An entry is a folder named by the file's sha256, its ending and the version of our readers. It is written under another
+name and renamed when it is complete, so several processes can share the cache. If the cache is too large, the entries
+that were not used for longest are removed first. Entries that were not used for a day are always removed, since a file
+should not outlive its job for long.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ _READERS = (Path(__file__).parent, _PACKAGE / "formats", _PACKAGE / "reading")
 
 
 class TableCache:
-    """The entries in one folder. Whoever asks for a file's entry has to hold the file's id.
+    """The cache of tables in one folder. Only a caller that has a file's id can find its entry.
 
     Args:
-        folder: Made, for us alone, if it is not there. None, or a folder of somebody else's: nothing is kept.
-        most_bytes: What all entries may take together.
-        most_seconds: How long an entry lives that nobody uses.
+        folder: Made, readable by us alone, if it is missing. If it is None or another user's, nothing is cached.
+        most_bytes: Most bytes of all entries together.
+        most_seconds: Seconds after which an unused entry is removed.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class TableCache:
         self._most_bytes, self._most_seconds = most_bytes, most_seconds
 
     def find(self, key: str) -> Path | None:
-        """Give the folder of an entry, and note that it was used; None if there is none."""
+        """Return the folder of an entry, and record that it was used; None if there is none."""
         if self._folder is None or not key:
             return None
         entry = self._folder / key
@@ -56,7 +57,7 @@ class TableCache:
         return entry
 
     def room(self, key: str) -> Path | None:
-        """Make a folder in which an entry can be written; None if none is kept."""
+        """Make a temporary folder in which to write an entry; None if nothing is cached."""
         if self._folder is None or not key:
             return None
         try:
@@ -65,7 +66,7 @@ class TableCache:
             return None
 
     def keep(self, key: str, made: Path) -> None:
-        """Take in what was written, unless it is empty or too large or another process was first."""
+        """Make an entry of the folder `made`, unless it is empty or too large, or another process was faster."""
         size = _folder_size(made)
         if self._folder is not None and 0 < size <= min(_LARGEST_ENTRY, self._most_bytes):
             try:
@@ -88,11 +89,11 @@ class TableCache:
                 shutil.rmtree(entry, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Remove what is too old, abandoned or too much. It is done with every new entry, and at a start."""
+        """Remove old, abandoned and surplus entries. Every new entry does so too; the bot calls this at its start."""
         self._trim()
 
     def _trim(self) -> None:
-        """Remove what is too old or abandoned, then what was not used for longest until the rest is small enough."""
+        """Remove old and abandoned entries, then those unused for longest, until the rest is small enough."""
         now, left, whole = time.time(), [], 0
         for entry in self._folder.iterdir() if self._folder is not None else ():
             try:
@@ -112,19 +113,19 @@ class TableCache:
 
 
 def cache_folder() -> Path:
-    """Name the folder of the tables: `$XDG_CACHE_HOME/leadhand/tables`, or that in `~/.cache`."""
+    """Return the folder of the cache: `$XDG_CACHE_HOME/leadhand/tables`, or `~/.cache/leadhand/tables`."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadhand" / "tables"
 
 
 def key_of(digest: str, name: str) -> str:
-    """Name the entry of a file by its sha256, in hex, and its ending; "" for an id that is no sha256."""
+    """Return the key of a file's entry, from the file's sha256 (hex) and its name; "" for an id that is no sha256."""
     ending = re.sub(r"\W", "", Path(name).suffix.lower())
     return f"{digest}-{ending}-{_reader_version()}" if _DIGEST.fullmatch(digest) else ""
 
 
 @functools.cache
 def _reader_version() -> str:
-    """Return a version of our readers: another one after any change to their code."""
+    """Return the version of our readers, which changes with any change to their code."""
     digest = hashlib.sha256()
     for path in sorted(file for folder in _READERS for file in folder.glob("*.py")):
         digest.update(path.read_bytes())
@@ -132,7 +133,7 @@ def _reader_version() -> str:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Make the folder if need be; False if it cannot be made, or is not ours alone."""
+    """Make the folder if it is missing. Return False if that fails, or if the folder belongs to another user."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.lstat()

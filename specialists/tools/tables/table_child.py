@@ -1,11 +1,15 @@
-"""The process that reads what people attach: first the files, then the doors are shut.
+"""The child process that reads and queries attached tables: it loads the files, then gives up all other access.
 
-In: `{"files": [{"file", "name", "table", "kept", "keep"}], "taken": [...], "sql": str | null, "most": int}`. `file` is
-what it was given: the file or, if `kept`, the folder of tables that were read before. `keep` is the path of a folder to
-write them to; it may be "".
-Out: `{"error"}`, `{"broken"}` (`kept` cannot be read), or a query's answer (see `query`) or `{"text"}` for a profile,
-each with `read` (the names of the files it is from), `faults` (what looked wrong in them), `apart` (rows in them that
-are not counted) and `refused` (files that could not be read).
+Input: `{"files": [{"file", "name", "table", "kept", "keep"}], "taken": [...], "sql": str | null, "most": int}`.
+
+- `file`: the input file or, if `kept` is true, the folder with its tables from the cache.
+- `name`, `table`: the file's name, and the name of its table in SQL.
+- `keep`: the path of a folder to write the tables to, for the cache; "" for none.
+- `taken`: the names in SQL of all attached tables. `sql`: null for a profile.
+
+Output: `{"error"}`, or `{"broken"}` (a `kept` folder cannot be read), or an answer: a query's result (see `query`) or
+the `text` of a profile, each with `read` (the names of the files that it is from), `faults` (what looked wrong in
+them), `apart` (notes on rows that are not counted) and `refused` (the files that could not be read).
 """
 
 from __future__ import annotations
@@ -35,9 +39,9 @@ _PARQUET = b"PAR1"
 
 
 def main() -> None:
-    """Answer the request on stdin."""
+    """Read a request from stdin, carry it out and write the reply to stdout."""
     reply = claim_stdout()
-    gc.disable()  # rows are many lists without cycles: looking through them again and again takes longer than reading
+    gc.disable()  # rows are many lists without cycles, and collecting garbage among them takes longer than reading
     request = json.load(sys.stdin)
     try:
         answer = _answer_request(request)
@@ -83,7 +87,7 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str], list[str]]:
-    """Give the tables, what could not be read, and the files that the tables read when they are asked."""
+    """Return the tables, the faults of files that could not be read, and the files that queries will read."""
     from specialists.tools.tables.sql_names import make_names_unique  # noqa: PLC0415
     from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
 
@@ -115,7 +119,7 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
 def _read(
     connection: DuckDBPyConnection, file: dict[str, Any], name: Callable[[list[LoadedTable]], None]
 ) -> list[LoadedTable]:
-    """Read the tables of a file. `name` gives them their names. Raises `TableRefused`."""
+    """Load the tables of a file, which `name` gives their names. Raises `TableRefused`."""
     from specialists.tools.tables.database import (  # noqa: PLC0415
         LoadedTable,
         load_parquet,
@@ -154,11 +158,11 @@ _LIST = "tables.json"
 
 
 class EntryBroken(Exception):
-    """What is in the folder cannot be read; the file itself has to be."""
+    """A folder of the cache cannot be read, so the file itself has to be read again."""
 
 
 def write_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: Path) -> None:
-    """Write the tables of one file. What cannot be written leaves the folder without its list, and so of no use."""
+    """Write the tables of one file into a folder, for the cache. If that fails, the folder is left empty."""
     import duckdb  # noqa: PLC0415
 
     try:
@@ -183,7 +187,7 @@ def write_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], 
 
 
 def read_kept_tables(folder: Path, name: str) -> list[LoadedTable]:
-    """List the tables in the folder, not named yet. `name` is the file's. Raises `EntryBroken`."""
+    """Return the tables in a folder of the cache, not named yet. `name` is the file's. Raises `EntryBroken`."""
     try:
         listed = json.loads((folder / _LIST).read_text())
         tables = [
@@ -199,7 +203,7 @@ def read_kept_tables(folder: Path, name: str) -> list[LoadedTable]:
 
 
 def open_kept_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: str) -> list[str]:
-    """Make a view of each table, which has its name by now; gives the files that queries then read.
+    """Make a view of each table, which must have its name already. Return the files that queries of the views read.
 
     Raises `EntryBroken`.
     """

@@ -1,4 +1,4 @@
-"""Why a file or a query gives no table, and what a library says of it without its paths."""
+"""The error that a file or a query gives no table, and a library's error message without its paths."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 
 class TableRefused(Exception):
-    """The file cannot be read as a table. The text says what it is and what to do, in one line."""
+    """A file cannot be read as a table, or a query cannot be run. The message says in one line why and what to do."""
 
 
-# From what begins a path up to what ends one in a message. An address on the web is none: `://` stands before it.
+# A path in a message, from its beginning to its end. A web address is no path: `://` stands before its slashes.
 _PATH = re.compile(r"""(?<![\w.:/])(?:\.{1,2}/|/(?=[^\s"'/]+/))[^\s"',;:()]+""")
 
 
 def words_of(error: Exception, most: int) -> str:
-    """Quote an error's words up to so many characters. Where things lie on this machine is nobody's business."""
+    """Return the first `most` characters of an error's message, without the paths of this machine."""
     text = _PATH.sub("the file", str(error).strip())
     return text if len(text) <= most else text[:most] + " ..."

@@ -1,4 +1,4 @@
-"""Tables that people attach: look at one, and ask all of them in SQL. Nothing is read in this process."""
+"""The tools that describe an attached table and query all of them in SQL; a child process reads the files."""
 
 from __future__ import annotations
 
@@ -66,11 +66,18 @@ class QueryTable(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """The rows of a query. `total` is None if there are more rows than were counted (100,000).
+    """The result of a query.
 
-    Cells are int, float, str, bool, date, datetime, Decimal or None; `types` are DuckDB's names. `apart` tells of rows
-    that are not counted, such as totals, of rows that a workbook hides, and of guesses. `cut_from` is how many rows
-    there were before the query's own LIMIT cut them; None: it cut none. `filters` say which rows were counted.
+    Attributes:
+        columns: The names of the columns.
+        types: DuckDB's names of the columns' types.
+        rows: The rows. Cells are int, float, str, bool, date, datetime, Decimal or None.
+        total: How many rows the query has; None if there are more than were counted (100,000).
+        gaps: What looks wrong in the files, and which files could not be read.
+        sources: The names of the files that the query read.
+        apart: Notes on rows that are not counted, such as totals, on hidden rows, and on guesses.
+        cut_from: How many rows there are without the query's own LIMIT; None if that cuts none.
+        filters: The conditions of the query, each with how many rows meet it.
     """
 
     columns: tuple[str, ...]
@@ -85,11 +92,11 @@ class QueryRows:
 
 
 class QueryFailed(Exception):
-    """The query gave nothing. The text says why and what to do."""
+    """A query failed. The message says why and what to do."""
 
 
 def tools() -> tuple[Tool, ...]:
-    """Make the tools of this kit."""
+    """Return the table tools."""
     return (
         Tool("profile_table", "read", ProfileTable, profile_table, endings=TABLE_ENDINGS, previews=find_named_values),
         Tool("query_table", "read", QueryTable, query_table, endings=TABLE_ENDINGS, query="sql"),
@@ -129,7 +136,7 @@ async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcom
 
 
 async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> QueryRows:
-    """Run one SELECT over the tables of the workbench, and give at most `most` rows.
+    """Run one SELECT over the tables of the workbench, and return at most `most` rows.
 
     Raises:
         QueryFailed: the SQL is wrong, a file cannot be read, or a limit was reached.
@@ -160,7 +167,7 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Quer
 
 
 def table_names(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
-    """List the files that may be tables, by the name that each has in SQL."""
+    """Return the files that may be tables, by the name that each has in SQL."""
     names: dict[str, Artifact] = {}
     seen: set[tuple[str, str]] = set()
     for artifact in artifacts:
@@ -197,7 +204,7 @@ def _refuse_missing_file(file: str, artifacts: tuple[Artifact, ...], tables: dic
 async def _ask_table_child(
     wanted: list[Artifact], tables: dict[str, Artifact], workbench: Workbench, *, sql: str | None, most: int
 ) -> dict[str, Any]:
-    """Get the child's answer, from what was kept of the files or from themselves. Raises `QueryFailed`."""
+    """Return the child's answer, from cached tables if there are any, else from the files. Raises `QueryFailed`."""
     cache = TableCache(cache_folder())
     named = {name: artifact for name, artifact in tables.items() if artifact in wanted}
     kept = {name: cache.find(key_of(artifact.id, artifact.name)) for name, artifact in named.items()}
@@ -219,14 +226,14 @@ async def _ask_child(
     workbench: Workbench,
     question: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Run the child on the files, each from what was `kept` of it or from itself, and keep what it read."""
+    """Run the child on the files, or on their cache entries in `kept`, and cache the tables that it read."""
     files: list[dict[str, str | bool]] = []
     given: dict[str, Path | bytes] = {}
     rooms: list[tuple[str, Path]] = []
     try:
         for number, (name, artifact) in enumerate(named.items()):
             entry = kept.get(name)
-            # Numbered, as names of files come from whoever attached them. Their endings are in `name`.
+            # Files are numbered, as their names are people's and not safe as paths.
             given[str(number)] = entry or await _fetch_if_small(artifact, workbench)
             key = "" if entry else key_of(artifact.id, artifact.name)
             room = cache.room(key)
@@ -261,7 +268,7 @@ async def _ask_child(
 
 
 async def _fetch_if_small(artifact: Artifact, workbench: Workbench) -> Path:
-    """Get the file. Raises `QueryFailed` if it is too large to be read."""
+    """Return the path of a file. Raises `QueryFailed` if it is too large to be read."""
     path = await workbench.path(artifact)
     size = path.stat().st_size
     if size > _LARGEST:

@@ -1,7 +1,8 @@
 """Finds the rows of a table that are totals of other rows, and the notes below it, so that neither is counted.
 
 A total is found by arithmetic, in any language: its numbers are the sums of the rows since an earlier total, or of
-all rows. Sums agree by chance too, so a row without the word for a total also has to lack what all other rows have.
+all rows. Sums can agree by chance, so a row without a word such as "total" must also have empty cells where all other
+rows have none.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Row = list[str]
 _SAMPLE = 200
 _STARTS = 60
 _FEW, _OFTEN = 10, 0.5
-"""Rows that lack the same cells may be totals if they are no more than so many, or than this part of all rows."""
+"""Rows with the same empty cells may be totals if they are at most `_FEW`, or this part (`_OFTEN`) of all rows."""
 _DIGITS, _FEWER_DIGITS = 3, 2
 _SUMS = (
     "total totals subtotal subtotals sum sums grand overall altogether summe zwischensumme teilsumme gesamt "
@@ -34,7 +35,7 @@ _NOTE = re.compile(r"[*†‡¹²³#(\[].*|.*\w: .*|(\S+\s+){4,}\S+|.*\b(https?:
 
 @dataclass(slots=True)
 class RowsSetApart:
-    """The rows that are not counted, by index, and what is said of them: `notes` always, `faults` as in `Sheet`."""
+    """The rows that are not counted, by index, with `notes` on them, and `faults` of uncertain rows, as in `Sheet`."""
 
     rows: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
@@ -42,7 +43,7 @@ class RowsSetApart:
 
 
 def find_total_rows(rows: Sequence[Row], lines: Sequence[int], width: int) -> RowsSetApart:
-    """Find the totals of a table, and the notes below it. `lines` are the line numbers of the rows."""
+    """Return the totals of a table, and the notes below it. `lines` are the line numbers of the rows."""
     found = RowsSetApart()
     end = _end_of_table(rows, lines, width, found)
     if end > 1:
@@ -51,7 +52,7 @@ def find_total_rows(rows: Sequence[Row], lines: Sequence[int], width: int) -> Ro
 
 
 def _end_of_table(rows: Sequence[Row], lines: Sequence[int], width: int, found: RowsSetApart) -> int:
-    """Set apart the notes below the table; gives the number of rows above them."""
+    """Add the notes below the table to `found`, and return the number of rows above them."""
     end = len(rows)
     texts: list[str] = []
     while end > 2 and width > 1:
@@ -75,14 +76,14 @@ def _end_of_table(rows: Sequence[Row], lines: Sequence[int], width: int, found: 
 
 
 def label_of(text: str) -> str:
-    """Say what the words of a cell call its row: `total`, `average` or ""."""
+    """Return what the words of a cell call its row: `total`, `average` or ""."""
     words = _LETTERS.findall(text.casefold()) if len(text) <= 60 else []
     kinds = [_WORDS[word] for word in words if word in _WORDS]
     return kinds[0] if kinds and len(words) <= 5 else ""
 
 
 def is_label(text: str) -> bool:
-    """Say if a cell holds nothing but the word for a total or an average."""
+    """Return whether a cell holds only words for a total or an average."""
     words = _LETTERS.findall(text.casefold()) if len(text) <= 40 else []
     return bool(words) and all(word in _WORDS for word in words)
 
@@ -113,7 +114,7 @@ class _Totals:
         self._never = {at for at in range(width) if all(not row[at] for row in rows)}
 
     def find(self) -> None:
-        """Find them all, and say so."""
+        """Add the totals, with notes and faults, to the result."""
         candidates = self._list_candidates()
         totals: dict[int, str] = {}
         starts = [0]
@@ -135,10 +136,10 @@ class _Totals:
                 )
         self._found.faults += self._kept
 
-    # ------------------------------------------------------------ which rows to look at
+    # ------------------------------------------------------------ candidates
 
     def _list_candidates(self) -> list[int]:
-        """List the rows that may be totals: with a word for a total, without what others have, or the last."""
+        """List the rows that may be totals: with a word for a total, with cells empty that others fill, or the last."""
         rows = self._rows
         found = {
             index
@@ -158,10 +159,10 @@ class _Totals:
             )
         return sorted(found | {len(rows) - 1})
 
-    # ------------------------------------------------------------ is it a total
+    # ------------------------------------------------------------ judging candidates
 
     def _judge_row(self, index: int, starts: Sequence[int], totals: Mapping[int, str]) -> str:
-        """Say what a row is: `total`, `average`, or "" for one that counts. Notes what is not certain."""
+        """Return what a row is: `total`, `average`, or "" for one that is counted. Uncertain rows become faults."""
         label, last = _row_label(self._rows[index]), index == len(self._rows) - 1
         filled = [column for column in self._numbers if column.value(self._rows[index][column.at]) is not None]
         sums = [
@@ -191,7 +192,7 @@ class _Totals:
         return self._judge_label(index, label, last=last, lacking=lacking) if label else ""
 
     def _judge_label(self, index: int, label: str, *, last: bool, lacking: int) -> str:
-        """Judge a row whose words and numbers disagree: `label` if it is not to be counted."""
+        """Judge a row whose words and numbers disagree. Return `label` if it is not counted, otherwise ""."""
         called = f"is called {'an average' if label == 'average' else 'a total'}"
         if not is_label(self._find_first_cell(index)):
             return ""
@@ -205,7 +206,7 @@ class _Totals:
         return label
 
     def _count_missing_columns(self, index: int, totals: Container[int]) -> int:
-        """Count the columns in which the row lacks what the others have: a cell, or a date or number in it."""
+        """Count the columns in which the row lacks what the others have: a filled cell, or a date or number in it."""
         row = self._rows[index]
         mine = _blank_columns(row)
         count = sum(self._is_uniquely_empty(at, mine, totals) for at in mine)
@@ -215,21 +216,24 @@ class _Totals:
         return count
 
     def _like_another(self, index: int, totals: Iterable[int]) -> bool:
-        """Say if one of the totals found lacks the very same cells as a row."""
+        """Return whether one of the totals has the same empty cells as a row."""
         mine = _blank_columns(self._rows[index])
         return bool(mine) and any(_blank_columns(self._rows[at]) == mine for at in totals)
 
     def _is_uniquely_empty(self, at: int, mine: frozenset[int], totals: Container[int]) -> bool:
-        """Say if a cell is filled in all other rows but totals, and rows that lack more or fewer of the same cells."""
+        """Return whether all other rows fill a column.
+
+        Totals are ignored, and so are rows whose empty cells include all of `mine` or are all among `mine`.
+        """
         return at not in self._never and not any(
             at in blanks and not (blanks <= mine or mine <= blanks) and any(other not in totals for other in others)
             for blanks, others in self._patterns.items()
         )
 
     def _count_sum_digits(self, index: int, start: int, filled: Sequence[NumberColumn]) -> int | None:
-        """Count the digits that prove a row to be the sum of the rows from `start` on; None: it is not their sum.
+        """Count the digits by which a row agrees with the sum of the rows from `start` on; None if it is not their sum.
 
-        A number that is no sum may be a rate or a mean: it has to lie between the lowest and highest of its column.
+        A number that is no sum may be a rate or a mean: it has to lie between the lowest and the highest of its column.
         """
         digits, agree, others = 0, 0, []
         for column in filled:
@@ -250,7 +254,7 @@ class _Totals:
         return digits
 
     def _is_mean(self, index: int, filled: Sequence[NumberColumn], totals: Container[int], label: str) -> bool:
-        """Say if all numbers of a row are the means of the rows above it, more exactly than chance would have it."""
+        """Return whether all numbers of a row are means of the rows above, with too many digits to be chance."""
         digits = 0
         for column in filled:
             text = self._rows[index][column.at]
@@ -263,7 +267,7 @@ class _Totals:
         return label == "average" or digits >= _DIGITS + 1
 
     def _check_first_row(self, totals: Container[int]) -> str:
-        """Say `total` if the first row is the sum of all below it and lacks what they have, or is called so."""
+        """Return `total` if the first row is the sum of all below, and is called a total or lacks cells; else ""."""
         row, end = self._rows[0], len(self._rows)
         label, lacking = _row_label(row), self._count_missing_columns(0, totals)
         if end < 3 or not (label or lacking):
@@ -306,7 +310,7 @@ def _blank_columns(row: Row) -> frozenset[int]:
 
 
 def _is_sum(column: NumberColumn, value: float, whole: float, rows: int) -> bool:
-    """Say if a number is a sum, but for what rounding may have done to it and to its parts."""
+    """Return whether a number is a sum, except for rounding of the sum and of its parts."""
     rounding = min(0.5 * 10.0**-column.decimals * (rows + 1), 0.005 * abs(whole))
     return abs(value - whole) <= max(rounding, 1e-9 * max(abs(whole), 1.0))
 
@@ -318,7 +322,7 @@ def _sample_cells(rows: Sequence[Row], at: int) -> list[str]:
 
 
 def _count_free_digits(value: float, decimals: int) -> int:
-    """Count the digits of a sum that could have been others, without zeros at its end, which all parts may have."""
+    """Count the significant digits of a sum, without zeros at its end, since all its parts may end in zeros."""
     return len(f"{abs(value):.{decimals}f}".replace(".", "").strip("0"))
 
 

@@ -1,4 +1,4 @@
-"""Gives each column of a table of text the type that all of its values have, and says what was done."""
+"""Gives each column of a table of text the type that all its values have, and notes how it was read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOTHING = ", ".join(f"'{word}'" for word in column_types.NOTHINGS)
 
 @dataclass(frozen=True, slots=True)
 class Misfits:
-    """Filled cells that a kind does not fit: how many, and how many more that mean "nothing"."""
+    """How many filled cells a kind does not fit: `bad` ones, and `empty` ones that mean no value, such as n/a."""
 
     bad: int
     empty: int
@@ -38,9 +38,16 @@ class Misfits:
 
 @dataclass(slots=True)
 class TypedColumn:
-    """A column of text and what is known of it: `column` is its name in `raw_rows`, `name` people's.
+    """A column of text, and the kinds that its values may have.
 
-    `left` are the kinds not yet tried, `tried` those that were, `fitting` those that hold for every row.
+    Attributes:
+        name: Its name for people.
+        column: Its name in `raw_rows`.
+        sample: Some of its cells.
+        dress: The signs around its numbers.
+        left: The kinds that are still to be tried.
+        tried: The kinds that were tried, by name, with the cells that they do not fit.
+        fitting: The kinds that fit every row.
     """
 
     name: str
@@ -53,24 +60,24 @@ class TypedColumn:
 
     @property
     def has_foreign_digits(self) -> bool:
-        """Whether its digits are full-width, Arabic or Indian ones, or have characters among them that nobody sees."""
+        """Whether it has full-width, Arabic or Indian digits, or invisible characters."""
         return any(plain_digits(value) != value for value in self.sample)
 
     def write_read_sql(self, kind: ValueKind) -> str:
-        """Write the SQL that reads the column as that kind."""
+        """Return the SQL that reads the column as this kind."""
         value = f"trim({self.column})"
         value = plain_digits_sql(value) if self.has_foreign_digits else value
         return kind.write_read_sql(self.dress.sql(value) if kind.name in column_types.NUMERIC else value)
 
     @property
     def chosen(self) -> ValueKind | None:
-        """The kind that it is read as; None: it stays text."""
+        """The kind that the column is read as; None if it stays text."""
         return self.fitting[0] if len(self.fitting) == 1 else None
 
 
 @dataclass(slots=True)
 class ColumnNotes:
-    """What is said of the columns, as in `Sheet`."""
+    """The facts and faults of columns, as in `Sheet`."""
 
     facts: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -79,12 +86,12 @@ class ColumnNotes:
 def write_column_sql(
     connection: DuckDBPyConnection, samples: Mapping[str, tuple[str, Sequence[str]]], *, semicolons: bool
 ) -> tuple[list[str], ColumnNotes]:
-    """Write the expression for each column of `raw_rows`. A kind counts only if it holds for every row.
+    """Return the SQL expression that reads each column of `raw_rows`, and the notes. A kind has to fit every row.
 
     Args:
-        connection: Where `raw_rows` is.
-        samples: For each column of it the name that people know, and some of its cells.
-        semicolons: Semicolons stand between cells: a comma may then mark decimals.
+        connection: The database with `raw_rows`.
+        samples: The name for people and a sample of cells of each column, by its name in `raw_rows`.
+        semicolons: True if semicolons separate the cells; then a comma may mark decimals.
     """
     commas = column_types.writes_decimal_commas([sample for _, sample in samples.values()])
     columns = [_make_column(name, column, sample, commas=commas) for column, (name, sample) in samples.items()]
@@ -110,7 +117,7 @@ def _make_column(name: str, column: str, sample: Sequence[str], *, commas: bool)
 
 
 def _try_next(connection: DuckDBPyConnection, waiting: Sequence[TypedColumn]) -> None:
-    """Try the next kind of each column, in one reading of the table."""
+    """Try the next kind of each column, with one query of the table."""
     parts = []
     for column in waiting:
         cell = f"trim({column.column})"
@@ -128,7 +135,7 @@ def _try_next(connection: DuckDBPyConnection, waiting: Sequence[TypedColumn]) ->
 
 
 def _settle_orders(columns: Sequence[TypedColumn]) -> None:
-    """Read dates whose day and month cannot be told apart in the order that other columns of the table show."""
+    """Settle dates whose day and month may be swapped by the order that other columns of the table show."""
     shown = {
         kind.name in _DAY_FIRST for column in columns if (kind := column.chosen) is not None and kind.name in _ORDERED
     }
@@ -141,7 +148,7 @@ def _settle_orders(columns: Sequence[TypedColumn]) -> None:
 
 
 def _note_reading_of(connection: DuckDBPyConnection, column: TypedColumn, said: ColumnNotes) -> None:
-    """Say how the column is read, or why it stays text."""
+    """Note how the column is read, or why it stays text."""
     name, kind = column.name, column.chosen
     if kind is None:
         if why := _explain_text(connection, column):
@@ -162,7 +169,7 @@ def _note_reading_of(connection: DuckDBPyConnection, column: TypedColumn, said: 
 
 
 def _explain_text(connection: DuckDBPyConnection, column: TypedColumn) -> str:
-    """Say why a column that could be dates or numbers stays text; "" for one that is words."""
+    """Return why a column that could be dates or numbers stays text; "" for a column of words."""
     if column.fitting:
         example = find_ambiguous_date(column.sample)
         return (
@@ -187,7 +194,7 @@ def _numbers_with(units: Sequence[str], sample: Sequence[str]) -> bool:
 
 
 def _bare_shares(connection: DuckDBPyConnection, column: TypedColumn) -> list[str]:
-    """Name the numbers without the sign that the others carry: 0.12 beside 12 % may mean the same."""
+    """Return a fault if some numbers lack the percent sign of the others: 0.12 may mean the same as 12 %."""
     sign, cell = column.dress.symbol, f"trim({column.column})"
     found = connection.execute(
         f"SELECT count(*) FROM raw_rows WHERE {cell} <> '' AND NOT contains({cell}, '{sign}') "  # noqa: S608 - our own names

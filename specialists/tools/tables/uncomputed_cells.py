@@ -1,7 +1,7 @@
-"""Finds cells of an .xlsx that hold no value though a person sees one: formulas never worked out, and errors.
+"""Finds cells of an .xlsx that our readers read as empty although people see a value: uncomputed formulas, and errors.
 
-Readers give both back as empty. A program that writes a workbook often leaves its formulas to Excel, which works
-them out when somebody opens and saves the file.
+A program that writes a workbook often leaves its formulas to Excel, which computes them when somebody opens and saves
+the file.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ BROKEN = (
     *(zipfile.BadZipFile, zlib.error, KeyError, ET.ParseError),
     *(ValueError, NotImplementedError, EOFError, OSError, RuntimeError),
 )
-"""What a damaged workbook raises."""
+"""The errors that reading a damaged workbook raises."""
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
 def describe_uncomputed_cells(data: bytes) -> dict[str, str]:
-    """Word the faults of each sheet, by its name, that has such cells. There are none for what is no .xlsx.
+    """Return a fault for each sheet with such cells, by the sheet's name; {} for a file that is no .xlsx.
 
     Args:
-        data: The bytes of a workbook. Of its sheets the first 64 MB, unpacked, are looked at.
+        data: The bytes of a workbook. Only the first 64 MB of its sheets, unpacked, are looked at.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _describe_sheet_faults(archive)
     except BROKEN:
-        return {}  # whatever is wrong with the file, its reader says it better
+        return {}  # the reader of the file reports what is wrong with it
 
 
 def _describe_sheet_faults(archive: zipfile.ZipFile) -> dict[str, str]:
@@ -55,7 +55,7 @@ def _describe_sheet_faults(archive: zipfile.ZipFile) -> dict[str, str]:
 
 
 def sheet_members(archive: zipfile.ZipFile) -> list[tuple[str, str]]:
-    """List name and member of each sheet of an .xlsx. Raises one of `BROKEN`."""
+    """List the sheets of an .xlsx as (name, path in the archive). Raises one of `BROKEN`."""
     links = {link.get("Id"): link.get("Target", "") for link in _parse_member(archive, "xl/_rels/workbook.xml.rels")}
     found = []
     for sheet in _parse_member(archive, "xl/workbook.xml").iterfind("{*}sheets/{*}sheet"):
@@ -70,13 +70,13 @@ def _parse_member(archive: zipfile.ZipFile, member: str) -> ET.Element:
 
 
 def _count_faults(file: IO[bytes], most: int) -> tuple[int, int, int]:
-    """Count formulas without a value, errors, and the bytes that were read."""
+    """Return how many formulas have no value, how many cells are errors, and how many bytes were read."""
     formulas = errors = read = 0
     rest = b""
     while read < most and (piece := file.read(_PIECE)):
         read += len(piece)
         whole = rest + piece
-        # What may go on in the next piece waits for it: no tag is counted twice, and none is cut.
+        # A tag at the end of a piece may go on in the next one, so it is counted there: no tag is cut or counted twice.
         end = len(whole) if len(piece) < _PIECE else max(whole.rfind(b"<c "), len(whole) - _LONGEST_TAG, 0)
         formulas += len(_EMPTY_FORMULA.findall(whole, 0, end))
         errors += len(_ERROR.findall(whole, 0, end))

@@ -1,4 +1,4 @@
-"""A way to write values of one type, and the SQL that reads it."""
+"""Kinds of values: one way to write values of a type, with the SQL that reads it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """One way to write values. `pattern` is for Python and DuckDB; `sql` converts `{x}`, a trimmed text, or gives NULL.
+    """One way to write values of a type.
 
-    `words` names the values in the plural, `fact` is what people should know of the reading.
+    Attributes:
+        name: The name of the kind.
+        words: The values in the plural, in words for people: `dates`.
+        pattern: A regular expression for Python and DuckDB that the values match.
+        sql: SQL that converts `{x}`, a trimmed text, or gives NULL.
+        fact: What people should know about how the values are read; "" if it is plain.
     """
 
     name: str
@@ -19,10 +24,10 @@ class ValueKind:
     fact: str = ""
 
     def write_condition_sql(self, x: str) -> str:
-        """Write the SQL condition that `x` is written in this way."""
+        """Return the SQL condition that the SQL text expression `x` is of this kind."""
         pattern = self.pattern.replace("'", "''")
         return f"regexp_full_match({x}, '{pattern}')"
 
     def write_read_sql(self, x: str) -> str:
-        """Write the SQL that reads the text `x`, or gives NULL."""
+        """Return the SQL that reads the SQL text expression `x`, or gives NULL."""
         return f"CASE WHEN {self.write_condition_sql(x)} THEN {self.sql.replace('{x}', x)} END"

@@ -1,6 +1,6 @@
-"""Reads Excel and OpenDocument workbooks, every sheet of them, with calamine.
+"""Reads the sheets of Excel and OpenDocument workbooks with calamine.
 
-Some files make calamine abort the process, so this runs in the child only.
+Some files make calamine abort the process, so this runs only in the child.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_SHEETS = 20
 
 
 def workbook_sheets(data: bytes) -> list[Sheet]:
-    """Read the sheets that hold anything.
+    """Read the sheets that are not empty.
 
     Raises:
         TableRefused: the workbook is broken, or empty.
@@ -75,9 +75,10 @@ def _read_sheet(book: Any, name: str, hidden: HiddenCells) -> Sheet | None:
 
 
 def _fill_merged(table: list[list[Any]], ranges: list[tuple[tuple[int, int], tuple[int, int]]]) -> bool:
-    """Give each row that a merged cell spans its text: the others hold nothing, and would belong to no group.
+    """Copy the text of a cell that is merged over several rows into each of them, since only the first row has it.
 
-    A number is left as it is, or it would be counted once per row; so is what spans columns, such as a title.
+    Numbers are not copied, as they would be counted once per row; nor are cells that span columns, such as titles.
+    Returns True if any text was copied.
     """
     filled = False
     for (top, left), (bottom, right) in ranges:
@@ -89,7 +90,7 @@ def _fill_merged(table: list[list[Any]], ranges: list[tuple[tuple[int, int], tup
 
 
 def _format_cell_text(cell: Any) -> str:
-    """Write the cell as a person would type it into a CSV file."""
+    """Format the cell as a person would type it into a CSV file."""
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float):

@@ -1,4 +1,4 @@
-"""Issues of GitHub and GitLab by REST: open one, and find one by its mark. Bounded in time and size, no redirects."""
+"""Opens issues of GitHub and GitLab by REST, and finds them by their marks; bounded in time and size, no redirects."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ SECONDS = 20.0
 LARGEST = 8 * 1024 * 1024
 PAGE, MOST_PAGES = 100, 3
 SURE = 14 * 86_400.0
-"""Seconds: an issue that we look for is younger. If all that were looked through are younger, nobody can tell."""
+"""Seconds. An issue that we look for is younger, so the search ends at an older one.
+
+If `MOST_PAGES` pages hold only younger issues without the mark, it is unknown whether the issue was opened.
+"""
 
 
 class NotOpened(Exception):
-    """An issue was certainly not opened. The text says why, and what to do."""
+    """An issue was certainly not opened. The message says why, and what to do."""
 
 
 class CannotTell(Exception):
-    """Nobody can tell whether an issue was opened."""
+    """It is unknown whether an issue was opened."""
 
 
 class IssueTracker:
@@ -42,9 +45,9 @@ class IssueTracker:
         self._body = "body" if github else "description"
 
     async def open(self, title: str, body: str, key: str) -> str:
-        """Open an issue, with its body made harmless (`defuse_body`), and give its address.
+        """Open an issue and return its address. `body` has to be harmless already (`defuse_body`).
 
-        Raises NotOpened, and CannotTell if no answer says whether it is.
+        Raises NotOpened, and CannotTell if it is unknown whether the issue was opened.
         """
         fields = {"title": title, self._body: f"{body}\n\n{mark_of(key)}"}
         try:
@@ -61,7 +64,7 @@ class IssueTracker:
         return _issue_address(_read(data))
 
     async def find(self, key: str) -> str | None:
-        """Give the address of the issue that carries a key; None if there certainly is none. Raises CannotTell."""
+        """Return the address of the issue with a key's mark; None if there certainly is none. Raises CannotTell."""
         order = {"sort": "created", "direction": "desc"} if self._desk.kind == "github" else {"order_by": "created_at"}
         mark, oldest = mark_of(key), time.time()
         for page in range(1, MOST_PAGES + 1):
@@ -131,14 +134,17 @@ _FENCE = re.compile(r"(^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\2[ \t]*$|\Z))",
 
 
 def mark_of(key: str) -> str:
-    """Return the mark by which an issue is found again: a comment of Markdown, which nobody sees."""
+    """Return the mark by which an issue is found again: an HTML comment, which the forge does not show."""
     return f"<!-- leadhand:{key} -->"
 
 
 def defuse_body(body: str) -> str:
-    """Return the body without what acts. Code in fences stays as it is. Doing it twice changes nothing more."""
+    """Return the body with tags, pictures, mentions and commands made inactive.
+
+    Code in fences stays as it is. A second call changes nothing more.
+    """
     pieces = _FENCE.split(visible(body).strip())
-    # A split by two groups gives text, fence, its mark, text, ...
+    # Splitting by a pattern with two groups gives text, fence, the fence's mark, text, ...
     plain = [_defuse_text(piece) if place % 3 == 0 else piece for place, piece in enumerate(pieces) if place % 3 != 2]
     return "".join(plain)
 

@@ -1,4 +1,4 @@
-"""Where tickets are opened, as the operator's setting says."""
+"""Reads the operator's setting of the place where tickets are opened."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class TicketDesk:
-    """A place for tickets.
+    """The place where tickets are opened.
 
     Attributes:
-        kind: What it is.
-        path: The repository or project; for rows and messages the channel, or `contact`; messages go to people too.
-        issues: The address of its list of issues; empty where it is in Slack.
-        token: What its forge knows us by.
-        fault: Why it cannot be used, and what to do; empty if it can be.
+        kind: `github` and `gitlab` take issues, `list` rows of a Slack list, `message` messages.
+        path: The repository or project; for rows and messages the channel or `contact`; for messages also a person.
+        issues: The API address of its list of issues; "" if it is in Slack.
+        token: The token for its forge.
+        fault: Why it cannot be used, and what to do; "" if it can be.
     """
 
     kind: Literal["github", "gitlab", "list", "message"]
@@ -46,19 +46,19 @@ class TicketDesk:
 
     @property
     def display_name(self) -> str:
-        """Name it for people."""
+        """Its name for people."""
         names = {"github": "GitHub", "gitlab": "GitLab"}
         return f"{names[self.kind]} issues of {self.path}" if self.kind in names else self.path
 
     @property
     def host(self) -> str:
-        """Return the host that its issues are at, as people know it."""
+        """The host of its issues, as people know it."""
         host = urlsplit(self.issues).hostname or ""
         return "github.com" if host == "api.github.com" else host
 
 
 def desk_of(env: Mapping[str, str]) -> TicketDesk:
-    """Read the setting. Where nothing is set up, a ticket is a message to the crew's contact."""
+    """Read the setting. If nothing is set up, a ticket is a message to the crew's contact."""
     text = env.get("LEADHAND_TICKETS", "").strip()
     kind, _, path = (text or f"message:{CONTACT}").partition(":")
     path = path.strip()
@@ -72,7 +72,7 @@ def desk_of(env: Mapping[str, str]) -> TicketDesk:
 
 
 def is_reachable(contact: str) -> bool:
-    """Return True for a crew's contact to whom a message can go: an id of Slack, #channel or @person, no mere words."""
+    """Return True if a crew's contact can get messages: a Slack id, #channel or @person, and not just a description."""
     return is_person(contact) or CHANNEL.fullmatch(contact) is not None or contact.startswith(("#", "@"))
 
 

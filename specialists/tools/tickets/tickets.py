@@ -1,4 +1,4 @@
-"""Opens a ticket where the operator says (`LEADHAND_TICKETS`), once, after somebody has approved what it says."""
+"""The tool `open_ticket`: opens a ticket in the operator's place, once, after people have approved its text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from specialists.tools.tool import OutgoingData, PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 LONGEST = 6_000
-"""Characters of a ticket's body."""
+"""Most characters of a ticket's body."""
 
 
 class OpenTicketArguments(BaseModel):
-    """Arguments of open_ticket. `to` is no model's to choose: it is filled in, for people to see."""
+    """Arguments of open_ticket. Models cannot choose `to`; `prepare` fills it in, for people to see."""
 
     to: SkipJsonSchema[str] = ""
     title: str = Field(min_length=1, max_length=200)
@@ -28,7 +28,7 @@ class OpenTicketArguments(BaseModel):
 
 
 def toolkit(settings: ToolSettings) -> Toolkit:
-    """Make the tool, and what proves its setting."""
+    """Make the ticket toolkit. Its `prove` checks the setting, and is None if `LEADHAND_TICKETS` is not set."""
     env = settings.env
     desk = desk_of(env)
 
@@ -39,7 +39,7 @@ def toolkit(settings: ToolSettings) -> Toolkit:
 
 
 def tools(settings: ToolSettings) -> tuple[Tool, ...]:
-    """Make the tool."""
+    """Return the tool `open_ticket`."""
     desk = _TicketCalls(desk_of(settings.env))
 
     async def open_ticket(arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
@@ -69,7 +69,7 @@ class _TicketCalls:
     place: TicketDesk
 
     async def prepare(self, arguments: OpenTicketArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
-        """Say where it goes, and who will read it."""
+        """Check the texts, and describe for people where the ticket goes and who can read it."""
         if self.place.fault:
             return ToolOutcome(self.place.fault, failed=True)
         texts = {"title": " ".join(visible(arguments.title).split()), "body": visible(arguments.body).strip()}
@@ -90,7 +90,7 @@ class _TicketCalls:
         return PreparedCall(ready, why=f"It {how}. {describe_message_target(goes, readers)}", readers=readers)
 
     async def open(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
-        """Open it. Raises CannotTell and DeliveryUnknown."""
+        """Open the ticket. Raises CannotTell and DeliveryUnknown if it is unknown whether it was opened."""
         if not self.place.issues:
             return await self._send_as_message(arguments, workbench, key)
         try:
@@ -100,7 +100,10 @@ class _TicketCalls:
         return _report_open_ticket(address)
 
     async def look_up(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome | None:
-        """Find out if the ticket was opened; None: it certainly was not. Raises CannotTell and DeliveryUnknown."""
+        """Return the outcome of an earlier call with this key; None if it certainly opened no ticket.
+
+        Raises CannotTell and DeliveryUnknown.
+        """
         if self.place.issues:
             address = await IssueTracker(self.place).find(key)
             return None if address is None else _report_open_ticket(address)
@@ -112,7 +115,7 @@ class _TicketCalls:
         return None if found is None else _report_sending(found.id, found.fault, arguments)
 
     def sends(self, _arguments: OpenTicketArguments) -> OutgoingData:
-        """Say who gets what: all of it stands in the arguments."""
+        """Return the host that a call sends data to; all that it sends is in its arguments."""
         return OutgoingData(self.place.host, "", in_arguments=True)
 
     async def _send_as_message(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:

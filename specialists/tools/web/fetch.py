@@ -1,10 +1,10 @@
-"""Fetching a page that a model names: the address is hostile until proven otherwise, and so is the page.
+"""Fetches a page that a model names; both the address and the page may be hostile.
 
 `ssrfguard` refuses addresses that are not public, and connects only to the
-addresses it checked; `outbound.clients` says what holds behind a proxy. What it
-leaves open is closed here: redirects are followed one by one (their bodies are
-never read), the body is counted after decoding, and one deadline holds for
-names, connections and bytes together.
+addresses it checked; see `outbound.clients` for requests through a proxy. This
+module adds the rest: redirects are followed one by one (their bodies are never
+read), the size of the body is limited after decoding, and one deadline covers
+name look-ups, connections and bytes together.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ssrfguard import Policy
 
 AZURE_PLATFORM = "168.63.129.16/32"
-"""Azure's metadata and DNS address. It is public by registry, so no table of special addresses names it."""
+"""Azure's metadata and DNS address. It is registered as public, so no table of special addresses contains it."""
 
 _REDIRECTS = 5
 _ELSEWHERE = "The page redirects to {url}, which was not opened. If you need it, fetch that address."
@@ -41,9 +41,9 @@ class FetchSettings:
     """The limits of a fetch.
 
     Attributes:
-        timeout: Seconds for all of it: names, connections, redirects and bytes.
-        max_bytes: Bytes of the decoded body that are read; the rest is left.
-        allow_hosts: `address:port` pairs that are allowed though they are not public. For tests.
+        timeout: Seconds for the whole fetch: name look-ups, connections, redirects and bytes.
+        max_bytes: Most bytes of the decoded body that are read.
+        allow_hosts: `address:port` pairs that are allowed although they are not public. For tests.
         resolver: Stands in for `socket.getaddrinfo`. Its answers are checked all the same. For tests.
     """
 
@@ -76,14 +76,14 @@ async def download(
     Args:
         url: Its address, from anywhere.
         settings: The limits.
-        accepts: Told the media type before the body is read; says why it is of no use, or nothing.
-        follows: Told an address and the one that it redirects to; says if that may be asked for.
+        accepts: Called with the media type before the body is read. Returns why the page is of no use, or "".
+        follows: Called with an address and the one that it redirects to. Returns whether to follow the redirect.
 
     Raises:
-        FetchFailed: The text says why.
+        FetchFailed: The page was not fetched; the message says why.
     """
     await _load_client()
-    import httpx  # noqa: PLC0415  # loaded a moment ago, off the loop
+    import httpx  # noqa: PLC0415  # already loaded, in a thread
     from ssrfguard import SSRFGuardError  # noqa: PLC0415  # the same
 
     try:
@@ -108,7 +108,7 @@ async def download(
 
 
 async def _request_once(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
-    """Make one request: get the page, or the address it redirects to."""
+    """Make one request. Return the page, or the address that it redirects to."""
     async with open_guarded_client(url, settings) as client, client.stream("GET", url, headers=_HEADERS) as response:
         if response.has_redirect_location:
             return str(response.url.join(response.headers["location"]))
@@ -117,7 +117,7 @@ async def _request_once(url: str, settings: FetchSettings, accepts: Callable[[st
 
 @asynccontextmanager
 async def open_guarded_client(url: str, settings: FetchSettings) -> AsyncIterator[httpx.AsyncClient]:
-    """Give a client for one request to a public address, see `guarded_client`."""
+    """Yield a client for one request to a public address; see `guarded_client`."""
     await _load_client()
     policy = _make_policy(settings.allow_hosts)
     async with guarded_client(url, policy, settings.timeout, settings.resolver) as client:
@@ -140,7 +140,7 @@ async def _read(response: httpx.Response, settings: FetchSettings, accepts: Call
 
 
 async def _read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """Read the decoded body up to `limit` bytes, decoded piece by piece so that no bomb ever unfolds."""
+    """Return the decoded body up to `limit` bytes, and whether it is whole; piece by piece, against zip bombs."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "", "gzip", "x-gzip"):
         raise FetchFailed(f"The page comes in an encoding that was not asked for ({encoding[:40]}).")
@@ -155,7 +155,7 @@ async def _read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]
 
 
 async def _load_client() -> None:
-    """Import and build what is slow, in a thread, so that nothing else waits for it."""
+    """Load the libraries and the TLS context in threads, as both are slow and would block the event loop."""
     await load("httpx", "ssrfguard.httpx")
     await asyncio.to_thread(tls_context)
 

@@ -1,7 +1,7 @@
-"""The process that gets the text out of a page.
+"""The child process that extracts the text of a page.
 
-In: `{"url", "media_type", "charset"}`, and the page's bytes as the file `page`. Out: `{"title", "text"}`, or nothing
-for a page that is built to be unreadable.
+Input: `{"url", "media_type", "charset"}`, and the page's bytes as the file `page`. Output: `{"title", "text"}`, or
+nothing for a page that is built to be unreadable.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from specialists.tools.web import pagetext
 
 
 def main() -> None:
-    """Answer the request on stdin."""
+    """Read a request from stdin, extract the page's text and write it to stdout."""
     request = json.load(sys.stdin)
     reply = claim_stdout()
     body = Path(input_path("page")).read_bytes()

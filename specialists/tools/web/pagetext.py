@@ -1,4 +1,4 @@
-"""The text of a fetched page: readable, without markup, and marked as nobody's orders."""
+"""Extracts the text of a fetched page: title and body, without markup and invisible characters."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _PLAIN = (
     "text/xml",
 )
 
-# Characters that are not seen, or turn the order of what is seen: zero-width, bidi controls, tags.
+# Characters that are invisible or change the order of visible ones: zero-width, bidi controls, tags.
 _UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 _CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _HEAD = 4096
-# Python has these for other ends. The first two take minutes for what a page may hold.
+# Python's codecs that are no charsets of pages. The first two can take minutes for a page.
 _NO_CHARSETS = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """A page as it came. `charset` is what its server said, or nothing."""
+    """A page as it was fetched. `charset` is the one that its server named, or ""."""
 
     url: str
     media_type: str
@@ -38,7 +38,7 @@ class WebPage:
 
 
 def refusal(media_type: str) -> str:
-    """Say why a page of that media type is of no use, or nothing."""
+    """Return why a page of this media type is of no use, or ""."""
     if media_type in (*_HTML, *_PLAIN) or re.fullmatch(r"application/[\w.-]+\+(json|xml)", media_type):
         return ""
     if media_type == "application/pdf":
@@ -48,14 +48,14 @@ def refusal(media_type: str) -> str:
 
 
 def read(page: WebPage) -> tuple[str, str]:
-    """Read the title and text of a page, either of which may be empty. For a child: a page may be built to hang it."""
+    """Return the title and text of a page; either may be "". Call it in a child: a page may be built to hang it."""
     if page.media_type in _HTML:
         return _extract_html(page)
     return "", clean(_decode_page(page))
 
 
 def clean(text: str) -> str:
-    """Take out characters that are not there to be read."""
+    """Remove control characters and invisible characters."""
     return _CONTROL.sub("", _UNSEEN.sub("", text)).strip()
 
 
@@ -70,18 +70,18 @@ def _extract_html(page: WebPage) -> tuple[str, str]:
 
 
 def _decode_by_own_charset(body: bytes) -> str | bytes:
-    """Decode the page by its own word on its charset, or as UTF-8; else leave it for the extractor to guess."""
+    """Decode the page by the charset in its own markup, or as UTF-8; if that fails, leave the bytes to trafilatura."""
     said = _CHARSET.search(body[:_HEAD])
     with contextlib.suppress(LookupError, UnicodeDecodeError):
         name = _find_codec(said[1].decode("ascii")) if said else "utf-8"
-        # As browsers do: pages that say Latin-1 mean Windows-1252, and UTF-16 cannot be said in ASCII.
+        # As browsers do: pages that name Latin-1 mean Windows-1252, and a page whose tags are ASCII is not UTF-16.
         name = {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(name, "utf-8" if name.startswith("utf-16") else name)
         return body.decode(name, errors="replace" if said else "strict")
     return body
 
 
 def _find_codec(charset: str) -> str:
-    """Find Python's name for a charset. Raises `LookupError` for one that no page is written in."""
+    """Return Python's name for a charset. Raises `LookupError` for a codec that is no charset of web pages."""
     name = codecs.lookup(charset).name
     if name in _NO_CHARSETS:
         raise LookupError(f"{charset} is not a character set of web pages")

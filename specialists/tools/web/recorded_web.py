@@ -1,8 +1,8 @@
-"""Web pages that were recorded: a folder of files, each with its address, and the tools of the web over these alone.
+"""Recorded web pages: a folder of files, each with its address, and the web tools over these pages alone.
 
     pages/index.yml     - {url: https://acme.example/prices, file: acme.html, recorded: 2026-11-02, title: Prices}
 
-For demos, tests and evaluations: the same question brings the same pages, and nothing leaves this machine.
+For demos, tests and evaluations: the same question finds the same pages, and nothing is sent out.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _KEYS = ("url", "file", "title", "recorded", "about")
 _TYPES = {".html": "text/html", ".txt": "text/plain", ".csv": "text/csv", ".json": "application/json"}
 SAID = "From recorded pages: this bot reads no others, and searched nowhere else."
 _TOLD = 8
-"""Addresses that are named where one is missing."""
+"""Most recorded addresses that are named if a page was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedPage:
-    """A page as it was on the day `recorded`. `about` is what a search shows of it."""
+    """A page as it was on the day `recorded`. `about` is the text that a search shows; "" for the page's beginning."""
 
     url: str
     file: Path
@@ -50,39 +50,39 @@ class RecordedPage:
     about: str = ""
 
     def body(self) -> bytes:
-        """Return its bytes. Raises OSError."""
+        """Return the bytes of the page, at most `LARGEST`. Raises OSError."""
         return self.file.read_bytes()[:LARGEST]
 
     def words(self) -> str:
-        """Its title and text, roughly: what a search looks in."""
+        """Return the text that a search looks through: title, `about`, and the page roughly without tags."""
         plain = re.sub(r"<[^<>]{0,500}>", " ", self.body().decode(errors="replace"))
         return f"{self.title} {self.about} {unescape(plain)}"
 
 
 @dataclass(slots=True)
 class RecordedWeb:
-    """The pages of a folder, with what is wrong with its index."""
+    """The recorded pages of a folder, with the faults of its index."""
 
     path: Path
     pages: tuple[RecordedPage, ...] = ()
     faults: list[CrewFault] = field(default_factory=list)
 
     def fault(self, node: yaml.Node, text: str) -> None:
-        """Note a fault at a node's line."""
+        """Add a fault at the line of a YAML node."""
         self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
 
     def page(self, url: str) -> RecordedPage | None:
-        """Find the page of an address; None if it was not recorded. `#fragment` and a last `/` do not count."""
+        """Return the page of an address, whatever its `#fragment` or last `/`; None if it was not recorded."""
         return next((one for one in self.pages if _normalize_url(one.url) == _normalize_url(url)), None)
 
     def explain_missing(self, url: str) -> str:
-        """Say that a page was not recorded, and which were."""
+        """Return a text that says that a page was not recorded, and which pages were."""
         there = ", ".join(one.url for one in self.pages[:_TOLD]) or "none"
         more = f" and {len(self.pages) - _TOLD} more" if len(self.pages) > _TOLD else ""
         return f"{url} was not recorded, and this bot has recorded pages only: {there}{more}."
 
     def search(self, query: str, count: int) -> list[RecordedPage]:
-        """List the pages that hold words of a query, those with most of them first."""
+        """List up to `count` pages with words of a query, those with most of them first."""
         asked = set(_list_words(query))
         scored = [(len(asked & set(_list_words(one.words()))), one) for one in self.pages]
         best = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
@@ -90,7 +90,7 @@ class RecordedWeb:
 
 
 def read(folder: Path) -> RecordedWeb:
-    """Read the index of a folder. What is wrong is in `faults`, and what is wrong with a page leaves it out."""
+    """Read the index of a folder. A wrong page is left out, and reported in `faults`."""
     found = RecordedWeb(folder / INDEX)
     root = yaml_root(found.path, found.faults, most=LARGEST)
     if root is None:
@@ -101,7 +101,7 @@ def read(folder: Path) -> RecordedWeb:
 
 
 def tools(folder: Path) -> tuple[Tool, ...]:
-    """Make `web_search` and `fetch_page` over the pages of a folder. When called, they say what is wrong with it."""
+    """Make `web_search` and `fetch_page` over the pages of a folder. If its index has faults, every call says so."""
     recorded = read(folder)
     return (
         Tool("web_search", "read", web.SearchArguments, _make_searcher(recorded), finds_urls=True),

@@ -1,4 +1,4 @@
-"""Web search behind one function: a keyless default and two services with keys."""
+"""Searches the web, without a key by default, or through one of two services with a key."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class SearchHit:
 
 
 class SearchFailed(Exception):
-    """No search took place, or its answer cannot be read. The text says what to do."""
+    """A search failed, or its answer cannot be read. The message says what to do."""
 
 
 def list_sent_texts(query: str, count: int, settings: SearchSettings) -> OutgoingData:
-    """Say what a search sends out, and to whom. ddgs asks several engines, each in its own way."""
+    """Return the data that a search sends out, and to whom. ddgs queries several engines, each in its own way."""
     if settings.provider == "ddgs":
         return OutgoingData(_ENGINES, f"q={quote(query)}", query)
     url, name = _base_address(settings), urlsplit(_base_address(settings)).netloc
@@ -70,13 +70,13 @@ async def search(query: str, count: int, settings: SearchSettings) -> list[Searc
     Args:
         query: What to look for.
         count: How many hits at most.
-        settings: Which service to ask, and its key.
+        settings: The service to query, and its key.
 
     Returns:
-        The hits, best first; none if the service found none.
+        The hits, best first; [] if there are none.
 
     Raises:
-        SearchFailed: The service did not answer usefully.
+        SearchFailed: The service gave no answer, or one that cannot be used.
     """
     if settings.provider == "ddgs":
         rows = await _search_ddgs(query, count, settings)
@@ -156,7 +156,7 @@ def _check_rows(settings: SearchSettings, rows: Any) -> list[Any]:
 
 
 async def _request_json(settings: SearchSettings, method: str, path: str, **request: Any) -> dict[str, Any]:
-    """Make one JSON call. The service is trusted not to be hostile, but not to be well."""
+    """Make one JSON call. The service is trusted not to be hostile, but it may be broken."""
     import aiohttp  # noqa: PLC0415  # only a search pays for it
 
     from specialists.outbound.clients import open_session  # noqa: PLC0415  # the same
@@ -207,6 +207,6 @@ def _make_hit(row: dict[str, Any], url: str, snippet: str) -> SearchHit:
 
 
 def _clean_snippet(value: Any) -> str:
-    """Take tags and line breaks out of a text, and cut it to a snippet's length."""
+    """Remove tags and line breaks from a text, and cut it to a snippet's length."""
     text = " ".join(unescape(re.sub(r"<[^>]{0,200}>", "", str(value or ""))).split())
     return text if len(text) <= _SNIPPET_LIMIT else text[: _SNIPPET_LIMIT - 1] + "…"

@@ -1,4 +1,4 @@
-"""The researcher's tools: search the web, read a page. The libraries for each are imported when it is first used."""
+"""The tools `web_search` and `fetch_page`. The libraries of each are imported at its first call."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from specialists.tools.web.search import SearchSettings
 
 PAGE_LENGTH = 10_000
-"""Characters of a page that one call gives."""
+"""Most characters of a page that one call returns."""
 
 READING_TIME = 12.0
-"""Seconds that extracting the text of a page may take, waiting for a place included."""
+"""Seconds that extracting the text of a page may take, including the wait for a free child process."""
 _LIMITS = ChildLimits(memory_mb=1000, cpu_seconds=8)
 _LARGEST_TEXT = 8 * 1024 * 1024
 _TANGLED = "The page is too tangled to get its text out."
@@ -43,7 +43,7 @@ class FetchArguments(BaseModel):
 
 
 def tools(search: SearchSettings | None = None, fetch: FetchSettings | None = None) -> tuple[Tool, ...]:
-    """Make the tools, bound to their settings; the defaults search without a key."""
+    """Make the tools with their settings; by default the search needs no key."""
     return (_search_tool(search), _fetch_tool(fetch))
 
 
@@ -92,12 +92,12 @@ def _fetch_tool(settings: FetchSettings | None) -> Tool:
 
 
 def missing_packages() -> str:
-    """Say what is not installed that reading a page takes; empty: nothing."""
+    """Return a text that names packages missing for reading pages; "" if all are installed."""
     return describe_missing("web", "ssrfguard", "httpx", "trafilatura")
 
 
 async def read_page(page: Download, start: int) -> ToolOutcome:
-    """Give the text of a page from a character on. A child process extracts it, within limits."""
+    """Return the text of a page from the character `start` on. A child process extracts it, within limits."""
     reply = await run_child(
         "specialists.tools.web.page_child",
         {"url": page.url, "media_type": page.media_type, "charset": page.charset},

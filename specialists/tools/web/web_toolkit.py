@@ -1,4 +1,4 @@
-"""The web tools as the settings say: over recorded pages, or over the web with the search service whose key is set."""
+"""Makes the web toolkit: over recorded pages, or over the web with the search service whose key is set."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def make_web_toolkit(settings: ToolSettings) -> Toolkit:
-    """Make the toolkit of the web."""
+    """Make the web toolkit."""
     if pages := settings.env.get(recorded_web.SETTING, ""):
         return Toolkit(f"recorded pages in {pages}", recorded_web.tools(Path(pages).expanduser()))
     return Toolkit("", web.tools(_choose_search(settings)))
 
 
 def _choose_search(settings: ToolSettings) -> SearchSettings | None:
-    """Choose the service that searches the web: the one whose key is set; None for the keyless one."""
+    """Return the settings of the search service whose key is set; None for the service without a key."""
     brave, tavily = settings.env.get("BRAVE_API_KEY", ""), settings.env.get("TAVILY_API_KEY", "")
     if not (brave or tavily):
         return None
