@@ -8,7 +8,7 @@ from importlib.util import find_spec
 TRY = "try"
 """The extra with what `leadhand try` and its demos need."""
 RECOMMENDED = "recommended"
-"""The extra with what a team's bot needs."""
+"""The extra with all that a team's bot needs."""
 ALL = "all"
 EMBEDDED = "embedded"
 """The extra with a server for the store; a server on the PATH works as well."""

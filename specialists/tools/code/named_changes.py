@@ -31,7 +31,7 @@ ForgeOf = Callable[[str], Awaitable[tuple[Forge, int]]]
 
 
 async def fetch_named_changes(text: str, reader: RepositoryReader, forge_of: ForgeOf) -> FoundMaterial:
-    """Fetch the changes that a text names. What cannot be fetched is a fault, but not words with dots in general."""
+    """Fetch the changes that a text names. One that cannot be fetched is a fault; other words with dots are ignored."""
     named = requests_in(text, reader.named)[:MOST]
     ranges = [] if named else list(dict.fromkeys(each.groups() for each in _RANGE.finditer(text)))[:MOST]
     work = [_fetch_request(repository, number, forge_of) for repository, number in named]

@@ -24,7 +24,7 @@ def make_crew_toolkit(folder: Path, settings: ToolSettings, _faults: list[CrewFa
 
 
 def make_knowledge_toolkit(settings: ToolSettings) -> Toolkit:
-    """Make the toolkit of the folder or addresses in `LEADHAND_KNOWLEDGE`; without, its tools say what to set up."""
+    """Make the toolkit of the folder or addresses in `LEADHAND_KNOWLEDGE`; if unset, its tools say what to set up."""
     where = settings.env.get(SETTING, "").strip()
     if not where:
         return Toolkit("", UNSET)

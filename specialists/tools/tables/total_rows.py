@@ -267,7 +267,7 @@ class _Totals:
         return label == "average" or digits >= _DIGITS + 1
 
     def _check_first_row(self, totals: Container[int]) -> str:
-        """Return `total` if the first row is the sum of all below, and is called a total or lacks cells; else ""."""
+        """Return `total` if the first row is the sum of all below, and has a total's label or empty cells; else ""."""
         row, end = self._rows[0], len(self._rows)
         label, lacking = _row_label(row), self._count_missing_columns(0, totals)
         if end < 3 or not (label or lacking):
