@@ -130,8 +130,6 @@ async def test_an_acknowledgement_that_slack_would_not_show_is_an_error(workspac
     await listen(workspace, register)
     refused = "/testhand failed with the error “invalid_command_response”: invalid_blocks"
     with pytest.raises(ActionFailed, match=refused):
-        ActionFailed, match="/testhand failed with the error “invalid_command_response”: invalid_blocks"
-    ):
         await workspace.person("ana").command("#general", "/testhand", "status")
 
 
