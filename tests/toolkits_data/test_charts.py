@@ -21,7 +21,7 @@ from PIL import Image
 import specialists
 from specialists.tools.charts import chart_words
 from specialists.tools.charts.chart_data import ChartData, Kind, NoChart, chart_data
-from specialists.tools.charts.charts import DrawChart, draw_chart, tools
+from specialists.tools.charts.charts import DrawChart, chart_shape, draw_chart, tools
 from specialists.tools.charts.figure import STYLE
 from specialists.tools.charts.plots import draw
 from specialists.tools.tool import ToolOutcome
@@ -195,6 +195,14 @@ def test_small_slices_of_a_pie_are_one_other() -> None:
     assert data.x == ("big", "mid", "Other (10)")
     assert values(data) == [(60.0, 30.0, 10.0)]
     assert chart("pie", "c v", ("big", 99), ("tiny", 1)).x == ("big", "tiny")
+
+
+def test_large_numbers_on_the_axis_stay_apart() -> None:
+    rows = [(1_234_567, 4), (1_234_568, 9)]
+    assert chart("pie", "c v", *rows).x == ("1234568", "1234567")
+    shape = chart_shape(chart("bar", "c v", *rows), "t", "", "", "")
+    assert shape is not None
+    assert shape.categories == ("1234567", "1234568")
 
 
 def test_more_series_than_colours_are_cut_to_the_largest() -> None:

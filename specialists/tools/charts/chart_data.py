@@ -204,7 +204,7 @@ def _check_pie(data: ChartData) -> ChartData:
 def _format_label(value: Any, x_kind: XKind) -> str:
     if x_kind == "date":
         return f"{value:%Y-%m-%d}"
-    return f"{value:g}" if x_kind == "number" else str(value)
+    return f"{value:.15g}" if x_kind == "number" else str(value)
 
 
 def _pick_points(data: ChartData, indexes: list[int]) -> ChartData:

@@ -214,7 +214,7 @@ def _name_category(data: ChartData, x: object) -> str:
     if data.x_kind == "text":
         return str(x)
     if data.x_kind == "number":
-        return f"{x:g}"
+        return f"{x:.15g}"
     if all(one.day == 1 and not (one.hour or one.minute) for one in data.x):
         return f"{x:%Y-%m}"
     midnight = all(not (one.hour or one.minute) for one in data.x)

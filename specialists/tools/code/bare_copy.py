@@ -176,9 +176,9 @@ def _check(reply: GitReply, repository: Repository) -> None:
         why = repository.ssh.reason(repository.name, reply.error or "it took too long")
         raise RepositoryUnavailable(f"{repository.name} cannot be copied: {why}.")
     said = next((line for line in reversed(reply.error.splitlines()) if line.startswith(("fatal", "error"))), "")
-    reason = said.partition(": ")[2] or reply.error.splitlines()[-1:] or "git gave no reason"
+    reason = said.partition(": ")[2] or (reply.error.splitlines() or ["git gave no reason"])[-1]
     where = repository.address if repository.is_local else f"{repository.address}, and its token if it is private"
-    text = f"{repository.name} cannot be copied ({str(reason)[:200]}); look at {where}."
+    text = f"{repository.name} cannot be copied ({reason[:200]}); look at {where}."
     raise RepositoryUnavailable(text)
 
 
