@@ -1,4 +1,4 @@
-"""A crew: who works in it, what it may do and what it closes at the end; and the specialists that a plan has made."""
+"""A crew: its specialists, rules and toolkits; and the ad-hoc specialists that plans ask for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CrewDescription:
-    """A crew's description of itself for the crew around it: see `Specialist`."""
+    """A crew's description of itself for the crew around it, with fields as in `Specialist`."""
 
     description: str = ""
     cannot: tuple[str, ...] = ()
@@ -37,21 +37,27 @@ class CrewDescription:
 
 @dataclass(frozen=True)
 class Crew:
-    """A named set of specialists, in the order of their names, and of crews inside it.
+    """A named set of specialists, in order of name, and of crews inside it.
 
-    Specialists of a crew inside another have its `path` before their names, `legal/writer`, and so on inside of it.
-    The outermost crew has none.
+    Specialists of an inner crew have its `path` before their names, such as `legal/writer`, at each level. The
+    outermost crew has no path.
 
-    `rules` say which requests go to whom without a planner, and `equals` which specialists do the same work. `terms`
-    are the fields of `handoff.contracts.Terms` that its file sets, `asking` those of `handoff.contracts.AskingTerms`,
-    and `roles` the tiers that it sets for roles of its supervisor. `default` gets a request for which no plan could
-    be made; empty: the first member does. `first` is the first responder, which gets a request before the planner and
-    may hand it over; empty: the planner is asked at once. `pipeline` is its fixed plan, None if the planner plans.
-    `contact` is whom people are sent to when nothing works: its own or that of the crew around it. `make` says which
-    ad-hoc specialists a plan may have (None: none), and `lent` are the tools that these may use. `approvals` is what
-    its file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts that may be
-    sent something private without asking anybody. `toolkits` are those in its folder; the outermost crew also has
-    those that it was loaded with. `warnings` say what is odd in its files though the crew can be used.
+    Attributes:
+        rules: Which requests go to which specialist without a planner.
+        equals: Groups of specialists that do the same work.
+        terms: The fields of `handoff.contracts.Terms` that its file sets.
+        roles: The tiers that its file sets for roles of its supervisor.
+        asking: The fields of `handoff.contracts.AskingTerms` that its file sets.
+        default: The member that gets a request for which no plan could be made; "" for the first member.
+        first: The first responder, which gets a request before the planner and may hand it over; "" for none.
+        pipeline: Its fixed plan; None if the planner plans.
+        contact: Whom people are sent to when nothing works: its own contact, or that of the crew around it.
+        make: Which ad-hoc specialists a plan may have; None for none.
+        lent: The tools that ad-hoc specialists may use, by name.
+        allow_out: The tools and hosts that may be sent private data without asking anybody.
+        approvals: The rules on approvals of its file and of those of the crews around it.
+        toolkits: The toolkits in its folder; for the outermost crew also those that it was loaded with.
+        warnings: What people should know about its files though the crew can be used.
     """
 
     name: str
@@ -64,7 +70,7 @@ class Crew:
     default: str = ""
     first: str = ""
     needs: tuple[str, ...] = ()
-    """The settings without which it is no member of another crew of the same bot."""
+    """The settings without which it cannot be a member of another crew of the same bot."""
     pipeline: Pipeline | None = None
     contact: str = ""
     make: AdhocAllowance | None = None
@@ -76,32 +82,32 @@ class Crew:
     approvals: ApprovalRules = NOTHING_SAID
     toolkits: tuple[Toolkit, ...] = ()
     words: CrewWords = NO_WORDS
-    """What its file says to its supervisor."""
+    """The texts of its file for its supervisor."""
     requests: tuple[str, ...] = ()
-    """Requests that people are shown as what it is for."""
+    """Requests that people are shown as examples of what it does."""
     channel: Mapping[str, tuple[str, CrewFault]] = field(default_factory=dict)
-    """What its file sets for channels, see `CrewFile.channel`."""
+    """The settings of its file for channels, see `CrewFile.channel`."""
     warnings: tuple[CrewFault, ...] = ()
 
     @property
     def levels(self) -> int:
-        """How many levels of crews are nested here, this crew included."""
+        """How many levels of crews are nested here, this crew counted."""
         return 1 + max((crew.levels for crew in self.crews.values()), default=0)
 
     def find_crew(self, name: str) -> Crew | None:
-        """Find the crew with that path, at whatever level; None if there is none."""
+        """Find the crew with that path, at any level; None if there is none."""
         if name == self.path:
             return self
         return next((found for crew in self.crews.values() if (found := crew.find_crew(name))), None)
 
     @property
     def house_rules(self) -> str:
-        """The text of `AGENTS.md` and `CLAUDE.md` in its folder, cut if long; else that of the crew around it."""
+        """The text of `AGENTS.md` and `CLAUDE.md` in its folder, cut if long; otherwise that of the crew around it."""
         return self.words.house_rules
 
     @property
     def addressees(self) -> frozenset[str]:
-        """The Slack ids of those whom this crew and the crews inside it name for questions and approvals."""
+        """The Slack ids that this crew and the crews inside it name for questions and approvals."""
         own = {*self.asking.get("whom", ()), *self.asking.get("then", ()), *self.approvals.usual_terms.approvers}
         terms = (each for one in self.specialists.values() for each in (one.usual, *one.approvals.values()))
         theirs = (one for each in self.specialists.values() for one in each.asks)
@@ -110,13 +116,13 @@ class Crew:
         return frozenset(own).union(theirs, approvers, *inside) - {REQUESTER, ANYONE, ADMINS}
 
     def without_first_responder(self) -> Crew:
-        """Return the crew without its first responder: the planner gets each request."""
+        """Return the crew without its first responder, so that the planner gets each request."""
         others = {name: one for name, one in self.specialists.items() if name != self.first}
         return replace(self, first="", specialists=others) if others or self.crews else self
 
     @property
     def all_specialists(self) -> dict[str, Specialist]:
-        """The specialists of this crew and of all inside it."""
+        """The specialists of this crew and of all crews inside it, by name."""
         inside = {name: one for crew in self.crews.values() for name, one in crew.all_specialists.items()}
         return {**self.specialists, **inside}
 
@@ -127,7 +133,7 @@ class Crew:
 
     @property
     def background_work(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
-        """The background work that the toolkits of this crew and of the crews inside it do while the bot runs."""
+        """The background work of the toolkits of this crew and the crews inside it, for as long as the bot runs."""
         own = (kit.beside for kit in self.toolkits if kit.beside is not None)
         return (*own, *(work for crew in self.crews.values() for work in crew.background_work))
 
@@ -139,7 +145,7 @@ class Crew:
         return tuple(one for one in there if one.finds is not None and held & {tool.name for tool in one.tools})
 
     async def close(self) -> None:
-        """End what the toolkits of this crew and of the crews inside it hold open, each in bounded time."""
+        """Close what the toolkits of this crew and the crews inside it hold open, each in bounded time."""
         closing = [kit.close() for kit in self.toolkits if kit.close is not None]
         ends = (asyncio.wait_for(each, CLOSE_SECONDS) for each in closing)
         ended = await asyncio.gather(*ends, *(crew.close() for crew in self.crews.values()), return_exceptions=True)
@@ -149,13 +155,13 @@ class Crew:
 
 
 class NotLent(Exception):
-    """An ad-hoc specialist needs what the crew does not lend. The text says what, for people."""
+    """An ad-hoc specialist needs a tool or tier that the crew does not allow. The text says which, for people."""
 
 
 def specialist_for(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Specialist | None:
-    """Find who works under a name, on a tier: the plan's ad-hoc specialist, else the crew's member; None for nobody.
+    """Find the specialist of that name, on a tier: the plan's ad-hoc one, else the crew's member; None for neither.
 
-    Raises NotLent if the plan has an ad-hoc specialist that the crew does not allow, or not any more.
+    Raises NotLent if the plan has an ad-hoc specialist that the crew does not allow, or no longer allows.
     """
     made = find_made_specialist(plan, name)
     if made is None:
@@ -167,7 +173,7 @@ def specialist_for(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Spec
 
 
 def adhoc_specialist(crew: Crew, made: MadeSpecialist) -> Specialist:
-    """Build the ad-hoc specialist that a plan asks for. Raises NotLent."""
+    """Build the ad-hoc specialist that a plan asks for. Raises NotLent if the crew does not allow it."""
     if crew.make is None:
         raise NotLent(f"the crew allows no ad-hoc specialists, and {made.name} is one")
     for name in made.tools:
@@ -189,13 +195,13 @@ def adhoc_specialist(crew: Crew, made: MadeSpecialist) -> Specialist:
 
 
 FLAT = 8
-"""Specialists side by side from which on planners choose worse: they read all of them with each request."""
+"""From this many specialists in one crew, planners choose worse: they read all of them with each request."""
 
 
 def suggest_inner_crews(crew: Crew) -> str:
-    """Suggest crews inside a crew with many specialists side by side; empty if it has not so many.
+    """Suggest inner crews for crews with many specialists; "" if there are none.
 
-    A crew whose plan is fixed asks no planner, so there it does not matter.
+    Crews with a fixed plan are left out, since they ask no planner.
     """
     many = [
         _describe_crowding(one) for one in _list_crews(crew) if one.pipeline is None and len(one.specialists) >= FLAT

@@ -1,8 +1,7 @@
-"""The protocol in which everything talks to a language model: one call, one turn back.
+"""The protocol for calls of language models: one call, one turn back.
 
-It is small on purpose. A provider (see `bot/models`) turns a
-`ModelCall` into its own wire format and gives back a `Turn` whose stop reason
-is known, or raises `ModelError`, the only exception that may leave a provider.
+It is small on purpose. A provider (see `bot/models`) turns a `ModelCall` into its own wire format and returns a `Turn`
+with a known stop reason, or raises `ModelError`, the only exception that may leave a provider.
 """
 
 from __future__ import annotations
@@ -36,7 +35,8 @@ class Picture(Contract):
 class ModelMessage(Contract):
     """A message of a conversation with a model.
 
-    An assistant's may carry calls, a tool's message carries replies, and a user's may carry pictures before its text.
+    A message of the assistant may carry calls. A tool message carries replies. A user's message may carry pictures,
+    placed before its text.
     """
 
     role: Literal["user", "assistant", "tool"]
@@ -44,25 +44,27 @@ class ModelMessage(Contract):
     calls: tuple[ToolCall, ...] = ()
     replies: tuple[ToolReply, ...] = ()
     thoughts: tuple[dict[str, Any], ...] = ()
-    """An assistant's: `Turn.thoughts`, handed back as they came."""
+    """Of an assistant's message: `Turn.thoughts`, sent back unchanged."""
     pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A call of a model. `deadline` is the seconds it may take in all, retries included.
+    """A call of a model.
 
-    A call that streams may last until its deadline: only a silence (a setting of the providers) ends it earlier.
-    `tool_choice`: `required` asks for a call of one of `tools`; a provider that cannot force one treats it as `auto`.
-
-    `answer_schema` asks for a reply that is one JSON object of that schema
-    (provider-side structured output; the caller validates again). `purpose`
-    names the caller for logs, such as `planner`, `specialist:analyst` or (made for a job) `made:translator`.
-    `on_text`, if given, is awaited with each piece of text as it streams.
-    `tries` is how often it may be sent to the provider at most.
-    `last` marks the call that saves what earlier ones brought: no budget stands in its way.
-    `model` names a provider's model in place of that of the tier; empty: none. `effort` and `temperature` (0 to 2) are
-    asked for where the model takes them; None: as is usual for the tier and the provider.
+    Attributes:
+        purpose: The caller, for logs: `planner`, `specialist:analyst` or, ad hoc, `made:translator`.
+        tool_choice: `required` asks for a call of one of `tools`. A provider that cannot force one treats it as `auto`.
+        deadline: Seconds that the call may take, retries included. A streaming call may last that long: only silence,
+            as set for the provider, ends it earlier.
+        answer_schema: Asks for a reply that is one JSON object of this schema, by the provider's structured output. The
+            caller validates it again.
+        on_text: Awaited with each piece of text as it streams.
+        last: True for the call that saves earlier work of an attempt. No budget withholds it.
+        tries: Most times that it may be sent to the provider.
+        model: A provider's model in place of the tier's; "" for the tier's.
+        effort: How hard the model should think, where it can be told; None: the default of tier and provider.
+        temperature: From 0 to 2, where the model takes it; None: the default of tier and provider.
     """
 
     purpose: str
@@ -83,12 +85,15 @@ class ModelCall:
 
 
 class ModelError(Exception):
-    """A call that brought no usable turn. `transient` says whether trying again later may help.
+    """A call brought no usable turn. The text tells people what failed and what to do.
 
-    `usage` is what was spent all the same. `pause` is how many seconds the provider asked to be left alone, if it
-    did, `tries` how often the provider was asked in vain. `partial` is what the attempt had by then, if the call
-    was part of one. `share` is roughly the part of a `too_long` call that would fit. The text is fit for
-    people: what failed and what to do.
+    Attributes:
+        transient: True if trying again later may help.
+        usage: What was spent all the same.
+        pause: Seconds that the provider asked to wait; 0 if it did not.
+        tries: How often the provider was asked in vain.
+        partial: What the attempt had by then, if the call was part of one.
+        share: Roughly the part of a `too_long` call that would fit.
     """
 
     def __init__(
@@ -113,10 +118,10 @@ class ModelError(Exception):
 
 
 class CallWithheld(ModelError):
-    """A call that was not made: a breaker is open, or a rate, all slots or a budget are used up.
+    """A call was not made: a breaker is open, or a rate, all slots or a budget are used up.
 
-    If it is `transient`, `pause` is how many seconds it takes to be free. `advice` says what people can do, and
-    `limit` names what was reached in a few words, if that is more than a matter of seconds.
+    If it is `transient`, `pause` is how many seconds it takes until calls are possible. `advice` says what people can
+    do. `limit` names the limit in a few words, if waiting takes more than seconds.
     """
 
     def __init__(
@@ -140,10 +145,10 @@ class Model(Protocol):
 
     @property
     def label(self) -> str:
-        """The name that people are told, such as `claude-sonnet-5-5 (Anthropic)` or `rehearsal (no language model)`."""
+        """The model's name for people, such as `claude-sonnet-5-5 (Anthropic)` or `rehearsal (no language model)`."""
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Take one turn. Raises `ModelError` and nothing else, but for cancellation."""
+        """Take one turn. Raises `ModelError` and, apart from cancellation, nothing else."""
 
     async def close(self) -> None:
         """Release connections, inside the running loop."""

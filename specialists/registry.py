@@ -1,4 +1,4 @@
-"""Reads the files of a crew of specialists, and refuses a crew with all of its faults at once."""
+"""Loads a crew from its files, and refuses a crew with faults, listing all of them at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from specialists.tools.toolkit import Toolkit, ToolSettings
 
 CREWS = Path(__file__).parent / "crews"
 LEVELS = 3
-"""Crews that lie in each other, the outermost counted."""
+"""Most levels of crews inside each other, the outermost counted."""
 _NO_SETTINGS = ToolSettings()
 
 _EXAMPLE = """\
@@ -42,7 +42,7 @@ You are the translator. ..."""
 
 
 class CrewError(Exception):
-    """A crew that cannot be used. `faults` are all of its faults, each with its file and line."""
+    """A crew cannot be used. `faults` are all of its faults, each with its file and line."""
 
     def __init__(self, folder: Path, faults: Iterable[CrewFault]) -> None:
         self.faults = tuple(sorted(set(faults)))
@@ -51,12 +51,12 @@ class CrewError(Exception):
 
 
 def available_crews(folder: Path = CREWS) -> tuple[str, ...]:
-    """List the names of the crews in a folder, in order."""
+    """Return the names of the crews in a folder, in order."""
     return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"))
 
 
 def member_names(folder: Path) -> frozenset[str]:
-    """Return the names of the specialists of a crew and of the crews inside it, as far as its files can be read."""
+    """Return the names of a crew's specialists and of the crews inside it, where its files can be read."""
     if not folder.is_dir():
         return frozenset()
     layers = find_layers(folder, CREWS, [])
@@ -78,18 +78,18 @@ def load_crew(
     around: tuple[Toolkit, ...] = (),
     members: Sequence[Path] = (),
 ) -> Crew:
-    """Read and check a crew, with the crews inside it.
+    """Load and check a crew, with the crews inside it.
 
     Args:
-        folder: The crew's folder. Files may lie in folders inside it, three levels in all. One of those that
-            has a `crew.yml` is a crew of its own, and a member of this one under the folder's name.
-        tools: All tools there are besides those of the crew's own toolkits, by name.
+        folder: The crew's folder. Files may lie in folders inside it, three levels in all. An inner folder with a
+            `crew.yml` is a crew itself, and a member of this crew under the folder's name.
+        tools: All available tools by name, besides those of the crew's own toolkits.
         settings: What its toolkits are set up with.
-        members: Folders of further crews that are crews inside this one though they lie elsewhere.
-        around: Further toolkits, whose tools it may name and which it closes: those of Leadhand and of packages.
+        members: Folders of further crews, which become crews inside this one though they lie elsewhere.
+        around: Further toolkits, whose tools the crew may name and which it closes: those of Leadhand and of packages.
 
     Raises:
-        CrewError: Anything at all is wrong; it names every fault.
+        CrewError: There is any fault; it names every one.
     """
     if not folder.is_dir():
         others = ", ".join(available_crews(folder.parent)) if folder.parent.is_dir() else ""
@@ -106,7 +106,7 @@ def load_crew(
 
 
 def _add_approval_terms(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) -> Crew:
-    """Return the crew with the terms on which calls are approved, each from the nearest file that says something."""
+    """Return the crew with the terms of approvals set, each from the nearest file that has the key."""
     rules = crew.approvals.fill_from(around)
     for one in (crew.approvals, *(one.rules for one in crew.specialists.values())):
         faults.extend(one.fill_from(rules).faults if one.says_who else ())
@@ -122,7 +122,7 @@ def _add_approval_terms(crew: Crew, around: ApprovalRules, faults: list[CrewFaul
 
 
 def _add_contact(crew: Crew, around: str) -> Crew:
-    """Return the crew with its contact set, also in the prompts that have a place for it."""
+    """Return the crew with its contact set, also in the prompts with a placeholder for it."""
     contact = crew.contact or around
     people = crew.specialists.items()
     return replace(
@@ -136,10 +136,10 @@ def _add_contact(crew: Crew, around: str) -> Crew:
 def _read_crew(
     folder: Path, around: Surroundings, faults: list[CrewFault], members: Sequence[Path] = ()
 ) -> tuple[Crew, MarkdownPage]:
-    """Read a crew as far as it can be read, and the page on which it describes itself.
+    """Read a crew, leaving out what is wrong, and the page on which it describes itself.
 
-    What is wrong is added to `faults`, except for the faults of that page. `members` are the folders of crews inside
-    it that lie elsewhere.
+    Faults are added to `faults`, except those of that page. `members` are the folders of inner crews that lie
+    elsewhere.
     """
     names, before = around.names, len(faults)
     path = SLASH.join(names)
@@ -178,7 +178,7 @@ def _read_crew(
 
 
 def _find_first_faults(own: CrewFile, found: Iterable[Specialist]) -> Iterable[CrewFault]:
-    """Say what is wrong with a crew's first responder: it must be one specialist whose tools only read."""
+    """Yield the faults of a crew's first responder: it must be one specialist with tools that only read."""
     first = next((one for one in found if one.name == own.first), None)
     if not own.first or own.first_at is None:
         return
@@ -194,7 +194,7 @@ def _find_first_faults(own: CrewFile, found: Iterable[Specialist]) -> Iterable[C
 def _build_crew(
     folder: Path, path: str, found: list[Specialist], inside: list[Crew], own: CrewFile, tools: Mapping[str, Tool]
 ) -> Crew:
-    """Build the crew from what was read, with all names as they are outside of it."""
+    """Build the crew from what was read, with all names as they are outside of the crew."""
     own = _rename_specialists(own, path)
     named = [
         replace(
@@ -235,7 +235,10 @@ def _build_crew(
 
 
 def _check_about(own: CrewFile, names: tuple[str, ...]) -> MarkdownPage:
-    """Check what a crew's file says of the crew; a crew inside another has to say something."""
+    """Return the page on which a crew describes itself, with its faults.
+
+    A crew inside another must have a description.
+    """
     page = own.about
     if not names:
         return page
@@ -253,12 +256,12 @@ def _check_about(own: CrewFile, names: tuple[str, ...]) -> MarkdownPage:
 
 
 def _name_outside(path: str, name: str) -> str:
-    """Return a member's name outside of its crew; `path` is that crew's, empty for the outermost."""
+    """Return a member's name outside of its crew. `path` is the crew's, "" for the outermost."""
     return f"{path}{SLASH}{name}" if path and name else name
 
 
 def _rename_specialists(own: CrewFile, path: str) -> CrewFile:
-    """Return the crew's file with the names that its specialists have outside of the crew."""
+    """Return the crew's file with its specialists named as outside of the crew."""
     if not path:
         return own
     rules = tuple(_rule_renamed(rule, path) for rule in own.rules)

@@ -1,4 +1,4 @@
-"""The inner loop of a specialist: model turn, tool calls, until it hands something back."""
+"""Runs an attempt of a specialist: model turns and tool calls, until it ends with a result or an escalation."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ AttemptEnd = Result | Escalation | UnknownWrite | Approval
 """The end of an attempt.
 
 `UnknownWrite` if nobody knows whether a call that writes was carried out, and `Approval` if people have to approve a
-call before it is made: the attempt rests until they have said so, which then is part of its history.
+call before it is made. Then the attempt rests until people have decided, and their decision becomes part of its
+history.
 """
 
 LAST_CALL_SHARE = 0.85
-"""The share of the timeout after which no tool runs and the model is asked to finish."""
+"""The share of the timeout after which no tool starts and the model is asked to finish."""
 
 TOKEN_LIMIT = 200_000
-"""Tokens, in and out, after which an attempt is asked to finish."""
+"""Input and output tokens after which an attempt is asked to finish."""
 
 
 async def run(
@@ -58,27 +59,29 @@ async def run(
     elapsed: float = 0.0,
     token_limit: int = TOKEN_LIMIT,
 ) -> AttemptEnd:
-    """Have a specialist do its part, going on from where `log.history` ends.
+    """Run an attempt of a specialist, going on from where `log.history` ends.
 
     Args:
-        specialist: Who works.
-        handoff: What it gets. `constraints.timeout` bounds the whole attempt.
-        model: What it thinks with.
-        workbench: The files of the handoff and, on resuming, those that the attempt made already. Its provenance
+        specialist: The specialist that works.
+        handoff: All that it gets. `constraints.timeout` limits the whole attempt.
+        model: The model that it uses.
+        workbench: The files of the handoff and, on resuming, those that the attempt has made already. Its provenance
             decides where calls may go (see `turns.egress`).
-        log: Where each turn and each tool's reply is kept before anything follows from it.
+        log: Stores each turn and each tool's reply before anything follows from it.
         done_when: The subtask's acceptance criterion, for the model to read.
         elapsed: Seconds that the attempt took before this call.
-        token_limit: As `TOKEN_LIMIT`.
+        token_limit: Like `TOKEN_LIMIT`.
 
     Returns:
-        How it ended, see `AttemptEnd`. An escalation is the specialist's own, or `out_of_scope` where the model
-        refused, `confidence_too_low` where it came to no usable end, `timeout` with what there was by then.
+        How it ended, see `AttemptEnd`. An escalation is the specialist's own, or `out_of_scope` if the model refused,
+        `confidence_too_low` if it came to no usable end, or `timeout` with the partial result.
 
     Raises:
-        ModelError: A call brought no turn; its `usage` is that of the whole attempt, and `partial` what there is.
-        ToolBroke: A tool has a bug; it is logged.
-        WorkbenchLost: The place where files are kept is away. The attempt can go on later, from its last checkpoint.
+        ModelError: A call brought no turn. Its `usage` is that of the whole attempt, and `partial` is the result so
+            far.
+        ToolBroke: A tool has a bug, which is logged.
+        WorkbenchLost: The place where files are kept cannot be reached. The attempt can go on later, from its last
+            checkpoint.
     """
     if handoff.readable:
         specialist = add_readers(specialist, handoff.readable)
@@ -110,7 +113,7 @@ async def run(
 
 
 def list_table_files(handoff: Handoff) -> list[str]:
-    """Return the names of the files that tools for tables may open: all but those that are known to be texts."""
+    """Return the names of the files that table tools may open: all but those that are known to be plain text."""
     texts = {one.name for one in (*handoff.given_whole, *handoff.readable) if not one.is_table}
     return [artifact.name for artifact in handoff.artifacts if artifact.name not in texts]
 
@@ -126,7 +129,7 @@ class _Limits:
 
 @dataclass(slots=True)
 class _Attempt:
-    """One attempt under way. `limit` names the limit that was reached, once one was."""
+    """One attempt in progress. `limit` names the limit that was reached; "" until then."""
 
     specialist: Specialist
     handoff: Handoff
@@ -140,11 +143,11 @@ class _Attempt:
     limit: str = ""
 
     async def run(self) -> AttemptEnd:
-        """Replay the history, settle what it left open, and work to the end."""
+        """Replay the history, settle its unfinished writes, and work to the end."""
         for item in self.log.history:
             self.tools.replay(item)
         try:
-            # Settling has a clock of its own: it is due even if the time is up.
+            # Settling has a time limit of its own: it is done even if the attempt's time is up.
             return await self.tools.settle_writes() or await self._take_turns()
         except ModelError as error:
             error.usage = self.conversation.usage + error.usage
@@ -155,7 +158,7 @@ class _Attempt:
             raise
 
     async def _take_turns(self) -> AttemptEnd:
-        """Take turns until one of them is the end, or the time is up."""
+        """Take turns until one of them ends the attempt, or the time is up."""
         turns = self.conversation.turns
         if turns > self.specialist.max_turns or 0 < self.conversation.loop < turns:
             self.limit = self._name_reached_limit()  # the last turn of the history was the last call
@@ -184,7 +187,7 @@ class _Attempt:
         )
 
     async def _take_turn(self) -> Turn:
-        """Make the next model call, keep its turn and add it to the conversation."""
+        """Make the next model call, store its turn and add it to the conversation."""
         turn: Turn | None = None
         withheld, noted, shrunk = "", False, False
         self._tell_corrections()
@@ -212,7 +215,7 @@ class _Attempt:
         return turn
 
     async def _wait_or_end(self, error: CallWithheld) -> str:
-        """Wait until the call can be made, or return the limit that was reached, so that the attempt can be concluded.
+        """Wait until the call can be made; or return the limit that was reached, so that the attempt can be concluded.
 
         Raises the error if no turn was taken yet, or if neither is possible.
         """
@@ -227,7 +230,7 @@ class _Attempt:
         return ""
 
     def _select_tools(self) -> tuple[ToolSpec, ...]:
-        """Return the tools of the next call: the two that end the work if it is the last one."""
+        """Return the tools for the next call; for the last call only those that end the work."""
         if self.limit:  # Some providers refuse a call without tools once the conversation has tool calls.
             return self.specialist.ways_to_end
         specs = self.specialist.specs_for(list_table_files(self.handoff))
@@ -241,9 +244,9 @@ class _Attempt:
         return (*specs, more.spec)
 
     async def _call_model(self) -> Turn:
-        # A second more than is left, so that our deadline cuts first and its word is "timeout".
+        # One second more than is left, so that our own deadline ends the attempt first, with "timeout".
         left = self.limits.ends - asyncio.get_running_loop().time() + 1
-        # More than one try only if turns would be lost: else the attempt itself can be made again, later or by another.
+        # Several tries only if turns would be lost: without turns, the whole attempt can be made again.
         tries = min(2, self.handoff.constraints.failed_calls) if self.conversation.turns else 1
         return await self.model.reply(
             ModelCall(
@@ -269,12 +272,12 @@ class _Attempt:
 
     @property
     def _due_tools(self) -> list[str]:
-        """The tools that read what a file holds, if the next step has to be a call of one of them; else none."""
+        """The names of the file-reading tools if the next step has to be a call of one of them; otherwise empty."""
         work = self.conversation.work_done
         return work.readers if work.only_described and (self.conversation.idle or work.failed_beside_files) else []
 
     def _name_reached_limit(self) -> str:
-        """Name the limit that is reached, if one is."""
+        """Return the name of the limit that is reached; "" if none is."""
         if self.conversation.turns >= self.specialist.max_turns:
             return f"the limit of {self.specialist.max_turns} turns"
         if self.conversation.usage.tokens_in + self.conversation.usage.tokens_out >= self.limits.tokens:
@@ -286,7 +289,7 @@ class _Attempt:
         return ""
 
     async def _conclude_turn(self, turn: Turn) -> AttemptEnd | None:
-        """Do what a turn asks for. Gives the end, or None once the next turn can be taken."""
+        """Do what a turn asks for. Returns the attempt's end, or None if another turn can be taken."""
         if turn.stop == "refused":
             said = f": {turn.text.strip()}" if turn.text.strip() else "."
             return self.endings.give_up("out_of_scope", f"The model refused this task{said}")
@@ -301,7 +304,7 @@ class _Attempt:
         return await self.tools.run()
 
     async def _answer_with_news(self, calls: list[ToolCall]) -> bool:
-        """Answer a result with what the requester has said meanwhile, and return True; False if there is nothing."""
+        """Answer a finish call with the requester's new messages, and return True; False if there are none."""
         if self.limit or not (said := self.log.take_new_words()):
             return False
         text = briefing.read_note("not_taken_yet", words=" ".join(said))
@@ -310,7 +313,7 @@ class _Attempt:
         return True
 
     def _read_end(self, call: ToolCall) -> tuple[Result | Escalation | None, str]:
-        """Read a call that ends the work, and say what is wrong with its arguments; empty if nothing is."""
+        """Read a finish call. Returns (its result or escalation or None, the faults of its arguments or "")."""
         try:
             outcome, fault = finish_tools.read(call), ""
         except ValidationError as error:
@@ -323,7 +326,7 @@ class _Attempt:
         return outcome, fault
 
     async def _end_in_words(self, outcome: Result | Escalation | None) -> AttemptEnd | None:
-        """End with a result in plain words, bound to what was read; None if the requester said something meanwhile."""
+        """End with a plain-text result, bound to its sources; None if the requester has written something meanwhile."""
         if not isinstance(outcome, Result):
             return outcome
         outcome = (await self._bind_result(outcome)).result
@@ -334,7 +337,7 @@ class _Attempt:
         return await asyncio.to_thread(bind_result, result, documents, tuple(self.log.list_known_texts()))
 
     def _tell_corrections(self) -> bool:
-        """Tell the model what the requester has said since it was last told. False if nothing."""
+        """Tell the model the requester's new messages. False if there are none."""
         said = self.log.take_new_words()
         for words in said:
             self.conversation.add_note("said_meanwhile", words=words)
@@ -342,7 +345,10 @@ class _Attempt:
         return bool(said)
 
     async def _check_result_work(self, result: Result) -> tuple[Result, str]:
-        """Bind a result to what was read, and say why it goes back: no work behind it, or words that no source has."""
+        """Bind a result to its sources. Returns (the result, why it has to go back to the specialist or "").
+
+        It goes back if there is no work behind it, or if it quotes words that no source has.
+        """
         grids = [one.grid for one in self.conversation.replies if one.grid is not None and one.grid.rows]
         inserted = insert_rows(result.content, grids)
         if inserted.text != result.content:
@@ -359,21 +365,21 @@ class _Attempt:
         return binding.result, text
 
     def _find_unread_file(self, result: Result) -> str:
-        """Return the name of a file that the result names though nothing of it was read; empty if there is none."""
+        """Return the name of a file that the result mentions but nobody read; "" if there is none."""
         said = result.content.casefold()
         there = (one.name for one in self.handoff.readable if one.kind == "file")
         return next((one for one in there if one.casefold() in said and one not in self.conversation.readings), "")
 
     async def _finish(self) -> Result | Escalation | None:
-        """Take the first call to end the work, or have it mended once."""
+        """Accept the turn's first finish call, or send it back once for correction."""
         calls = [call for call, _ in self.conversation.open_calls]
         if not calls:
-            return None  # they were answered before the attempt changed hands
+            return None  # an earlier owner of the attempt has answered them
         outcome, fault = self._read_end(calls[0])
         text = ""
         if isinstance(outcome, Result):
             outcome, text = await self._check_result_work(outcome)
-        if await self._answer_with_news(calls):  # last, as people may say something while the result is looked at
+        if await self._answer_with_news(calls):  # last, as people may write something while the result is checked
             return None
         if fault and not text:
             text = f"{calls[0].name} was not accepted. Correct its arguments: {fault}"
@@ -389,7 +395,7 @@ class _Attempt:
 
 
 def add_readers(specialist: Specialist, readable: Sequence[Material]) -> Specialist:
-    """Return the specialist with tools that read and search the material; not tables, if it has tools for those."""
+    """Return the specialist with tools that read and search material; tables are left out if it has table tools."""
     from specialists.turns.material_reading import make_reading_tools  # noqa: PLC0415 - only where there is more
 
     readers = make_reading_tools(readable, tables=not specialist.readable_endings)

@@ -1,7 +1,7 @@
-"""Reads the addresses of services that operators name, such as `redis://user:password@host:6379/0`.
+"""Parses the addresses of services that operators name, such as `redis://user:password@host:6379/0`.
 
-One parser serves all of them, because a library that cannot read an address quotes parts of it in its error. If the
-password has a `#`, `/` or `?` in it, these are parts of the password. Nothing here quotes anything.
+One parser serves all of them, because a library that cannot parse an address quotes parts of it in its error. If the
+password has a `#`, `/` or `?` in it, these parts are of the password. No error here quotes any part.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _WEB = frozenset({"http", "https"})
 _HIGHEST_PORT = 65_535
 _SECRET_OPTION = re.compile(r"pass|pwd|secret|token|key|sig|auth|code", re.IGNORECASE)
 _CUTS = re.compile(r"[\s/?#@:,\[\]]+")
-"""Where parsers cut an address, and so a password in it that was not encoded."""
+"""Characters at which parsers split an address, and so an unencoded password in it."""
 
 
 class BadUrl(ValueError):
-    """An address that cannot be used. The text says why and what to do, and quotes nothing of it."""
+    """An address cannot be used. The text says why and what to do, and quotes no part of the address."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceUrl:
-    """A parsed address. User, password and the values of options are decoded; `hosts` have their port, if any."""
+    """A parsed address. User, password and option values are decoded; `hosts` are pairs of (host, port or None)."""
 
     scheme: str
     hosts: tuple[tuple[str, int | None], ...]
@@ -41,7 +41,7 @@ class ServiceUrl:
 
     @property
     def host(self) -> str:
-        """The first host; empty if none is named."""
+        """The first host; "" if none is named."""
         return self.hosts[0][0]
 
     @property
@@ -58,7 +58,7 @@ class ServiceUrl:
 
 
 def read_url(text: str, schemes: Collection[str]) -> ServiceUrl:
-    """Take an address apart. Raises BadUrl unless it has one of the schemes, and is written as it must be."""
+    """Parse an address. Raises BadUrl unless it has one of the schemes and a valid form."""
     found = _FORM.fullmatch(text.strip())
     if found is None or found["scheme"].lower() not in schemes:
         raise BadUrl(f"it begins with one of: {', '.join(f'{scheme}://' for scheme in schemes)}")
@@ -88,7 +88,7 @@ def _split_host(place: str) -> tuple[str, int | None]:
 
 
 def web_fault(text: str) -> str:
-    """Say why a text is no http or https address with a host, in words that follow its name; empty if it is one."""
+    """Return why a text is no http or https address with a host, in words that follow its name; "" if it is one."""
     try:
         found = read_url(text, ("https", "http"))
     except BadUrl as error:
@@ -97,20 +97,20 @@ def web_fault(text: str) -> str:
 
 
 def redact_url(address: str) -> str:
-    """Give a web address without login, options and fragment, as people may see it. Raises BadUrl."""
+    """Return a web address without login, options and fragment, as people may see it. Raises BadUrl."""
     return read_url(address, ("https", "http")).redacted_address
 
 
 def secrets_in(text: str) -> frozenset[str]:
-    """List what may be secret in a text with addresses, however they are written: whole, decoded, and in pieces.
+    """Return what may be secret in a text with addresses, in any spelling: whole, decoded, and in pieces.
 
-    These are passwords, user names without one (a token, say), and the values of options whose name says so.
+    These are passwords, user names without a password (a token, say), and values of options with a name like `token`.
     """
     found: set[str] = set()
     for _, address in re.findall(r"([A-Za-z][A-Za-z0-9+.-]*)://(\S+)", text):
         login, at, _ = address.rpartition("@")
         user, _, password = login.partition(":")
-        if not at:  # no host behind it: whatever stands behind a colon that is no port
+        if not at:  # without a host: any text behind a colon that is no port
             password = address.partition(":")[2]
             user, password = "", re.split(r"[/?]", password)[0] if not password[:1].isdecimal() else ""
         secret = password or user

@@ -1,4 +1,4 @@
-"""The crews of one bot: several by their names, of which the first is the usual one."""
+"""The crews of one bot by name, of which the first is the usual one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from specialists.registry import LEVELS
 
 
 def missing_settings(crew: Crew, env: Mapping[str, str]) -> list[str]:
-    """Return the settings that a crew needs and that are not there."""
+    """Return the settings that a crew needs and that are not set."""
     return [name for name in crew.needs if not env.get(name)]
 
 
 def explain_no_member(crew: Crew, taken: Container[str], env: Mapping[str, str]) -> str:
-    """Say why a crew cannot be a member of the bot's usual crew; empty if it can. `taken` are the members' names."""
+    """Return why a crew cannot be a member of the bot's usual crew; "" if it can.
+
+    `taken` are the names of that crew's members.
+    """
     if missing := missing_settings(crew, env):
         return f"without {', '.join(missing)}"
     if not crew.about.description:
@@ -31,16 +34,16 @@ def explain_no_member(crew: Crew, taken: Container[str], env: Mapping[str, str])
 
 @dataclass(frozen=True)
 class Crews:
-    """Crews by name, in the order of the settings; there is one at least.
+    """Crews by name, at least one, in the order of the settings.
 
-    A single crew is stored nowhere by its name, so that its folder may be renamed.
+    Jobs do not store the name of a single crew, so its folder may be renamed.
     """
 
     by_name: Mapping[str, Crew]
 
     @classmethod
     def from_crews(cls, crews: Iterable[Crew]) -> Crews:
-        """Put crews together. Raises ValueError if two have one name, or if there is none."""
+        """Collect crews by name. Raises ValueError if two have the same name, or if there are none."""
         by_name: dict[str, Crew] = {}
         for crew in crews:
             if crew.name in by_name:
@@ -54,31 +57,31 @@ class Crews:
 
     @property
     def usual(self) -> Crew:
-        """The crew of all that names none."""
+        """The crew for requests and channels that name none."""
         return next(iter(self.by_name.values()))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names by which people and channels choose; none if there is nothing to choose."""
+        """The names by which people and channels choose a crew; none if there is only one."""
         return tuple(self.by_name) if len(self.by_name) > 1 else ()
 
     @property
     def described(self) -> Mapping[str, str]:
-        """What each says of itself in its file, by name; empty if there is nothing to choose."""
+        """Each crew's description in its file, by name; empty if there is only one."""
         return {name: self.by_name[name].about.description for name in self.names}
 
     def find(self, name: str) -> Crew | None:
-        """Find a crew; the usual one for an empty name, None if there is none of that name."""
+        """Find a crew by name; the usual crew for "", None if there is none of that name."""
         return self.by_name.get(name) if name else self.usual
 
     @property
     def addressees(self) -> frozenset[str]:
-        """The Slack ids of those whom the crews name for questions and approvals, in files of theirs."""
+        """The Slack ids that the crews' files name for questions and approvals."""
         return frozenset(one for crew in self.by_name.values() for one in crew.addressees)
 
     @property
     def every_name(self) -> frozenset[str]:
-        """The names of all specialists, of the crews inside, and of all tools."""
+        """The names of all specialists, inner crews and tools."""
         found: set[str] = set()
         for crew in self.by_name.values():
             found |= {part for path in (*crew.all_specialists, *crew.crews) for part in path.split("/")}
@@ -86,6 +89,6 @@ class Crews:
         return frozenset(found)
 
     async def close(self) -> None:
-        """End what their toolkits hold open."""
+        """Close what the crews' toolkits hold open."""
         for crew in self.by_name.values():
             await crew.close()

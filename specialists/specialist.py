@@ -1,8 +1,7 @@
-"""A specialist: read from its Markdown file, or made ad hoc for one plan. Whatever is wrong is named by file and line.
+"""A specialist, read from its Markdown file or made ad hoc for one plan. Each fault names file and line.
 
-An ad-hoc specialist is built from what the plan says and what the crew lends, and from nothing else: any instance
-builds the same one from the job's log. What it may use is asked of the crew again each time: a crew that lends less by
-now is not overruled by an old plan.
+An ad-hoc specialist is built only from the plan and from what the crew lends, so that any instance builds the same one
+from the job's log. The crew is asked again each time: if it lends less by now, an old plan does not overrule it.
 """
 
 from __future__ import annotations
@@ -51,29 +50,30 @@ class Specialist:
     """A specialist as its file describes it.
 
     Attributes:
-        name: What the plan calls it; also the name of its file.
+        name: Its name in plans, which is also that of its file.
         description: What it can do, in the one line that the planner sees.
-        tools: Its own tools, which no other specialist of the crew has.
+        tools: Its own tools. Tools that write belong to no other specialist of the crew.
         tier: The model tier it works on unless a subtask asks for another.
-        fallback: Who takes over if it fails, or None.
+        fallback: The specialist that takes over if it fails, or None.
         max_turns: How many model turns it may take before its last call.
         prompt: The body of its file.
         path: Its file.
-        cannot: What it cannot do, as that line says, a few words each.
+        cannot: What it cannot do, as the planner's line says, a few words each.
         adhoc: True if it exists for one plan alone.
-        examples: Requests that it alone does, each with the kind of work in a few words.
-        asks: Whom its questions are for, see `handoff.contracts.AskingTerms`; empty: as its crew says.
-        approvals: The terms on which the calls of its tools are approved, by tool; None: without asking anybody. A tool
-            that writes and is not named is asked for on `usual` terms.
+        examples: Requests that only it handles, each with the kind of work in a few words.
+        asks: Who gets its questions, see `handoff.contracts.AskingTerms`; empty: as its crew says.
+        approvals: The terms on which the calls of its tools are approved, by tool; None: no approval is needed. Tools
+            that write and are not named here have the `usual` terms.
         usual: The terms of everything else that needs approval.
-        allow_out: The tools and the hosts to which something private may go without asking anybody.
-        rules: What its own file says on approvals.
-        form: The form of the answer that its crew asks for, if what it returns is the answer.
-        channel_words: What the channel asks for, if what it returns is the answer.
-        skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
+        allow_out: The tools and hosts to which private data may go without asking anybody.
+        rules: The rules on approvals in its own file.
+        form: The form of the answer that its crew asks for, if its result is the answer.
+        channel_words: What the channel asks of answers, if its result is the answer.
+        skills: The skills that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its
+            crew.
         wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
-        hands_over: The planner's specialists, a line each, for a first responder that may hand a request over; else "".
-        read_as: How a file of other makers, such as an agent of Claude Code, was understood; empty: it is one of ours.
+        hands_over: For a first responder that may hand a request over, the planner's specialists, one a line; else "".
+        read_as: How a file of another format, such as a Claude Code agent, was translated; "" for our own format.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Specialist:
 
     @cached_property
     def toolbox(self) -> dict[str, Tool]:
-        """Its tools by name."""
+        """Its own tools by name."""
         return {tool.name: tool for tool in self.tools}
 
     @cached_property
@@ -120,20 +120,20 @@ class Specialist:
 
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools that its model is offered: its own and the ways to finish. Built once."""
+        """The specs of the tools that its model is offered: its own, and those that end its work."""
         return (*(tool.spec for tool in self.tools), *self.ways_to_end)
 
     @cached_property
     def ways_to_end(self) -> tuple[ToolSpec, ...]:
-        """The tools that end its work. Built once."""
+        """The specs of the tools that end its work."""
         queries = any(tool.query for tool in self.tools)
         ways = (finish_tools.RETURNING_ROWS, *finish_tools.SPECS[1:]) if queries else finish_tools.SPECS
         return (*ways, finish_tools.make_hand_over_spec(self.hands_over)) if self.hands_over else ways
 
     def specs_for(self, files: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """Return the tools that its model is offered for these files, without those that read other kinds of files.
+        """Return the specs of the tools for these files, without the tools that read only other kinds of files.
 
-        Small models call what they are offered, and make up the file.
+        Small models call every tool that they are offered, and make up a file for it.
         """
         endings = {PurePath(name).suffix.lower() for name in files}
         idle = {tool.name for tool in self.tools if tool.endings and not tool.endings & endings}
@@ -147,13 +147,13 @@ class Specialist:
 
     @cached_property
     def system(self) -> str:
-        """Its prompt and the shared protocol. Built once."""
+        """The system prompt: its own prompt, its skills, and the shared protocol."""
         prompt = briefing.add_skills(self.prompt, ((one.name, one.description) for one in self.skills))
         return briefing.build_system_prompt(prompt, self.form, self.channel_words)
 
 
 def read(page: MarkdownPage, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _NO_SKILLS) -> Specialist:
-    """Read the specialist of a page. What is wrong is added to the page's faults and left out."""
+    """Read a specialist from its page. Values with faults are left out, and the faults added to the page."""
     for key in page.values:
         if key not in _KEYS:
             page.fault(f"unknown key {key}{did_you_mean(key, _KEYS)}; the keys are {', '.join(_KEYS)}", key=key)
@@ -189,14 +189,14 @@ def read(page: MarkdownPage, tools: Mapping[str, Tool], skills: Mapping[str, Ski
 
 
 def add_approval_terms(one: Specialist, around: ApprovalRules) -> Specialist:
-    """Return the specialist with the terms of its approvals: its own, and where it says nothing its crew's."""
+    """Return the specialist with the terms of its approvals: its own, and where it has none, its crew's."""
     rules = one.rules.fill_from(around)
     terms = {tool.name: rules.terms_of(tool.name) for tool in one.tools if tool.access == "write"}
     return replace(one, approvals=terms, usual=rules.usual_terms)
 
 
 def set_approvers(one: Specialist, approvers: tuple[str, ...]) -> Specialist:
-    """Return the specialist with these ids as those who approve; as it is if there is none."""
+    """Return the specialist with these Slack ids as approvers; unchanged if there are none."""
     if not approvers:
         return one
     terms = {tool: each.with_approvers(approvers) if each is not None else None for tool, each in one.approvals.items()}
@@ -217,7 +217,7 @@ def _read_name(page: MarkdownPage) -> str:
 
 
 def read_description(page: MarkdownPage) -> str:
-    """Read the line under `description`, empty if there is none. What is wrong is added to the page's faults."""
+    """Return the line under `description`; "" if there is none. Faults are added to the page."""
     text = page.values.get("description", "")
     if "description" not in page.values:
         return ""

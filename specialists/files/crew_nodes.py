@@ -1,4 +1,4 @@
-"""Reads the values of a YAML file by its nodes, so that what is wrong with one is told by its line."""
+"""Reads the values of a YAML file by its nodes, so that each fault can name its line."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import yaml
 from specialists.files.frontmatter import CrewFault, did_you_mean, yaml_fault
 
 Mapped = dict[str, tuple[yaml.Node, yaml.Node]]
-"""A YAML mapping by its keys: the node of the key, for its line, and that of the value."""
+"""A YAML mapping: key -> (node of the key, for its line; node of the value)."""
 
 
 class FaultCollector(Protocol):
-    """What takes the faults of a file; `crew_file.CrewFile` does."""
+    """Collects the faults of a file; `crew_file.CrewFile` is one."""
 
     def fault(self, node: yaml.Node, text: str) -> None:
-        """Note a fault at a node's line."""
+        """Record a fault at a node's line."""
 
 
 def _describe_node(node: yaml.Node) -> str:
-    """Say what somebody wrote, in words that follow "this is"."""
+    """Return what kind of value a node is, in words that follow "this is"."""
     if isinstance(node, yaml.SequenceNode):
         return "a list, each item behind a dash or a comma" if node.value else "an empty list"
     if isinstance(node, yaml.MappingNode):
@@ -31,7 +31,10 @@ def _describe_node(node: yaml.Node) -> str:
 
 
 def mapping(noting: FaultCollector, node: yaml.Node, keys: tuple[str, ...], what: str) -> Mapped:
-    """Read a mapping by its keys; keys that are unknown or stand there twice are noted and left out."""
+    """Read a mapping. Keys that are unknown or stand there twice are faults, and left out.
+
+    `what` names it in faults.
+    """
     if not isinstance(node, yaml.MappingNode):
         shown = f"{what} is not a list of `key: value` lines; the keys are {', '.join(keys)}"
         noting.fault(node, f"{shown}: this is {_describe_node(node)}")
@@ -49,7 +52,7 @@ def mapping(noting: FaultCollector, node: yaml.Node, keys: tuple[str, ...], what
 
 
 def sequence(noting: FaultCollector, node: yaml.Node, key: str) -> list[yaml.Node]:
-    """Read the items of a list that is not empty."""
+    """Return the items of a list; empty, with a fault, if the node is no list or has no items."""
     if not isinstance(node, yaml.SequenceNode) or not node.value:
         noting.fault(
             node, f"{key} must be a list with something in it, such as [one, two]: this is {_describe_node(node)}"
@@ -59,7 +62,7 @@ def sequence(noting: FaultCollector, node: yaml.Node, key: str) -> list[yaml.Nod
 
 
 def text(noting: FaultCollector, node: yaml.Node, key: str) -> str:
-    """Read a text, as it stands; empty if it is none."""
+    """Return a text as written; "", with a fault, if the node is no text."""
     if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
         noting.fault(node, f"{key} takes text: this is {_describe_node(node)}")
         return ""
@@ -67,12 +70,12 @@ def text(noting: FaultCollector, node: yaml.Node, key: str) -> str:
 
 
 def texts(noting: FaultCollector, node: yaml.Node, key: str) -> list[str]:
-    """Read a list of texts."""
+    """Return the texts of a list; other items are faults."""
     return [said for one in sequence(noting, node, key) if (said := text(noting, one, key))]
 
 
 def names(noting: FaultCollector, node: yaml.Node, key: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    """Read one name or a list of names of specialists and crews that are `known`."""
+    """Return one or several names of specialists and crews; those that are not `known` are faults."""
     nodes = [node] if isinstance(node, yaml.ScalarNode) else sequence(noting, node, key)
     found = []
     for one in nodes:
@@ -88,7 +91,7 @@ def names(noting: FaultCollector, node: yaml.Node, key: str, known: tuple[str, .
 
 
 def number(noting: FaultCollector, node: yaml.Node, key: str, bounds: tuple[int, int]) -> int:
-    """Read a whole number within bounds, both included; the lower one if it is none."""
+    """Return a whole number within bounds, both included; the lower bound, with a fault, for anything else."""
     low, high = bounds
     said = node.value if isinstance(node, yaml.ScalarNode) else ""
     if not (said.isascii() and said.isdigit() and low <= int(said[:9]) <= high and len(said) < 9):
@@ -98,7 +101,7 @@ def number(noting: FaultCollector, node: yaml.Node, key: str, bounds: tuple[int,
 
 
 def read_choice(noting: FaultCollector, node: yaml.Node, key: str, words: tuple[str, ...]) -> str:
-    """Read one of some words; the first if it is none."""
+    """Return one of some words; the first of them, with a fault, for anything else."""
     said = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
     if said not in words:
         noting.fault(node, f"{key} takes {' or '.join(words)}")
@@ -107,7 +110,7 @@ def read_choice(noting: FaultCollector, node: yaml.Node, key: str, words: tuple[
 
 
 def read_boolean(noting: FaultCollector, node: yaml.Node, key: str) -> bool:
-    """Read true or false."""
+    """Return True for true or yes; False for false or no and, with a fault, for anything else."""
     said = str(node.value).lower() if isinstance(node, yaml.ScalarNode) else ""
     if said not in {"true", "yes", "false", "no"}:
         noting.fault(node, f"{key} takes true or false")
@@ -115,7 +118,7 @@ def read_boolean(noting: FaultCollector, node: yaml.Node, key: str) -> bool:
 
 
 def read_plain_value(node: yaml.Node) -> object:
-    """Read a text, a list of texts, or texts by name; None for anything else."""
+    """Return a text, a list of texts, or a dict of such values by name; None for anything else."""
     if isinstance(node, yaml.ScalarNode):
         return str(node.value)
     if isinstance(node, yaml.SequenceNode) and all(isinstance(one, yaml.ScalarNode) for one in node.value):
@@ -126,9 +129,9 @@ def read_plain_value(node: yaml.Node) -> object:
 
 
 def yaml_root(path: Path, faults: list[CrewFault], *, hint: str = "", most: int | None = None) -> yaml.Node | None:
-    """Return the root of a file; None if it is empty or cannot be read, which is added to the faults.
+    """Return the root node of a YAML file; None if it is empty or, with a fault, if it cannot be read.
 
-    `hint` is what often helps where YAML is not valid, and `most` the bytes that are read at most.
+    `hint` is added to faults of invalid YAML: what often helps. `most` is the most bytes that are read.
     """
     try:
         data = path.read_bytes()

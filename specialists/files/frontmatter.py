@@ -1,4 +1,4 @@
-"""A Markdown file with front matter, read so that each fault can name its line."""
+"""Reads a Markdown file with front matter, so that each fault can name its line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FENCE = "---"
 
 @dataclass(frozen=True, slots=True, order=True)
 class CrewFault:
-    """Something wrong in a file. `line` counts from 1; `text` says what is wrong and what to do."""
+    """A fault in a file. `line` counts from 1; `text` says what is wrong and what to do."""
 
     path: Path
     line: int
@@ -28,10 +28,17 @@ class CrewFault:
 
 @dataclass(slots=True)
 class MarkdownPage:
-    """A file's front matter with the line of each key, its body, and what could not be read.
+    """A file's front matter with the line of each key, its body, and its faults.
 
-    `front` is the front matter as it stands there, `unclear` says that it is not valid YAML, `warnings` are what people
-    should know though the file can be used, and `read_as` how a file of other makers was understood.
+    Attributes:
+        values: The values of the front matter, by key.
+        lines: The line of each key.
+        body: The text below the front matter, which begins at `body_line`.
+        faults: What is wrong with the file.
+        warnings: What people should know though the file can be used.
+        front: The text of the front matter.
+        unclear: True if the front matter is not valid YAML.
+        read_as: How an agent of Claude Code was translated; "" for other files.
     """
 
     path: Path
@@ -41,7 +48,7 @@ class MarkdownPage:
     body_line: int = 1
     faults: list[CrewFault] = field(default_factory=list)
     places: dict[str, Path] = field(default_factory=dict)
-    """The files of those keys that do not stand in this one."""
+    """The file of each key that stands in another file than `path`."""
     warnings: list[CrewFault] = field(default_factory=list)
     front: str = ""
     unclear: bool = False
@@ -49,16 +56,16 @@ class MarkdownPage:
 
     @property
     def name(self) -> str:
-        """What it is called: by its front matter, else as its file."""
+        """Its name: that in its front matter, otherwise that of the file."""
         return str(self.values.get("name", self.path.stem))
 
     def fault(self, text: str, *, line: int = 0, key: str = "") -> None:
-        """Note a fault, at a line or at a key's line; a key that is not there counts as line 1."""
+        """Record a fault, at a line or at a key's line; a missing key counts as line 1."""
         path = self.path if line else self.places.get(key, self.path)
         self.faults.append(CrewFault(path, line or self.lines.get(key, 1), text))
 
     def warn(self, text: str, *, key: str = "") -> None:
-        """Note what people should know, at a key's line."""
+        """Record a warning, at a key's line."""
         self.warnings.append(CrewFault(self.path, self.lines.get(key, 1), text))
 
 
@@ -73,7 +80,7 @@ _FORMS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def form_of(value: Any) -> str:
-    """Say what kind of YAML value somebody wrote, in words that follow "this is"."""
+    """Return what kind of YAML value somebody wrote, in words that follow "this is"."""
     form = next((words for kind, words in _FORMS if isinstance(value, kind)), "a date")
     if isinstance(value, list | dict | str) and not value:
         return f"{form}, and empty"
@@ -82,13 +89,13 @@ def form_of(value: Any) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Ask about the known name nearest to a wrong one; empty if none is near."""
+    """Return a hint with the known name nearest to a wrong one; "" if none is near."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
 def read(path: Path) -> MarkdownPage:
-    """Read a file. What is wrong with it is in `faults`; `values` and `body` hold what could be read."""
+    """Read a file. Its faults are in `faults`; `values` and `body` hold what could be read."""
     page = MarkdownPage(path)
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -136,7 +143,7 @@ def _read_keys(page: MarkdownPage, text: str) -> None:
             page.lines[key] = line
     except yaml.YAMLError as error:
         _note_invalid_yaml(page, error)
-    except ValueError as error:  # what looks like a date, and is none
+    except ValueError as error:  # looks like a date, but is none
         page.fault(f"the value cannot be read ({str(error)[:60]}); put it in quotes", line=line)
     except RecursionError:
         page.fault("the front matter is nested too deep", line=line)
@@ -152,7 +159,7 @@ def _note_invalid_yaml(page: MarkdownPage, error: yaml.YAMLError) -> None:
 
 
 def yaml_fault(error: yaml.YAMLError, remedy: str = "put texts with a colon in quotes") -> str:
-    """Say what is wrong with a YAML text and what to do."""
+    """Return what is wrong with a YAML text and what to do."""
     if isinstance(error, yaml.reader.ReaderError):
         return f"the character U+{error.character:04X} may not stand in it; take it out"
     problem = getattr(error, "problem", None) or "it cannot be read"
@@ -165,7 +172,10 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 def read_plainly(page: MarkdownPage, keys: Collection[str]) -> dict[str, object]:
-    """Read the known keys of a page's front matter, each a text or a list of texts. Other lines add to the last key."""
+    """Read the known keys of front matter that is not valid YAML, each a text or a list of texts.
+
+    A line that begins with no known key continues the value of the last key.
+    """
     found: dict[str, list[str]] = {}
     last = ""
     for line in page.front.splitlines():
@@ -190,9 +200,9 @@ def _strip_quotes(text: str) -> str:
 
 
 def shorten_description(text: str, most: int) -> str:
-    """Return the first sentences of a description, without its examples, within so many characters.
+    """Return the first sentences of a description, without its examples, in at most `most` characters.
 
-    Where that would use less than half of the characters, the next sentence is cut instead.
+    If they would use less than half of these, the text is cut within the next sentence.
     """
     line = " ".join(_CASES.sub("", text).replace("\\n", " ").split()) or " ".join(text.split())
     if len(line) <= most:

@@ -1,4 +1,4 @@
-"""What the readers fill, inside the child process: plain values; and which files inside a file are passed on."""
+"""Collects what readers find in a file, inside the child process, and limits the inner files that are passed on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class Unreadable(Exception):
-    """Nothing of the file can be read. The text goes on after the file's name: what it is, and what to do."""
+    """Nothing of the file can be read. The text continues after the file's name: what it is, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,13 @@ class Blob:
 
 @dataclass(slots=True)
 class Contents:
-    """The text of a file so far, the places of its sections, and what else it brought.
+    """The text of a file so far, its outline, and the pictures and inner files in it.
 
-    `outline` has the name and the place of the first character of each section; once finished, `unnamed` sections after
-    each are left out of it. `gaps` and `notes` are short phrases for people: what is missing, and how it was read.
+    Attributes:
+        outline: For each section its name and the index of its first character.
+        unnamed: Once finished, how many sections after each named one the outline leaves out.
+        gaps: Short phrases for people: what is missing.
+        notes: Short phrases for people: how the file was read.
     """
 
     pieces: list[str] = field(default_factory=list)
@@ -50,21 +53,21 @@ class Contents:
         self.length += len(text)
 
     def begin_section(self, name: str) -> None:
-        """Begin a section here."""
+        """Begin a section at the end of the text so far."""
         self.outline.append((" ".join(name.split())[:_LONGEST_NAME], self.length))
 
     def add_gap(self, text: str) -> None:
-        """Say what is missing, once."""
+        """Add what is missing, each phrase once."""
         if text not in self.gaps:
             self.gaps.append(text)
 
     def add_note(self, text: str) -> None:
-        """Say how it was read, once."""
+        """Add a note on how it was read, each once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def add_picture(self, name: str, media_type: str, data: bytes) -> bool:
-        """Keep a picture. False if there are too many already, by number or by bytes."""
+        """Add a picture. False if the pictures are too many or too large together."""
         held = sum(len(picture.data) for picture in self.pictures)
         if len(self.pictures) >= MOST_PICTURES or held + len(data) > MOST_PICTURE_BYTES:
             return False
@@ -73,14 +76,14 @@ class Contents:
 
     @property
     def is_full(self) -> bool:
-        """Whether more text would be cut anyway."""
+        """True if further text would be cut off."""
         return self.length > MOST_CHARACTERS
 
     def finish(self, *, cut: bool = False) -> str:
-        """Give the text, at most `MOST_CHARACTERS` of it, and leave an outline that fits it.
+        """Return the text, at most `MOST_CHARACTERS` of it, and fit the outline to it.
 
-        A longer one keeps its beginning and its end: a log's last lines matter most. `cut` says that the reader
-        stopped early, so there is no end to keep.
+        A longer text keeps its beginning and its end, since the last lines of a log matter most. With `cut`, the reader
+        stopped early, so only the beginning is kept.
         """
         text = replace_unencodable("".join(self.pieces))
         if len(text) > MOST_CHARACTERS:
@@ -106,19 +109,19 @@ class Contents:
         self.add_gap(f"{left_out:,} of {len(text):,} characters, in the middle, are left out")
         kept = [(name, start) for name, start in self.outline if start < half]
         goes_on = [name for name, start in self.outline if half <= start < half + left_out][-1:]
-        kept += [(name, half + len(mark)) for name in goes_on]  # the end begins in a section that began before it
+        kept += [(name, half + len(mark)) for name in goes_on]  # the section in which the kept end begins
         kept += [(name, start - left_out + len(mark)) for name, start in self.outline if start >= half + left_out]
         self.outline = kept
         return text[:half] + mark + text[half + left_out :]
 
 
 def replace_unencodable(text: str) -> str:
-    """Replace, one by one, what is no character in any encoding: zeros, and halves of surrogate pairs."""
+    """Replace characters that no encoding can write: NUL, and halves of surrogate pairs."""
     return _NO_TEXT.sub("\ufffd", text)
 
 
 def _number_repeated_names(outline: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Number sections of one name: each can be cited."""
+    """Return the outline with repeated names numbered, so that each section can be cited."""
     seen: dict[str, int] = {}
     apart = []
     for name, start in outline:
@@ -135,21 +138,21 @@ _UNSEEN = re.compile("[\ud800-\udfff\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u206
 
 
 class InnerFileAllowance:
-    """What a file may still pass on of the files in it. What is over it is counted, and said in the end."""
+    """Limits the inner files that a file may pass on. Refused ones are counted, and reported by `settle`."""
 
     def __init__(self, contents: Contents) -> None:
-        """Give what is taken to `contents`."""
+        """Add accepted files to `contents`."""
         self._contents = contents
         self._left = MOST_BYTES
         self._names = {blob.name for blob in contents.inside}
         self._refused: list[str] = []
 
     def room(self, size: int) -> bool:
-        """Tell whether a file of that size would be taken."""
+        """Return True if a file of that size would be accepted."""
         return len(self._contents.inside) < MOST_FILES and size <= min(LARGEST_FILE, self._left)
 
     def take(self, blob: Blob) -> None:
-        """Pass the file on if there is room, under a name of its own."""
+        """Accept a file if there is room, under a unique name; otherwise refuse it."""
         if not self.room(len(blob.data)):
             self.refuse(blob.name)
             return
@@ -163,11 +166,11 @@ class InnerFileAllowance:
         self._contents.inside.append(Blob(name, blob.media_type, blob.data))
 
     def refuse(self, name: str) -> None:
-        """Count a file that is not passed on: it is too much."""
+        """Record a file that is not passed on because it is too much."""
         self._refused.append(safe_name(name))
 
     def settle(self) -> None:
-        """Say what was too much."""
+        """Add a gap about the refused files."""
         if self._refused:
             named = ", ".join(self._refused[:_NAMED]) + (" and others" if len(self._refused) > _NAMED else "")
             self._contents.add_gap(
@@ -176,11 +179,11 @@ class InnerFileAllowance:
 
 
 def media_type_of(name: str) -> str:
-    """Say the media type that goes with a name; "" if none does."""
+    """Return the media type that goes with a file name; "" if none does."""
     return mimetypes.guess_type(name)[0] or ""
 
 
 def safe_name(name: str) -> str:
-    """Give the name that a file inside is called by: relative, on one line, without letters that nobody sees."""
+    """Return the name for an inner file: a relative path on one line, without invisible characters."""
     parts = [part for part in _UNSEEN.sub("", name).replace("\\", "/").split("/") if part not in ("", ".", "..")]
     return "/".join(parts)[-200:].strip() or "unnamed"

@@ -1,8 +1,8 @@
-"""Guesses the encoding of bytes that do not say it, by how likely each reading of them is as text of some language.
+"""Guesses the encoding of bytes without a declared one, by how likely each decoding is as text of some language.
 
-Each encoding is tried. A reading gets the logarithm of its probability in the language that suits it best: from how
-frequent its letters are there, and from what letters do in words. Capitals do not follow small letters, letters of two
-scripts do not stand in one word, and signs do not stand between letters.
+Each encoding is tried. A decoding is rated by the logarithm of its probability in the language that suits it best: by
+the frequency of its letters there, and by their places in words. Capitals do not follow small letters, letters of two
+scripts do not share a word, and signs do not stand between letters.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from functools import cache
 from specialists.formats import letter_orders as orders
 
 _MOST_BYTES = 3_000
-"""Bytes beyond ASCII that are looked at: more make no guess surer."""
+"""Most bytes beyond ASCII that are rated: more do not make the guess surer."""
 _LONGEST_LINE = 2_000
 _BEYOND = re.compile(rb"[\x80-\xff]")
 _BETWEEN_FIELDS = re.compile(rb"[,;\t\n]")
-"""In no encoding is one of these part of a longer letter."""
+"""Separators of fields. In no encoding are these bytes part of a longer character."""
 _SURE = 7.0
-"""How much likelier, as a logarithm, than the next reading one has to be, so that nobody needs to look."""
+"""Least lead of the best decoding over the next, as a logarithm, for the guess to be certain."""
 _LOST = -14.0
 _STRAY, _SIGN = math.log(0.02 / 120), math.log(0.004 / 120)
 _MARKS = math.log(0.03 / 16)
@@ -32,17 +32,17 @@ _PUNCTUATION = frozenset("\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026
 _INSIDE_WORDS = frozenset("\u2019\xad\xb7\u02bc")
 _RANK = 2.0
 _FOREIGN = 0.07
-"""The part of the letters that is of words from other languages of the encoding: names, above all."""
+"""The share of letters from words of the encoding's other languages, mostly names."""
 _MIXED = 8
-"""What the shares of languages are divided by in a mix of them: so German is as likely in each."""
+"""The divisor of the languages' shares in a mix, so that German is as likely in each mix."""
 _CAPITALS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """An encoding, and the `other` one that the bytes may be in; "" if none comes near.
+    """A guessed encoding, and the `other` one that the bytes may be in; "" if no other comes near.
 
-    `word` and `other_word` show the difference: the first word that the two encodings read differently.
+    `word` and `other_word` are the first word that the two encodings decode differently.
     """
 
     encoding: str
@@ -98,12 +98,12 @@ _EASTERN = {
 
 
 def guess_encoding(data: bytes, *, usual: str = "") -> Guess:
-    """Guess the encoding of bytes that are text, no UTF-8 and not all ASCII.
+    """Guess the encoding of bytes that are text, but neither UTF-8 nor all ASCII.
 
-    `usual` is the encoding that such bytes mostly have, if there is one.
+    `usual` is the encoding that such bytes mostly have; "" if none.
     """
     fields = _BETWEEN_FIELDS.split(b"\n".join(_telling_lines(data)))
-    sample = b"\n".join(dict.fromkeys(fields))  # what stands there again is no further evidence
+    sample = b"\n".join(dict.fromkeys(fields))  # repeated fields are no further evidence
     tried = (*_ENCODINGS, _Encoding(usual, _WEST)) if usual else _ENCODINGS
     readings = [(*_rate_encoding(sample, one), one.name) for one in tried]
     readings.sort(key=lambda each: -each[0])
@@ -118,7 +118,7 @@ def guess_encoding(data: bytes, *, usual: str = "") -> Guess:
 
 
 def _telling_lines(data: bytes) -> Iterator[bytes]:
-    """Yield the lines with bytes beyond ASCII, until there are enough of these."""
+    """Yield the lines with bytes beyond ASCII, until there are `_MOST_BYTES` of these."""
     seen = at = 0
     while seen < _MOST_BYTES and (found := _BEYOND.search(data, at)):
         start = max(data.rfind(b"\n", at, found.start()) + 1, at)
@@ -132,7 +132,7 @@ def _telling_lines(data: bytes) -> Iterator[bytes]:
 
 
 def _find_difference(text: str, other: str) -> tuple[str, str]:
-    """Return the first word that two readings of the same bytes have differently, in both."""
+    """Return the first word that two decodings of the same bytes have differently, as a pair."""
     for line, other_line in zip(text.split("\n"), other.split("\n"), strict=False):
         if line == other_line:
             continue
@@ -144,7 +144,7 @@ def _find_difference(text: str, other: str) -> tuple[str, str]:
 
 
 def _rate_encoding(sample: bytes, one: _Encoding) -> tuple[float, str]:
-    """Return how likely the sample is in an encoding, as a logarithm, and its reading."""
+    """Return (log-likelihood of the sample in an encoding, its decoded text)."""
     text = codecs.getincrementaldecoder(one.name)("replace").decode(sample)
     letters: Counter[str] = Counter()
     told = one.prior
@@ -158,7 +158,7 @@ def _rate_encoding(sample: bytes, one: _Encoding) -> tuple[float, str]:
 
 @cache
 def _make_models(languages: tuple[str, ...]) -> tuple[_Model, ...]:
-    """Make the models of an encoding: each of its languages with some words of the others, and all of them mixed."""
+    """Make the models of an encoding: one for each language with some words of the others, and one for all mixed."""
     known = [_make_model(language) for language in languages]
     if len(known) == 1:
         return tuple(known)
@@ -167,7 +167,7 @@ def _make_models(languages: tuple[str, ...]) -> tuple[_Model, ...]:
 
 
 class _Model:
-    """How likely a letter beyond ASCII is in a language, as a logarithm."""
+    """A language's model: called with a letter beyond ASCII, it returns its log-likelihood."""
 
     def __init__(self, shares: dict[str, float], rest: float) -> None:
         self.shares, self.rest = shares, rest
@@ -177,7 +177,7 @@ class _Model:
 
 
 def _mix_models(models: list[_Model], parts: list[float]) -> _Model:
-    """Mix models, each by its part."""
+    """Mix models, weighted by `parts`."""
     letters = {letter for model in models for letter in model.shares}
     shares = {
         letter: math.log(
@@ -192,7 +192,7 @@ def _mix_models(models: list[_Model], parts: list[float]) -> _Model:
 def _make_model(language: str) -> _Model:
     eastern = _EASTERN.get(language, "")
     letters = eastern or {**orders.LATIN, **orders.CYRILLIC, **orders.OTHERS}[language]
-    # Of Eastern letters two in three are among the frequent ones, and their ranks say less.
+    # Two in three Eastern letters are frequent ones, so their ranks say less.
     rank, power, whole = (60.0, 1.0, 0.7) if eastern else (_RANK, 1.4, 0.9)
     weights = {letter: (place + rank) ** -power for place, letter in enumerate(letters)}
     for letter, weight in list(weights.items()):
@@ -205,12 +205,12 @@ def _make_model(language: str) -> _Model:
 
 
 def _rate_unlisted(letter: str, rest: float) -> float:
-    """Rate what is not among a language's letters: punctuation, other letters, signs, controls."""
+    """Return the log-likelihood of a letter that a language's model does not list: punctuation, signs, controls."""
     if letter == "\ufffd" or "\x80" <= letter <= "\x9f" or "\ue000" <= letter <= "\uf8ff":
         return _LOST
     if letter in _PUNCTUATION or "\u3000" <= letter <= "\u3011" or "\uff01" <= letter <= "\uff1f":
         return _MARKS
-    if "\uff61" <= letter <= "\uff9f":  # Katakana of half width: one byte each
+    if "\uff61" <= letter <= "\uff9f":  # half-width Katakana, one byte each
         return math.log(0.02 / 63)
     if letter.isalpha():
         common = "\u4e00" <= letter <= "\u9fff" or "\uac00" <= letter <= "\ud7a3" or "\u3041" <= letter <= "\u30fe"
@@ -219,7 +219,7 @@ def _rate_unlisted(letter: str, rest: float) -> float:
 
 
 def _rate_letter(text: str, at: int, letter: str, *, eastern: bool) -> float:
-    """Say how likely a letter is where it stands, as a logarithm: 0 where nothing speaks against it."""
+    """Return the log-likelihood of a letter at its place in a word; 0 if nothing speaks against it."""
     before = text[at - 1] if at else " "
     after = text[at + 1] if at + 1 < len(text) else " "
     if not letter.isalpha():
@@ -229,7 +229,7 @@ def _rate_letter(text: str, at: int, letter: str, *, eastern: bool) -> float:
     if eastern:
         return -1.5 * (_is_plain(before) + _is_plain(after))
     told = 0.0
-    if letter > "\u036f":  # Greek, Cyrillic and the scripts behind them stand apart from plain letters
+    if letter > "\u036f":  # Greek, Cyrillic and later scripts do not mix with plain letters
         told -= 4.0 * (_is_plain(before) + _is_plain(after))
     elif before > "\x7f" and before.isalpha():
         told -= 1.0  # two accents side by side

@@ -1,4 +1,4 @@
-"""Decodes text of any encoding: by its mark, by what it says of itself, as UTF-8, or else by a guess, which is told."""
+"""Decodes text of any encoding: by its byte order mark, its declared encoding, as UTF-8, or by a reported guess."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SUPERSETS = {
     **dict.fromkeys(("x-mac-cyrillic",), "mac_cyrillic"),
     **dict.fromkeys(("x-euc-jp", "x-euc"), "euc_jp"),
 }
-"""What says one of these means the larger one, as browsers take it."""
+"""Declared encodings that mean a larger one, as browsers read them."""
 _PEOPLE_CALL = {
     **{f"cp125{digit}": f"Windows-125{digit}" for digit in range(10)},
     **{f"iso8859-{number}": f"ISO 8859-{number}" for number in range(1, 17)},
@@ -61,7 +61,7 @@ _PEOPLE_CALL = {
 }
 _ESCAPES = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_2"), (b"\x1b(J", "iso2022_jp_2"))
 _BROKEN_PART = 0.25
-"""Up to this part of the letters beyond ASCII may be broken in a text that is UTF-8 all the same."""
+"""Largest share of broken letters beyond ASCII in a text that still counts as UTF-8."""
 
 
 class NoText(Exception):
@@ -70,13 +70,13 @@ class NoText(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A text, with lines that end in a line feed.
+    """A decoded text, with lines that end in a line feed.
 
     Attributes:
         text: The text.
-        encoding: What people call its encoding.
-        note: Says that the encoding was guessed, where the guess is next to certain; else "".
-        doubt: What may be wrong with the letters, such as a guess that something speaks against; else "".
+        encoding: People's name for its encoding.
+        note: That the encoding was guessed, if the guess is almost certain; otherwise "".
+        doubt: What may be wrong with the letters, such as an uncertain guess; otherwise "".
     """
 
     text: str
@@ -86,11 +86,11 @@ class Decoded:
 
 
 def decode_text(data: bytes, *, charset: str = "") -> Decoded:
-    """Decode the bytes.
+    """Decode bytes of a text.
 
     Args:
-        data: bytes of a text.
-        charset: what a mail or a page says of it; wrong ones are passed over.
+        data: the bytes.
+        charset: the encoding that a mail or a page declares; a wrong one is ignored.
 
     Raises:
         NoText: the bytes are binary.
@@ -109,7 +109,7 @@ def _decode_bytes(data: bytes, charset: str) -> Decoded:
         try:
             return Decoded(data.decode(encoding), _encoding_name(encoding))
         except UnicodeDecodeError:
-            pass  # it does not keep to its own word
+            pass  # the declared encoding is wrong
     if escaped := next((name for mark, name in _ESCAPES if mark in data), ""):
         try:
             return Decoded(data.decode(escaped), "ISO 2022")
@@ -122,7 +122,7 @@ def _decode_bytes(data: bytes, charset: str) -> Decoded:
 
 
 def _decode_by_guess(data: bytes) -> Decoded:
-    """Decode what is neither marked nor clean UTF-8: as UTF-8 if only a few letters are broken, else by a guess."""
+    """Decode bytes that are neither marked nor clean UTF-8: as UTF-8 if few letters are broken, else by a guess."""
     text = data.decode(errors="replace")
     broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
     if broken <= _BROKEN_PART * beyond and beyond - broken > 1:
@@ -140,7 +140,7 @@ def _decode_by_guess(data: bytes) -> Decoded:
 
 
 def decode_name(data: bytes, usual: str) -> str:
-    """Decode a short name that does not say its encoding. `usual` is what it should be in; it counts if it fits."""
+    """Decode a short name without a declared encoding. `usual` is the encoding to prefer if it fits."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -161,7 +161,7 @@ def _decode_with_losses(data: bytes, encoding: str) -> Decoded:
 
 
 def _decode_unmarked(data: bytes) -> Decoded | None:
-    """Recognise UTF-16 and UTF-32 without their mark: zeros stand in plain letters and line ends."""
+    """Decode UTF-16 or UTF-32 without a byte order mark, recognised by their zero bytes; None if it is neither."""
     head = data[: _HEAD - _HEAD % 4]
     zeros = [head[at::4].count(0) for at in range(4)]
     every = len(head) / 4
@@ -182,7 +182,7 @@ def _decode_unmarked(data: bytes) -> Decoded | None:
 
 
 def _decode_without_zeros(data: bytes, charset: str) -> Decoded:
-    """Read a text with a few zeros in it, as a log has where its machine went down."""
+    """Decode a text without its few zero bytes, as a log has them where its machine crashed."""
     rest = data.replace(b"\x00", b"")
     if len(rest) * 2 < len(data):
         raise NoText
@@ -204,7 +204,7 @@ def _find_declared_charset(data: bytes) -> str:
 
 
 def _find_codec(charset: str) -> str:
-    """Find Python's name for a charset; "" for one that no text is written in."""
+    """Return Python's name for a charset; "" if it is unknown or no encoding of texts."""
     asked = charset.strip().lower()
     asked = _SUPERSETS.get(asked, asked)
     try:

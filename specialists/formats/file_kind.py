@@ -1,4 +1,4 @@
-"""Tells what a file is: by its first bytes, then by its name and by what its text looks like."""
+"""Finds the kind of a file: by its first bytes, then by its name and the look of its text."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ PEOPLE_CALL = {
     "zip": "a zip archive",
     "calendar": "a calendar",
 }
-"""What people call the kinds that are never tables."""
+"""Readable names of the kinds that are never tables."""
 _MAIN_PARTS = {"word/document.xml": "docx", "ppt/presentation.xml": "pptx", "xl/workbook.xml": "workbook"}
 _ZIPPED = {".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".odt": "odt", ".odp": "odp"}
 _ZIPPED |= dict.fromkeys((".xlsx", ".xlsm", ".ods"), "workbook")
@@ -99,10 +99,10 @@ _HEAD = 4096
 
 
 def kind_of(data: bytes, name: str, media_type: str) -> str:
-    """Name the kind of a file, such as `pdf`; `text` for what is none of the others.
+    """Return the kind of a file, such as `pdf`; `text` if it is no other kind.
 
     Raises:
-        Unreadable: it is of a kind that nobody here reads. Says what to attach instead.
+        Unreadable: files of its kind cannot be read. The text says what to attach instead.
     """
     if _is_pdf(data):
         return "pdf"
@@ -117,7 +117,7 @@ def kind_of(data: bytes, name: str, media_type: str) -> str:
 
 
 def _is_pdf(data: bytes) -> bool:
-    """Return whether this is a PDF. Some have bytes before their mark; and a text about PDFs may hold the mark."""
+    """Return True for a PDF. Some have bytes before their mark, and a text about PDFs may quote the mark."""
     return data.lstrip()[:5] == b"%PDF-" or (b"%PDF-" in data[:1024] and b"startxref" in data[-2048:])
 
 
@@ -130,7 +130,7 @@ def _kind_of_zip(data: bytes, name: str) -> str:
                 with archive.open("mimetype") as file:
                     said = file.read(100)
     except BROKEN_ZIP:
-        return _ZIPPED.get(PurePosixPath(name.lower()).suffix, "zip")  # its reader says what is wrong with it
+        return _ZIPPED.get(PurePosixPath(name.lower()).suffix, "zip")  # its reader will report the damage
     for main, kind in _MAIN_PARTS.items():
         folder = main.partition("/")[0] + "/"
         said_so = "[Content_Types].xml" in members or _ZIPPED.get(PurePosixPath(name.lower()).suffix) == kind
@@ -191,14 +191,14 @@ def _kind_of_markup(head: bytes) -> str:
 
 
 def _kind_in_a_table(data: bytes, head: bytes) -> str:
-    """Return the kind of a file that is named as a table and holds it in another form; "" for none of these."""
+    """Return the kind of a file that is named like a table but has another format; "" if it is none of these."""
     if _WEB_ARCHIVE.match(head) and b"multipart/related" in head.lower():
         return "mail"
     return "json" if _is_json(data, head) else ""
 
 
 def _utf8_head(data: bytes) -> bytes:
-    """Return the beginning of a text without its mark, as UTF-8 even if it is UTF-16."""
+    """Return the beginning of a text in UTF-8, without byte order mark, also if it is UTF-16."""
     head = data[:_HEAD]
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if head.startswith(mark):
@@ -207,7 +207,7 @@ def _utf8_head(data: bytes) -> bytes:
 
 
 def _is_json(data: bytes, head: bytes) -> bool:
-    """Return whether a file named as a table is JSON: it begins and ends like it."""
+    """Return True if a file named like a table is JSON: it begins and ends like JSON."""
     ends = {b"[": b"]", b"{": b"}"}
     return head[:1] in ends and data.rstrip()[-1:] == ends[head[:1]] and b'"' in head
 

@@ -1,7 +1,7 @@
-"""The letters of languages, the commonest first: what tells one encoding from another.
+"""Letters of languages in order of frequency, by which encodings are told apart.
 
-Of languages in Latin letters only those beyond ASCII. The orders were counted over names of people, places, languages
-and currencies, and in running text.
+For languages in Latin script only the letters beyond ASCII. The orders were counted over names of people, places,
+languages and currencies, and in running text.
 """
 
 from __future__ import annotations

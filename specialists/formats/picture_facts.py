@@ -1,6 +1,6 @@
-"""Facts about a picture that its own first bytes tell: which kind it is, how many pixels it has, and so its tokens.
+"""Reads a picture's type, its size in pixels and its estimated tokens from its first bytes.
 
-Nothing is decoded: what a picture shows is for models that see, and a decoder would be one more thing to attack.
+Nothing is decoded, as a decoder could be attacked.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Literal
 
 PictureType = Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
 Pixels = tuple[int, int]
-"""Width and height."""
+"""Width and height in pixels."""
 
 MOST_TOKENS = 3_300
-"""Tokens that a picture takes at most: providers scale a longer edge down to about 1,568 pixels."""
+"""Most tokens of a picture: providers scale a longer edge down to about 1,568 pixels."""
 _LONGEST_EDGE = 1_568
 _PIXELS_A_TOKEN = 750
 _LEAST_TOKENS = 85
 _FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
-"""JPEG's markers of a frame, which tell its size."""
+"""JPEG markers of a frame, which hold the picture's size."""
 _ALONE = frozenset({0x01, *range(0xD0, 0xD9)})
-"""JPEG's markers without a length."""
+"""JPEG markers without a length."""
 
 
 def type_of(data: bytes) -> PictureType | None:
-    """Return the kind of picture that the bytes begin as, whatever the file is called; None if it is none of ours."""
+    """Return the media type of a picture by its first bytes; None if it is no supported picture."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -36,7 +36,7 @@ def type_of(data: bytes) -> PictureType | None:
 
 
 def pixels(data: bytes) -> Pixels | None:
-    """Return a picture's width and height; None if its head is broken or it is none of ours."""
+    """Return a picture's (width, height); None if its header is broken or it is no supported picture."""
     readers = {"image/png": _png_size, "image/jpeg": _jpeg_size, "image/webp": _webp_size, "image/gif": _gif_size}
     kind = type_of(data)
     try:
@@ -47,7 +47,7 @@ def pixels(data: bytes) -> Pixels | None:
 
 
 def picture_tokens(data: bytes) -> int:
-    """Estimate the tokens of a picture from above, for any provider."""
+    """Estimate the most tokens that a picture takes with any provider."""
     size = pixels(data)
     if size is None:
         return MOST_TOKENS
@@ -69,7 +69,7 @@ def _jpeg_size(data: bytes) -> Pixels | None:
     at = 2
     while data[at] == 0xFF:
         marker = data[at + 1]
-        if marker == 0xFF:  # filled up
+        if marker == 0xFF:  # padding
             at += 1
         elif marker in _ALONE:
             at += 2

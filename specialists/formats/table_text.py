@@ -1,4 +1,4 @@
-"""Tells a table that is text from prose, poems and logs, and finds what stands between its cells."""
+"""Tells tables in plain text from prose, poems and logs, and finds the separator of their cells."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import re
 from collections import Counter
 
 TABLES_BY_NAME = frozenset({".csv", ".tsv", ".tab", ".xls", ".xlsx", ".xlsm", ".ods", ".parquet", ".pq"})
-"""Endings that say that a text is a table: nothing else is asked."""
+"""File endings that are enough to treat a text as a table."""
 TABLE_ENDINGS = TABLES_BY_NAME | {".txt", ".json", ".jsonl", ".ndjson"}
-"""Endings of files that the tools for tables read."""
+"""File endings that the table tools read."""
 SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE = 64 * 1024
 _SAMPLE_ROWS = 200
 _MOSTLY = 0.8
 _FEWEST_ROWS = 3
 _LONG_CELL = 6
-"""Words of a cell from which on it is part of a sentence."""
+"""A cell with more words than this is part of a sentence."""
 _RULES = re.compile(r"[+|\-=: ]+")
 _OF_LOG = re.compile(r"\S*\d\d:\d\d:\d\d$")
 _NUMBER = re.compile(r"[^\w\s]*\d[\d.,:/'%\- ]*\D{0,3}")
 
 
 def separator_of(text: str, *, tabs: bool = False) -> str:
-    """Find the separator that cuts most lines into the same number of cells, more than one.
+    """Return the separator that splits most lines into the same number of cells, at least two.
 
-    Where none does, it is the comma, or the tab if `tabs`.
+    If none does, return the comma, or the tab with `tabs`.
     """
     best, best_score = "\t" if tabs else ",", 0.0
     for separator in SEPARATORS:
@@ -38,7 +38,7 @@ def separator_of(text: str, *, tabs: bool = False) -> str:
 
 
 def is_table_text(text: str) -> bool:
-    """Say if a text is a table: its lines have the same number of cells, and these are no parts of sentences."""
+    """Return True if a text is a table: its lines have the same number of cells, which are no parts of sentences."""
     separator = separator_of(text)
     rows = [row for row in _parse_rows(text, separator) if not all(_RULES.fullmatch(cell or "-") for cell in row)]
     usual, share = _usual_width(rows)
@@ -54,7 +54,7 @@ def is_table_text(text: str) -> bool:
 
 
 def _is_prose(rows: list[list[str]], separator: str) -> bool:
-    """Return whether lines with as many commas each are prose or a log: a blank follows each comma, as in sentences."""
+    """Return True if lines with equally many separators are prose (with blanks after commas) or a log."""
     if (
         separator == ","
         and sum(_OF_LOG.search(row[0]) is not None and row[1][:3].isdigit() for row in rows) > len(rows) / 2
@@ -83,7 +83,7 @@ def _parse_rows(text: str, separator: str) -> list[list[str]]:
 
 
 def _usual_width(rows: list[list[str]]) -> tuple[int, float]:
-    """Return the commonest number of cells of a row, and the share of the rows that have it."""
+    """Return (the most common number of cells in a row, the share of rows that have it)."""
     if not rows:
         return 1, 0.0
     usual, times = Counter(map(len, rows)).most_common(1)[0]

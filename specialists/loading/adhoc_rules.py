@@ -1,4 +1,4 @@
-"""Reads which specialists a crew's file lets a plan make for a job, and the tiers of the supervisor's roles."""
+"""Reads from a crew's file the rules for ad-hoc specialists, and the tiers of the supervisor's roles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 def read(noting: FaultCollector, node: yaml.Node, known: tuple[str, ...], tools: Mapping[str, Tool]) -> AdhocAllowance:
-    """Read which ad-hoc specialists a plan may have. Tools that write are refused here, whatever a plan says later."""
+    """Read which ad-hoc specialists a plan may have. Tools that write are faults, since such specialists only read.
+
+    `known` are the names of the crew's members, which no ad-hoc specialist may have.
+    """
     keys = {key: value for key, (_, value) in nodes.mapping(noting, node, _KEYS, "make").items()}
     usual = AdhocAllowance()
     fallback = nodes.names(noting, keys["fallback"], "fallback", known) if "fallback" in keys else ()

@@ -1,7 +1,7 @@
-"""Reads what a crew or one of its specialists says on approvals: `approve`, `approvers`, `quorum` and `self`.
+"""Reads the keys on approvals of a crew or a specialist: `approve`, `approvers`, `quorum` and `self`.
 
-The keys stand in a specialist's front matter or in the crew's file. A specialist's come before its crew's, and these
-before those of the crew around it. A key that is missing in one is taken from the next.
+The keys stand in a specialist's front matter or in the crew's file. A key that is missing in a specialist's file is
+taken from its crew's, and from there on from the crews around that, inside out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from specialists.tools.tool import Tool
 
 KEYS = ("approve", "approvers", "quorum", "self")
 MOST = 10
-"""People that a quorum may take, and that may be named."""
+"""Most people that a quorum may take, and most approvers that may be named."""
 
 Mode = Literal["ask", "never", "always"]
 _MODES: tuple[Mode, ...] = get_args(Mode)
@@ -27,7 +27,16 @@ _MODES: tuple[Mode, ...] = get_args(Mode)
 
 @dataclass(frozen=True)
 class ApprovalRules:
-    """What one file says on approvals. None: it says nothing of that key. `file` and `line` are for faults."""
+    """The keys on approvals in one file. None: the file does not have that key.
+
+    Attributes:
+        modes: The value of `approve`: by tool name, when people are asked.
+        approvers: Who may approve: `requester`, `admins` and Slack ids.
+        quorum: How many people have to approve.
+        own: The value of `self`: whether people may approve calls of their own requests.
+        file: The file, for faults.
+        line: The line of the first of these keys, for faults.
+    """
 
     modes: Mapping[str, Mode] = field(default_factory=dict)
     approvers: tuple[str, ...] | None = None
@@ -37,7 +46,7 @@ class ApprovalRules:
     line: int = 1
 
     def fill_from(self, outer: ApprovalRules) -> ApprovalRules:
-        """Return these rules, filled up with those of the crew around them."""
+        """Return these rules, with missing keys taken from the rules of the crew around."""
         says = self if self.says_who else outer
         return ApprovalRules(
             modes={**outer.modes, **self.modes},
@@ -50,7 +59,7 @@ class ApprovalRules:
 
     @property
     def says_who(self) -> bool:
-        """True if the file says who decides."""
+        """True if the file says who approves: it has `approvers`, `quorum` or `self`."""
         return (self.approvers, self.quorum, self.own) != (None, None, None)
 
     @property
@@ -69,7 +78,7 @@ class ApprovalRules:
 
     @property
     def faults(self) -> tuple[CrewFault, ...]:
-        """Say why nobody could ever approve anything by these rules; nothing if people can."""
+        """The reason why nobody could ever approve anything by these rules, as a fault; empty if people can."""
         terms = self.usual_terms
         if not terms.own and terms.approvers == (REQUESTER,):
             text = "self is false, and the requester is the only approver; name others under approvers"
@@ -86,9 +95,9 @@ NOTHING_SAID = ApprovalRules()
 
 
 def read(page: MarkdownPage, tools: Mapping[str, Tool], *, own_tools: frozenset[str] | None = None) -> ApprovalRules:
-    """Read the keys of a page. What is wrong is added to the page's faults and left out.
+    """Read the keys of a page. Values with faults are left out, and the faults added to the page.
 
-    `own_tools` are those of the specialist whose page it is; None: it is a crew's, which may name any tool.
+    `own_tools` are the tools of the specialist whose page it is; None for a crew's page, which may name any tool.
     """
     given = {key: page.values[key] for key in KEYS if key in page.values}
     if not given:

@@ -1,8 +1,8 @@
-"""Reads agents of Claude Code as specialists: their keys, models and tools in our words, before anything is checked.
+"""Reads agents of Claude Code as specialists: translates their keys, models and tools before anything is checked.
 
-A file is taken for one of theirs if its `model` is haiku, sonnet, opus, fable or inherit, if one of its tools begins
-with a capital letter, or if it has no `tools`, and no tier of ours as its `model`. What has no equal here is left out
-with a warning, so that such a file works as far as it can before anybody rewrites it.
+A file counts as one of theirs if its `model` is haiku, sonnet, opus, fable or inherit, if one of its tools begins with
+a capital letter, or if it has no `tools`, and no tier of ours as its `model`. Keys, models and tools without an equal
+here are left out with a warning, so that such a file works before anybody rewrites it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EQUALS: Mapping[str, str] = {
     "Glob": "list_files",
     "LS": "list_files",
 }
-"""Their tools that have an equal of ours. Files are those of the repositories that the operator names."""
+"""Their tools that have an equal of ours. The file tools here read the repositories that the operator names."""
 DESCRIPTION_LIMIT = 200
 TURNS_LIMIT = 50
 _OURS = ("name", "description", "skills", "mcpServers")
@@ -44,12 +44,12 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 
 
 def translate_foreign_agent(page: MarkdownPage, tools: Mapping[str, Tool], skills: Collection[str]) -> MarkdownPage:
-    """Return the page in our words if it is an agent of Claude Code, else as it is.
+    """Return the page translated if it is an agent of Claude Code, otherwise unchanged.
 
     Args:
-        page: As it was read.
-        tools: The tools there are, by name.
-        skills: The skills there are.
+        page: The page as it was read.
+        tools: The available tools by name.
+        skills: The names of the available skills.
     """
     values = read_plainly(page, _KEYS) if page.unclear else page.values
     if not (_has_foreign_marks(values) or (not page.unclear and _is_bare(values))):
@@ -89,13 +89,13 @@ def _is_bare(values: Mapping[str, Any]) -> bool:
 
 
 def _make_name(given: str, stem: str) -> str:
-    """Return the agent's name in our form; that of its file if the name cannot be used."""
+    """Return the agent's name in our form, or that of its file if it cannot be turned into one."""
     names = [_NOT_IN_NAMES.sub("-", one.strip().lower()).strip("-") for one in (given, stem)]
     return next((one for one in names if NAME.fullmatch(one)), names[0])
 
 
 def _read_names(values: Mapping[str, Any], key: str) -> list[str]:
-    """Read tools, a YAML list or separated by commas; `Bash(git log:*, ls)` is one."""
+    """Read the tool names under a key, a YAML list or text with commas; `Bash(git log:*, ls)` is one name."""
     value = values.get(key, [])
     names = _BETWEEN.split(value) if isinstance(value, str) else value if isinstance(value, list) else []
     return [name for one in names if (name := str(one).strip())]
@@ -113,7 +113,7 @@ def _choose_tier(page: MarkdownPage, values: Mapping[str, Any]) -> tuple[str, Ti
 
 
 def _map_tools(page: MarkdownPage, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, str]:
-    """Return the tools that the agent gets, ours by their names for them. A warning names those that are not here."""
+    """Return the agent's tools: their name -> our name. A warning names those that are missing here."""
     if "tools" not in values:
         page.warn("it names no tools, which means all of them in Claude Code and none here; name those it needs")
     refused = {name.partition("(")[0] for name in _read_names(values, "disallowedTools")}
@@ -137,7 +137,7 @@ def _map_tools(page: MarkdownPage, values: Mapping[str, Any], tools: Mapping[str
 def _read_known_names(
     page: MarkdownPage, values: Mapping[str, Any], key: str, word: str, there: Collection[str]
 ) -> list[str]:
-    """Return the names under a key that are known here; a warning names the others."""
+    """Return the names under a key that are known here; a warning names the others. `word` is what they name."""
     named = _read_names(values, key)
     if lost := [name for name in named if name not in there]:
         page.warn(f"there is no {word} {', '.join(lost)} here; the agent works without", key=key)

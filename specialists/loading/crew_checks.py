@@ -1,7 +1,7 @@
-"""Checks of what the files of a crew say, each fault named by file and line.
+"""Checks the files of a crew's specialists. Each fault names its file and line.
 
-For each specialist: what it can and cannot do. For all together: names used twice, writing tools that two specialists
-have, and fallbacks to nobody or in a circle.
+For each specialist it reads what it can and cannot do. For all together it finds names used twice, writing tools that
+two specialists have, and fallbacks to nobody or in a circle.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from specialists.files.frontmatter import MarkdownPage, did_you_mean, form_of
 from specialists.tools.tool import Tool
 
 LINE_LIMIT = 240
-"""Characters of the one line that the planner sees: what it can do and what it cannot."""
+"""Most characters of the one line that the planner sees: what a specialist can do and what it cannot."""
 ITEM_LIMIT = 60
 EXAMPLE_LIMIT = 160
 _EXAMPLES = 'examples must be requests, each with its kind of work, a line each: `"What is 8 % of 940?": a sum`'
-"""Characters of a request that a specialist's file gives as an example."""
+"""The text of a fault in `examples`."""
 MOST_ITEMS = 8
 _NEGATED = re.compile(r"(cannot|can't|can not|can|does not|doesn't|do not|don't|never|not|no)\b", re.IGNORECASE)
 _SAID_ALREADY = re.compile(r"\bcannot\b|\bcan't\b", re.IGNORECASE)
@@ -28,9 +28,9 @@ _NAMES_ALL = frozenset({"all", "anything", "everything", "anything else", "every
 
 
 def read_abilities(page: MarkdownPage, description: str) -> tuple[str, tuple[str, ...]]:
-    """Read the line on what it can do, and what it cannot. Faults are added to the page.
+    """Return a pair of (description, what the specialist cannot do). Faults are added to the page.
 
-    `can` may stand in place of the description, or add to it; both keys take a list of a few words an item.
+    `can` may stand in place of the description, or add to it. Both keys take a list of a few words an item.
     """
     can, cannot = _read_items(page, "can"), _read_items(page, "cannot")
     if can:
@@ -49,7 +49,7 @@ def read_abilities(page: MarkdownPage, description: str) -> tuple[str, tuple[str
 
 
 def read_examples(page: MarkdownPage) -> tuple[tuple[str, str], ...]:
-    """Read the requests that it alone does, each with the kind of work. Faults are added to the page."""
+    """Read `examples`: pairs of (a request that only this specialist handles, kind of work). Faults go to the page."""
     value: Any = page.values.get("examples", {})
     if not isinstance(value, dict) or not all(isinstance(text, str) for pair in value.items() for text in pair):
         page.fault(f"{_EXAMPLES}; {_mended_examples(value)}", key="examples")
@@ -64,7 +64,7 @@ def read_examples(page: MarkdownPage) -> tuple[tuple[str, str], ...]:
 
 
 def _mended_examples(value: Any) -> str:
-    """Say what is wrong with the form of the examples, and write the first of them as it has to be."""
+    """Return what is wrong with the form of the examples, with the first one written correctly."""
     first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, dict) and first:
         asked, kind = next(iter(first.items()))
@@ -120,15 +120,15 @@ def _find_item_fault(key: str, item: str) -> str:
 def check(
     pages: Sequence[MarkdownPage], crews: Mapping[str, MarkdownPage], unread: Sequence[str], tools: Mapping[str, Tool]
 ) -> None:
-    """Add the faults to the pages.
+    """Check a crew's specialists together, and add the faults to their pages.
 
     Args:
-        pages: Those of the crew's own specialists. A tool that writes belongs to one of them: who did something, and
-            on whose terms it is approved, has one answer. A crew inside may have it as well, for no planner sees the
+        pages: Those of the crew's own specialists. A writing tool may belong to only one of them, so that it is clear
+            who did something, and on whose terms. A crew inside may have the same tool, as no planner sees the
             specialists of both.
-        crews: What the crews inside say of themselves, by their names.
+        crews: The self-descriptions of the crews inside, by their names.
         unread: Names of files that have faults of their own already.
-        tools: All tools there are, by name.
+        tools: All available tools by name.
     """
     owners: dict[str, MarkdownPage] = {}
     holders: dict[str, MarkdownPage] = {}
@@ -156,7 +156,7 @@ def check(
 
 
 def tool_names(page: MarkdownPage) -> list[str] | None:
-    """Read the names under `tools`, a YAML list or separated by commas; None for anything else."""
+    """Read the names under `tools`, a YAML list or text with commas; None for anything else."""
     value = page.values.get("tools", [])
     if isinstance(value, str):
         return [name.strip() for name in value.split(",") if name.strip()]
@@ -187,7 +187,10 @@ def _check_fallback(name: str, page: MarkdownPage, fallbacks: Mapping[str, objec
 
 
 def find_addressee_fault(words: Sequence[str], *, anyone: bool = True) -> str:
-    """Say what is wrong with the addressees of questions; empty if nothing is. `anyone`: they may be for anybody."""
+    """Return what is wrong with the addressees of questions; "" if nothing is.
+
+    With `anyone`, questions may be for anybody.
+    """
     known = (REQUESTER, ANYONE) if anyone else (REQUESTER,)
     odd = [word for word in words if word not in known and not is_person(word) and not is_group(word)]
     if odd or not words:

@@ -1,4 +1,4 @@
-"""What a crew is read with: tools, skills and house rules, those around it and its own; and its specialists' pages."""
+"""What a crew's files are read with (tools, skills, house rules); reads its house rules and its specialists' pages."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ DEPTH_LIMIT = 3
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is there for a crew when its files are read: tools, settings, skills and house rules.
+    """What is available to a crew when its files are read: tools, settings, skills and house rules.
 
-    `names` are those of the folders that lead to it from the outermost crew's.
+    `names` are the names of the folders from the outermost crew's down to this crew's; the outermost is left out.
     """
 
     tools: Mapping[str, Tool]
@@ -31,14 +31,17 @@ class Surroundings:
     house_rules: str = ""
 
     def for_inner_crew(self, folder: Path) -> Surroundings:
-        """Return the surroundings of a crew inside this one."""
+        """Return the surroundings of a crew that lies inside this one."""
         return replace(self, names=(*self.names, folder.name))
 
 
 def add_own_parts(
     folder: Path, around: Surroundings, toolkits: tuple[Toolkit, ...]
 ) -> tuple[Surroundings, list[CrewFault]]:
-    """Add what lies in a crew's folder for it and the crews inside it; what is odd about that is a warning."""
+    """Add the tools, skills and house rules in a crew's folder, for the crew and the crews inside it.
+
+    Returns a pair of (surroundings, warnings).
+    """
     skills, odd_skills = skill_folders.read(folder)
     rules, odd_rules = read_house_rules(folder)
     tools = {**around.tools, **{tool.name: tool for toolkit in toolkits for tool in toolkit.tools}}
@@ -47,7 +50,7 @@ def add_own_parts(
 
 
 def read_pages(folder: Path, crews: list[Path], around: Surroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
-    """Read the files of a crew's specialists; what lies in the wrong place is added to `faults`."""
+    """Read the pages of a crew's specialists; files in the wrong place are added to `faults`."""
     faults.extend(crew_folders.find_misplaced(folder))
     files = crew_folders.list_specialist_files(folder, crews)
     faults.extend(
@@ -65,14 +68,15 @@ def _folder_depth(folder: Path, path: Path) -> int:
 
 FILES = ("AGENTS.md", "CLAUDE.md")
 LONGEST = 3_000
-"""Characters of both together: every call of these roles carries them."""
+"""Most characters of both files together, as every call of these roles carries them."""
 BYTES = 200_000
 
 
 def read_house_rules(folder: Path) -> tuple[str, tuple[CrewFault, ...]]:
-    """Read a folder's house rules, each file under its name; "" if there are none. Warnings say what is cut or broken.
+    """Return a folder's house rules, each file under its name ("" without any), and warnings.
 
-    A file that says the same as the one before it, or only points to it (`@AGENTS.md`), is left out.
+    Warnings name files that are cut or cannot be read. A file that says the same as the one before it, or only points
+    to it (`@AGENTS.md`), is left out.
     """
     texts: dict[str, str] = {}
     parts: list[str] = []

@@ -1,7 +1,7 @@
-"""A crew's own file, `crew.yml`: who gets what without a planner, who are equals, and who may be made for a job.
+"""Reads a crew's own file, `crew.yml`.
 
-Each key has one reader, in the table `_READERS` at the end. A key of some size is read in a module of its own: that
-module has a frozen value, a `read`, and `CrewFile` has a field for it.
+Each key has one reader, in the table `_READERS` at the end. A large key is read in a module of its own, which has a
+frozen value and a `read`; `CrewFile` has a field for that value.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds":
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _CONTEXT = (1_000, 1_000_000)
 _ABOUT = ("description", "can", "cannot", "fallback")
-"""What a crew inside another says of itself, as a specialist does in its front matter."""
+"""The keys with which a crew inside another describes itself, as a specialist does in its front matter."""
 _BELOW = ("extends", "without")
-"""What it says of the crew that it extends, read by `crew_layers`."""
+"""The keys on the crew that it extends, read by `crew_layers`."""
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z][a-z0-9-]{1,62}(?::\d{1,5})?", re.IGNORECASE)
 _SETTING = re.compile(r"[A-Z][A-Z0-9_]+")
 _UNSURE = ("mark", "apart")
@@ -57,46 +57,48 @@ class CrewFile:
     terms: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, Tier] = field(default_factory=dict)
     asking: dict[str, tuple[str, ...] | float | str] = field(default_factory=dict)
-    """What it says on questions to people: fields of `handoff.contracts.AskingTerms`."""
+    """Its settings for questions to people: fields of `handoff.contracts.AskingTerms`."""
     default: str = ""
-    """The member that gets a request for which no plan could be made; empty: the one that comes first."""
+    """The member that gets a request for which no plan could be made; "": the first member."""
     first: str = ""
-    """The specialist that gets a request before any planner; empty: there is none."""
+    """The specialist that gets a request before any planner; "": none."""
     first_at: CrewFault | None = None
-    """Where that stands; the text of the fault is empty."""
+    """Where the key `first` stands; the text of the fault is empty."""
     needs: tuple[str, ...] = ()
-    """The settings without which it is no member of another crew of the same bot."""
+    """The settings without which it cannot be a member of another crew of the same bot."""
     pipeline: Pipeline | None = None
     contact: str = ""
     make: AdhocAllowance | None = None
     allow_out: frozenset[str] = frozenset()
-    """The tools and hosts to which something private may go without asking."""
+    """The tools and hosts to which private data may go without asking."""
     about: MarkdownPage = field(default_factory=lambda: MarkdownPage(Path()))
-    """Its description of the crew, for the crew around it; its faults are not among `faults`."""
+    """The crew's description for the crew around it. The faults of this page are not among `faults`."""
     approvals: ApprovalRules = NOTHING_SAID
     channel: dict[str, tuple[str, CrewFault]] = field(default_factory=dict)
-    """What it sets for the channels it works in, as it is written, each with where it stands: the text of that fault is
-    empty. Whoever has channels knows what is right."""
+    """The settings for the channels of the crew, as written, each with its place: a fault without a text.
+
+    The values are checked where channels are known.
+    """
     words: CrewWords = NO_WORDS
-    """What it says to the supervisor: its instructions, examples, and the form of the answer."""
+    """What the supervisor is told: instructions, examples, and the form of the answer."""
     requests: tuple[str, ...] = ()
-    """Requests that people are shown as what the crew is for."""
+    """Requests that people are shown as examples of what the crew does."""
     faults: list[CrewFault] = field(default_factory=list)
 
     def fault(self, node: yaml.Node, text: str) -> None:
-        """Note a fault at a node's line, in the file that it stands in."""
+        """Record a fault at a node's line, in the file of the node."""
         self.faults.append(CrewFault(_file_of(node), node.start_mark.line + 1, text))
 
 
 MOST_REQUESTS = 3
-"""Requests that `help` shows."""
+"""Most requests that `help` shows."""
 CHANNEL_KEYS = ("follow_ups", "highest_tier", "budget", "quiet_hours", "zone")
-"""What a crew may set for the channels it works in."""
+"""The settings that a crew may have for the channels it works in."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrewNames:
-    """What a crew's file may name: the crew's `members`, specialists and crews inside it, and all `tools`."""
+    """The names that a crew's file may use: the crew's `members` (specialists and crews inside it), and all `tools`."""
 
     members: tuple[str, ...]
     tools: Mapping[str, Tool]
@@ -105,9 +107,14 @@ class CrewNames:
 def read(
     folder: Path, specialists: Iterable[str], tools: Mapping[str, Tool] = _NO_TOOLS, below: Iterable[yaml.Node] = ()
 ) -> CrewFile:
-    """Read the crew's file; a missing one says nothing. `specialists` and `tools` are those that it may name.
+    """Read the crew's file. A missing file gives the defaults.
 
-    `below` are the files of the crews that it extends, the lowest first: a key is read where it stands last.
+    Args:
+        folder: The crew's folder.
+        specialists: The names of the members that the file may use.
+        tools: The tools that it may name.
+        below: The roots of the files of the crews that it extends, the lowest first. The last file that has a key
+            counts.
     """
     file = CrewFile(folder / NAME, about=MarkdownPage(folder / NAME))
     if not file.path.exists():
@@ -167,7 +174,7 @@ def _read_default(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -
 
 
 def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read who gets a request before any planner: one specialist; `none` leaves out that of a crew below."""
+    """Read the first responder: one specialist; `none` removes that of an extended crew."""
     if isinstance(node, yaml.ScalarNode) and node.value == "none":
         file.first = ""
         return
@@ -183,7 +190,7 @@ def _read_contact(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -
 
 
 def _read_needs(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read the settings that must be there for another crew to have this one as a member."""
+    """Read the settings without which this crew cannot be a member of another crew."""
     del named
     given = nodes.read_plain_value(node)
     file.needs = tuple(str(one) for one in (given if isinstance(given, list) else [given]))
@@ -200,7 +207,7 @@ def _read_requests(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) 
 
 def _read_pipeline(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
-    none = isinstance(node, yaml.ScalarNode) and node.value == "none"  # that of a crew below is not this one's
+    none = isinstance(node, yaml.ScalarNode) and node.value == "none"  # removes that of an extended crew
     file.pipeline = None if none else crew_pipeline.read(file, node, named.members)
 
 
@@ -220,7 +227,7 @@ def _read_number(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) ->
 
 
 def _read_context(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read how many tokens of material a call of each tier is given, for crews whose work is long."""
+    """Read how many tokens of material a call of each tier may have, for crews with long work."""
     del named
     tiers = nodes.mapping(file, node, _TIERS, key)
     file.terms[key] = {tier: nodes.number(file, one, tier, _CONTEXT) for tier, (_, one) in tiers.items()}
@@ -237,7 +244,7 @@ def _read_unsure(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) ->
 
 
 def _read_ask_above(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read above which estimate people approve a subtask before it begins: `$2.50`, or a number of tokens."""
+    """Read the estimate above which people approve a subtask before it begins: `$2.50`, or a number of tokens."""
     del named
     text = str(node.value).replace("_", "").replace(",", "") if isinstance(node, yaml.ScalarNode) else ""
     if re.fullmatch(r"\$\d{1,6}(\.\d{1,4})?", text) and float(text[1:]) > 0:
@@ -249,7 +256,7 @@ def _read_ask_above(file: CrewFile, key: str, node: yaml.Node, named: CrewNames)
 
 
 def _read_addressees(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read whom questions are for, and who is reminded of them after that."""
+    """Read who is asked questions, or who is reminded after that."""
     del named
     words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else nodes.texts(file, node, key)
     if fault := find_addressee_fault(words, anyone=key == "asks"):
@@ -258,7 +265,7 @@ def _read_addressees(file: CrewFile, key: str, node: yaml.Node, named: CrewNames
 
 
 def _read_wait(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read after which time people are reminded, or a question is closed."""
+    """Read the time after which people are reminded, or a question is closed."""
     del named
     seconds = read_span(str(node.value))
     if seconds is None:
@@ -267,13 +274,13 @@ def _read_wait(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> N
 
 
 def _read_assumption(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read what is assumed if nobody answers."""
+    """Read the assumption to go on with if nobody answers."""
     del named
     file.asking[key] = nodes.text(file, node, key)
 
 
 def _read_allow_out(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read which tools and hosts may be sent something private without asking anybody."""
+    """Read the tools and hosts that may be sent private data without asking anybody."""
     found: set[str] = set()
     for one in nodes.sequence(file, node, key):
         name = nodes.text(file, one, key)
@@ -292,7 +299,7 @@ def _read_allow_out(file: CrewFile, key: str, node: yaml.Node, named: CrewNames)
 
 
 def _read_channel(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read what the crew sets for channels."""
+    """Read the crew's settings for channels."""
     del named
     for name, (_, value) in nodes.mapping(file, node, CHANNEL_KEYS, key).items():
         if text := nodes.text(file, value, name):
@@ -340,4 +347,4 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, CrewNames], None]] = 
     "examples": _read_examples,
     "answer": _read_answer,
 }
-"""The keys, in the order in which a fault names them, each with what reads it into the file."""
+"""The keys, in the order in which a fault lists them, each with its reader."""

@@ -1,4 +1,4 @@
-"""Finds the specialists and inner crews in a crew's folder, and what lies there in the wrong place."""
+"""Finds the specialists and inner crews in a crew's folder, and files in the wrong place."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from specialists.loading.crew_file import NAME
 from specialists.loading.skill_folders import FILE as SKILL
 
 BESIDE = ("demo", "evaluation", "knowledge", "skills", "toolkits")
-"""Folders of a crew, beside its specialists, in which no specialist is looked for."""
+"""Folders of a crew, beside its specialists, in which no specialists are searched for."""
 NO_SPECIALISTS = ("AGENTS.md", "CLAUDE.md", "README.md")
-"""Markdown files of a crew that are no specialists: its house rules, and what its readers read."""
+"""Markdown files of a crew that are no specialists: its house rules, and its page for people."""
 _TAKEN = f"folders called {', '.join(BESIDE)} hold other things than crews; call this one something else"
 
 
 def list_inner_crews(folder: Path, *, top: bool = True) -> list[Path]:
-    """List the folders inside a crew's that are crews of their own, those with a `crew.yml`, in order.
+    """List the folders inside a crew's folder that are crews themselves, those with a `crew.yml`, in order.
 
-    Their files are their own. Other folders inside a crew are only there for order.
+    Other folders inside a crew only group its files. `top` is True for the crew's own folder.
     """
     found: list[Path] = []
     for path in _list_member_folders(folder, top=top):
@@ -27,14 +27,17 @@ def list_inner_crews(folder: Path, *, top: bool = True) -> list[Path]:
 
 
 def list_specialist_files(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
-    """List the files of a crew's own specialists, in order, without those of the crews inside it."""
+    """List the files of a crew's own specialists, in order.
+
+    `crews` are the folders of crews inside it, left out here.
+    """
     own = [one for one in folder.glob("*.md") if one.name[0] != "." and one.name not in (SKILL, *NO_SPECIALISTS)]
     others = [one for one in _list_member_folders(folder, top=top) if one not in crews]
     return sorted([*own, *(page for one in others for page in list_specialist_files(one, crews, top=False))])
 
 
 def _list_member_folders(folder: Path, *, top: bool) -> list[Path]:
-    """List the folders in which specialists or crews may lie. Links count if they lead to crews."""
+    """List the folders that may hold specialists or crews. Links count if they lead to crews."""
     return [
         path
         for path in sorted(folder.iterdir())
@@ -46,7 +49,7 @@ def _list_member_folders(folder: Path, *, top: bool) -> list[Path]:
 
 
 def find_misplaced(folder: Path) -> list[CrewFault]:
-    """Name the crews that lie in folders which are for other things, and the skills that lie among specialists."""
+    """Return faults for crews in folders meant for other things, and for skills among specialists."""
     files = (folder / name / NAME for name in BESIDE)
     misplaced = [one for one in (*folder.glob(SKILL), *folder.glob(f"*/{SKILL}")) if one.parent.name not in BESIDE]
     return [

@@ -1,7 +1,8 @@
-"""A crew that builds on another: `extends` and `without` in its `crew.yml`, and what then comes along.
+"""Reads a crew that builds on another, by `extends` and `without` in its `crew.yml`.
 
-A crew is read as layers, the crew at the bottom first. A file or a folder of the same name replaces what lies below it,
-`without` leaves out, and keys of a file above win. So nothing is copied: each fault names the file that it stands in.
+A crew is read as layers, the lowest crew first. A file or folder replaces one of the same name in a layer below,
+`without` removes names of the layers below, and a key in a file above wins. Nothing is copied, so each fault names the
+file that it stands in.
 """
 
 from __future__ import annotations
@@ -23,38 +24,38 @@ from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 
 LONGEST = 3
-"""Crews below a crew."""
+"""Most crews below a crew."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrewLayer:
-    """One crew of several that lie over each other. `without` are names that it leaves out below, with lines."""
+    """One of the crews that lie over each other. `without` maps names that it removes from below to their lines."""
 
     folder: Path
     root: yaml.Node | None = None
     without: Mapping[str, int] = field(default_factory=dict)
     line: int = 1
-    """The line of `extends` in its file."""
+    """The line of `extends` in the crew's file."""
 
     @property
     def path(self) -> Path:
-        """Its crew file, which may not be there."""
+        """The path of its crew file, which may not exist."""
         return self.folder / NAME
 
 
 @dataclass(frozen=True, slots=True)
 class CrewLayers:
-    """A crew's own layer, the last one, and those below it, the lowest first."""
+    """The layers of a crew, the lowest first and the crew's own last."""
 
     layers: tuple[CrewLayer, ...]
 
     @property
     def roots(self) -> list[yaml.Node]:
-        """The crew files of the layers below, as far as they could be read."""
+        """The root nodes of the crew files of the layers below, of those that could be read."""
         return [one.root for one in self.layers[:-1] if one.root is not None]
 
     def merge_lists(self, list_of: Callable[[Path], Iterable[Path]]) -> list[Path]:
-        """List what `list_of` finds in the folders of all layers; of files or folders with one name, the upper one."""
+        """Return what `list_of` finds in the folders of all layers. Of two with one name, the upper one is kept."""
         found: list[Path] = []
         for layer in self.layers:
             own = list(list_of(layer.folder))
@@ -65,7 +66,7 @@ class CrewLayers:
     def toolkits(
         self, read: Callable[[Path, Mapping[str, Tool]], tuple[Toolkit, ...]], tools: Mapping[str, Tool]
     ) -> tuple[Toolkit, ...]:
-        """Read the toolkits of all layers; one whose file or folder lies in a layer above as well is replaced."""
+        """Read the toolkits of all layers. One is replaced if a layer above has a file or folder of its name."""
         found: list[tuple[CrewLayer, Toolkit]] = []
         for layer in self.layers:
             found = [(below, one) for below, one in found if not _is_replaced(one, below.folder, layer.folder)]
@@ -74,7 +75,10 @@ class CrewLayers:
         return tuple(one for _, one in found)
 
     def surroundings(self, around: Surroundings, toolkits: tuple[Toolkit, ...]) -> tuple[Surroundings, list[CrewFault]]:
-        """Add what lies in the folders of all layers for the crew; what is odd about that is a warning."""
+        """Add the tools, skills and house rules in the folders of all layers.
+
+        Returns a pair of (surroundings, warnings).
+        """
         warnings: list[CrewFault] = []
         for layer in self.layers:
             around, odd = crew_context.add_own_parts(layer.folder, around, toolkits)
@@ -82,7 +86,7 @@ class CrewLayers:
         return around, warnings
 
     def read_pages(self, around: Surroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
-        """Read the files of the crew's specialists; what lies in the wrong place is added to `faults`."""
+        """Read the pages of the crew's specialists from all layers; files in the wrong place are added to `faults`."""
         found: list[MarkdownPage] = []
         for layer in self.layers:
             crews = crew_folders.list_inner_crews(layer.folder)
@@ -92,7 +96,7 @@ class CrewLayers:
         return found
 
     def find_unknown_names(self) -> list[CrewFault]:
-        """Return a fault for each name to be left out that no layer below has."""
+        """Return a fault for each name under `without` that no layer below has."""
         *below, top = self.layers
         crews = {layer.folder: crew_folders.list_inner_crews(layer.folder) for layer in below}
         files = (one for folder, inside in crews.items() for one in crew_folders.list_specialist_files(folder, inside))
@@ -105,7 +109,7 @@ class CrewLayers:
         ]
 
     def tell_origin(self, faults: Iterable[CrewFault]) -> list[CrewFault]:
-        """Add to each fault in a file of a lower layer how that layer came into the crew."""
+        """Return the faults; those in a file of a lower layer also say how that layer came into the crew."""
         top = self.layers[-1]
         below = [one.folder for one in self.layers[:-1]]
         from_there = f"; it comes from a crew that {top.path}:{top.line} extends: override it there"
@@ -123,10 +127,10 @@ def _is_replaced(toolkit: Toolkit, below: Path, above: Path) -> bool:
 
 
 def find_layers(folder: Path, crews: Path, faults: list[CrewFault]) -> CrewLayers:
-    """Find the layers of a crew by the `extends` of its file and of those below; what is wrong is added to `faults`.
+    """Find the layers of a crew by the `extends` of its file and of those below; faults are added to `faults`.
 
-    A name is that of a crew that comes with Leadhand, in the folder `crews`; what has a slash in it is a folder,
-    relative to the crew's own.
+    `extends` takes the name of a crew that comes with Leadhand, in the folder `crews`, or a path with a slash, relative
+    to the crew's folder.
     """
     found = [_read_layer(folder, faults)]
     while (wished := _read_extends(found[0], faults)) is not None:

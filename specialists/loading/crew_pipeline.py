@@ -1,4 +1,4 @@
-"""Reads a crew's `pipeline`: its fixed plan, checked like any other when the crew is read."""
+"""Reads a crew's `pipeline`: its fixed plan, checked like any other plan."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ T = TypeVar("T", bound=str)
 
 
 def read(noting: FaultCollector, node: yaml.Node, known: tuple[str, ...]) -> Pipeline | None:
-    """Read the pipeline: its steps, or a mapping with `steps`. None if it cannot be one; what is wrong is noted.
+    """Read the pipeline, a list of steps or a mapping with `steps`; None, with faults, if it cannot be read.
 
-    `known` are the names of the members who can have a step.
+    `known` are the names of the members that a step may name.
     """
     listed = isinstance(node, yaml.SequenceNode)
     keys = {} if listed else {key: one for key, (_, one) in nodes.mapping(noting, node, _KEYS, "pipeline").items()}
@@ -65,7 +65,10 @@ def read(noting: FaultCollector, node: yaml.Node, known: tuple[str, ...]) -> Pip
 def _read_step(
     noting: FaultCollector, node: yaml.Node, known: tuple[str, ...], before: dict[str, yaml.Node]
 ) -> PipelineStep | None:
-    """Read one step. `before` are the steps before it, by their names: this one is added."""
+    """Read one step; None, with faults, if it cannot be read.
+
+    `before` maps earlier steps to their nodes, and gets it.
+    """
     keys = {key: one for key, (_, one) in nodes.mapping(noting, node, _STEP_KEYS, "a step").items()}
     missing = [key for key in _NEEDED if key not in keys]
     for key in missing if keys else ():
@@ -104,7 +107,7 @@ def _read_step(
 
 
 def _read_finding_filter(noting: FaultCollector, node: yaml.Node, after: tuple[str, ...]) -> FindingCondition | None:
-    """Read which findings of the steps before it make the step run."""
+    """Read the condition on findings of the steps before it under which the step runs."""
     keys = {key: one for key, (_, one) in nodes.mapping(noting, node, _FINDING_KEYS, "only_for").items()}
     if not after:
         noting.fault(node, "only_for is about the findings of steps before this one; name them with after")
@@ -117,7 +120,7 @@ def _read_finding_filter(noting: FaultCollector, node: yaml.Node, after: tuple[s
 
 
 def _read_earlier_steps(noting: FaultCollector, node: yaml.Node, before: dict[str, yaml.Node]) -> tuple[str, ...]:
-    """Read which steps it waits for: `all` before it, one, or a list. Steps stand in the order of their work."""
+    """Read the steps that a step waits for: `all` before it, one, or a list. Only earlier steps can be named."""
     if isinstance(node, yaml.ScalarNode) and node.value == "all":
         return tuple(before)
     listed = [node] if isinstance(node, yaml.ScalarNode) else node.value if isinstance(node, yaml.SequenceNode) else []
@@ -136,7 +139,7 @@ def _read_earlier_steps(noting: FaultCollector, node: yaml.Node, before: dict[st
 
 
 def _read_needs(noting: FaultCollector, node: yaml.Node) -> tuple[str, ...] | None:
-    """Read what a step is given: all that there is (None), nothing, or some kinds of material."""
+    """Read the material that a step gets: None for all, empty for none, or some kinds of material."""
     if isinstance(node, yaml.ScalarNode) and node.value in {"all", "none"}:
         return None if node.value == "all" else ()
     words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else nodes.texts(noting, node, "needs")
@@ -151,7 +154,7 @@ def _read_needs(noting: FaultCollector, node: yaml.Node) -> tuple[str, ...] | No
 
 
 def _read_choice(noting: FaultCollector, node: yaml.Node | None, key: str, words: tuple[T, ...]) -> T | None:
-    """Read one of some words; None if there is none."""
+    """Read one of some words; None if the key is missing or, with a fault, takes no such word."""
     if node is None:
         return None
     found = next((word for word in words if isinstance(node, yaml.ScalarNode) and node.value == word), None)
@@ -161,6 +164,6 @@ def _read_choice(noting: FaultCollector, node: yaml.Node | None, key: str, words
 
 
 def _word_step_fault(fault: str) -> str:
-    """Word a fault of a plan for those who write steps."""
+    """Reword a fault of a plan for people who write steps."""
     worded = fault.replace("Subtasks ", "the steps ").replace("Subtask ", "the step ").rstrip(".")
     return worded[:1].lower() + worded[1:]

@@ -1,4 +1,4 @@
-"""Reads the rules of a crew's file, and who are equals in it."""
+"""Reads the routing rules of a crew's file, and its groups of equal specialists."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from specialists.loading.rule_patterns import BadPattern, compile_pattern, count
 MOST_RULES = 50
 MOST_PATTERNS = 10
 MOST_WAYS = 20_000
-"""Ways in which all patterns of a file may be tried from one place in a text: less than a second for the worst one."""
+"""Most ways in which all patterns of a file may match from one place in a text: less than a second at worst."""
 _FILES: tuple[Literal["any", "none", "some"], ...] = ("any", "none", "some")
 _KEYS = ("name", "to", "when", "unless", "files", "done_when")
 
 
 def read(noting: FaultCollector, node: yaml.Node, known: tuple[str, ...]) -> tuple[RoutingRule, ...]:
-    """Read the routing rules. `known` are the names of those whom they may lead to."""
+    """Read the routing rules. `known` are the names of the members to which they may lead."""
     listed = nodes.sequence(noting, node, "rules")
     if len(listed) > MOST_RULES:
         noting.fault(node, f"there are {len(listed)} rules; at most {MOST_RULES} are allowed")
@@ -42,7 +42,7 @@ def read(noting: FaultCollector, node: yaml.Node, known: tuple[str, ...]) -> tup
 def _read_rule(
     noting: FaultCollector, node: yaml.Node, known: tuple[str, ...], each_ways: list[int]
 ) -> RoutingRule | None:
-    """Read the rule of a node, or None if it is none; what is wrong is noted. Its patterns' ways are added."""
+    """Read one rule; None, with faults, if it cannot be read. The ways of its patterns are added to `each_ways`."""
     keys = nodes.mapping(noting, node, _KEYS, "a rule")
     missing = [key for key in ("name", "to", "when") if key not in keys]
     for key in missing if keys else ():
@@ -90,7 +90,7 @@ def _read_files(noting: FaultCollector, node: yaml.Node) -> Files:
 
 
 def read_equals(noting: FaultCollector, node: yaml.Node, known: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Read the groups of those who do the same work."""
+    """Read `equals`: groups of specialists that do the same work."""
     groups: list[tuple[str, ...]] = []
     for one in nodes.sequence(noting, node, "equals"):
         group = nodes.names(noting, one, "equals", known)

@@ -17,13 +17,13 @@ from specialists.tools.toolkit import Toolkit, ToolSettings
 from specialists.turns import finish_tools
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-"""What providers take as the name of a tool."""
+"""The names that providers accept for a tool."""
 RESERVED_TOOLS = finish_tools.NAMES | {"read_material", "search_material", "read_reply", "read_skill"}
 LEADHAND = "Leadhand"
-"""The origin of the tools of our own, in words."""
+"""The origin of Leadhand's own tools, in words."""
 
 Source = Callable[[Path, ToolSettings, list[CrewFault]], tuple[Toolkit, ...]]
-"""Reads toolkits of one kind from a crew's folder: `read(folder, settings, faults)`. None there: an empty tuple."""
+"""Reads toolkits of one kind from a crew's folder: `read(folder, settings, faults)`; empty if it has none."""
 
 
 def _read_servers(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
@@ -48,14 +48,14 @@ SOURCES: tuple[Source, ...] = (toolkit_files.read, _read_servers, _read_knowledg
 def read(
     folder: Path, tools: Mapping[str, Tool], settings: ToolSettings, faults: list[CrewFault], crew: str = ""
 ) -> tuple[Toolkit, ...]:
-    """Read the toolkits of a crew's folder; what is wrong with one is added to `faults`, and it is left out.
+    """Read the toolkits of a crew's folder. One that is unusable is left out, and its faults are added to `faults`.
 
     Args:
         folder: The crew's folder. Its toolkits serve this crew and the crews inside it.
-        tools: The tools that are there already, whose names are taken.
+        tools: The tools that exist already, whose names are taken.
         settings: What toolkits are set up with.
-        faults: Where each fault goes, by file and line.
-        crew: The path of a crew inside another, which stands before the origin of its toolkits; empty: the outermost.
+        faults: The list to which each fault is added, with file and line.
+        crew: The path of an inner crew, which is put before the origin of its toolkits; "" for the outermost crew.
     """
     found = [toolkit for source in SOURCES for toolkit in source(folder, settings, faults)]
     if crew:
@@ -64,7 +64,7 @@ def read(
 
 
 def blame_broken_toolkits(faults: Iterable[CrewFault], toolkits: Iterable[CrewFault]) -> list[CrewFault]:
-    """Say of unknown tools that they may be those of toolkits with faults, which are to be mended first."""
+    """Return the faults; those about unknown tools say which toolkits with faults have to be fixed first."""
     broken = ", ".join(sorted({fault.path.name for fault in toolkits}))
     return [
         replace(one, text=f"{one.text.partition(';')[0]}; fix {broken} first")
@@ -77,7 +77,7 @@ def blame_broken_toolkits(faults: Iterable[CrewFault], toolkits: Iterable[CrewFa
 def drop_clashes(
     found: list[Toolkit], tools: Mapping[str, Tool], folder: Path, faults: list[CrewFault]
 ) -> tuple[Toolkit, ...]:
-    """Return the toolkits with the origin set on each tool. A tool whose name is taken is left out and a fault."""
+    """Return the toolkits with the origin set on each tool. A tool whose name is taken is left out, with a fault."""
     own: dict[str, Tool] = {}
     kept = []
     for toolkit in found:
@@ -94,7 +94,7 @@ def drop_clashes(
 
 
 def _find_name_fault(name: str, other: Tool | None) -> str:
-    """Say why a tool may not have its name; empty if it may."""
+    """Return why a tool may not have its name; "" if it may."""
     if other is not None:
         return f"the tool {name} is there already, from {other.origin or LEADHAND}; rename this one"
     if name in RESERVED_TOOLS:

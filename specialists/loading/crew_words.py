@@ -1,6 +1,6 @@
-"""Reads what a crew says: `instructions`, `examples` of planning, the form of the `answer`, and its `contact`.
+"""Reads the texts that a crew gives its supervisor: `instructions`, `examples`, `answer` and `contact`.
 
-All of it is the crew's own, so roles are given it behind their own rules, under a heading that says whose it is.
+They are the crew's own words, so roles get them after their own rules, under a heading that says whose they are.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from specialists.files.crew_nodes import FaultCollector
 from specialists.files.frontmatter import did_you_mean
 
 ROLES = ("planner", "synthesizer")
-"""The roles that a crew may instruct. What it tells the planner, the replanner is told as well."""
+"""The roles that a crew may instruct. Instructions for the planner also go to the replanner."""
 FORM = "Form of the answer:"
 LONGEST = 1_500
-"""Characters of an instruction: every call of that role carries it."""
+"""Most characters of an instruction: every call of its role carries it."""
 LONGEST_FORM = 600
-"""Characters of the form of the answer."""
+"""Most characters of the form of the answer."""
 MOST_EXAMPLES = 8
 LONGEST_REQUEST = 300
 LONGEST_EXAMPLE = 3_000
-"""Characters of an example, with its plan."""
+"""Most characters of an example, with its plan."""
 
 _EXAMPLE_KEYS = ("request", "why", "who", "answer", "ask", "options", "nobody", "plan")
 _BECOMES = ("who", "answer", "ask", "nobody", "plan")
@@ -40,13 +40,13 @@ _PART_KEYS = ("id", "title", "intent", "specialist", "after", "done_when", "tier
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A request, and the planner's reply to it: `why` and `next`, as `handoff.planning.planner_reply` reads it."""
+    """An example request, and the planner's reply to it: `why` and `next`, as `planner_reply` reads it."""
 
     request: str
     reply: Mapping[str, Any]
 
     def with_outer_names(self, path: str, members: frozenset[str]) -> Example:
-        """Return it with the names that members have outside of the crew with that path."""
+        """Return the example with its members named as outside of the crew at `path`."""
         decided = dict(self.reply["next"])
         if decided["who"] in members:
             decided["who"] = f"{path}{SLASH}{decided['who']}"
@@ -57,25 +57,25 @@ class Example:
 
     @property
     def line(self) -> str:
-        """The line that the planner is shown."""
+        """The example as one line of the planner's prompt."""
         return f"{_dump_json(self.request)}: {_dump_json(self.reply)}"
 
 
 @dataclass(frozen=True, slots=True)
 class CrewWords:
-    """What a crew says to its supervisor. `members` are those whom its examples name, as they are called inside it."""
+    """A crew's texts for its supervisor. `members` are the members that its examples may name, as called inside it."""
 
     instructions: Mapping[str, str] = field(default_factory=dict)
-    """By role, see `ROLES`."""
+    """Instructions by role, see `ROLES`."""
     examples: tuple[Example, ...] = ()
     answer: str = ""
     """The form of the answer."""
     members: frozenset[str] = frozenset()
     house_rules: str = ""
-    """What `AGENTS.md` and `CLAUDE.md` in the crew's folder say, see `house_rules`."""
+    """The text of `AGENTS.md` and `CLAUDE.md` in the crew's folder, see `crew_context.read_house_rules`."""
 
     def with_outer_names(self, path: str) -> CrewWords:
-        """Return them with the names that members have outside of the crew with that path; empty for the outermost."""
+        """Return the texts with members named as outside of the crew at `path`; "" is the outermost crew."""
         return (
             replace(self, examples=tuple(one.with_outer_names(path, self.members) for one in self.examples))
             if path
@@ -84,7 +84,7 @@ class CrewWords:
 
     @property
     def for_roles(self) -> dict[str, str]:
-        """What each role is told, by its name, and the planner's `examples`, a line each."""
+        """The texts for each role, by its name, and under `examples` the planner's examples, one a line."""
         said = dict(self.instructions)
         for role in ROLES if self.house_rules else ():
             said[role] = "\n\n".join(filter(None, (said.get(role, ""), self.house_rules)))
@@ -102,7 +102,7 @@ NO_WORDS = CrewWords()
 
 
 def read_instructions(noting: FaultCollector, node: yaml.Node) -> dict[str, str]:
-    """Read the instructions: one text for both roles, or a text for each by its name."""
+    """Read the instructions, one text for both roles or one for each. Returns role -> text."""
     if isinstance(node, yaml.ScalarNode):
         said = _read_bounded_text(noting, node, "instructions", LONGEST)
         return dict.fromkeys(ROLES, said) if said else {}
@@ -116,7 +116,7 @@ def read_answer(noting: FaultCollector, node: yaml.Node) -> str:
 
 
 def read_examples(noting: FaultCollector, node: yaml.Node, members: tuple[str, ...]) -> tuple[Example, ...]:
-    """Read requests and what becomes of them. An example whose reply the planner could not give is a fault."""
+    """Read the examples. One whose reply the planner's own checks would refuse is a fault."""
     there = nodes.sequence(noting, node, "examples")
     if len(there) > MOST_EXAMPLES:
         noting.fault(node, f"examples has {len(there)} items; at most {MOST_EXAMPLES} are allowed")
@@ -148,7 +148,7 @@ _WHY = {"who": "one kind of work", "answer": "no work", "ask": "unclear", "nobod
 def _read_decision(
     noting: FaultCollector, becomes: str, keys: Mapping[str, yaml.Node], members: tuple[str, ...]
 ) -> dict[str, Any] | None:
-    """Read what becomes of a request as the planner would write it; None if that cannot be read."""
+    """Return the decision on a request, as the planner would write it; None, with faults, if it cannot be read."""
     node = keys[becomes]
     if becomes == "plan":
         plan = _read_plan(noting, node)
@@ -167,7 +167,7 @@ def _read_decision(
 
 
 def _read_plan(noting: FaultCollector, node: yaml.Node) -> dict[str, Any]:
-    """Read a plan with all of its fields, in the order in which a planner writes them; empty if it has no parts."""
+    """Read a plan with all its fields, in the order in which a planner writes them; empty if it lacks a field."""
     given = nodes.mapping(noting, node, _PLAN_KEYS, "the plan of an example")
     if given and not {"goal", "subtasks"} <= set(given):
         noting.fault(node, "the plan of an example has a goal and subtasks")
@@ -193,7 +193,7 @@ def _read_plan(noting: FaultCollector, node: yaml.Node) -> dict[str, Any]:
 
 
 def _is_example_accepted(noting: FaultCollector, node: yaml.Node, example: Example, members: tuple[str, ...]) -> bool:
-    """Return whether the planner's own checks take the reply as it is; if not, note why."""
+    """Return True if the planner's own checks accept the reply unchanged; otherwise add faults."""
     known = {name: Member(name=name) for name in members}
     brief = PlanBrief(example.request, may_answer=True, may_ask=True)
     reply = read_reply(json.dumps(example.reply), brief, known)
@@ -219,7 +219,7 @@ def _dump_json(value: Any) -> str:
 
 
 PLACE = "{contact}"
-"""Where the contact stands in a specialist's prompt."""
+"""The placeholder for the contact in a specialist's prompt."""
 NO_CONTACT = "nobody (the crew names no contact)"
 LONGEST_CONTACT = 120
 _ODD = re.compile(r"[<>\n\r]")
@@ -241,5 +241,5 @@ def read_contact(noting: FaultCollector, node: yaml.Node) -> str:
 
 
 def insert_contact(prompt: str, contact: str) -> str:
-    """Put the contact into a prompt that has a place for it."""
+    """Return the prompt with the contact in place of `PLACE`."""
     return prompt.replace(PLACE, contact or NO_CONTACT)

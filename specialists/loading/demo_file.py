@@ -1,7 +1,7 @@
-"""A crew's demo, `demo/demo.yml`: one job that shows what the crew does, on material of its own.
+"""Reads a crew's demo, `demo/demo.yml`: one job that shows what the crew does, on material of its own.
 
-It is data only: files to attach, settings, recorded web pages, git bundles to unpack, and the replies that stand in for
-a model where there is none. Nothing in it is run.
+The file is data only: files to attach, settings, recorded web pages, git bundles to unpack, and the replies that stand
+in for a model where there is none. Nothing in it is run.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from specialists.files.frontmatter import CrewFault
 
 FOLDER, NAME = "demo", "demo.yml"
 HERE = "{demo}"
-"""Stands in the values of settings for the folder with the demo's files and with what was prepared."""
+"""The placeholder in values of settings for the folder with the demo's files and prepared folders."""
 LARGEST = 200_000
-"""Bytes of a demo's file that are read."""
+"""Most bytes of a demo's file."""
 MOST_STEPS = 20
 MOST_PARTS = 20
 _SETTING = re.compile(r"[A-Z][A-Z0-9_]{1,60}")
@@ -33,9 +33,9 @@ _REPLY_KEYS = ("plan", "specialists", "answer")
 
 @dataclass(frozen=True, slots=True)
 class DemoStep:
-    """One turn of a scripted specialist: tools that it calls side by side, each with its arguments.
+    """One turn of a scripted specialist: the tools that it calls in parallel, each with its arguments.
 
-    `line` is where it stands in the demo's file.
+    `line` is the turn's line in the demo's file.
     """
 
     calls: tuple[tuple[str, Mapping[str, Any]], ...]
@@ -44,11 +44,11 @@ class DemoStep:
 
 @dataclass(frozen=True, slots=True)
 class DemoReplies:
-    """What stands in for a model's replies to a demo's request; the tools that they call are real.
+    """The replies to a demo's request that stand in for a model's. The tools that they call are real.
 
-    - plan: the planner's, in the words of `handoff.contracts.Plan`; None where rules or a pipeline need no planner.
+    - plan: the planner's, with the fields of `handoff.contracts.Plan`; None where rules or a pipeline need no planner.
     - steps: the turns of each specialist. The last one calls `return_result`, as a model would.
-    - answer: the synthesizer's; empty where it is not asked.
+    - answer: the synthesizer's; "" where it is not asked.
     """
 
     plan: Mapping[str, Any] | None = None
@@ -58,33 +58,33 @@ class DemoReplies:
 
 @dataclass(slots=True)
 class Demo:
-    """A crew's demo as it was read, with its faults. Paths lie in its folder."""
+    """A crew's demo as read, with its faults. All paths lie in its folder."""
 
     path: Path
     says: str = ""
-    """What one will see, in a line."""
+    """What the demo shows, in one line."""
     ask: str = ""
     files: tuple[Path, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     pages: Path | None = None
     """The folder of recorded web pages."""
     prepare: Mapping[str, Path] = field(default_factory=dict)
-    """Folders to be made from git bundles, by their names."""
+    """Folders to be unpacked: folder name -> git bundle."""
     replies: DemoReplies | None = None
     faults: list[CrewFault] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
-        """Where its files lie."""
+        """The folder with the demo's files."""
         return self.path.parent
 
     def fault(self, node: yaml.Node, text: str) -> None:
-        """Note a fault at a node's line."""
+        """Record a fault at a node's line."""
         self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
 
 
 def read(crew: Path) -> Demo | None:
-    """Read the demo of a crew's folder; None if it has none. What is wrong with it is in its `faults`."""
+    """Read the demo in a crew's folder; None if it has none. Faults are in its `faults`."""
     demo = Demo(crew / FOLDER / NAME)
     if not demo.path.exists():
         return None
@@ -174,7 +174,7 @@ def _read_names(demo: Demo, node: yaml.Node, key: str) -> list[str]:
 
 
 def _read_step(demo: Demo, node: yaml.Node) -> DemoStep | None:
-    """Read a turn: `tool: {arguments}`, several of them to be called side by side."""
+    """Read a turn: `tool: {arguments}`, or several such lines to be called in parallel."""
     calls = []
     for key, value in _read_pairs(demo, node, "a step"):
         try:
@@ -198,7 +198,7 @@ def _read_pairs(demo: Demo, node: yaml.Node, what: str) -> list[tuple[yaml.Node,
 
 
 def _find_inside(demo: Demo, node: yaml.Node, key: str, fits: Callable[[Path], bool], kind: str) -> Path | None:
-    """Return the path of a file or folder that lies in the demo's own folder; None, with a fault, if there is none."""
+    """Return the path of a file or folder inside the demo's folder; None, with a fault, if there is none."""
     name = nodes.text(demo, node, key)
     path = demo.folder / name
     if not name:
@@ -218,4 +218,4 @@ _READERS: Mapping[str, Callable[[Demo, yaml.Node], None]] = {
     "prepare": _read_prepare,
     "replies": _read_replies,
 }
-"""What reads the value of each key, in this order: the plan's parts say the request where they say nothing else."""
+"""The reader of each key, in reading order: by default, parts of the plan take the request from `ask`."""

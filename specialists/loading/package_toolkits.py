@@ -1,6 +1,6 @@
-"""Loads the toolkits of installed packages, Leadhand's own among them, by their entry points (`leadhand.toolkits`).
+"""Loads the toolkits of installed packages, Leadhand's own included, by their entry points (`leadhand.toolkits`).
 
-An entry point names a callable that gives tools, or a module in the form of a file in a crew's folder `toolkits`.
+An entry point names a callable that returns tools, or a module written like a file in a crew's folder `toolkits`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _ROOT = Path(__file__).parents[2]
 
 
 class NotInstalled(Exception):
-    """Leadhand runs from files that no installation knows, so that it has no tools of its own."""
+    """Leadhand runs from files that are not installed, so its own tools are not found."""
 
 
 def read(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]:
-    """Load the toolkits: first ours, whose tool names others may not use, then the others in the order of their names.
+    """Load the toolkits: first Leadhand's own, whose tool names others may not use, then the others in order of name.
 
-    A package that cannot be used costs its tools and nothing else. The origin of ours is empty, or the setting that
-    brings them. Whether a toolkit reaches what it needs outside is not tried here, but by its `prove`.
+    A package that cannot be used only loses its tools. The origin of Leadhand's own tools is empty, or the setting that
+    brings them. Whether a toolkit reaches its services is not tried here, but by its `prove`.
 
     Args:
         settings: What toolkits are set up with.
 
     Returns:
-        The toolkits, and what is wrong with the packages.
+        A pair of (toolkits, faults of the packages).
 
     Raises:
-        NotInstalled: There are none of ours; it says what to do.
+        NotInstalled: None of Leadhand's own were found. The text says what to do.
     """
     faults: list[CrewFault] = []
     points = sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value))
@@ -70,7 +70,7 @@ def _read(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) ->
         faults.append(CrewFault(path, line or 1, f"{_name_package(point)}: {text}"))
 
     try:
-        # Only what others wrote may take too long: ours is on disk whole, however slow the machine is.
+        # Only packages of others have a time limit: ours may be slow to load on a slow machine.
         given = point.load() if _is_own(point) else toolkit_files.import_in_time(point.load, str(path))
         if isinstance(given, ModuleType):
             return replace(toolkit_files.toolkit_of(given, origin, settings, fault), path=path)
@@ -85,7 +85,7 @@ def _name_package(point: EntryPoint) -> str:
 
 
 def _find_file(point: EntryPoint) -> Path:
-    """Return the file that an entry point names, as far as it can be told without running it."""
+    """Return the file that an entry point names, found without running it; otherwise its module's name."""
     try:
         spec = find_spec(point.module)
     except (ImportError, ValueError, AttributeError):

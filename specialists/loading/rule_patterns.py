@@ -1,8 +1,8 @@
-r"""Patterns of routing rules: a part of regular expressions that can be matched in bounded time, whatever the text.
+r"""Compiles patterns of routing rules: regular expressions limited to forms that match any text in bounded time.
 
 Allowed are letters and digits, classes (`[abc]`, `\w \d \s \b`, `.`), groups, `|`, `^`, `$`, `?`, and repeats of
 one character or class (`*`, `+`, `{2,5}`). A repeat reaches at most `REACH` characters. Not allowed are repeated
-groups, look-around and references back: each could take for ever on some text.
+groups, look-around and back references: each could take endless time on some text.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import warnings
 from dataclasses import dataclass
 
 LONGEST_PATTERN = 200
-"""Characters of a pattern."""
+"""Most characters of a pattern."""
 REACH = 40
-"""Characters that one repeat may stand for."""
+"""Most characters that one repeat may match."""
 MOST_WAYS = 5_000
-"""Ways in which a pattern may be tried from one place in a text."""
+"""Most ways in which a pattern may match from one place in a text."""
 
 _ATOM = re.compile(r"\\[wWdDsSbB]|\\[^\w\s]|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[\](){}*+?|^$]")
 _REPEAT = re.compile(r"(?:(?P<sign>[*+?])|\{(?P<low>\d{1,3})(?P<comma>,)?(?P<high>\d{1,3})?\})(?P<lazy>[?+])?")
@@ -24,11 +24,11 @@ _NO_WIDTH = frozenset({r"\b", r"\B", "^", "$"})
 
 
 class BadPattern(ValueError):
-    """A pattern that may not be used. The text says why, and what to do."""
+    """A pattern that is not allowed. The text says why, and what to do."""
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """Compile a pattern that takes no notice of case. Raises BadPattern."""
+    """Compile a pattern that ignores case. Raises BadPattern."""
     if not text.strip():
         raise BadPattern("a pattern is empty")
     if len(text) > LONGEST_PATTERN:
@@ -39,7 +39,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
         raise BadPattern(f"it can match in {ways:,} ways at each place; use fewer repeats, or plain words")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)  # what later Pythons read in another way
+            warnings.simplefilter("error", FutureWarning)  # syntax that later Python versions will read differently
             pattern = re.compile(safe, re.IGNORECASE)
     except (re.error, FutureWarning) as error:
         raise BadPattern(f"it is no pattern: {error}") from None
@@ -49,13 +49,16 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 
 def count_ways(text: str) -> int:
-    """Count the ways in which a pattern is tried from one place in a text. Raises BadPattern."""
+    """Return the number of ways in which a pattern can match from one place in a text. Raises BadPattern."""
     return _PatternReader(text).alternatives(depth=0)[1]
 
 
 @dataclass(slots=True)
 class _PatternReader:
-    """Reads a pattern from left to right: gives it back with its repeats bounded, and in how many ways it is tried."""
+    """Parses a pattern from left to right.
+
+    Most methods return a pair of (the part with its repeats bounded, the number of ways in which it can match).
+    """
 
     text: str
     at: int = 0

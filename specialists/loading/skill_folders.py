@@ -1,4 +1,4 @@
-"""Reads the skills of a crew: folders with a `SKILL.md`, read on demand by the specialists that name them."""
+"""Reads the skills of a crew: folders with a `SKILL.md`, which the specialists that name them read on demand."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 FILE = "SKILL.md"
 PLACES = ("skills", ".agents/skills", ".claude/skills")
-"""Where they lie in a crew's folder; of two of one name the first counts."""
+"""The folders with skills in a crew's folder; of two skills of one name, the first counts."""
 LINE_LIMIT = 300
-"""Characters of a description that stand in a prompt: every call of the specialist carries them."""
+"""Most characters of a description in a prompt: every call of the specialist carries them."""
 MOST = 100
-"""Skills of a crew."""
+"""Most skills in one of these folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill: its specialist's prompt carries its name and description, its body is read with `read_skill`.
+    """A skill. A specialist's prompt has its name and description; `read_skill` reads its body.
 
-    A skill grants no tool, whatever its file says. `public` says that it holds no secrets: `metadata: {public: true}`.
+    A skill grants no tools, whatever its file says. `public` is True if it holds no secrets: `metadata: {public:
+    true}`.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Skill:
 
 
 def read(folder: Path) -> tuple[dict[str, Skill], tuple[CrewFault, ...]]:
-    """Read the skills of a crew's folder by name, and what is wrong with those that cannot be used."""
+    """Return the skills in a crew's folder by name, and the faults of those that cannot be used."""
     skills: dict[str, Skill] = {}
     warnings: list[CrewFault] = []
     for place in PLACES:
@@ -81,7 +82,7 @@ def _make_skill(page: MarkdownPage, folder: Path) -> Skill | None:
 
 
 def find_named_skills(page: MarkdownPage, skills: Mapping[str, Skill]) -> tuple[Skill, ...]:
-    """Return the skills that a specialist's page names under `skills`. What is wrong is added to its faults."""
+    """Return the skills that a specialist's page names under `skills`. Faults are added to the page."""
     value = page.values.get("skills", [])
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
@@ -97,11 +98,11 @@ def find_named_skills(page: MarkdownPage, skills: Mapping[str, Skill]) -> tuple[
 
 
 PART = 10_000
-"""Characters that are given at a time."""
+"""Most characters that one call returns."""
 BYTES = 1_000_000
-"""Bytes of a file that are read at most."""
+"""Most bytes of a file that are read."""
 FILES = 50
-"""Files of a skill that are listed."""
+"""Most files of a skill that are listed."""
 ORIGIN = "skills"
 
 
@@ -115,7 +116,7 @@ class ReadSkill(BaseModel):
 
 
 def reader_of(skills: Sequence[Skill]) -> Tool:
-    """Make the tool that reads these skills."""
+    """Make the tool `read_skill` for these skills."""
     public = all(skill.public for skill in skills)
     return Tool("read_skill", "read", ReadSkill, _SkillReader(tuple(skills)).read_skill, public=public, origin=ORIGIN)
 
@@ -158,7 +159,7 @@ def _read(skill: Skill, name: str, start: int) -> ToolOutcome:
 
 
 def _list_files(folder: Path) -> list[str]:
-    """List the files of a skill by their paths inside it, as far as they are listed."""
+    """List the paths of a skill's files, relative to its folder; at most `FILES` of them."""
     found = []
     for path in _walk_files(folder):
         found.append(path.relative_to(folder).as_posix())

@@ -1,4 +1,4 @@
-"""Reads keys of a specialist's file: what it asks of its model, and the MCP servers that it names."""
+"""Reads the keys of a specialist's file for its model and its MCP servers."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from specialists.model import Effort
 from specialists.tools.tool import Tool
 
 KEYS = ("effort", "temperature")
-"""The keys beside `model`."""
+"""The keys on the model besides `model`."""
 HOTTEST = 2.0
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _NAME = re.compile(r"(?=.*[\d/:-])[A-Za-z0-9][\w.:/@-]{1,99}")
-"""A model's name has a digit or a sign in it, which no tier has: a tier that is spelt wrong is none."""
+"""The name of a model: it has a digit or a sign, which no tier has, so that a misspelt tier is not taken for one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelWish:
-    """What a specialist's file asks of its model. `name` is a provider's model, empty: that of its tier.
+    """What a specialist's file asks of its model.
 
-    `effort` and `temperature` are as in `ModelCall`. `fault` words a fault of the line that names the model.
+    `name` is a provider's model; "": that of the specialist's tier. `effort` and `temperature` are as in `ModelCall`.
+    `page` is the page that names the model, for faults.
     """
 
     name: str = ""
@@ -37,7 +38,7 @@ class ModelWish:
     page: MarkdownPage | None = None
 
     def make_fault(self, text: str) -> CrewFault:
-        """Return a fault of the line that names the model. Raises ValueError if no file did."""
+        """Return a fault at the line that names the model. Raises ValueError if no file names one."""
         if self.page is None:
             raise ValueError("nobody named a model")
         return CrewFault(self.page.path, self.page.lines.get("model", 1), text)
@@ -47,7 +48,7 @@ NO_WISH = ModelWish()
 
 
 def read(page: MarkdownPage) -> ModelWish:
-    """Read what a page asks of its model; what is wrong is added to its faults. A tier is not read here."""
+    """Read what a page asks of its model; faults are added to the page. Tiers are not read here."""
     name, effort, temperature = (page.values.get(key) for key in ("model", *KEYS))
     named = name if isinstance(name, str) and is_name(name) else ""
     level = next((one for one in _EFFORTS if one == effort), None)
@@ -63,7 +64,7 @@ def read(page: MarkdownPage) -> ModelWish:
 
 
 def is_name(value: str) -> bool:
-    """Return True for what may be the name of a provider's model, and is no tier."""
+    """Return True if a text may be the name of a provider's model, and is no tier."""
     return value not in _TIERS and _NAME.fullmatch(value) is not None
 
 
@@ -71,9 +72,9 @@ KEY = "mcpServers"
 
 
 def assign_tools(pages: Sequence[MarkdownPage], tools: Mapping[str, Tool]) -> None:
-    """Put the tools of the servers that a page names under its `tools`. Faults are added to the page.
+    """Add the tools of the MCP servers that a page names to its `tools`. Faults are added to the page.
 
-    A tool that writes and that another page names under its own `tools` belongs to that one alone.
+    A writing tool that another page lists under `tools` belongs to that page alone.
     """
     own = {page.path: frozenset(tool_names(page) or ()) for page in pages}
     servers = sorted({name.split("__")[1] for name in tools if name.startswith(PREFIX)})

@@ -1,6 +1,6 @@
 """Reads `toolkits/*.py` of a crew: files of the operator's own, whose functions are tools.
 
-It is the operator's own code, so it runs in the process of the bot. What is wrong with a file costs that file.
+They are the operator's own code, so they run in the process of the bot. A file with faults is left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from specialists.tools.toolkit import Toolkit, ToolSettings
 FOLDER = "toolkits"
 IMPORT_SECONDS = 20.0
 GIVES = "tools"
-"""The function of a module that gives its tools itself: `tools()` or `tools(settings)`."""
+"""The function with which a module returns its tools itself: `tools()` or `tools(settings)`."""
 _PACKAGE = "leadhand_toolkits_"
 _LINE_LIMIT = 200
 
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 
 class UnusableModule(Exception):
-    """A module gives no tools that can be used. `line` counts from 1; 0: it is not known."""
+    """A module has no usable tools. `line` counts from 1; 0 if it is unknown."""
 
     def __init__(self, text: str, line: int = 0) -> None:
         super().__init__(text)
@@ -42,7 +42,10 @@ class UnusableModule(Exception):
 
 
 def read(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
-    """Read the files, but not those whose names begin with `_`, which the others may import."""
+    """Read the toolkits of a crew's folder.
+
+    Files whose names begin with `_` are only there for the others to import.
+    """
     place = folder / FOLDER
     if not place.is_dir():
         return ()
@@ -68,10 +71,10 @@ def _read_file(path: Path, package: str, settings: ToolSettings, faults: list[Cr
 
 
 def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
-    """Return the tools of a module: what its `tools` gives, else its `Tool` values and its public functions.
+    """Return the tools of a module: those that its `tools` returns, else its `Tool` values and public functions.
 
-    What is wrong with one of them is told to `fault(text, line)`, and it is left out. An empty `origin` leaves the
-    toolkit its own. Raises Unfit.
+    Faults are reported to `fault(text, line)`, and the tool is left out. With an empty `origin`, the toolkit keeps its
+    own. Raises UnusableModule.
     """
     if callable(gives := getattr(module, GIVES, None)):
         return collect_tools(gives, origin, settings, fault)
@@ -87,13 +90,13 @@ def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: C
 
 
 def _is_own_function(value: Any, module: ModuleType) -> bool:
-    """Say if a value is a function that was written in the module, decorated or not."""
+    """Return True if a value is a function written in the module, decorated or not."""
     own = getattr(value, "__module__", "") == module.__name__
     return own and callable(value) and hasattr(value, "__name__") and not isinstance(value, type)
 
 
 def collect_tools(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
-    """Return the tools that a callable gives: a `Toolkit`, or `Tool` values and functions. Raises Unfit."""
+    """Return the tools that a callable returns: a `Toolkit`, or `Tool` values and functions. Raises UnusableModule."""
 
     def given() -> Toolkit:
         found = gives(settings) if inspect.signature(gives).parameters else gives()
@@ -140,7 +143,7 @@ def _collect_tools(values: Iterable[Any], into: Toolkit, fault: Callable[[str, i
 
 
 def _make_package(folder: Path) -> str:
-    """Make the folder a package, anew for each reading, so that its files find each other (`from ._words import X`)."""
+    """Register the folder as a new package, so that its files can import each other (`from ._words import X`)."""
     name = _PACKAGE + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     for known in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
         del sys.modules[known]
@@ -151,7 +154,7 @@ def _make_package(folder: Path) -> str:
 
 
 class _Source(SourceFileLoader):
-    """Reads a file as it stands: no bytecode, which may be of an earlier version, and nothing written beside it."""
+    """Loads a file from its source: it neither reads nor writes bytecode, which may be of an earlier version."""
 
     def get_code(self, fullname: str) -> CodeType:
         """Compile the source."""
@@ -160,7 +163,7 @@ class _Source(SourceFileLoader):
 
 
 def _import_file(path: Path, name: str) -> ModuleType:
-    """Import a file, in bounded time. Raises Unfit."""
+    """Import a file, in bounded time. Raises UnusableModule."""
     spec = importlib.util.spec_from_file_location(name, path, loader=_Source(name, str(path.absolute())))
     if spec is None or spec.loader is None:
         raise UnusableModule("the file cannot be imported; give it a name of letters, digits and _")
@@ -170,7 +173,10 @@ def _import_file(path: Path, name: str) -> ModuleType:
 
 
 def import_in_time(imports: Callable[[], _T], file: str = "", deed: str = "is imported") -> _T:
-    """Import something in bounded time. Raises Unfit, with the line of `file` at which the error came up."""
+    """Run an import in a thread, for at most `IMPORT_SECONDS`, and return what it returns.
+
+    `deed` is the verb for messages. Raises UnusableModule, with the line of `file` at which the error came up.
+    """
     done: list[_T] = []
     raised: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""Measures what a server sends: too much at once is a flood, and ends its connection."""
+"""Measures how much a server sends: too much in a short time is a flood, which ends its connection."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 LONGEST_MESSAGE = 4 * 1024 * 1024
-"""Bytes of one message."""
+"""Most bytes of one message."""
 WINDOW = 10.0
-"""Seconds over which all messages are counted together."""
+"""The length of the counting window, in seconds."""
 MOST_BYTES = 16 * 1024 * 1024
 MOST_MESSAGES = 2_000
 MOST_JUNK = 50
-"""Lines in a window that are no messages: some servers print a greeting."""
+"""Most lines in a window that are no messages: some servers print a greeting."""
 
 
 class Flood(Exception):
-    """A server sent too much. The text says what, for people."""
+    """A server sent too much. The text says for people what was too much."""
 
 
 @dataclass(slots=True)
 class FloodMeter:
-    """Counts what one connection brings within a window of time."""
+    """Counts what one connection receives within a window of time."""
 
     clock: Callable[[], float] = time.monotonic
     _since: float = 0.0
@@ -35,7 +35,7 @@ class FloodMeter:
         self.count_piece(size, 1)
 
     def count_piece(self, size: int, messages: int) -> None:
-        """Count a piece of a stream, in which so many messages end. Raises Flood."""
+        """Count a piece of a stream, in which `messages` messages end. Raises Flood."""
         self._add("bytes", size, MOST_BYTES, f"it sent more than {MOST_BYTES // 1024 // 1024} MB in {WINDOW:g} seconds")
         words = f"it sent more than {MOST_MESSAGES:,} messages in {WINDOW:g} seconds"
         self._add("messages", messages, MOST_MESSAGES, words)

@@ -1,4 +1,4 @@
-"""The HTTP client for MCP servers at an address: it follows no redirect, and bounds what comes back."""
+"""Makes the HTTP client for MCP servers at an address: it follows no redirects, and bounds the answers."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def http_client(
     flooded: Callable[[str], None],
     auth: httpx2.Auth | None = None,
 ) -> httpx2.AsyncClient:
-    """Make a client for the server at `url`. It uses no password of the machine.
+    """Make a client for the server at `url`. It uses no passwords of this machine, such as those in `~/.netrc`.
 
     Args:
         url: The server's address.
         headers: The headers of each request.
-        refused: Is told the status of each answer that is an error: the SDK keeps it to itself.
-        flooded: Is told what was too much, of one answer or of all together.
-        auth: Puts the token of a sign-in into each request.
+        refused: Called with the status of each error answer, which the SDK does not pass on.
+        flooded: Called with what was too much, in one answer or in all together.
+        auth: Adds the token of a sign-in to each request.
     """
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
     meter = FloodMeter()
 
     class Bounded(httpx2.AsyncHTTPTransport):
-        """Counts the bytes of each answer as they come over the wire, and refuses compressed answers."""
+        """Counts the bytes of each answer as they arrive, and refuses compressed answers."""
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            """Pass the request on."""
+            """Send the request, and return its answer with a counted stream."""
             response = await super().handle_async_request(request)
             if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
                 await response.aclose()
@@ -50,7 +50,7 @@ def http_client(
             return response
 
     class Counted(httpx2.AsyncByteStream):
-        """An answer that ends with an error once it is too large. It is one message, or a stream of `events`."""
+        """An answer's body that raises an error once it is too large. It is one message, or a stream of `events`."""
 
         def __init__(self, stream: Any, *, events: bool) -> None:
             self._stream, self._events = stream, events

@@ -1,4 +1,4 @@
-"""What a sign-in is good for: a server's tokens as they are kept, and how they are got, renewed and dropped."""
+"""Gets, stores, renews and drops the tokens of a sign-in to an MCP server."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     from mcp.shared.auth import OAuthToken
 
 EARLY = 10.0
-"""Seconds before its end from which a token is renewed."""
+"""Seconds before a token expires from which it is renewed."""
 _SHAPE = ConfigDict(frozen=True, hide_input_in_errors=True)
 
 
 class GrantRefused(SignInFailed):
-    """The authorization server does not take what we showed it: somebody has to sign in again."""
+    """The authorization server rejects our code or token: somebody has to sign in again."""
 
 
 class TokenPlace(BaseModel):
-    """The token endpoint, the resource that tokens are for, and our client id and secret, with how these are sent."""
+    """Where tokens come from: the token endpoint, the resource that they are for, and our client id and secret.
+
+    `method` says how the client id and secret are sent.
+    """
 
     model_config = _SHAPE
 
@@ -39,7 +42,7 @@ class TokenPlace(BaseModel):
 
 
 class Grant(BaseModel):
-    """The tokens of a server. `until` is when the access token ends (seconds since the epoch); None: nobody said."""
+    """The tokens of a server. `until` is when the access token expires, in seconds since the epoch; None if unknown."""
 
     model_config = _SHAPE
 
@@ -50,7 +53,7 @@ class Grant(BaseModel):
 
 
 async def request_grant(place: TokenPlace, data: dict[str, str], server: str, now: float) -> Grant:
-    """Ask for tokens. Raises SignInFailed, GrantRefused where a person can do something about it."""
+    """Ask for tokens. Raises GrantRefused if the server rejects our code or token, otherwise SignInFailed."""
     await load_sdk()
     import httpx2  # noqa: PLC0415 - comes with the SDK
     from mcp.client.auth import OAuthFlowError  # noqa: PLC0415 - heavy
@@ -79,14 +82,14 @@ def _make_grant(token: OAuthToken, place: TokenPlace, now: float, *, before: str
 
 
 def _add_client_fields(place: TokenPlace, form: dict[str, str], server: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Add to a request for tokens who asks, as the SDK does."""
+    """Return the form and headers of a token request with our client's id and secret added, as the SDK does it."""
     from mcp.client.auth import OAuthTokenError  # noqa: PLC0415 - heavy
     from mcp.client.auth.oauth2 import OAuthContext  # noqa: PLC0415 - heavy
     from mcp.shared.auth import OAuthClientInformationFull  # noqa: PLC0415 - heavy
 
     told = {"client_id": place.client_id, "client_secret": place.client_secret}
     client = OAuthClientInformationFull(**told, token_endpoint_auth_method=place.method)
-    nothing: Any = None  # of the context only what knows the client is used
+    nothing: Any = None  # only the part of the context on the client is used
     context = OAuthContext(server, nothing, nothing, None, None, client_info=client)
     try:
         return context.prepare_token_auth(form, {"Accept": "application/json"})
@@ -97,7 +100,7 @@ def _add_client_fields(place: TokenPlace, form: dict[str, str], server: str) -> 
 
 
 def _error_code(answer: Any) -> str:
-    """Return the code of an error, which is a word; never a text of the server's."""
+    """Return the error code of an answer, which is a single word; never other text of the server's."""
     try:
         said = answer.json()
         code = said.get("error", "") if isinstance(said, dict) else ""
@@ -107,12 +110,12 @@ def _error_code(answer: Any) -> str:
 
 
 class KeptGrant:
-    """The tokens of one server, in the place that all instances share.
+    """The stored tokens of one server, shared by all instances of the bot.
 
     Args:
-        name: The name under which they are kept.
+        name: The name under which they are stored.
         server: The server's address.
-        clock: Gives seconds since the epoch.
+        clock: Returns seconds since the epoch.
     """
 
     def __init__(self, name: str, server: str, clock: Callable[[], float] = time.time) -> None:
@@ -120,7 +123,7 @@ class KeptGrant:
         self._renewing = asyncio.Lock()
 
     async def read(self, kept: KeptSignIns) -> Grant | None:
-        """Read the tokens; None if there are none that can be used or renewed."""
+        """Return the stored tokens; None if there are none that can be used or renewed."""
         try:
             grant = Grant.model_validate_json(await kept.read(self._name) or "null")
         except ValidationError:
@@ -128,14 +131,14 @@ class KeptGrant:
         return grant if grant.refresh or not self._is_expired(grant) else None
 
     async def keep(self, kept: KeptSignIns, grant: Grant) -> None:
-        """Keep tokens in place of those that were there."""
+        """Store tokens in place of earlier ones."""
         await kept.keep(self._name, grant.model_dump_json())
 
     async def token(self, kept: KeptSignIns, refused: str = "") -> str:
-        """Give a valid access token, renewed if need be; empty if somebody has to sign in.
+        """Return a valid access token, renewed if need be; "" if somebody has to sign in.
 
-        `refused` is a token that the server did not take: another one is given, or the kept ones are dropped.
-        Raises SignInFailed if no token can be had at the moment.
+        `refused` is a token that the server rejected: another token is returned, or the stored ones are dropped. Raises
+        SignInFailed if no token can be got at the moment.
         """
         async with self._renewing:
             grant = await self.read(kept)
@@ -153,7 +156,7 @@ class KeptGrant:
             return renewed.access
 
     async def drop(self, kept: KeptSignIns, refused: str) -> None:
-        """Forget tokens, unless others were kept since."""
+        """Delete the stored tokens if `refused` is still their access token."""
         async with self._renewing:
             grant = await self.read(kept)
             if grant is not None and grant.access == refused:

@@ -1,4 +1,4 @@
-"""What differs between the tools that were accepted and those that a server has now, for people at a terminal. Pure."""
+"""Lists the differences between a server's accepted tools and its present ones, for people at a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from specialists.mcp.server_tools import find_unusable_reason, list_changes
 from specialists.mcp.tool_lock import LockedTool
 
 MOST_LINES = 200
-"""Lines that are shown of one tool."""
+"""Most lines that are shown of one tool."""
 LONGEST_LINE = 400
 
 
 def difference(accepted: Sequence[LockedTool] | None, live: Sequence[LockedTool]) -> list[str]:
-    """Return the lines to read before one accepts; none if nothing differs.
+    """Return the lines to read before accepting; empty if nothing differs.
 
-    What a terminal would obey, and what nobody would see, is written as its code.
+    Control characters and invisible characters are written as their codes.
     """
     before = {one.name: one for one in accepted or ()}
     now = {one.name: one for one in live}
@@ -33,7 +33,7 @@ def difference(accepted: Sequence[LockedTool] | None, live: Sequence[LockedTool]
 
 
 def make_plain_line(text: str) -> str:
-    """Write a text in one line that does nothing to a terminal and hides nothing."""
+    """Return a text on one line, cut, with control and invisible characters written as their codes."""
     shown = "".join(one if visible(one) == one and one != "\n" else f"\\u{{{ord(one):x}}}" for one in text)
     return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}… ({len(text):,} characters)"
 
@@ -73,7 +73,7 @@ def _render_changed_tool(before: LockedTool, now: LockedTool) -> list[str]:
 
 
 def _render_lines(tool: LockedTool) -> list[str]:
-    """Write a tool out, a line of its description or its schema each."""
+    """Render a tool, one line for each line of its description and of its schema."""
     rest = {key: value for key, value in tool.told.items() if key != "description"}
     written = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False)
     return [*(f"description: {line}" for line in tool.description.splitlines()), *written.splitlines()]

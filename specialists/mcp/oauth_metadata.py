@@ -1,7 +1,7 @@
-"""Finds out where one signs in to an MCP server: what it says of itself, and what its authorization server says.
+"""Finds out where people sign in to an MCP server, from its own metadata and its authorization server's.
 
-Both documents are hostile: each address in them is checked (`oauth_requests.find_url_fault`), and what does not belong
-to the server, or to the authorization server that it names, is refused.
+Neither is trusted: each address in them is checked (`oauth_requests.find_url_fault`). Metadata of another server, or of
+another authorization server than the one named, is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _METHOD = "S256"
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Who lets people in to a server: the authorization server's metadata, what to ask for, and for which resource."""
+    """The authorization server of an MCP server: its metadata, the resource, and the scope to ask for or None."""
 
     metadata: OAuthMetadata
     resource: str
@@ -37,7 +37,7 @@ class Authority:
 
 
 async def discover(server: str) -> Authority:
-    """Find out who lets people in to the server at an address. Raises SignInFailed."""
+    """Find the authorization server of the MCP server at an address. Raises SignInFailed."""
     await load_sdk()
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
     from mcp.shared.auth_utils import resource_url_from_server_url  # noqa: PLC0415 - heavy
@@ -60,7 +60,7 @@ async def discover(server: str) -> Authority:
 
 
 def _make_probe_request(server: str) -> httpx2.Request:
-    """Make a request that a server refuses with a hint of where to sign in."""
+    """Make a request that the server refuses, with a hint where to sign in."""
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
     accepts = {"Accept": "application/json, text/event-stream"}
@@ -68,7 +68,7 @@ def _make_probe_request(server: str) -> httpx2.Request:
 
 
 async def _fetch_resource_metadata(urls: list[str], server: str) -> ProtectedResourceMetadata | None:
-    """Read what the server says of itself; None if it says nothing, as older ones do."""
+    """Fetch the server's metadata on itself; None if it has none, like older servers."""
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
     from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url  # noqa: PLC0415 - heavy
 
@@ -103,7 +103,7 @@ async def _fetch_server_metadata(urls: list[str], issuer: str, server: str) -> O
 
 
 def check(metadata: OAuthMetadata, server: str) -> None:
-    """Raise SignInFailed for metadata that names an address which may not be used, or that does not offer PKCE."""
+    """Raise SignInFailed if metadata names an address that may not be used, or does not offer PKCE."""
     for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint):
         if url is not None and (fault := find_url_fault(str(url), server)):
             raise SignInFailed(f"The server names an address that cannot be used: {_shorten_text(str(url))} {fault}.")

@@ -1,7 +1,7 @@
-"""The requests of a sign-in. A server names the addresses for them, so they are hostile until proven otherwise.
+"""Sends the requests of a sign-in. Their addresses come from the server, so they are not trusted.
 
-The server's own origin is trusted, as the operator named it. All else is asked by https alone, at public addresses: a
-server must not make us call machines of the inner network.
+Only the server's own origin is trusted, as the operator named it. All other addresses are asked over https alone, and
+must be public: a server must not make us call machines of the inner network.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     import httpx2
 
 SECONDS = 15.0
-"""For one request, names and bytes together."""
+"""Most seconds of one request, with looking up the name and reading the answer."""
 LARGEST = 128 * 1024
-"""Bytes of one answer."""
+"""Most bytes of one answer."""
 LONGEST = 2_000
-"""Characters of an address."""
+"""Most characters of an address."""
 _ASKS = "www-authenticate"
 _PORTS = {"http": 80, "https": 443}
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port. Raises ValueError for what is not a web address."""
+    """Return (scheme, host, port) of a web address. Raises ValueError for anything else."""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
         raise ValueError(url)
@@ -41,7 +41,7 @@ def origin(url: str) -> tuple[str, str, int]:
 
 
 def find_url_fault(url: str, server: str) -> str:
-    """Say why an address that a server named is not used, in words that follow it; empty if it may be."""
+    """Return why an address that a server named is not used, in words that follow it; "" if it may be used."""
     try:
         scheme, host, _ = origin(url)
         home = origin(url) == origin(server)
@@ -56,9 +56,9 @@ def find_url_fault(url: str, server: str) -> str:
 
 
 async def send_request(request: httpx2.Request, server: str) -> httpx2.Response:
-    """Make one request of a sign-in to `server` (its address). Redirects are not followed.
+    """Send one request of a sign-in to `server` (its address). Redirects are not followed.
 
-    Raises SignInFailed: the address may not be asked, nobody answers there, or the answer is too large.
+    Raises SignInFailed if the address may not be asked, nobody answers there, or the answer is too large.
     """
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
@@ -119,7 +119,7 @@ def _describe_unreachable(url: str, error: Exception) -> str:
 
 
 def _make_response(status: int, headers: Mapping[str, str], body: bytes, request: httpx2.Request) -> httpx2.Response:
-    """Make the response from a body that was read to its end, with only the headers that a sign-in needs."""
+    """Make a response from a body that was read completely, with only the headers that a sign-in needs."""
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
     kept = {_ASKS: headers[_ASKS]} if _ASKS in headers else {}

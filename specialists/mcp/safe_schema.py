@@ -1,7 +1,8 @@
-"""What a server's JSON Schema may be, and the check of a call's arguments by it. Pure.
+"""Checks that a server's JSON Schema is safe, and checks arguments by it. Pure.
 
-A schema is a text of others: it may point elsewhere, be endless, or hold a pattern that takes hours. So it is bounded
-first, and what can hurt is a fault (the tool is not offered) or is left out (the server checks that itself).
+The schema comes from a stranger: it may point elsewhere, be endless, or hold a pattern that takes hours. So it is
+bounded first. What can do harm is a fault, and the tool is not offered, or it is left out, and only the server checks
+it.
 """
 
 from __future__ import annotations
@@ -20,26 +21,29 @@ from specialists.mcp.shown_schema import schema_for_models
 
 DEEPEST = 24
 LARGEST = 64 * 1024
-"""Characters of a schema as JSON."""
+"""Most characters of a schema as JSON."""
 LARGEST_SHOWN = 16_000
-"""Characters of it that a model is shown: each call carries them."""
+"""Most characters of a schema as shown to a model: each call carries them."""
 MOST_PROPERTIES = 100
 
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _MAPS = ("properties", "$defs", "definitions", "dependentSchemas")
-"""Keys under which the keys are names of the server's own."""
+"""Keywords whose values are mappings with keys of the server's own."""
 _VALUES = ("enum", "const", "default", "examples", "required")
-"""Keys under which there are values and no schemas."""
+"""Keywords whose values are plain values and no schemas."""
 _NOT_CHECKED = frozenset(
     {"pattern", "patternProperties", "format", "$id", "id", "$schema", "$anchor", "$dynamicAnchor", "$vocabulary"}
     | {"unevaluatedProperties", "unevaluatedItems", "uniqueItems"}
     | {"contentSchema", "contentEncoding", "contentMediaType"}
 )
-"""Patterns can take hours and uniqueness minutes, ids change what references mean, and the rest is for nobody here."""
+"""Keywords that are not checked here.
+
+Patterns can take hours and uniqueness minutes, ids change what references mean, and the others have no effect here.
+"""
 
 
 def find_schema_fault(schema: Mapping[str, Any]) -> str:
-    """Say why a tool with this schema cannot be used; empty if it can."""
+    """Return why a tool with this schema cannot be used; "" if it can."""
     try:
         text = json.dumps(schema, ensure_ascii=False)
     except (RecursionError, ValueError):
@@ -74,7 +78,7 @@ def build_validation_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _remove_keys(value: Any, names: frozenset[str], *, mapping: bool = False) -> Any:
-    """Leave keys out at all levels. `mapping`: the keys of this level are names of the server's own."""
+    """Remove keys at all levels. With `mapping`, the keys of this level are the server's own names, and stay."""
     if isinstance(value, list):
         return [_remove_keys(one, names) for one in value]
     if not isinstance(value, dict):
@@ -87,7 +91,7 @@ def _remove_keys(value: Any, names: frozenset[str], *, mapping: bool = False) ->
 
 
 def _find_outside_reference(value: Any) -> str:
-    """Find a reference that leads out of the schema; empty if there is none."""
+    """Return a reference that leads out of the schema; "" if there is none."""
     if isinstance(value, dict):
         for key in ("$ref", "$dynamicRef", "$recursiveRef"):
             to = value.get(key)
@@ -100,20 +104,20 @@ def _find_outside_reference(value: Any) -> str:
 
 
 def is_deeper_than(value: Any, most: int) -> bool:
-    """Return True if a JSON value is nested deeper than `most` levels. It goes no deeper itself."""
+    """Return True if a JSON value is nested deeper than `most` levels. Recurses no deeper than that itself."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return inside is not None and (most == 0 or any(is_deeper_than(one, most - 1) for one in inside))
 
 
 LARGEST_ARGUMENTS = 256 * 1024
-"""Characters of the arguments as JSON."""
+"""Most characters of the arguments as JSON."""
 MOST_STEPS = 20_000
-"""Keywords, with what stands in them, that one check may look at: references can make many of a small schema."""
+"""Most keywords and their items that one check visits: through references, a small schema can unfold to many."""
 MOST_FAULTS = 5
 
 
 class ServerArguments(RootModel[dict[str, JsonValue]]):
-    """The arguments of a server's tool, as they go to it: the same call is spelt the same, keys in order."""
+    """The arguments of a server's tool, as sent: keys in order, so that the same call is always spelt the same."""
 
     schema_checked: ClassVar[Mapping[str, Any]] = {}
 
@@ -134,11 +138,11 @@ class ServerArguments(RootModel[dict[str, JsonValue]]):
 
     @classmethod
     def model_json_schema(cls, *_: Any, **__: Any) -> dict[str, Any]:
-        """Return the schema that the server gave, as far as arguments are checked by it."""
+        """Return the server's schema, without the keywords that are not checked."""
         return dict(cls.schema_checked)
 
-    def __iter__(self) -> Iterator[tuple[str, Any]]:  # type: ignore[override]  # as any other model gives its fields
-        """Give each argument with its value."""
+    def __iter__(self) -> Iterator[tuple[str, Any]]:  # type: ignore[override]  # other models yield their fields
+        """Yield each argument as (name, value)."""
         return iter(self.root.items())
 
 
@@ -147,7 +151,7 @@ def _schema_error(text: str) -> PydanticCustomError:
 
 
 def arguments_by(schema: Mapping[str, Any]) -> type[ServerArguments]:
-    """Make the model of arguments that are checked by a schema without faults (see `safe_schema`)."""
+    """Make the model of arguments for a schema without faults (see `find_schema_fault`)."""
 
     class Checked(ServerArguments):
         schema_checked = build_validation_schema(schema)
@@ -156,9 +160,9 @@ def arguments_by(schema: Mapping[str, Any]) -> type[ServerArguments]:
 
 
 def find_argument_faults(schema: Mapping[str, Any], arguments: Any) -> tuple[str, ...]:
-    """Say what is wrong with the arguments, each fault with its place; at most `MOST_FAULTS`.
+    """Return the faults of arguments, each with its place; at most `MOST_FAULTS`.
 
-    A schema that is none, or that leads in circles, is a fault of its own: nothing is sent that nobody could check.
+    A schema that is invalid or circular is a fault of its own: arguments that cannot be checked are not sent.
     """
     from jsonschema import exceptions  # noqa: PLC0415 - only for a call
     from referencing import Registry  # noqa: PLC0415 - the same
@@ -175,18 +179,18 @@ def find_argument_faults(schema: Mapping[str, Any], arguments: Any) -> tuple[str
                 break
     except spent:
         return ("the schema of this tool takes too long to check; whoever runs the bot can take the tool out",)
-    # A schema that is none shows in as many ways as there are keywords.
+    # An invalid schema can raise any of these, depending on the keyword.
     except (exceptions.UnknownType, Unresolvable, RecursionError, TypeError, ValueError, KeyError, AttributeError):
         return ("the schema of this tool is wrong; whoever runs the bot can take the tool out",)
     return tuple(found)
 
 
 class _TooManySteps(Exception):
-    """A check has taken all of its steps."""
+    """A check has used up its steps."""
 
 
 def _make_limited_validator() -> tuple[Any, type[Exception]]:
-    """Make a validator that stops after `MOST_STEPS` keywords."""
+    """Return a validator class that stops after `MOST_STEPS` keywords, and the exception that it then raises."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - only for a call
 
     left = [MOST_STEPS]

@@ -1,4 +1,4 @@
-"""Loads the SDK of MCP, which takes seconds: in a thread, before anything of it is imported on the loop."""
+"""Loads the MCP SDK in a thread, since importing it takes seconds and would block the event loop."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _MODULES = (
 
 
 async def load_sdk() -> None:
-    """Load all modules that talking to a server takes, unless they are loaded."""
+    """Load all modules that are needed to talk to a server, unless they are loaded."""
     await load(*_MODULES)

@@ -1,4 +1,4 @@
-"""Reads `.mcp.json`: which MCP servers a crew has, how each is reached, and what the operator says of it."""
+"""Reads `.mcp.json`: the MCP servers of a crew, how each is reached, and the operator's settings for it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from specialists.service_url import read_url, web_fault
 
 NAME = ".mcp.json"
 PREFIX = "mcp__"
-"""What the names of all tools of servers begin with."""
+"""The prefix of the names of all servers' tools."""
 MOST_SERVERS = 20
 LARGEST = 256 * 1024
-"""Bytes of the file."""
+"""Most bytes of the file."""
 OURS = "leadhand"
-"""The key of a server under which stands what only we read; other programs pass it over."""
+"""The key with Leadhand's own settings of a server; other programs ignore it."""
 
 _SERVER = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 _LONGEST_NAME = 24
@@ -32,21 +32,21 @@ _SIGN_IN_KEYS = ("auth", "clientId", "clientSecret")
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """A server of `.mcp.json`, its variables filled in.
+    """A server of `.mcp.json`, with its variables filled in.
 
     Attributes:
-        name: As the file calls it.
+        name: The server's name in the file.
         kind: `stdio`: a program that we start; `http`: a server at `url`, reached by streamable HTTP.
-        command: The program, of a `stdio` server, with `args`.
-        env: All of its environment beside PATH and HOME.
-        url: Of an `http` server, with the `headers` of each request.
-        read_only: The tools that only read, as the operator says: all others write.
-        local: True if the operator says that it sends nothing on to anybody.
-        oauth: True if people sign in to it, an `http` server.
-        client: The id by which the authorization server knows us, and a secret, both empty unless somebody registered
-            us there by hand.
-        folder: Where the file lies, and where a program starts.
-        line: Where it stands in the file.
+        command: The program of a `stdio` server, with `args`.
+        env: Its whole environment, besides PATH and HOME.
+        url: The address of an `http` server, with the `headers` of each request.
+        read_only: The tools that only read, as the operator says. All others count as writing.
+        local: True if the operator says that it passes nothing on.
+        oauth: True if people sign in to this `http` server.
+        client: Our client id at the authorization server and its secret; both "" unless the operator registered us
+            there.
+        folder: The folder of the file, in which a program is started.
+        line: Its line in the file.
     """
 
     name: str
@@ -65,28 +65,28 @@ class ServerConfig:
 
     @property
     def recipient(self) -> str:
-        """Who gets what a call sends, as people know it: a host, or the server's name."""
+        """The recipient of a call's data, as people know it: a host, or the server's name."""
         return urlsplit(self.url).hostname or self.name if self.kind == "http" else f"MCP server {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerList:
-    """The servers of a file that can be used, and its faults: each a line of the file and what to do."""
+    """The usable servers of a file, and its faults: pairs of (line, what is wrong and what to do)."""
 
     servers: tuple[ServerConfig, ...] = ()
     faults: tuple[tuple[int, str], ...] = ()
 
 
 class _ServerFault(Exception):
-    """What is wrong with a server, in words that follow its name."""
+    """A fault of a server, in words that follow its name."""
 
 
 def read(path: Path, env: Mapping[str, str]) -> ServerList:
-    """Read the file; what is not there is an empty list.
+    """Read the file. A missing file gives an empty list.
 
     Args:
         path: The file.
-        env: Where the variables of the file are looked up.
+        env: The environment in which the file's variables are looked up.
     """
     try:
         data = path.read_bytes()
@@ -125,7 +125,7 @@ def _servers_of(said: Any) -> dict[str, Any]:
 
 
 def _line_of(text: str, name: str) -> int:
-    """Find the line of a server; JSON as it is read says nothing of lines."""
+    """Find the line of a server by its name, since parsed JSON has no line numbers."""
     at = text.find(json.dumps(name), max(text.find("mcpServers"), 0))
     return text.count("\n", 0, at) + 1 if at >= 0 else 1
 
@@ -191,7 +191,7 @@ def _read_own_keys(said: Any) -> tuple[frozenset[str], bool]:
 def _read_sign_in(
     said: dict[str, Any], url: str, headers: Mapping[str, str], env: Mapping[str, str]
 ) -> tuple[bool, tuple[str, str]]:
-    """Read whether people sign in, and as which client of the authorization server."""
+    """Return (True if people sign in, (client id, secret))."""
     auth = said.get("auth")
     client = (
         _fill_variables(_read_text(said, key), env) if key in said else "" for key in ("clientId", "clientSecret")
@@ -229,9 +229,9 @@ def _read_texts(said: dict[str, Any], key: str, env: Mapping[str, str]) -> dict[
 
 
 def _fill_variables(text: str, env: Mapping[str, str]) -> str:
-    """Put the values of variables in, from `NAME_FILE` where `NAME` is not set.
+    """Return a text with its variables filled in, from the file in `NAME_FILE` if `NAME` is not set.
 
-    One that is not set and has no default is a fault: its name must not go out.
+    A variable that is not set and has no default is a fault, so that its name is not sent out.
     """
 
     def value(found: re.Match[str]) -> str:

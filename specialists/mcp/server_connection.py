@@ -1,6 +1,6 @@
-"""A connection to one MCP server: made at the first call, held by a task of its own, made again after it broke.
+"""A connection to one MCP server: opened at the first call, held by a task of its own, reopened after it broke.
 
-A server may die, hang, flood or lie. Whatever it does ends its connection or one call of it, and is told in words.
+A server may die, hang, flood or lie. Each of these ends its connection or one call, and is reported in words.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 CONNECTING = 25.0
-"""Seconds until a server has to be there with its list of tools."""
+"""Most seconds until a server has connected and sent its list of tools."""
 CALLING = 60.0
-"""Seconds that one call may take."""
+"""Most seconds that one call may take."""
 CLOSING = 8.0
-"""Seconds that ending a connection may take."""
+"""Most seconds that closing a connection may take."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
-"""Seconds after a failure in which nobody tries again; they double with each failure in a row."""
+"""Seconds without a new try after a failure: the first pause and the longest; it doubles with each failure in a row."""
 MOST_TOOLS = 200
 _MOST_PAGES = 20
 _TIMED_OUT, _CLOSED = -32001, -32000
-"""The SDK's codes for what no server said."""
+"""The SDK's own error codes, which no server sent."""
 _LOGGED_OUT, _FORGOTTEN = 401, 404
 _SESSION_OVER = "Session terminated"
-"""The SDK's words for the latter."""
+"""The SDK's message for status 404, a session that the server has forgotten."""
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
 class NotReached(Exception):
-    """The server could not be reached, so that nothing was asked of it. The text says why, for people."""
+    """The server could not be reached, so nothing was sent to it. The text says why, for people."""
 
 
 class ToolChanged(Exception):
-    """The server says something else of a tool than what was accepted, or nothing (`gone`); it was not called."""
+    """A tool is no longer as it was accepted, or no longer there (`gone`). It was not called."""
 
     def __init__(self, *, gone: bool) -> None:
         super().__init__("is no longer there" if gone else "is not what was accepted")
@@ -60,22 +60,22 @@ class ToolChanged(Exception):
 
 
 class ServerRefused(Exception):
-    """The server answered a call with an error of the protocol. The text is the server's."""
+    """The server answered a call with a protocol error. The text is the server's."""
 
 
 class NoServerAnswer(ConnectionError):
-    """A call was sent, and no answer came that can be read: nobody knows what became of it. The text says why."""
+    """A call was sent, and no readable answer came: its outcome is unknown. The text says why."""
 
 
 class ServerConnection:
-    """Talks to one server.
+    """A connection to one server.
 
     Args:
-        config: How it is reached.
-        home: The folder for its HOME, if it is a program.
-        path: Its PATH.
-        clock: Gives seconds, for the pauses between tries.
-        sign_in: How people sign in, if they do.
+        config: How the server is reached.
+        home: The HOME of the server, if it is a program.
+        path: The PATH of the server, if it is a program.
+        clock: Returns seconds, for the pauses between tries.
+        sign_in: How people sign in to it; None if they do not.
     """
 
     def __init__(
@@ -98,10 +98,10 @@ class ServerConnection:
         self._pipe: StdioPipe | None = None
 
     async def list_tools(self) -> tuple[LockedTool, ...]:
-        """Ask the server for its tools, as it names them at the start of the connection.
+        """Connect if need be, and return the server's tools as it listed them at the start of the connection.
 
         Raises:
-            NotReached: It is not there.
+            NotReached: The server could not be reached.
         """
         await load_sdk()
         await self._ensure_client()
@@ -111,10 +111,11 @@ class ServerConnection:
         """Call a tool as it was accepted.
 
         Raises:
-            NotReached: Nothing was sent.
-            ToolChanged: Nothing was sent: on this connection the server says something else of the tool.
-            ServerRefused: The server said no.
-            NoServerAnswer: It was sent, and what came of it is not known. A TimeoutError says so too.
+            NotReached: The server could not be reached; nothing was sent.
+            ToolChanged: The server now describes the tool differently; nothing was sent.
+            ServerRefused: The server answered with an error.
+            NoServerAnswer: The call was sent, and its outcome is unknown.
+            TimeoutError: The same: no answer came in time.
         """
         await load_sdk()
         import mcp_types  # noqa: PLC0415 - heavy, so loaded off the loop
@@ -127,8 +128,8 @@ class ServerConnection:
             raise ToolChanged(gone=now is None)
         self._status = 0
         params = mcp_types.CallToolRequestParams(name=tool.name, arguments=arguments)
-        # Not `client.call_tool`: that checks what comes back by the server's own schema, and a pattern in it may take
-        # hours; and it would go on asking where the server wants something of a person.
+        # Not `client.call_tool`: that checks the answer by the server's own schema, in which a pattern may take hours.
+        # It would also go on asking if the server wants to ask a person something.
         either: TypeAdapter[Any] = TypeAdapter(mcp_types.CallToolResult | mcp_types.InputRequiredResult)
         work = client.session.send_request(
             mcp_types.CallToolRequest(params=params), either, request_read_timeout_seconds=longest
@@ -145,21 +146,21 @@ class ServerConnection:
         return answer  # type: ignore[no-any-return]  # the other of the two types above
 
     def _translate(self, code: int, message: str, longest: float) -> Exception:
-        """Return what an error of the SDK means for the call that had it."""
+        """Translate an error of the SDK into the exception for the call that had it."""
         if code == _TIMED_OUT:
             return TimeoutError(f"no answer came within {longest:g} seconds")
         if code == _CLOSED:
             self._over.set()
             return NoServerAnswer(self._find_fault() or "the server ended in the middle of it")
         if self._status == _FORGOTTEN and message == _SESSION_OVER:
-            # A server that was restarted knows no session, and has done nothing.
+            # A restarted server does not know the session, so it has not run the call.
             self._closing = True
             self._over.set()
             return NotReached("it was restarted and has lost this session; call it again")
         return ServerRefused(self._sign_in_words if self._status == _LOGGED_OUT else visible(message))
 
     async def close(self) -> None:
-        """End the connection, and the server if it is a program. A later call would begin anew."""
+        """Close the connection, and end the server if it is a program. A later call connects again."""
         held = self._held
         if held is None:
             return
@@ -172,13 +173,13 @@ class ServerConnection:
 
     @property
     def last_error(self) -> str:
-        """What the server wrote last as an error, for whoever runs the bot."""
+        """The last error that the server wrote, for the operator; "" if none."""
         return self._pipe.last_error if self._pipe is not None else ""
 
     # ------------------------------------------------------------ connecting
 
     async def _ensure_client(self) -> Client:
-        """Return the client of a connection that holds, made now if there is none."""
+        """Return the client of an open connection; connect if there is none."""
         async with self._beginning:
             if self._held is None or self._held.done() or self._over.is_set():
                 if (left := self._not_before - self._clock()) > 0:
@@ -192,14 +193,14 @@ class ServerConnection:
         return await asyncio.shield(self._ready)
 
     async def _hold(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
-        """Connect, and hold the connection until it is over. All that can go wrong ends here."""
+        """Connect, and hold the connection until `over` is set. Never raises, unless it is cancelled."""
         try:
             await self._connect_and_wait(ready, over)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            # Some of the SDK's transports cancel us when they break: nobody has asked us to stop.
+            # Some of the SDK's transports cancel this task when they break, though nobody asked it to stop.
             self._fail_connection(ready, "the connection broke")
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - not hidden: it is told in words
             self._fail_connection(ready, _describe_cause(error))
@@ -207,7 +208,7 @@ class ServerConnection:
             over.set()
             if not ready.done():
                 ready.set_exception(NotReached(self._why or "the connection ended"))
-                ready.exception()  # whoever waited has it; nobody else is to be told
+                ready.exception()  # marks it as retrieved, so that asyncio does not log it
 
     async def _connect_and_wait(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
         from mcp import Client  # noqa: PLC0415 - heavy
@@ -228,7 +229,7 @@ class ServerConnection:
                 self._fail_connection(ready, "the server ended")
 
     async def _open_transport(self, stack: contextlib.AsyncExitStack, over: asyncio.Event) -> Any:
-        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it quotes servers; what matters we say ourselves
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it quotes servers; we log what matters
         self._status, self._flood = 0, ""
         if self.config.kind == "stdio":
             self._pipe = StdioPipe(self.config, self._home, self._path, over)
@@ -241,9 +242,9 @@ class ServerConnection:
         return streamable_http_client(self.config.url, http_client=http)
 
     async def _list_tools(self, client: Client, sieve: ToolSieve) -> tuple[LockedTool, ...]:
-        """Read the server's whole list of tools, up to `MOST_TOOLS`. What is broken in it has a name and a reason.
+        """Read the server's whole list of tools, up to `MOST_TOOLS`. A broken entry has a name and a reason.
 
-        Raises what the SDK raises where not even the first page can be read.
+        Raises the SDK's error if not even the first page can be read.
         """
         from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - heavy
         from pydantic import ValidationError  # noqa: PLC0415 - beside the others
@@ -261,7 +262,7 @@ class ServerConnection:
                 break
             for tool in page.tools:
                 told = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
-                # What is named twice could be accepted as the one and used as the other: the first counts.
+                # Of two tools with one name, the first counts: one could be accepted and the other used.
                 if tool.name in found:
                     broken[f"{tool.name} (again)"] = "its name is taken: the first of that name counts"
                 found.setdefault(tool.name, tool_lock.parse_told_tool(told))
@@ -277,15 +278,15 @@ class ServerConnection:
         self._status = status
 
     def _stop_flood(self, words: str) -> None:
-        """End a connection over HTTP that brings too much."""
+        """End an HTTP connection that brings too much."""
         self._flood = words
         self._over.set()
 
     def _fail_connection(self, ready: asyncio.Future[Client], why: str) -> None:
-        """Note a failure, so that the next try waits."""
+        """Record a failure, so that the next try waits."""
         logged_out = self._status == _LOGGED_OUT
         self._why = self._find_fault() or (self._sign_in_words if logged_out else why)
-        if not (logged_out and self.sign_in is not None):  # it is there, and once somebody signed in it works
+        if not (logged_out and self.sign_in is not None):  # it can be reached, and will work after a sign-in
             self._failures += 1
             self._not_before = self._clock() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
         _log.warning("the MCP server %s: %s%s", self.config.name, self._why, "" if ready.done() else " (not connected)")
@@ -298,7 +299,7 @@ class ServerConnection:
         return self._flood or (self._pipe.fault if self._pipe is not None else "")
 
     async def _while_connected(self, work: Coroutine[Any, Any, _T], longest: float) -> _T:
-        """Do work that needs the connection, no longer than that lasts."""
+        """Await work that needs the connection, for at most `longest` seconds and while the connection lasts."""
         held = self._held
         if held is None:
             raise RuntimeError("there is no connection")
@@ -325,7 +326,7 @@ def _error_words(error: BaseException) -> str:
 
 
 def _describe_cause(error: BaseException) -> str:
-    """Word why a server could not be reached, from the first cause; without its own text where that is long."""
+    """Return why a server could not be reached, from the first cause of an error."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     words = _error_words(error)

@@ -1,9 +1,9 @@
-"""A person's sign-in to one MCP server: the link, what comes back from it, and the tokens that follow.
+"""Signs a person in to one MCP server: makes the link, and exchanges what comes back for tokens.
 
-The browser ends at a page of the bot's, where it has an address. Else it ends at an address of the person's own machine
-where nobody answers, and the person pastes that address. Either holds a code, which is worth nothing without the proof
-(PKCE) that we keep, and the state by which we know what it belongs to. Each state is good once, for `LASTS` seconds,
-and for the person who got the link.
+The browser ends at a page of the bot's, if it has an address; otherwise at an address of the person's own machine where
+nobody answers, and the person pastes that address. Both hold a code, which is worthless without the proof (PKCE) that
+we keep, and the state by which we find the sign-in it belongs to. Each state works once, within `LASTS` seconds, for
+the person who got the link.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     import httpx2
 
 LASTS = 600.0
-"""Seconds that a link is good for."""
+"""Seconds for which a link works."""
 LONGEST_LINK = 2_900
-"""Characters of a link: Slack's buttons hold 3,000."""
+"""Most characters of a link: Slack's buttons hold 3,000."""
 SIGN_IN = (
     'it wants somebody to sign in; whoever runs the bot writes "auth": "oauth" for it into .mcp.json, or gives it a '
     "token under headers"
@@ -42,13 +42,15 @@ SIGN_IN_AGAIN = "it no longer accepts the sign-in; the next call asks somebody t
 _CLIENT = "Leadhand"
 _AGAIN = "get a new link"
 _LONGEST_SHOWN = 50
-"""Characters of an address in a fault: a window shows 150 in all."""
+"""Most characters of an address in a fault: a Slack window shows 150 in all."""
 
 
 class PendingSignIn(BaseModel):
-    """A sign-in under way: whose it is, until when (seconds since the epoch), and what proves that we began it.
+    """A sign-in under way.
 
-    `lands` is where the browser ends. `about` is a note of whoever began the sign-in, given back at its end.
+    `until` is when it ends, in seconds since the epoch. `verifier` proves that we began it. `lands` is the address
+    where the browser ends. `names_issuer` is True if that address has to name the issuer. `about` is a note of the
+    caller, returned at the end.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -69,8 +71,8 @@ class ServerSignIn:
 
     Args:
         config: The server.
-        crew: Whose it is: crews share no sign-ins.
-        clock: Gives seconds since the epoch.
+        crew: The crew that it belongs to: crews share no sign-ins.
+        clock: Returns seconds since the epoch.
     """
 
     def __init__(self, config: ServerConfig, crew: str, clock: Callable[[], float] = time.time) -> None:
@@ -87,16 +89,19 @@ class ServerSignIn:
 
     @property
     def host(self) -> str:
-        """Where it is."""
+        """The server's host, as people know it."""
         return self._config.recipient
 
     async def is_signed_in(self, kept: KeptSignIns) -> bool:
-        """Return whether there are tokens. From now on the connection takes them from `kept`."""
+        """Return True if there are stored tokens. From now on, the connection takes its tokens from `kept`."""
         self.kept = kept
         return await self._grant.read(kept) is not None
 
     async def begin(self, kept: KeptSignIns, user: str, lands: str = LANDS, about: str = "") -> str:
-        """Find out where one signs in, make ourselves known there, and make the link. Raises SignInFailed."""
+        """Find the authorization server, register with it, and return the link at which a person signs in.
+
+        Raises SignInFailed.
+        """
         await load_sdk()
         from mcp.client.auth import PKCEParameters  # noqa: PLC0415 - heavy
 
@@ -132,7 +137,7 @@ class ServerSignIn:
         return link
 
     async def finish(self, kept: KeptSignIns, user: str, landed: str, lands: str = LANDS) -> None:
-        """Check the address on which a browser ended, and have its code exchanged, once. Raises SignInFailed."""
+        """Check the address where a browser ended, and exchange its code for tokens, once. Raises SignInFailed."""
         said = _parse_landing(landed, lands)
         name = _name_of(said.get("state", ""))
         self._check(await kept.read(name), user, said, lands)
@@ -153,7 +158,10 @@ class ServerSignIn:
         await self._grant.keep(kept, grant)
 
     def _check(self, text: str, user: str, said: dict[str, str], lands: str) -> PendingSignIn:
-        """Return the sign-in that an address belongs to, if it is this person's, to this server, and not over."""
+        """Return the sign-in that an address belongs to.
+
+        Raises SignInFailed unless it is this person's, for this server, and not over.
+        """
         try:
             pending = PendingSignIn.model_validate_json(text or "null")
         except ValidationError:
@@ -169,7 +177,7 @@ class ServerSignIn:
         return pending
 
     async def _register_client_place(self, authority: Authority, lands: str) -> TokenPlace:
-        """Make ourselves known to the authorization server, unless somebody did so by hand."""
+        """Return our client at the authorization server; register one unless the operator has."""
         endpoint, resource = str(authority.metadata.token_endpoint), authority.resource
         own, secret = self._config.client
         if own:
@@ -188,19 +196,19 @@ class ServerSignIn:
     # ------------------------------------------------------------ at work
 
     def auth(self, again: Callable[[], None]) -> httpx2.Auth:
-        """Make the `httpx2.Auth` that puts the token into each request, and drops one that the server does not take.
+        """Make the `httpx2.Auth` that adds the token to each request, and drops a token that the server refuses.
 
-        `again` is told that a refused request is sent once more.
+        `again` is called before a refused request is sent once more.
         """
         import httpx2  # noqa: PLC0415 - comes with the SDK
 
         sign_in = self
 
         class Bearer(httpx2.Auth):
-            """Sends a request once more, with a new token, if the server refused its token and so did nothing."""
+            """Sends a request again, with a new token, if the server refused its token and so did nothing."""
 
             async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-                """Send the request."""
+                """Send the request with a token, and once more with a new one if it is refused."""
                 token = await self.token(request)
                 response = yield request
                 if token and response.status_code == 401 and (renewed := await self.token(request, refused=token)):
@@ -210,7 +218,7 @@ class ServerSignIn:
                         await sign_in.drop(renewed)
 
             async def token(self, request: httpx2.Request, refused: str = "") -> str:
-                """Give the request a token, if there is one."""
+                """Add a token to the request, if there is one, and return it."""
                 try:
                     token = await sign_in.token(refused)
                 except (SignInFailed, WorkbenchLost) as error:
@@ -222,17 +230,17 @@ class ServerSignIn:
         return Bearer()
 
     async def token(self, refused: str = "") -> str:
-        """Give a token for a request; empty if there is none. Raises SignInFailed if it cannot be renewed now."""
+        """Return a token for a request; "" if there is none. Raises SignInFailed if it cannot be renewed now."""
         return await self._grant.token(self.kept, refused) if self.kept is not None else ""
 
     async def drop(self, refused: str) -> None:
-        """Forget tokens that the server does not take, so that somebody is asked to sign in before the next call."""
+        """Delete tokens that the server refuses, so that somebody is asked to sign in before the next call."""
         if self.kept is not None:
             await self._grant.drop(self.kept, refused)
 
 
 async def _register_client(authority: Authority, server: str, lands: str) -> tuple[str, str, str]:
-    """Register us with the authorization server. Returns our id, a secret, and how that is sent."""
+    """Register us with the authorization server. Returns (client id, secret, how the secret is sent)."""
     from mcp.client.auth import OAuthFlowError, utils  # noqa: PLC0415 - heavy
     from mcp.client.auth.oauth2 import check_registration_usable  # noqa: PLC0415 - heavy
     from mcp.shared.auth import OAuthClientMetadata  # noqa: PLC0415 - heavy
@@ -259,7 +267,7 @@ def _name_of(state: str) -> str:
 
 
 async def pending_of(kept: KeptSignIns, query: str) -> PendingSignIn | None:
-    """Return the sign-in under way that the query of an address belongs to; None if there is none any more."""
+    """Return the sign-in under way that an address's query belongs to; None if there is none or it is over."""
     try:
         states = parse_qs(query, max_num_fields=20).get("state", [])
         return PendingSignIn.model_validate_json(await kept.read(_name_of(states[0])) or "null") if states else None
@@ -268,7 +276,7 @@ async def pending_of(kept: KeptSignIns, query: str) -> PendingSignIn | None:
 
 
 def _parse_landing(landed: str, lands: str) -> dict[str, str]:
-    """Read the address on which a browser ended: what stands in its query, each name once. Raises SignInFailed."""
+    """Return the query fields of the address where a browser ended, without repeated ones. Raises SignInFailed."""
     text = landed.strip().strip("<>").strip()
     if not text.startswith(f"{lands}?"):
         begins = lands if len(lands) <= _LONGEST_SHOWN else f"{lands[:_LONGEST_SHOWN]}..."

@@ -1,7 +1,7 @@
-"""The tools of a crew's MCP servers, made of `.mcp.json` and `mcp.lock` alone: nothing is connected to load a crew.
+"""Makes the tools of a crew's MCP servers from `.mcp.json` and `mcp.lock` alone: loading a crew connects to nothing.
 
-A tool writes unless the operator says that it only reads. At the first call its server is connected, and its words on
-the tool are compared with what was accepted: a tool that changed is refused.
+A tool counts as writing unless the operator says that it only reads. At the first call its server is connected, and its
+description of the tool is compared with the accepted one: a tool that changed is refused.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from specialists.tools.tool_sign_in import SignInFailed
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 LONGEST_DESCRIPTION = 1_000
-"""Characters of a tool's description that models are told."""
+"""Most characters of a tool's description that models see."""
 LONGEST_TOOL = 128
-"""Characters of a server's own name for a tool."""
+"""Most characters of a server's own name for a tool."""
 MOST_ASKED = 20_000
-"""Characters of arguments that people can be asked about."""
+"""Most characters of arguments that people can be asked about."""
 _LONGEST_NAME = 64
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 MODULES = ("mcp", "jsonschema", "referencing")
-"""What the extra brings."""
+"""The packages that the extra `mcp` brings."""
 
 
 def read(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
-    """Read the MCP servers of a crew's folder, a toolkit each. Faults are added; what has one is left out.
+    """Return the MCP servers of a crew's folder, a toolkit each. A server with faults is left out.
 
     Args:
         folder: The crew's folder.
-        settings: The environment for the variables of `.mcp.json`, and where servers have their HOME.
-        faults: Where each fault goes, by file and line.
+        settings: The environment for the variables of `.mcp.json`, and the folder for the servers' HOMEs.
+        faults: The list to which each fault is added, with file and line.
     """
     path = folder / server_config.NAME
     listed = server_config.read(path, settings.env)
@@ -83,7 +83,7 @@ def _faults_of(config: ServerConfig, lock: ToolLock) -> list[str]:
 
 
 def connection_to(config: ServerConfig, settings: ToolSettings, crew: str) -> ServerConnection:
-    """Make the connection to a server; nothing is done yet. `crew` keeps the HOMEs of its servers apart."""
+    """Make the connection to a server, without connecting. `crew` keeps the HOMEs of different crews' servers apart."""
     home = settings.data.expanduser() / "mcp" / crew / config.name
     sign_in = ServerSignIn(config, crew) if config.oauth else None
     return ServerConnection(config, home, settings.env.get("PATH") or os.defpath, sign_in=sign_in)
@@ -105,7 +105,7 @@ def toolkit_of(config: ServerConfig, tools: tuple[LockedTool, ...], settings: To
 
 
 def explain_left_out(server: str, tools: Iterable[LockedTool]) -> dict[str, str]:
-    """Say of each tool of a server that cannot be offered why, by the server's name for it."""
+    """Return the tools of a server that cannot be offered: the server's name for the tool -> the reason."""
     found: dict[str, str] = {}
     taken: dict[str, str] = {}
     for one in tools:
@@ -120,7 +120,7 @@ def explain_left_out(server: str, tools: Iterable[LockedTool]) -> dict[str, str]
 
 
 def find_unusable_reason(tool: LockedTool) -> str:
-    """Say why a tool of a server cannot be offered, whatever others there are; empty if it can."""
+    """Return why a server's tool cannot be offered, whatever its other tools are; "" if it can."""
     if tool.broken_reason:
         return tool.broken_reason
     if not tool.name.strip():
@@ -131,7 +131,7 @@ def find_unusable_reason(tool: LockedTool) -> str:
 
 
 def name_of(server: str, tool: str) -> str:
-    """Name a server's tool as specialists and models do: letters, digits, - and _, 64 at most."""
+    """Return the name of a server's tool for specialists and models: letters, digits, - and _, at most 64."""
     name = f"{server_config.PREFIX}{server}__{_ODD.sub('_', tool)}"
     if len(name) <= _LONGEST_NAME:
         return name
@@ -142,14 +142,14 @@ def name_of(server: str, tool: str) -> str:
 def list_changes(
     accepted: tuple[LockedTool, ...], live: tuple[LockedTool, ...]
 ) -> tuple[list[str], list[str], list[str]]:
-    """Name what differs: the tools that changed, those that are gone, and those that are new."""
+    """Return the names of tools as three lists: (changed, gone, new)."""
     before, now = {one.name: one for one in accepted}, {one.name: one for one in live}
     changed = [name for name in before if name in now and before[name].digest != now[name].digest]
     return changed, [name for name in before if name not in now], [name for name in now if name not in before]
 
 
 async def _preload_sdk() -> None:
-    """Load the SDK before somebody waits for it."""
+    """Load the SDK in the background, before a call has to wait for it."""
     if not describe_missing("mcp", *MODULES):
         await load_sdk()
 
@@ -157,7 +157,7 @@ async def _preload_sdk() -> None:
 async def _prove_server(
     config: ServerConfig, accepted: tuple[LockedTool, ...], connection: ServerConnection
 ) -> tuple[str, ...]:
-    """Find out if a server is there and says what was accepted."""
+    """Return why a server cannot be used as accepted: not reachable, or tools that changed; empty if it can."""
     if absent := describe_missing("mcp", *MODULES):
         return (absent,)
     if config.oauth:
@@ -180,7 +180,7 @@ async def _prove_server(
 
 
 async def _prove_sign_in(config: ServerConfig) -> tuple[str, ...]:
-    """Find out if people could sign in to a server, which shows its tools only to those who have."""
+    """Return why people could not sign in to a server; empty if they could. It lists its tools only after a sign-in."""
     try:
         await discover(config.url)
     except SignInFailed as error:
@@ -235,7 +235,7 @@ class _ServerTool:
         return await server_replies.outcome_of(answer, self.config.name, name, workbench)
 
     def _describe_refusal(self, change: ToolChanged) -> str:
-        """Say why a call is not made."""
+        """Return the message to the model that a changed tool was not called."""
         what = (
             "is no longer there"
             if change.gone
@@ -262,12 +262,12 @@ class _ServerTool:
 
     def _list_sent(self, arguments: ServerArguments) -> OutgoingData:
         text = json.dumps(arguments.root, ensure_ascii=False)
-        # What no window could show whole is not asked about, so that nobody approves what they cannot read.
+        # A call that no window can show whole is not put to people: nobody should approve what they cannot read.
         return OutgoingData(self.config.recipient, f"{self._visible_name} {text}", in_arguments=len(text) <= MOST_ASKED)
 
 
 def estimate_tokens(tools: Iterable[LockedTool]) -> int:
-    """Count about how many tokens these tools take of each call of a specialist that has them."""
+    """Estimate how many tokens these tools add to each call of a specialist that has them."""
     told = (
         f"{one.name} {describe_tool(one)} {json.dumps(shown_schema.schema_for_models(one.schema))}" for one in tools
     )
@@ -275,6 +275,6 @@ def estimate_tokens(tools: Iterable[LockedTool]) -> int:
 
 
 def describe_tool(tool: LockedTool) -> str:
-    """Return what models are told of a tool: the server's words, which are nobody's orders, bounded and visible."""
+    """Return a tool's description for models: the server's words, cut and with visible characters only."""
     text = visible(tool.description).strip() or " ".join(visible(tool.title).split()) or "No description."
     return text if len(text) <= LONGEST_DESCRIPTION else f"{text[:LONGEST_DESCRIPTION]}…"

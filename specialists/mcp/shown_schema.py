@@ -1,8 +1,7 @@
-"""A server's JSON Schema as models see it: built anew of what we know, so that nothing else of it gets further. Pure.
+"""Rebuilds a server's JSON Schema for models from known keywords only, so that nothing else gets through. Pure.
 
-It goes through a lot of code (wires of providers, forms, prompts) that expects a schema to be well made. So each
-keyword has its type or is left out, references are written out, and the whole is bounded: what does not fit is
-"anything".
+Much code that gets it (provider wires, forms, prompts) expects a well-formed schema. So a keyword of the wrong type is
+left out, references are written out, and the whole is bounded: a part beyond the bounds becomes "anything".
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Any
 from handoff.text.visible_text import visible
 
 LONGEST_TEXT = 300
-"""Characters of one description inside it, and of one value."""
+"""Most characters of one description in the schema, and of one value."""
 MOST_PARTS, LEAST_PARTS = 400, 12
-"""Parts in all, and of one argument whatever the others take."""
+"""Most parts in all, and the parts that each argument may have whatever the others take."""
 DEEPEST = 8
 MOST_VALUES = 100
 _TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
@@ -24,11 +23,11 @@ _COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "m
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _CHOICES = ("anyOf", "oneOf", "allOf")
 _NOT_ON_TOP = (*_CHOICES, "description", "enum", "const", "default")
-"""What interfaces of models take inside a tool's schema, and not on top of it."""
+"""Keywords that model providers accept inside a tool's schema, but not at its top."""
 
 
 def schema_for_models(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema as models see it, an object on top."""
+    """Return the schema for models, with an object at the top."""
     built = _Builder(schema).build(schema, 0)
     top = {key: value for key, value in built.items() if key not in _NOT_ON_TOP}
     return {**top, "type": "object", "properties": top.get("properties", {})}
@@ -36,13 +35,13 @@ def schema_for_models(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Builder:
-    """Builds the parts of one schema, as many as there may be. `root` is where references lead."""
+    """Builds the parts of one schema. References are looked up in `root`; `left` counts the parts that may follow."""
 
     root: Mapping[str, Any]
     left: int = MOST_PARTS
 
     def build(self, schema: Any, depth: int) -> dict[str, Any]:
-        """Build a part; empty if it is no schema, lies too deep, or is one too many."""
+        """Build a part; empty if it is no schema, lies too deep, or is beyond the most parts."""
         schema = self._follow_references(schema)
         self.left -= 1
         if not isinstance(schema, Mapping) or self.left < 0 or depth > DEEPEST:
@@ -76,12 +75,12 @@ class _Builder:
     def _build_properties(self, properties: Mapping[str, Any], depth: int) -> dict[str, Any]:
         if depth > 1:
             return {visible(name): self.build(one, depth) for name, one in properties.items()}
-        # Of a tool's own arguments each has its share, so that one leaves room for the others.
+        # Each argument of the tool has its share of parts, so that one leaves room for the others.
         share = max(MOST_PARTS // max(len(properties), 1), LEAST_PARTS)
         return {visible(name): _Builder(self.root, share).build(one, depth) for name, one in properties.items()}
 
     def _follow_references(self, schema: Any) -> Any:
-        """Follow references to where they lead; a few times, as they may lead in a circle."""
+        """Return the schema that references lead to; None after too many steps, as they may be circular."""
         for _ in range(DEEPEST):
             to = schema.get("$ref") if isinstance(schema, Mapping) else None
             if not isinstance(to, str):
@@ -112,7 +111,7 @@ def _clean_text(value: Any) -> str | None:
 
 
 def _clean_value(value: Any) -> Any:
-    """Return a value if it is plain; None if it is not, or is a text that is long or hides something."""
+    """Return a plain value; None for others, and for a text that is long or has invisible characters."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST_TEXT and visible(value) == value else None
     return value if isinstance(value, bool | int | float) else None

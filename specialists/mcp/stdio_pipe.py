@@ -1,8 +1,8 @@
 """Starts an MCP server as a program and talks over its pipes, within bounds that the SDK's own transport lacks.
 
-A line that is too long, or too many of them, ends the connection. The server has an environment of its own: what the
-operator names for it, how the network is reached, PATH, and a HOME that holds none of our files. Its errors are read
-and forgotten but for the end.
+A line that is too long, or too many lines, end the connection. The server gets an environment of its own: the
+operator's variables for it, the network settings, PATH, and a HOME without any of our files. Of its error output only
+the end is kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 PATIENCE = 1.0
-"""Seconds that a server gets to end after its input was closed, and again after it was told to."""
+"""Seconds that a server gets to exit after its input was closed, and again after SIGTERM."""
 _TAIL = 2_000
 _PIECE = 64 * 1024
 
@@ -38,11 +38,11 @@ class StdioPipe:
 
     Attributes:
         config: How it is started.
-        home: Its HOME, made if it is not there; and the folder in which it works, unless its configuration names one.
+        home: Its HOME, made if missing. It also works there, unless its configuration names a folder.
         path: Its PATH.
         over: Set when it has ended or was given up.
         fault: Why the connection ended, if the server is to blame; for people.
-        errors: The end of what it wrote as errors; for whoever runs the bot, never for a model.
+        errors: The end of its error output; for the operator, never for a model.
     """
 
     config: ServerConfig
@@ -54,14 +54,14 @@ class StdioPipe:
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Start the server and give the two streams that the SDK talks over; at the end it is gone, with its children.
+        """Start the server and yield the two streams that the SDK talks over. On exit, it is ended with its children.
 
         Raises:
             OSError: It cannot be started.
         """
         import anyio  # noqa: PLC0415 - comes with the SDK
 
-        hide_once()  # before anything of others runs, nobody reads what this process holds
+        hide_once()  # so that the server cannot read the memory of this process
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         process = await asyncio.create_subprocess_exec(
             self.config.command,
@@ -126,13 +126,13 @@ class StdioPipe:
 
     @property
     def last_error(self) -> str:
-        """The last line that it wrote as an error."""
+        """The last line of its error output; "" if none."""
         lines = visible(self.errors.decode(errors="replace")).strip().splitlines()
         return lines[-1].strip()[:200] if lines else ""
 
 
 def _deep_message(line: bytes) -> Any:
-    """Read a message that is nested deeper than the SDK's parser goes, such as a list with one such schema; or None."""
+    """Parse a message that is nested deeper than the SDK's parser goes, such as a list with a deep schema; or None."""
     from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - heavy
 
     try:
@@ -142,7 +142,7 @@ def _deep_message(line: bytes) -> Any:
 
 
 async def _read_line(process: asyncio.subprocess.Process) -> bytes:
-    """Read a line; empty at the end of all. Raises Flood for one that is too long."""
+    """Read a line; empty at the end of the output. Raises Flood for a line that is too long."""
     if process.stdout is None:
         raise RuntimeError("the server was started without pipes")
     try:
@@ -159,7 +159,7 @@ async def _write(
     to_server: MemoryObjectReceiveStream[Any],
     to_us: MemoryObjectSendStream[Any],
 ) -> None:
-    """Send the server what the SDK has for it. A server that hears no more ends the connection."""
+    """Write the SDK's messages to the server. If the server no longer reads, the connection ends."""
     import anyio  # noqa: PLC0415 - comes with the SDK
 
     if process.stdin is None:
@@ -175,7 +175,7 @@ async def _write(
 
 
 async def _end_process(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
-    """End the server and all that it started: its input ends, it is told to end, it is killed."""
+    """End the server and its children: close its input, then send SIGTERM, then SIGKILL."""
     tasks[0].cancel()
     tasks[1].cancel()
     if process.stdin is not None:
@@ -187,17 +187,17 @@ async def _end_process(process: asyncio.subprocess.Process, tasks: list[asyncio.
             async with asyncio.timeout(PATIENCE):
                 await _wait_for_exit(process)
                 break
-    _send_signal(process, signal.SIGKILL)  # also what it left behind in its group
+    _send_signal(process, signal.SIGKILL)  # also for processes that it left behind in its group
     await _wait_for_exit(process)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    # What left the group may hold the pipes open: they are closed on our side. asyncio has no public way to it.
+    # A child that left the group may hold the pipes open, so they are closed here. asyncio has no public way to do it.
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - see above
 
 
 async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
-    """Wait until the process has ended; `process.wait` waits for its pipes too, which a child of it may hold."""
+    """Wait until the process has exited; `process.wait` also waits for its pipes, which a child may hold open."""
     while process.returncode is None:  # noqa: ASYNC110 - asyncio has no event for it
         await asyncio.sleep(0.01)
 

@@ -1,7 +1,7 @@
-"""`mcp.lock`: the tools of MCP servers as somebody accepted them. Pure but for reading and writing the file.
+"""Reads and writes `mcp.lock`: the tools of MCP servers as somebody accepted them.
 
-A server may change what its tools are called, say and take at any time. What a crew works with is what stands in the
-lock; a digest over all of a tool shows if the server says something else by now.
+A server may change the names, descriptions and arguments of its tools at any time. A crew works with the tools in the
+lock; a digest over all of a tool shows if the server now describes it differently.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from handoff.text.visible_text import visible
 
 NAME = "mcp.lock"
 LARGEST = 4 * 1024 * 1024
-"""Bytes of the file."""
+"""Most bytes of the file."""
 BROKEN = "leadhandLeftOut"
-"""The key that only we write: why a tool was left out."""
+"""A key that only we write: the reason why a tool was left out."""
 _VERSION = 1
 _HEAD = (
     "# Written by `leadhand mcp accept`: the tools of MCP servers as they were accepted. Keep it beside .mcp.json.\n"
@@ -29,12 +29,12 @@ _HEAD = (
 
 
 class LockFault(Exception):
-    """What is wrong with the file, and what to do."""
+    """A fault of the file. The text says what is wrong and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockedTool:
-    """A tool as its server describes it: everything that its digest is over, by the names of the wire."""
+    """A tool as its server describes it. `told` holds the fields that the digest covers, by their protocol names."""
 
     told: Mapping[str, Any]
 
@@ -45,13 +45,13 @@ class LockedTool:
 
     @property
     def title(self) -> str:
-        """The server's title of it; empty if there is none."""
+        """The server's title of the tool; "" if there is none."""
         hints = self.told.get("annotations")
         return str(self.told.get("title") or (hints.get("title") if isinstance(hints, dict) else "") or "")
 
     @property
     def description(self) -> str:
-        """What the server says of it."""
+        """The server's description of the tool; "" if there is none."""
         return str(self.told.get("description") or "")
 
     @property
@@ -62,36 +62,36 @@ class LockedTool:
 
     @property
     def broken_reason(self) -> str:
-        """Why the server's description of it cannot be read, if so: then it has a name and nothing else."""
+        """Why the server's description of it is unusable, so that it has only a name; "" if it is usable."""
         return str(self.told.get(BROKEN) or "")
 
     @property
     def hinted_read_only(self) -> bool:
-        """True if the server calls it read-only: a suggestion, no more."""
+        """True if the server calls it read-only, which is only a hint."""
         hints = self.told.get("annotations")
         return isinstance(hints, dict) and hints.get("readOnlyHint") is True
 
     @property
     def digest(self) -> str:
-        """What shows a change: sha256 over all of it, keys in order."""
+        """The sha256 over all of it, keys in order: it differs after any change."""
         text = json.dumps(self.told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def parse_told_tool(told: Mapping[str, Any]) -> LockedTool:
-    """Make a tool of what a server said, by the names of the wire, without what no file can hold."""
+    """Make a tool from a server's description, with characters that no file can hold replaced."""
     plain = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace").decode()
     return LockedTool(json.loads(plain))
 
 
 def make_broken_tool(name: str, why: str) -> LockedTool:
-    """Make a tool whose description cannot be used, so that it has only a name and the reason."""
+    """Make a tool with an unusable description, which has only its name and the reason."""
     return parse_told_tool({"name": name, BROKEN: why})
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLock:
-    """The accepted tools of each server, by its name."""
+    """The accepted tools of each server, by the server's name."""
 
     servers: Mapping[str, tuple[LockedTool, ...]] = field(default_factory=dict)
 
@@ -100,7 +100,7 @@ class ToolLock:
         return self.servers.get(server)
 
     def with_server(self, server: str, tools: Sequence[LockedTool]) -> ToolLock:
-        """Return the lock with these tools of a server."""
+        """Return the lock with the tools of a server added or replaced."""
         return ToolLock({**self.servers, server: tuple(tools)})
 
     def keep_only(self, keep: Sequence[str]) -> ToolLock:
@@ -109,10 +109,10 @@ class ToolLock:
 
 
 def read(path: Path) -> ToolLock:
-    """Read a lock; one that is not there is empty.
+    """Read a lock. A missing file gives an empty lock.
 
     Raises:
-        LockFault: It cannot be read, or somebody has changed it by hand.
+        LockFault: It cannot be read, or was changed by hand.
     """
     try:
         data = path.read_bytes()
@@ -141,10 +141,10 @@ def _parse_tool(said: Any) -> LockedTool:
 
 
 def write(path: Path, lock: ToolLock) -> None:
-    """Write a lock whole, or not at all: in order of the names, a key a line.
+    """Write a lock atomically, sorted by name, with one key a line.
 
     Raises:
-        LockFault: Read again, it would not be the same.
+        LockFault: Read back, it would not be the same.
         OSError: It cannot be written.
     """
     servers = {
@@ -156,21 +156,21 @@ def write(path: Path, lock: ToolLock) -> None:
     )
     part = path.with_name(path.name + ".part")
     part.write_text(_HEAD + body, encoding="utf-8")
-    read(part)  # YAML has many ways to read a text as something else: what does not come back as it was is not kept
+    read(part)  # raises if YAML reads any text back differently
     part.replace(path)
 
 
 def _order_keys(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the keys of a tool into one order at all levels, the name first: servers send them in any."""
+    """Return a tool's fields in one order at all levels, the name first: servers send them in any order."""
     rest = json.loads(json.dumps({key: value for key, value in told.items() if key != "name"}, sort_keys=True))
     return {"name": told["name"], **rest}
 
 
 class _Readable(yaml.SafeDumper):
-    """Writes texts of several lines as such, and nothing by reference."""
+    """Writes texts of several lines as blocks, and never uses YAML references."""
 
     def ignore_aliases(self, _data: Any) -> bool:
-        """Write everything out: a reference is hard to read in a diff."""
+        """Return True: references are hard to read in a diff."""
         return True
 
 

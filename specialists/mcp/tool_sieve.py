@@ -1,7 +1,7 @@
-"""Reads a server's list of tools entry by entry, so that a broken one costs itself and not the whole server.
+"""Filters a server's list of tools entry by entry, so that a broken entry does not make the whole server unusable.
 
-The SDK refuses a page whole if one entry is not as the protocol has it. So the pages are sifted before it sees them:
-what it would refuse is taken out, and kept under its name with the reason.
+The SDK refuses a whole page if one entry violates the protocol. So the pages are filtered before the SDK sees them:
+entries that it would refuse are taken out, and recorded by name with the reason.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from specialists.mcp.safe_schema import DEEPEST, is_deeper_than
 LONGEST_REASON = 200
 _SHOWN = 60
 _OPTIONAL_PAGE_KEYS = ("nextCursor", "_meta")
-"""What a page can do without."""
+"""The keys that a page can do without."""
 _ENTRIES_DEEP = DEEPEST + 4
-"""How deep an entry may be nested: its schema, and what that stands in."""
+"""Most levels that an entry may be nested: those of its schema, and of the entry around it."""
 
 
 class ToolSieve:
-    """Sifts what comes from one server.
+    """Filters the messages of one server.
 
     Attributes:
-        protocol: The version of the protocol that was agreed on, once it is.
-        broken: The entries that were taken out: the name of each, or its place in the list, and why.
+        protocol: The agreed version of the protocol; "" until then.
+        broken: The entries that were taken out: name, or place in the list -> reason.
     """
 
     def __init__(self) -> None:
@@ -39,23 +39,23 @@ class ToolSieve:
     async def sift_transport(
         self, transport: AbstractAsyncContextManager[tuple[Any, Any]]
     ) -> AsyncIterator[tuple[Any, Any]]:
-        """Open a transport of the SDK whose messages are sifted."""
+        """Open a transport of the SDK whose incoming messages are filtered."""
         async with transport as (reading, writing):
             yield _SiftedStream(reading, self._look), writing
 
     def _look(self, item: Any) -> None:
-        """Sift a message that is a page of a list of tools."""
+        """Filter a message if it is a page of a list of tools."""
         page = getattr(getattr(item, "message", None), "result", None)
         if self.protocol and isinstance(page, dict) and isinstance(page.get("tools"), list):
             self.sift(page)
 
     def sift(self, page: dict[str, Any]) -> dict[str, Any]:
-        """Return a page without the entries that are no tools."""
+        """Return a page without the entries that are no valid tools. The page is changed in place."""
         entries, page["tools"] = page["tools"], []
         for key in _OPTIONAL_PAGE_KEYS:
             if key in page and self._page_fault(page):
-                del page[key]  # such as a cursor that is no text: the list ends there
-        if self._page_fault(page):  # it is no page of tools at all, which the SDK says
+                del page[key]  # such as a cursor that is no text: the list then ends with this page
+        if self._page_fault(page):  # it is no page of tools at all: the SDK reports that
             page["tools"] = entries
             return page
         for entry in entries:
@@ -99,14 +99,14 @@ class ToolSieve:
 
 
 class _SiftedStream:
-    """A stream of the SDK's kind whose items are looked at as they come."""
+    """A stream like the SDK's that passes each incoming item to a function first."""
 
     def __init__(self, stream: Any, look: Callable[[Any], None]) -> None:
         self._stream, self._look = stream, look
 
     @property
     def last_context(self) -> Any:
-        """The context that its sender gave the last item."""
+        """The context that the sender gave the last item; None if there is none."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> Any:
@@ -116,7 +116,7 @@ class _SiftedStream:
         return item
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Close the stream."""
         await self._stream.aclose()
 
     def __aiter__(self) -> Self:

@@ -1,1 +1,1 @@
-"""The one way out: every HTTP client is made here, with the environment's proxy and certificate authorities."""
+"""All outgoing HTTP: every client is made here, with the proxy and certificate authorities of the environment."""

@@ -1,6 +1,7 @@
-"""Makes every HTTP client of the product: sessions of aiohttp, clients of httpx and httpx2, and the search library's.
+"""Makes every HTTP client of the product: aiohttp sessions, httpx and httpx2 clients, and the search library's client.
 
-Each takes the proxy and the authorities of `network`, and neither from the library's own reading of the environment.
+Each gets the proxy and the certificate authorities from `network`, never from the library's own reading of the
+environment.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ Resolver = Callable[..., list[Any]]
 
 
 class NameUnknownHere(OSError):
-    """A name cannot be looked up on this machine, so that nobody can say whether it is public."""
+    """A name cannot be looked up on this machine, so it is unknown whether its address is public."""
 
 
 class _ProxyConnector(aiohttp.TCPConnector):
-    """Connects over the proxy for each request's URL, whatever the caller thinks of it.
+    """Connects over the proxy for each request's URL, whatever proxy the caller sets.
 
-    The Slack SDK hands each request a proxy of its own reading, which knows no `NO_PROXY`.
+    The Slack SDK sets a proxy of its own on each request, and ignores `NO_PROXY`.
     """
 
     async def connect(
@@ -45,22 +46,22 @@ class _ProxyConnector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own
     ) -> Connection:
-        """Connect by way of the proxy that the environment names for the address, if any."""
+        """Connect over the proxy that the environment names for the address, if any."""
         proxy = proxy_for(str(req.url))
         req.update_proxy(URL(proxy) if proxy else None, None, None)
         return await super().connect(req, traces, timeout)
 
 
 def open_session(*, seconds: float | None = None, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
-    """Open a session of aiohttp, inside the running loop. `seconds` bounds each request; None: as aiohttp does."""
+    """Open an aiohttp session, inside the running loop. `seconds` limits each request; None: aiohttp's default."""
     timeout = aiohttp.ClientTimeout(total=seconds) if seconds is not None else aiohttp.client.DEFAULT_TIMEOUT
     return aiohttp.ClientSession(connector=_ProxyConnector(ssl=tls_context()), timeout=timeout, headers=headers)
 
 
 def client_for(url: str, kind: type[_Client], **options: Any) -> _Client:
-    """Make a client of httpx2, of the given class, for requests to the origin of `url`.
+    """Make a httpx2 client of the given class, for requests to the origin of `url`.
 
-    A class as `transport` is made with the same proxy and authorities.
+    If `transport` is a class, it is made with the same proxy and authorities.
     """
     way: dict[str, Any] = {"verify": tls_context(), "proxy": proxy_for(url), "trust_env": False}
     if transport := options.pop("transport", None):
@@ -72,21 +73,21 @@ def client_for(url: str, kind: type[_Client], **options: Any) -> _Client:
 async def guarded_client(
     url: str, policy: Policy, seconds: float, resolver: Resolver | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """Give a client of httpx for one request to a public address. It follows no redirect.
+    """Yield a httpx client for one request to a public address. It follows no redirects.
 
-    Without a proxy it connects to the very addresses that were checked. A proxy looks the name up again itself, so the
-    check holds for our look-up alone. A name that is not public here is refused, and so is one that is unknown here,
+    Without a proxy, it connects only to the addresses that were checked. A proxy looks the name up again itself, so the
+    check only holds for our look-up. A name that is not public here is refused, and so is one that is unknown here,
     unless the operator says that the proxy keeps to public addresses.
 
     Args:
         url: The address of the request.
         policy: Which addresses are public.
-        seconds: How long the look-up may take.
-        resolver: Stands in for `socket.getaddrinfo`. Its answers are checked all the same.
+        seconds: Most seconds of the look-up.
+        resolver: Replaces `socket.getaddrinfo`. Its answers are checked too.
 
     Raises:
         SSRFGuardError: The address is not public.
-        NameUnknownHere: Nobody here knows the name.
+        NameUnknownHere: The name cannot be looked up here.
         TimeoutError: The look-up took longer than `seconds`.
     """
     from ssrfguard import resolve  # noqa: PLC0415 - loaded off the loop by the caller
@@ -96,8 +97,8 @@ async def guarded_client(
     look_up = resolver or socket.getaddrinfo
     proxy = proxy_for(url)
 
-    # Looked up here and not by the client, whose thread cannot be abandoned when time is up. The
-    # client still checks each answer and connects to no other address.
+    # The name is looked up here, as the client's own look-up cannot be abandoned when time is up. The client still
+    # checks each answer and connects to no other address.
     def answers() -> list[Any]:
         return list(look_up(target.host, target.port, type=socket.SOCK_STREAM))
 
@@ -125,7 +126,7 @@ async def guarded_client(
 
 
 def search_client(seconds: int) -> DDGS:
-    """Make the client of the keyless search, which asks many engines. Blocks for a second when first called."""
+    """Make the client of the keyless search, which asks many engines. The first call blocks for about a second."""
     from ddgs import DDGS  # noqa: PLC0415 - slow
 
     proxy = proxy_for("https://engine.invalid")

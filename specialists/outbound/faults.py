@@ -1,4 +1,4 @@
-"""Says what went wrong between this machine and a server where the operator can mend it: a certificate, the proxy."""
+"""Describes connection faults that the operator can fix: an untrusted certificate, or the proxy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _REFUSED = re.compile(r"\b(?P<status>40[0-9]|50[0-9])\b")
 _LOGIN = 407
 _CERTIFICATE = re.compile(r"certificate verify failed: (?P<why>.*?)(?: \(_ssl|\]|$)", re.IGNORECASE)
 _PROXY_ERRORS = frozenset({"ProxyError", "ClientProxyConnectionError", "ClientHttpProxyError"})
-"""The names of the libraries' errors about proxies; `faults` imports none of them."""
+"""Class names of the libraries' proxy errors, so that no library has to be imported here."""
 
 
 def network_fault(error: BaseException) -> str:
     """Return what the operator can do about a failed connection, as a clause without a full stop.
 
-    Returns "" where the fault is neither a certificate nor the proxy. No address of a proxy is quoted, as it may hold a
+    Returns "" if the fault is neither a certificate nor the proxy. No proxy address is quoted, as it may hold a
     password.
     """
     chain = tuple(_iterate_causes(error))
@@ -35,7 +35,7 @@ def network_fault(error: BaseException) -> str:
 
 
 def certificate_fault(why: str) -> str:
-    """Say what to do about a certificate that is not trusted; `why` is OpenSSL's reason."""
+    """Return what to do about an untrusted certificate; `why` is OpenSSL's reason."""
     return (
         f"its certificate is not trusted: {why.strip()}. If a proxy of yours ends TLS, or the server has a certificate "
         f"of your own, name the file of that authority in {CA_FILE} ({PAGE})"
@@ -55,7 +55,7 @@ def _proxy_fault(error: BaseException) -> str:
 
 
 def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Give an error and what caused it, the first of a group."""
+    """Yield an error and its causes; of an exception group, the first error."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -1,7 +1,7 @@
-"""How this machine reaches the network: the proxies and the certificate authorities that its environment names.
+"""Reads from the environment how this machine reaches the network: the proxies and certificate authorities.
 
-One rule for all that leaves over HTTP, as each library has rules of its own: which variables it reads, what an entry
-of `NO_PROXY` covers, and whether it takes passwords from `~/.netrc` as well (none is taken here).
+One rule for all outgoing HTTP, since libraries differ in which variables they read, what an entry of `NO_PROXY` covers,
+and whether they take passwords from `~/.netrc` (ours does not).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ CA_FILE, CA_FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
 PROXY_RESOLVES = "LEADHAND_PROXY_RESOLVES"
 _SPELLINGS = tuple(spelling for name in (*PROXIES, NO_PROXY) for spelling in (name.lower(), name))
 VARIABLES = (*_SPELLINGS, CA_FILE, CA_FOLDER)
-"""Every variable that says how the network is reached."""
+"""All variables on how the network is reached."""
 _SCHEMES = {"https": "HTTPS_PROXY", "wss": "HTTPS_PROXY", "http": "HTTP_PROXY", "ws": "HTTP_PROXY"}
 _PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80}
 
 
 class NetworkSettingError(ValueError):
-    """A variable of the environment cannot be used. The text names it and says what it takes."""
+    """A variable of the environment has an unusable value. The text names it and says what it takes."""
 
 
 def proxy_for(url: str, env: Mapping[str, str] = os.environ) -> str | None:
-    """Return the address of the proxy for a URL, or None if it is to be reached directly, as loopback always is.
+    """Return the address of the proxy for a URL, or None if it is reached directly, as loopback always is.
 
-    Raises NetworkSettingError.
+    Raises NetworkSettingError if the proxy's variable has an unusable value.
     """
     parts = urlsplit(url)
     variable = _SCHEMES.get(parts.scheme)
@@ -45,20 +45,20 @@ def proxy_for(url: str, env: Mapping[str, str] = os.environ) -> str | None:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Return the TLS context of every connection.
+    """Return the TLS context for all connections.
 
-    Its authorities are those of `SSL_CERT_FILE` and `SSL_CERT_DIR`, else the system's.
+    Its authorities are those of `SSL_CERT_FILE` and `SSL_CERT_DIR`, otherwise the system's.
     """
     return _tls_context(os.environ.get(CA_FILE, ""), os.environ.get(CA_FOLDER, ""))
 
 
 def network_variables(env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables that say how the network is reached, for a program that is to reach it as we do."""
+    """Return the variables on the network that are set, to pass to a program that should reach it as we do."""
     return {name: env[name] for name in VARIABLES if env.get(name)}
 
 
 def git_variables(url: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables by which git reaches a URL as we would. Raises NetworkSettingError."""
+    """Return the variables with which git reaches a URL as we do. Raises NetworkSettingError."""
     proxy = proxy_for(url, env)
     found = {f"{scheme}_proxy": proxy for scheme in ("http", "https") if proxy}
     for name, ours in (("GIT_SSL_CAINFO", CA_FILE), ("GIT_SSL_CAPATH", CA_FOLDER)):
@@ -68,7 +68,7 @@ def git_variables(url: str, env: Mapping[str, str] = os.environ) -> dict[str, st
 
 
 def setting_fault(env: Mapping[str, str]) -> str:
-    """Return what is wrong with the proxies and the authorities of an environment, as a sentence; "" if nothing is."""
+    """Return what is wrong with the proxy and certificate variables, as a sentence; "" if nothing is."""
     try:
         for name in PROXIES:
             if value := _variable_value(name, env):
@@ -85,7 +85,7 @@ def setting_fault(env: Mapping[str, str]) -> str:
 
 
 def proxy_password(env: Mapping[str, str]) -> set[str]:
-    """Return the passwords of the proxies, as they stand in the environment."""
+    """Return the passwords of the proxies, as written in the environment."""
     found = set()
     for name in PROXIES:
         try:
@@ -96,12 +96,12 @@ def proxy_password(env: Mapping[str, str]) -> set[str]:
 
 
 def proxy_resolves(env: Mapping[str, str] = os.environ) -> bool:
-    """Return True if pages may be asked of the proxy by a name that this machine cannot look up."""
+    """Return True if pages may be requested over the proxy by a name that this machine cannot look up."""
     return env.get(PROXY_RESOLVES, "").strip().lower() == "on"
 
 
 def is_loopback(host: str) -> bool:
-    """Return True for a host that is this machine."""
+    """Return True if a host is this machine."""
     try:
         return host.lower().rstrip(".") == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -109,7 +109,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _variable_value(name: str, env: Mapping[str, str]) -> str:
-    """Return the value of a variable, which may be written in small letters, as curl wants it."""
+    """Return the value of a variable, under its lower-case name first, as curl wants it; "" if it is not set."""
     return (env.get(name.lower()) or env.get(name) or "").strip()
 
 
@@ -140,9 +140,10 @@ def _rebuild_url(parts: SplitResult, port: int) -> str:
 
 @lru_cache(maxsize=1_024)
 def _is_exempt(host: str, port: int, no_proxy: str) -> bool:
-    """Return True for loopback and for what `NO_PROXY` names.
+    """Return True for loopback and for hosts that `NO_PROXY` names.
 
-    It may name `*`, a host (and all below it, with or without a dot before), an address, a network, each with a port.
+    Its entries are `*`, a host (which includes all hosts below it, with or without a leading dot), an address, or a
+    network, each with an optional port.
     """
     if is_loopback(host):
         return True

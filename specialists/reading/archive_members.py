@@ -1,4 +1,4 @@
-"""Reads a ZIP: a list of what is in it, and its members as files inside. What they hold is not looked at here."""
+"""Reads a ZIP: a list of its members, and the members as inner files. Their contents are not read here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOISE = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 def open_zip(data: bytes, kind: str) -> zipfile.ZipFile:
-    """Open a ZIP, whatever it is the container of.
+    """Open a ZIP file. `kind` names the format in faults, such as a Word document.
 
     Raises:
         Unreadable: its directory is damaged or missing.
@@ -67,7 +67,7 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
 
 
 def unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes | None:
-    """Unpack a member in pieces, since the size that it names may be wrong. None if there is more than `most`."""
+    """Unpack a member in pieces, since its declared size may be wrong. None if it has more than `most` bytes."""
     pieces, size = [], 0
     with archive.open(member) as file:
         while piece := file.read(_PIECE):
@@ -107,7 +107,7 @@ def _is_noise(name: str) -> bool:
 
 
 def _decode_member_name(member: zipfile.ZipInfo) -> str:
-    """Give the name as its maker wrote it: many write UTF-8, or their own encoding, without saying so."""
+    """Return a member's name as its author wrote it: many write UTF-8, or their own encoding, without marking it."""
     name = member.filename
     if not name.isascii() and not member.flag_bits & 0x800:
         with contextlib.suppress(UnicodeEncodeError):

@@ -1,4 +1,4 @@
-"""Reads a calendar file: each entry with its dates as written, long lines whole again, attached bytes left out."""
+"""Reads a calendar file: each entry with its dates, folded lines joined, attached files left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST_BYTES = 200
 
 
 def read_calendar(data: bytes, name: str, contents: Contents) -> None:
-    """Read the entries of an .ics in their order. How they repeat stands in their rules and is not worked out."""
+    """Read the entries of an .ics file in order. Their recurrence rules are shown, not expanded."""
     del name
     text = _FOLDED.sub("", text_of(data, contents))
     entry: list[str] = []
@@ -58,7 +58,7 @@ def _say_entry(number: int, kind: str, lines: list[str], contents: Contents) -> 
 
 
 def _format_date(value: str) -> str:
-    """Write `20260102T030405Z` as `2026-01-02 03:04 UTC`."""
+    """Return `20260102T030405Z` as `2026-01-02 03:04 UTC`; other text unchanged."""
     found = _DATE.fullmatch(value.strip())
     if not found:
         return value.strip()

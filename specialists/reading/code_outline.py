@@ -1,4 +1,4 @@
-"""Where functions and classes begin in a program: Python by its own parser, other languages by how lines look."""
+"""Finds where functions and classes begin in a program: Python by its parser, other languages by line patterns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ _LONGEST_LINE = 500
 
 
 def code_places(text: str, ending: str) -> list[tuple[int, str]] | None:
-    """List the lines (from 1) where functions, classes and their like begin. None if it is no code by its ending."""
+    """Return pairs of (line, name) where functions, classes and the like begin; lines count from 1.
+
+    None if the file ending is that of no programming language.
+    """
     if ending in _PYTHON:
         return _outline_python(text)
     patterns = _NAMES_OF.get(ending)
@@ -76,7 +79,7 @@ def _outline_python(text: str) -> list[tuple[int, str]]:
 
 
 def _list_definitions(node: ast.AST, inside: str) -> list[tuple[int, str]]:
-    """List classes with their methods, and functions; not what is local to a function."""
+    """Return pairs of (line, name) of classes, methods and functions, without those local to a function."""
     places = []
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):

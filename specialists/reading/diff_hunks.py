@@ -1,4 +1,4 @@
-"""Reads a diff: its outline are the files, and the hunks of each by the line they begin at in the new file."""
+"""Reads a diff. Its outline lists the files, and their hunks by the first line in the new file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MOST = 600
 
 
 def read_diff(data: bytes, name: str, contents: Contents) -> None:
-    """Read a unified diff, of git, svn or diff. What is none is read as plain text.
+    """Read a unified diff of git, svn or diff. Any other text is read as plain text.
 
-    In a hunk, each line of the new file has its number before it: findings name lines, and models count badly.
+    In a hunk, each line of the new file gets its number in front: findings name lines, and models count badly.
     """
     del name
     text = text_of(data, contents)
@@ -29,7 +29,7 @@ def read_diff(data: bytes, name: str, contents: Contents) -> None:
             before = line
             continue
         found = _FILE.match(line.rstrip("\n"))
-        # A line that was added may begin with two pluses of its own; the name of a file follows that of the old one.
+        # An added line may itself begin with "++"; a file name is only read right after the "---" line of the old file.
         if found and (not found["new"] or before.startswith("--- ")):
             path = next(part for part in found.groups() if part).strip()
             path = old if path == "/dev/null" else path.removeprefix("b/") if found["new"] else path
@@ -57,7 +57,7 @@ def read_diff(data: bytes, name: str, contents: Contents) -> None:
 
 
 class _NumberedDiff:
-    """The lines of a diff, with the numbers of the new file. `size` is the length of what there is."""
+    """The lines of a diff, with the line numbers of the new file. `size` is the length of the text so far."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -70,11 +70,15 @@ class _NumberedDiff:
         return "".join(self._lines)
 
     def begin_hunk(self, old: int, number: int, new: int) -> None:
-        """Begin a hunk of so many lines of the old and the new file; its first line there has that number."""
+        """Begin a hunk.
+
+        `old` and `new` are its numbers of lines in the old and the new file; `number` is its first line in the new
+        file.
+        """
         self._left, self._number = (old, new), number
 
     def add_line(self, line: str) -> bool:
-        """Add a line, and return True if it is one of the hunk that was begun."""
+        """Add a line. Returns True if it belongs to the hunk that was begun."""
         old, new = self._left
         kind = line[:1]
         inside = bool(old or new) and kind in {"+", "-", " ", "\n", "\\"}

@@ -1,4 +1,4 @@
-"""Reads Markdown and its like as they are: headings are the outline, each with its line."""
+"""Reads Markdown and similar formats unchanged. Their headings are the outline, each with its line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
 def read_markdown(data: bytes, name: str, contents: Contents) -> None:
-    """Read a text whose headings are marked by signs before or lines below them."""
+    """Read a text whose headings have signs before them or a line of signs below them."""
     del name
     text = text_of(data, contents)
     found = headings(text.split("\n"))
@@ -24,7 +24,10 @@ def read_markdown(data: bytes, name: str, contents: Contents) -> None:
 
 
 def headings(lines: list[str]) -> list[tuple[int, str]]:
-    """List the headings of a text with their lines, counted from 1. What stands in a block of code is none."""
+    """Return the headings of a text as (line, heading), lines counted from 1.
+
+    Code blocks and front matter are skipped.
+    """
     found, fence = [], ""
     front = lines.index("---", 1) + 1 if lines[0] == "---" and "---" in lines[1:] else 0
     for number, line in enumerate(lines[front:], start=front + 1):
@@ -40,7 +43,7 @@ def headings(lines: list[str]) -> list[tuple[int, str]]:
 
 
 def _can_be_heading(lines: list[str], index: int, length: int) -> bool:
-    """Return whether a line may be a heading with a rule below: it stands alone, and is no table row or list item."""
+    """Return True if a line may be an underlined heading: it stands alone, and is no table row or list item."""
     title = lines[index].strip()
     alone = index == 0 or not lines[index - 1].strip() or lines[index - 1][:3] == lines[index + 1][:3]
     row = "|" in title or title.startswith(("-", "*", "+")) or not any(map(str.isalnum, title))

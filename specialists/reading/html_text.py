@@ -1,4 +1,4 @@
-"""The text of an HTML page as a person reads it: headings, lists, rows of tables, addresses of links."""
+"""Extracts the text of an HTML page as a person reads it: headings, lists, table rows, link addresses."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _BLANKS = re.compile(r"[ \t\n\r\f\v]+")
 _LINK = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
 _LONGEST_LINK = 500
 _LISTS = {"ul": 0, "ol": 1}
-"""The number of the first item, if items have any."""
+"""The number of a list's first item; 0 for lists without numbers."""
 
 
 def read_html(data: bytes, name: str, contents: Contents) -> None:
     """Read a page.
 
     Raises:
-        Unreadable: nothing on it is text.
+        Unreadable: it has no text.
     """
     del name
     page_text(text_of(data, contents), contents)
@@ -39,7 +39,7 @@ def read_html(data: bytes, name: str, contents: Contents) -> None:
 
 
 def page_text(html: str, contents: Contents) -> None:
-    """Add the text of a page, and its headings to the outline."""
+    """Add a page's text to the contents, and its headings to the outline."""
     parser = _Page(contents)
     parser.feed(html)
     parser.close()
@@ -48,7 +48,7 @@ def page_text(html: str, contents: Contents) -> None:
 
 
 class _Page(HTMLParser):
-    """Writes line by line: what is inline gathers in a line, what is a block ends it."""
+    """Writes a page line by line: inline elements are collected in a line, block elements end it."""
 
     def __init__(self, contents: Contents) -> None:
         super().__init__(convert_charrefs=True)
@@ -63,7 +63,7 @@ class _Page(HTMLParser):
         self._lists: list[int] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin what the tag means for the line."""
+        """Handle the start of an element."""
         if tag in _UNREAD:
             self._unread.append(tag)
         elif tag in _HEADINGS or tag in ("title", "li"):
@@ -82,7 +82,7 @@ class _Page(HTMLParser):
             self._open_inline(tag, dict(attrs))
 
     def _mark(self) -> str:
-        """Give what stands before an item: its number, in a list that has them."""
+        """Return the mark before a list item: its number in a numbered list, otherwise a dash."""
         if not self._lists or not self._lists[-1]:
             return "- "
         self._lists[-1] += 1
@@ -113,7 +113,7 @@ class _Page(HTMLParser):
             self._line.append(f" [{attributes.get('name') or 'field'}: {attributes.get('value') or ''}] ")
 
     def handle_endtag(self, tag: str) -> None:
-        """End what the tag means for the line."""
+        """Handle the end of an element."""
         if tag in _UNREAD:
             if tag in self._unread:
                 del self._unread[self._unread.index(tag) :]

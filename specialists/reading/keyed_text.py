@@ -1,4 +1,4 @@
-"""Reads JSON and YAML as text: the outline are the outermost keys. A JSON on one long line is set on many."""
+"""Reads JSON and YAML as text, with the outermost keys as the outline. A JSON on one long line is indented."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_CELLS = 2_000
 
 
 def read_json(data: bytes, name: str, contents: Contents) -> None:
-    """Read a JSON, or lines of it. A notebook becomes its cells. What is broken is read as the text it is."""
+    """Read JSON or JSON lines. A notebook becomes its cells; invalid JSON is read as plain text."""
     text = text_of(data, contents)
     try:
         value = json.loads(text)
@@ -40,7 +40,7 @@ def read_json(data: bytes, name: str, contents: Contents) -> None:
 
 
 def read_yaml(data: bytes, name: str, contents: Contents) -> None:
-    """Read a YAML. It is not loaded, so none of its anchors is ever followed."""
+    """Read YAML. It is not loaded, so no anchors are ever expanded."""
     del name
     _outline_keys(text_of(data, contents), _YAML_KEY, contents)
 
@@ -54,7 +54,7 @@ def _is_json_lines(text: str) -> bool:
 
 
 def _outline_keys(text: str, pattern: re.Pattern[str], contents: Contents) -> None:
-    """Outline by the keys that are indented least."""
+    """Add the text, with the least indented keys as its outline."""
     found, start = [], 0
     for number, line in enumerate(text.split("\n"), start=1):
         if key := pattern.match(line):

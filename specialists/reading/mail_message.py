@@ -1,4 +1,4 @@
-"""Reads a mail: its headers, its words (plain, or else those of its HTML), and its attachments as files inside."""
+"""Reads a mail: its headers, its text (plain, otherwise from HTML), and its attachments as inner files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENDINGS = {"text/html": ".html", "text/plain": ".txt", "message/rfc822": ".eml"
 
 
 def read_mail(data: bytes, name: str, contents: Contents) -> None:
-    """Read a message as it was sent. A mail within it is a file inside.
+    """Read a mail. A mail inside it becomes an inner file.
 
     Raises:
         Unreadable: it is nested deeper than mails are, or is no mail.
@@ -53,7 +53,7 @@ def read_mail(data: bytes, name: str, contents: Contents) -> None:
 
 
 def _split_parts(message: Message, contents: Contents) -> tuple[list[Message], list[Message]]:
-    """Tell the parts that are its words from those that are attached."""
+    """Return a pair of (parts with the mail's text, attached parts)."""
     body: list[Message] = []
     attached: list[Message] = []
     left = [(message, 0)]
@@ -84,7 +84,7 @@ def _list_children(part: Message) -> list[Message]:
 
 
 def _choose_alternatives(children: list[Message]) -> list[Message]:
-    """Of several forms of one text take the plain one, unless it is empty; what is no text goes along."""
+    """Return the form of a text to read, the plain one unless it is empty, and the parts that are no text."""
     plain = [child for child in children if child.get_content_type() == "text/plain" and _payload_bytes(child).strip()]
     others = [c for c in children if c.get_content_type() not in ("text/plain", "text/html", "text/x-amp-html")]
     if plain:
@@ -123,7 +123,7 @@ def _attach(part: Message, number: int, contents: Contents, allowance: InnerFile
 
 
 def _attachment_bytes(part: Message, data: bytes) -> bytes:
-    """Give an attached text in UTF-8 if the mail says its encoding. Pages say it themselves."""
+    """Return an attached text in UTF-8 if the mail names its encoding. HTML pages name their own."""
     charset = str(part.get_content_charset("") or "")
     if not charset or not part.get_content_type().startswith("text/") or part.get_content_type() == "text/html":
         return data
@@ -160,15 +160,15 @@ def _part_name(part: Message) -> str:
 
 
 def _list_raw_headers(message: Message, name: str) -> list[str]:
-    """Give the headers of that name as they stand in the mail. Parsed ones have lost what is not ASCII."""
+    """Return the headers of that name as they stand in the mail. Parsed ones have lost characters beyond ASCII."""
     return [str(value) for key, value in message.raw_items() if key.lower() == name.lower()]
 
 
 def _decode_header(value: str) -> str:
-    """Decode the encoded words of a header, and take out characters that nobody sees."""
+    """Decode the encoded words of a header, and remove invisible characters."""
     raw = value[:_LONGEST_HEADER].encode("utf-8", errors="surrogateescape")
     text = decode_name(raw, "cp1252")
-    with contextlib.suppress(HeaderParseError, LookupError, ValueError):  # else as it was written
+    with contextlib.suppress(HeaderParseError, LookupError, ValueError):  # then it stays as written
         text = "".join(
             piece.decode(charset or "utf-8", errors="replace") if isinstance(piece, bytes) else piece
             for piece, charset in decode_header(text)

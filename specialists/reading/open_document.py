@@ -134,7 +134,7 @@ class _DocumentReader:
 
 
 def _text_in(element: ET.Element) -> str:
-    """Give the paragraphs anywhere in an element on one line, without the numbers that a program fills in."""
+    """Return the paragraphs in an element on one line, without page numbers."""
     texts = [
         "".join(part.itertext())
         for part in element.iter()

@@ -1,4 +1,4 @@
-"""Reads a PDF page by page with PDFium: its text, filled forms, attached files, and pictures of pages without text."""
+"""Reads a PDF page by page with PDFium: text, filled forms, attached files, and pictures of pages without text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST = 20_000
 
 
 def fields_of(page: Any, form: Any) -> list[str]:
-    """List the fields of the page as `[field] name: value`; empty if the document has no form."""
+    """Return the form fields of a page as `[field] name: value`; empty if the document has no form."""
     from pypdfium2 import raw  # noqa: PLC0415
 
     if form is None:
@@ -47,7 +47,7 @@ def fields_of(page: Any, form: Any) -> list[str]:
 
 
 def _read_form_text(ask: Any, form: Any, annotation: Any) -> str:
-    """Call a function of PDFium that writes UTF-16 into a buffer, once for the length and once for the text."""
+    """Call a function of PDFium that writes UTF-16 into a buffer: once for the length, once for the text."""
     length = min(ask(form, annotation, None, 0), _LONGEST)
     if length <= 2:
         return ""
@@ -59,22 +59,22 @@ def _read_form_text(ask: Any, form: Any, annotation: Any) -> str:
 _MOST_PAGES = 2_000
 _MOST_BOOKMARKS = 2_000
 SECONDS = 10.0
-"""Seconds after which no further page is begun, on a busy machine too."""
+"""Seconds after which no further page is read."""
 _HARDLY_ANY = 80
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]")
 
 
 def read_pdf(data: bytes, name: str, contents: Contents) -> None:
-    """Read a PDF. A page starts with a line such as `[page 3]`, by which it is cited.
+    """Read a PDF. Each page starts with a line such as `[page 3]`, by which it is cited.
 
     Raises:
-        Unreadable: it is protected by a password, damaged, or has no page with anything on it.
+        Unreadable: it is protected by a password, damaged, or has only empty pages.
     """
     import pypdfium2 as pdfium  # noqa: PLC0415
 
     try:
         document = pdfium.PdfDocument(data)
-        with contextlib.suppress(pdfium.PdfiumError):  # a form that cannot be set up costs its values alone
+        with contextlib.suppress(pdfium.PdfiumError):  # without the form only its values are missing
             document.init_forms()
         _read_pages(document, name, contents)
     except pdfium.PdfiumError as error:
@@ -121,7 +121,7 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
 
 
 def _list_bookmarks(document: Any) -> dict[int, str]:
-    """List the bookmarks that lead to each page, by its index."""
+    """Return the titles of the bookmarks that lead to each page: page index -> titles."""
     titles: dict[int, str] = {}
     for bookmark in islice(document.get_toc(), _MOST_BOOKMARKS):
         destination = bookmark.get_dest()
@@ -142,7 +142,7 @@ def _read_page(
     broken: list[int],
     unseen: list[int],
 ) -> bool:
-    """Read one page. True if nothing is on it."""
+    """Read one page. Returns True if it is empty."""
     import pypdfium2 as pdfium  # noqa: PLC0415
 
     number = index + 1
@@ -170,7 +170,10 @@ def _read_page(
 
 
 def _find_unreadable_reason(page: Any, text: str) -> str:
-    """Say why the page has to be seen: letters without meaning, or a scan or drawing; "" if its text is all."""
+    """Return why a page has to be seen as a picture: `unmapped` (its letters have no meaning), `scanned` or `drawn`.
+
+    Returns "" if its text is all there is.
+    """
     from pypdfium2 import raw  # noqa: PLC0415
 
     if text and len(_UNMAPPED.findall(text)) * 5 > len(text):
@@ -211,7 +214,7 @@ def _read_attachments(document: Any, contents: Contents) -> None:
 
 
 def _describe_pages(numbers: list[int]) -> str:
-    """Word the numbers as ranges, with their verb: `page 3 is`, `pages 3-5, 8 are`."""
+    """Return page numbers as ranges with their verb: `page 3 is`, `pages 3-5, 8 are`."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and ranges[-1][1] + 1 == number:
@@ -224,9 +227,12 @@ def _describe_pages(numbers: list[int]) -> str:
 
 
 _WIDE = 0.9
-"""Times the size of the letters: a gap between columns. Spaces between words, justified ones included, are narrower."""
+"""Least width of a gap between columns, in times the letter size.
+
+Spaces between words are narrower, also in justified text.
+"""
 _NARROW = 0.4
-"""The same, where a column of the lines around begins at this place."""
+"""The same, if a column of neighbouring lines begins at this place."""
 _SAME_PLACE = 1.5
 _LINES_AROUND = 4.0
 _SPACE = re.compile(r"(?<=\S) +(?=\S)")
@@ -236,7 +242,11 @@ _MOST_SPACES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A space on a line, in points: its width and the size of the letters, and where the next word begins."""
+    """A space on a line of text.
+
+    `start` and `end` are its indexes in the text. In points: its `width`, the letter `size`, and `left` and `bottom` of
+    the next word.
+    """
 
     start: int
     end: int
@@ -247,10 +257,10 @@ class _Gap:
 
 
 def page_lines(page: Any) -> str:
-    """Give the text of a page. Raises `PdfiumError` for a broken one."""
+    """Return the text of a page, with ` | ` between columns. Raises `PdfiumError` for a broken page."""
     textpage = page.get_textpage()
     text: str = textpage.get_text_range(errors="replace")
-    if len(text) == textpage.count_chars():  # else places in the text are not those of the characters
+    if len(text) == textpage.count_chars():  # otherwise indexes in the text are not those of PDFium's characters
         text = _mark_columns(textpage, text)
     textpage.close()
     lines = (line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
@@ -273,7 +283,7 @@ def _mark_columns(textpage: Any, text: str) -> str:
 
 
 def _find_gaps(textpage: Any, text: str) -> list[_Gap]:
-    """Measure the spaces within lines, but for those after a bullet or the number of an item."""
+    """Return the wide spaces within lines, except those after a bullet or an item's number."""
     from pypdfium2 import raw  # noqa: PLC0415
 
     gaps = []

@@ -1,4 +1,4 @@
-"""Reads a picture: turned as its camera was held, no larger than models look at, without what the file says of it."""
+"""Reads a picture: turns it upright, shrinks it to the size that models use, and removes all metadata."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from specialists.formats.contents import Contents, Unreadable
 
 LONGEST_SIDE = 1568
-"""Pixels. Models scale down what is larger."""
+"""Longest side in pixels. Models scale down larger pictures."""
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _MOST_PIXELS = 80_000_000
 _LARGEST_PNG = 1_500_000
 _DAMAGED = "is a damaged picture; open it, save it again as PNG or JPEG and attach that"
 _BROKEN = (OSError, SyntaxError, ValueError, IndexError, EOFError, KeyError, TypeError)
 _ORIENTATION, _SIDEWAYS = 0x0112, 5
-"""The tag of EXIF, and the first of its values that turn a picture by a quarter."""
+"""The EXIF tag of the orientation, and the first of its values for a quarter turn."""
 
 
 def read_picture(data: bytes, name: str, contents: Contents) -> None:
-    """Read a picture. One that is cut off is shown as far as it goes.
+    """Read a picture. A truncated picture is shown as far as it can be decoded.
 
     Raises:
-        Unreadable: it is damaged, or has more pixels than anybody looks at.
+        Unreadable: it is damaged, or has too many pixels.
     """
     from PIL import ImageFile  # noqa: PLC0415
 
@@ -46,7 +46,7 @@ def read_picture(data: bytes, name: str, contents: Contents) -> None:
 
 
 def shrink_picture(data: bytes) -> tuple[str, bytes] | None:
-    """Give the media type and bytes of a picture out of a document, small enough. None if it cannot be read."""
+    """Return (media type, bytes) of a shrunk picture out of a document; None if it cannot be read."""
     try:
         return compress_picture(_open_picture(data)[0])
     except (Unreadable, *_BROKEN):
@@ -54,7 +54,7 @@ def shrink_picture(data: bytes) -> tuple[str, bytes] | None:
 
 
 def _open_picture(data: bytes) -> tuple[Any, str, int]:
-    """Open a picture, turned and scaled down: the image, what it was in words, and how many are in the file."""
+    """Open a picture. Returns (the image upright and shrunk, its description, number of frames in the file)."""
     from PIL import Image, ImageOps  # noqa: PLC0415
 
     warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -75,10 +75,10 @@ def _open_picture(data: bytes) -> tuple[Any, str, int]:
 
 
 def compress_picture(image: Any) -> tuple[str, bytes]:
-    """Give the media type and bytes of an image: PNG while that is small, as drawings and screens are, else JPEG."""
+    """Return (media type, bytes) of an image: PNG if that is small, as for drawings and screenshots, otherwise JPEG."""
     from PIL import Image  # noqa: PLC0415
 
-    # A new image has the pixels and nothing else: no comment, no place, no name of a camera.
+    # A new image has only the pixels: no comment, no location, no camera name.
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
         over = Image.new("RGB", image.size, "white")
         over.paste(image.convert("RGBA"), mask=image.convert("RGBA").getchannel("A"))

@@ -1,4 +1,4 @@
-"""Reads text as it is, whatever its encoding. Its outline are functions in code, times in a log, else line numbers."""
+"""Reads plain text of any encoding. Its outline is the functions of code, the times of a log, or line numbers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SAMPLE = 400
 
 
 def time_of(line: str) -> str:
-    """Give the time that a line begins with, as it is written; "" if none."""
+    """Return the time near the beginning of a line, as written; "" if there is none."""
     found = _TIME.search(line[:_BEGIN])
     return found[0] if found else ""
 
 
 def is_log(lines: list[str]) -> bool:
-    """Tell if lines are a log's: a third of them begin with a time, traces and continued lines aside."""
+    """Return True if lines are a log: a third of them begin with a time, not counting indented and empty lines."""
     sample = [line for line in lines[:_SAMPLE] if line.strip() and not line[0].isspace()]
     return len(sample) >= 3 and sum(bool(time_of(line)) for line in sample) * 3 >= len(sample)
 
@@ -37,7 +37,7 @@ _STEPS = (50, 100, 200, 500)
 
 
 def read_text(data: bytes, name: str, contents: Contents) -> None:
-    """Read a text that has no markup: code, a log, or any other."""
+    """Read a text without markup: code, a log, or any other text."""
     text = text_of(data, contents)
     places = code_places(text, PurePosixPath(name.lower()).suffix)
     if places:
@@ -47,10 +47,10 @@ def read_text(data: bytes, name: str, contents: Contents) -> None:
 
 
 def text_of(data: bytes, contents: Contents) -> str:
-    """Decode a file that is text. What is doubtful becomes a gap, a guess a note.
+    """Decode a text file. Doubts about the decoding become a gap, a guessed encoding becomes a note.
 
     Raises:
-        Unreadable: it is binary.
+        Unreadable: it is binary or blank.
     """
     try:
         read = decode_text(data)
@@ -65,7 +65,7 @@ def text_of(data: bytes, contents: Contents) -> str:
 
 
 def note_decoding(read: Decoded, contents: Contents) -> None:
-    """Say that an encoding was guessed, and what may be wrong with the letters."""
+    """Add what is doubtful about a decoding as a gap, and a guessed encoding as a note."""
     if read.doubt:
         contents.add_gap(read.doubt)
     if read.note:
@@ -73,7 +73,7 @@ def note_decoding(read: Decoded, contents: Contents) -> None:
 
 
 def outline_lines(text: str, contents: Contents) -> None:
-    """Take the text as it is, with the number of a line every so often as its outline; in a log with the time."""
+    """Add a text, with a line number at regular steps as its outline; in a log with its time."""
     lines = text.split("\n")
     step = step_for(len(lines))
     log = is_log(lines)
@@ -89,7 +89,7 @@ def outline_lines(text: str, contents: Contents) -> None:
 
 
 def outline_places(text: str, places: list[tuple[int, str]], contents: Contents) -> None:
-    """Take the text as it is, with an outline of some of its lines (from 1), each with what stands there or ""."""
+    """Add a text, with an outline of some of its lines: pairs of (line from 1, its words or "")."""
     starts, start = [0], 0
     while (start := text.find("\n", start) + 1) > 0:
         starts.append(start)
@@ -102,7 +102,7 @@ def outline_places(text: str, places: list[tuple[int, str]], contents: Contents)
 
 
 def step_for(lines: int) -> int:
-    """Return how many lines apart the lines of an outline are, so that it stays short."""
+    """Return how many lines apart the entries of an outline are, so that it has at most `_MOST_STEPS`."""
     power = 1
     while True:
         for step in _STEPS:

@@ -1,4 +1,4 @@
-"""Reads a file of any kind. Nothing of it is looked at in this process: a child with limits does that."""
+"""Reads a file of any kind in a child process with limits. This process never parses it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 LARGEST = 32 * 1024 * 1024
 CPU_SECONDS = 15
-"""Seconds of processor time that a file may take."""
+"""Most seconds of processor time for one file."""
 _DEADLINE = 40.0
 _LARGEST_REPLY = 128 * 1024 * 1024
 _FILE = "file"
@@ -38,14 +38,14 @@ async def read_file(
 ) -> FileReading:
     """Read a file: its text with an outline, its pictures and the files inside it.
 
-    What cannot be read is told in `fault`, in one sentence that says what to do, and never raised.
+    A file that cannot be read raises nothing; `fault` then says why and what to do, in one sentence.
 
     Args:
         path: where the file lies.
-        name: what people call it. What it is follows from its bytes first, and from the name only then.
-        media_type: as Slack or a mail says, may be empty; asked last.
-        columns: only the columns of a table are wanted, as its outline.
-        cpu_seconds: seconds of processor time that it may take.
+        name: what people call it. Its kind follows from its bytes first, then from this name.
+        media_type: what Slack or a mail says, perhaps "". It is used last.
+        columns: True to read only the columns of a table, as the outline.
+        cpu_seconds: most seconds of processor time.
     """
     path, size = await asyncio.to_thread(lambda: (path.absolute(), path.stat().st_size))
     if not size:
@@ -67,7 +67,7 @@ async def read_file(
 
 
 def reading_of(output: bytes, name: str) -> FileReading:
-    """Take the reply apart: the length of the JSON in 8 bytes, the JSON, and the bytes of what it names, in order."""
+    """Parse the child's reply: 8 bytes with the length of the JSON, the JSON, then the bytes of its blobs in order."""
     length = int.from_bytes(output[:8], "big")
     told: dict[str, Any] = json.loads(output[8 : 8 + length])
     if told["broke"]:

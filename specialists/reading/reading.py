@@ -1,4 +1,4 @@
-"""What reading a file brings: its text with an outline, its pictures, the files in it, and what could not be read."""
+"""The result of reading a file: its text with an outline, its pictures, inner files, and what could not be read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ class FileInside:
 
 @dataclass(frozen=True, slots=True)
 class FileReading:
-    """What a file holds. `fault` is one sentence for people where nothing could be read; `gaps` say what is missing.
+    """The contents of a file.
 
-    `outline` is in the order of the text, each section with the place of its first character. Of a section such as
-    `page 3: Risks`, `slide 4: Revenue` or `line 120: def total`, what stands before the colon is what it is cited by.
-    `pictures` are the picture itself (by the file's own name), or pages and slides that are nothing else
-    (`scan.pdf page 3`); the text says in their place that they are pictures. `gaps` do not name them, as a model may be
-    able to see them. `inside` are the files in it, one level deep, not read yet.
-    `notes` say how it was read, where nothing is missing: an encoding that was guessed, an outline that is shortened.
+    Attributes:
+        text: Its text.
+        outline: Its sections in the order of the text, each with the index of its first character. A section such as
+            `page 3: Risks`, `slide 4: Revenue` or `line 120: def total` is cited by the part before the colon.
+        pictures: The picture itself, under the file's name, or pages and slides that are only pictures (`scan.pdf page
+            3`). The text says in their place that they are pictures.
+        inside: The files inside it, one level deep, not read yet.
+        gaps: What is missing. Pictures are not listed, as a model may be able to see them.
+        notes: How it was read though nothing is missing: a guessed encoding, a shortened outline.
+        fault: One sentence for people if nothing could be read; otherwise "".
     """
 
     text: str = ""

@@ -1,9 +1,8 @@
-"""The process that reads a file of any kind, with the reader of its kind.
+"""The child process that reads a file of any kind, with the reader for that kind.
 
-In: `{"file", "name", "media_type", "columns"}`, where `file` is what it was given; `columns`: only the columns of the
-table are wanted. Out: the length of a JSON in 8 bytes, the JSON
-`{"text", "outline", "gaps", "notes", "fault", "broke", "blobs"}`, and the bytes of the pictures and files that `blobs`
-names, one after the other.
+Input: `{"file", "name", "media_type", "columns"}`, where `file` is an input's name and `columns` asks for only the
+columns of a table. Output: the length of a JSON in 8 bytes, the JSON `{"text", "outline", "gaps", "notes", "fault",
+"broke", "blobs"}`, and the bytes of the pictures and inner files that `blobs` lists, in order.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from specialists.tools.tables.sheet_sources import columns_of
 
 
 def outline_columns(data: bytes, name: str, contents: Contents) -> None:
-    """Make each column a section. Of several sheets each is one, with its columns."""
+    """Make each column of a table a section. If there are several sheets, each sheet is one, with its columns."""
     for title, names in columns_of(data, name):
         if title:
             contents.begin_section(f"sheet {title}: {', '.join(names)}")
@@ -56,7 +55,7 @@ _READERS = {
     "yaml": "keyed_text:read_yaml",
     "text": "plain_text:read_text",
 }
-"""The module and function that reads a kind. Imported for its own files only: most need a library."""
+"""By kind, the module and function of its reader, imported only when needed, as most need a library."""
 _EXTRA_OF = {"python_calamine": "tables"}
 
 
@@ -80,7 +79,7 @@ def main() -> None:
         told["fault"] = "is far larger inside than it looks. Attach the part that matters"
     except ModuleNotFoundError as error:
         told["fault"] = _describe_missing_package(error.name or "")
-    except Exception as error:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for one
+    except Exception as error:  # noqa: BLE001  # libraries raise all kinds of errors for a broken file
         told |= {"fault": _DAMAGED, "broke": f"{type(error).__name__} at {_find_error_place(error)}"}
     blobs = (
         []
@@ -98,7 +97,7 @@ def main() -> None:
 
 
 def read(data: bytes, name: str, media_type: str, contents: Contents) -> None:
-    """Read the bytes of a file with the reader of their kind. Raises `Unreadable`, or whatever a library does."""
+    """Read a file's bytes with the reader for its kind. Raises `Unreadable`, or any error of a library."""
     module, _, function = _READERS[kind_of(data, name, media_type)].partition(":")
     reader: Reader = getattr(import_module(f"specialists.reading.{module}"), function)
     reader(data, name, contents)
@@ -109,7 +108,7 @@ def _describe_blobs(blobs: list[Blob], what: str) -> list[dict[str, Any]]:
 
 
 def _find_error_place(error: BaseException) -> str:
-    """Name the line of ours that an exception came through last: its text may quote the file, and is not told."""
+    """Return the last line of our code that an exception passed. Its text is left out, as it may quote the file."""
     lines = [frame for frame in traceback.extract_tb(error.__traceback__) if "specialists" in frame.filename]
     return f"{Path(lines[-1].filename).name}:{lines[-1].lineno}" if lines else "nowhere"
 

@@ -1,4 +1,4 @@
-"""Reads tables as text: the sheets with their columns, and the beginning of each. Table tools do the counting."""
+"""Reads tables as text: the sheets with their columns, and the first rows of each. Table tools do the counting."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read_spreadsheet_xml(data: bytes, name: str, contents: Contents) -> None:
 
 
 def _read_sheets(read: Callable[[bytes], list[Sheet]], data: bytes) -> list[Sheet]:
-    """Read the sheets as the tools for tables do, which name the columns so; none if they cannot."""
+    """Read the sheets with the parser of the table tools, so that columns have the same names; empty if it refuses."""
     try:
         return read(data)
     except TableRefused:
@@ -72,7 +72,7 @@ def _read_sheets(read: Callable[[bytes], list[Sheet]], data: bytes) -> list[Shee
 
 
 def read_delimited(data: bytes, name: str, contents: Contents) -> None:
-    """Read the beginning of a CSV or TSV as it is written, with its columns as the outline."""
+    """Read the first lines of a CSV or TSV as written, with its columns as the outline."""
     text = text_of(data, contents)
     lines = text.rstrip("\n").split("\n")
     head = "\n".join(lines[:_ROWS_SHOWN])[:_SNIFFED].encode(errors="replace")

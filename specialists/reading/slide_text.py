@@ -17,12 +17,12 @@ _BROKEN = (*BROKEN_ZIP, KeyError, ValueError, AttributeError, TypeError, OSError
 
 
 def read_pptx(data: bytes, name: str, contents: Contents) -> None:
-    """Read a .pptx. A slide starts with a line such as `[slide 4]`, by which it is cited.
+    """Read a .pptx. Each slide starts with a line such as `[slide 4]`, by which it is cited.
 
     Raises:
         Unreadable: it is damaged, or has no slide.
     """
-    XmlPackage(data, "PowerPoint file")  # its size inside is looked at first
+    XmlPackage(data, "PowerPoint file")  # checks the unpacked size first
     from pptx import Presentation  # noqa: PLC0415
 
     try:
@@ -53,7 +53,7 @@ def read_pptx(data: bytes, name: str, contents: Contents) -> None:
 
 
 def _add_slide_picture(shapes: list[Any], name: str, contents: Contents) -> bool:
-    """Pass on the largest picture of a slide that is nothing else. False if it cannot be."""
+    """Add the largest picture of a slide that has only pictures. False if it cannot be shown."""
     largest = max(shapes, key=lambda shape: (shape.width or 0) * (shape.height or 0))
     found = shrink_picture(largest.image.blob) if hasattr(largest, "image") else None
     if found is None or not contents.add_picture(name, *found):
@@ -63,7 +63,7 @@ def _add_slide_picture(shapes: list[Any], name: str, contents: Contents) -> bool
 
 
 def _add_slide(slide: Any, number: int, contents: Contents) -> list[Any]:
-    """Add a slide, and give its pictures."""
+    """Add a slide's text. Returns its picture shapes."""
     pictures: list[Any] = []
     title = slide.shapes.title
     words = " ".join(title.text_frame.text.split()) if title is not None and title.has_text_frame else ""

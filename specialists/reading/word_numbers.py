@@ -1,4 +1,4 @@
-"""The numbers that Word shows before paragraphs, such as `4.2` or `(a)`: its file holds only the rules for them."""
+"""Works out the numbers that Word shows before paragraphs, such as `4.2` or `(a)`: a file has only rules for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ParagraphNumbers:
     """Counts the numbered paragraphs of a document from its beginning."""
 
     def __init__(self, numbering: ET.Element | None) -> None:
-        """Know the rules of `word/numbering.xml`."""
+        """Read the rules from `word/numbering.xml`; None if the document has none."""
         self._rules: dict[str, dict[int, tuple[str, str, int]]] = {}
         self._list_of: dict[str, str] = {}
         self._restarts: dict[str, dict[int, int]] = {}
@@ -34,14 +34,14 @@ class ParagraphNumbers:
                 self._restarts[key] = _read_restarts(part)
 
     def next(self, instance: str, depth: int) -> str:
-        """Give what stands before the next paragraph of a list, at that depth (0: outermost)."""
+        """Return the number or bullet before the next paragraph of a list; `depth` 0 is the outermost."""
         listed = self._list_of.get(instance)
         if listed is None or not 0 <= depth < _DEPTHS:
             return ""
         rules = self._rules.get(listed, {})
         kind, pattern, start = rules.get(depth, ("bullet", "", 1))
         counts = self._counts.setdefault(listed, [None] * _DEPTHS)
-        for begun, first in self._restarts.pop(instance, {}).items():  # a list of its own, with the rules of another
+        for begun, first in self._restarts.pop(instance, {}).items():  # a separate list with shared rules
             counts[begun] = first - 1
         held = counts[depth]
         counts[depth] = start if held is None else held + 1
@@ -62,7 +62,7 @@ class ParagraphNumbers:
 
 
 def _read_levels(listed: ET.Element) -> dict[int, tuple[str, str, int]]:
-    """Read kind, pattern (`%1.%2`) and first number of each depth."""
+    """Return by depth (kind, pattern such as `%1.%2`, first number)."""
     rules = {}
     for level in listed:
         depth = value_of(level, "ilvl")
@@ -78,7 +78,7 @@ def _read_levels(listed: ET.Element) -> dict[int, tuple[str, str, int]]:
 
 
 def _read_restarts(instance: ET.Element) -> dict[int, int]:
-    """Read the number with which an instance begins anew, for each depth that names one."""
+    """Return by depth the number with which a list instance starts anew."""
     found = {}
     for part in instance:
         depth = value_of(part, "ilvl")

@@ -70,7 +70,7 @@ class _Word:
             self._contents.add_gap(gap)
 
     def _add_pictures(self, name: str) -> bool:
-        """Pass on the pictures of a document that has nothing else, as one that was scanned. False if there is none."""
+        """Add the pictures of a document that has only pictures, such as a scan. False if it has none."""
         seen = 0
         for kind, target in self._targets.values():
             found = (
@@ -109,7 +109,7 @@ class _Word:
             self._add_blocks(box, 1)
 
     def _find_heading_and_number(self, paragraph: ET.Element) -> tuple[int, str]:
-        """Tell a heading's level (0: none), and the number or dot that Word shows before the paragraph."""
+        """Return (heading level or 0, the number or bullet that Word shows before the paragraph)."""
         properties = _find_child(paragraph, "pPr")
         style = value_of(_find_child(properties, "pStyle"), "val")
         level = self._levels.get(style, 0)
@@ -162,7 +162,7 @@ class _Word:
 
 
 def _read_styles(styles: ET.Element | None) -> tuple[dict[str, int], dict[str, tuple[str, str]]]:
-    """List which styles are headings, by their level, and which are numbered, by instance and depth."""
+    """Return (levels of heading styles, (list instance, depth) of numbered styles), both by style id."""
     levels, numbered = {}, {}
     for style in styles if styles is not None else ():
         key, name = value_of(style, "styleId"), value_of(_find_child(style, "name"), "val")
@@ -183,7 +183,7 @@ def _find_child(element: ET.Element | None, name: str) -> ET.Element | None:
 
 
 def _list_parts_inside(element: ET.Element, name: str) -> list[ET.Element]:
-    """List the rows of a table or the cells of a row, those in content controls and tracked ones included."""
+    """Return the rows of a table or the cells of a row, also those in content controls and tracked insertions."""
     found = []
     for part in element:
         if local_name(part) == name:
@@ -202,23 +202,23 @@ _NO = ("0", "false", "off")
 
 
 class Runs:
-    """Reads paragraphs, and counts what is left out of them."""
+    """Reads the text of paragraphs, and counts what is left out of it."""
 
     def __init__(self, links: Mapping[str, str]) -> None:
-        """Know the addresses of links by their ids."""
+        """Take the addresses of links by their ids."""
         self._links = links
         self._deleted = self._hidden = self._pictures = 0
         self._numbers: dict[tuple[str, str], int] = {}
 
     def text_of(self, paragraph: ET.Element) -> tuple[str, list[ET.Element]]:
-        """Give the text of a paragraph, and the boxes in it, which hold paragraphs of their own."""
+        """Return (text of a paragraph, text boxes in it, which hold paragraphs of their own)."""
         pieces: list[str] = []
         boxes: list[ET.Element] = []
         self._collect(paragraph, pieces, boxes)
         return "".join(pieces).strip(), boxes
 
     def gaps(self) -> list[str]:
-        """List what was left out of the text."""
+        """Return the gaps: what was left out of the text."""
         said = []
         if self._deleted:
             said.append(f"tracked deletions are left out, in {self._deleted:,} places, as if they were accepted")
@@ -245,7 +245,7 @@ class Runs:
                     pieces.append("" if address in "".join(pieces) else f" ({address.removeprefix('mailto:')})")
 
     def _sign(self, part: ET.Element, kind: str) -> str:
-        """Return the text or sign that an element itself stands for; "" for most, which only hold others."""
+        """Return the text that an element itself stands for; "" for most, which only contain other elements."""
         if kind == "t":
             return part.text or ""
         if word := _REFERENCES.get(kind):
@@ -253,7 +253,7 @@ class Runs:
         return _SIGNS.get(kind, "")
 
     def number_of(self, word: str, key: str) -> int:
-        """Give the number that people see of a note or comment: the file has another, which nobody sees."""
+        """Return the number that people see for a note or comment; the file's id of it is another one."""
         return self._numbers.setdefault((word, key), 1 + sum(kind == word for kind, _ in self._numbers))
 
 

@@ -1,4 +1,4 @@
-"""Opens a document that is a ZIP of XML (Word, PowerPoint, OpenDocument), after a look at how large it is inside."""
+"""Opens a document that is a ZIP of XML (Word, PowerPoint, OpenDocument), after checking its unpacked size."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _TOO_LARGE = "is far larger inside than it looks. Attach the part that matters, 
 
 
 def local_name(element: ET.Element) -> str:
-    """Give the name of an element without its namespace: the strict and the usual form of a format differ in those."""
+    """Return an element's name without namespace, as strict and usual variants of a format differ in namespaces."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def value_of(element: ET.Element | None, name: str) -> str:
-    """Give an attribute by its name without namespace; "" if there is none."""
+    """Return an attribute by its name without namespace; "" if it is missing."""
     if element is not None:
         for key, value in element.attrib.items():
             if key.rpartition("}")[2] == name:
@@ -31,13 +31,13 @@ def value_of(element: ET.Element | None, name: str) -> str:
 
 
 class XmlPackage:
-    """The members of a document. A context manager would close no more than the garbage collector does."""
+    """The members of a ZIP document. It is no context manager: there is only memory to release."""
 
     def __init__(self, data: bytes, kind: str) -> None:
-        """Open it.
+        """Open the document.
 
         Raises:
-            Unreadable: it is damaged, protected by a password, or too large inside.
+            Unreadable: it is damaged, or too large when unpacked.
         """
         self._kind = kind
         self._archive = open_zip(data, kind)
@@ -48,21 +48,21 @@ class XmlPackage:
             raise Unreadable(_TOO_LARGE)
 
     def holds(self, name: str) -> bool:
-        """Tell if there is a member of that name, no larger than is read at once."""
+        """Return True if there is a member of that name that is small enough to read."""
         return name in self.names and self._archive.getinfo(name).file_size <= _MOST_XML
 
     def read(self, name: str) -> bytes:
-        """Unpack a member; nothing if it is broken."""
+        """Unpack a member; b"" if it is broken."""
         try:
             return unpack_member(self._archive, self._archive.getinfo(name), _MOST_XML) or b""
         except BROKEN_ZIP:
             return b""
 
     def tree(self, name: str) -> ET.Element | None:
-        """Parse a member. None if there is none of that name.
+        """Parse a member as XML. None if there is no member of that name.
 
         Raises:
-            Unreadable: it is broken, or all that was parsed is too much.
+            Unreadable: it is broken, protected by a password, or makes the parsed total too large.
         """
         if name not in self.names:
             return None
@@ -82,14 +82,14 @@ class XmlPackage:
             raise self._damage_error() from None
 
     def optional(self, name: str) -> tuple[ET.Element | None, bool]:
-        """Parse a member that the document can be read without: the tree, and whether it is broken."""
+        """Parse a member that the document does not need. Returns (its tree or None, True if it is broken)."""
         try:
             return self.tree(name), False
         except Unreadable:
             return None, True
 
     def targets(self, name: str) -> dict[str, tuple[str, str]]:
-        """List what a member refers to: by id, the last word of its kind, and the name of a member or an address."""
+        """Return the targets that a member refers to: id -> (kind of relation, member name or address)."""
         folder, _, file = name.rpartition("/")
         tree, _ = self.optional(f"{folder}/_rels/{file}.rels")
         found = {}

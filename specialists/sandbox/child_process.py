@@ -1,8 +1,8 @@
-"""Runs one of our modules in a process of its own: what may crash, hang or eat memory does so there.
+"""Runs one of our modules in a sandboxed child process, so that crashes, hangs and memory use stay there.
 
-Whatever parses or draws what people, pages or models gave does so in such a child. The request goes in as JSON on
-stdin, the reply comes back on stdout. The child has its own session, an almost empty environment, a folder of its own
-to work in, limits on time and memory, and the kernel's walls (see `kernel_walls`) before it looks at anything.
+All parsing and drawing of content from people, pages or models is done in such a child. The request goes in as JSON on
+stdin, the reply comes back on stdout. The child has its own session, an almost empty environment, a working folder of
+its own, limits on time and memory, and the kernel's sandbox layers (see `kernel_walls`) before it reads anything.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from specialists.sandbox.scratch import scratch_folder
 Failure = Literal["", "time", "cpu", "crash", "too_much", "busy", "unwalled"]
 
 BUSY = "That could not begin in time: too many files and pages are being read here at this moment. Try it again."
-"""The words for `busy`, which have nothing to do with what was to be read."""
+"""The message for `busy`: the cause is not the content to be read."""
 
 NO_WALLS = (
     "That was not done: this bot works only in its full sandbox, and a wall of that is missing on its machine. "
     "Whoever runs it can see which, and what to do, with leadhand check."
 )
-"""The words for `unwalled`, which have nothing to do with what was to be read either."""
+"""The message for `unwalled`: the cause is not the content to be read either."""
 
 _ROOT = Path(__file__).parents[2]
 _WORK = "work"
@@ -48,14 +48,14 @@ _BOOT = (
 )
 _STDERR_TAIL = 4000
 _LONGER = 10
-"""Seconds beyond its deadline after which a child ends itself, should we be gone by then."""
+"""Seconds after its deadline at which a child ends itself, should its parent be gone."""
 _PLACES: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """The limits of a child: MB of memory, seconds of processor time, MB of the largest file that it may write."""
+    """The limits of a child: memory in MB, processor time in seconds, and the largest file that it may write in MB."""
 
     memory_mb: int
     cpu_seconds: int
@@ -64,17 +64,17 @@ class ChildLimits:
 
 @dataclass(frozen=True, slots=True)
 class ChildInputs:
-    """What a child is given beside its request and its own empty folder.
+    """What a child gets besides its request and its own empty folder.
 
     Attributes:
-        files: What it is to read, by the name under which it finds it (see `confine.input_path`): bytes, a file, or a
-            folder of files. A file that is gone by then is left out.
-        reads: Other places that it may read.
-        writes: Other places that it may read and write.
+        files: Its input files, by the name under which it finds each (see `confine.input_path`): bytes, a file, or a
+            folder of files. A file that no longer exists is left out.
+        reads: Other paths that it may read.
+        writes: Other paths that it may read and write.
         program: A program that it may start.
-        environment: Variables beside the few that every child gets.
-        network: True if it may use the network. The kernel's walls would forbid that, so such a child has none: it must
-            not read what people attach.
+        environment: Variables besides the few that every child gets.
+        network: True if it may use the network. The kernel's sandbox layers would forbid that, so such a child has none
+            of them, and must not read what people attach.
     """
 
     files: Mapping[str, Path | bytes] = field(default_factory=dict)
@@ -90,12 +90,15 @@ _NOTHING = ChildInputs()
 
 @dataclass(frozen=True, slots=True)
 class ChildReply:
-    """A child's reply. `failure` is empty if the child ended well, else why there is no output.
+    """A child's reply: its `output`, or the `failure` because of which there is none.
 
-    `time`: the wall-clock deadline passed. `cpu`: it used up its processor time.
-    `too_much`: it wrote more than asked for. `busy`: the deadline passed before it could begin, as too many
-    others were at work. `unwalled`: all walls are required, and one is missing. `crash`: anything else, out of memory
-    included.
+    - `""`: it ended well.
+    - `time`: the wall-clock deadline passed.
+    - `cpu`: it used up its processor time.
+    - `too_much`: it wrote more than was accepted.
+    - `busy`: the deadline passed before it could start, as too many other children were running.
+    - `unwalled`: all sandbox layers are required, and one is missing.
+    - `crash`: anything else, including out of memory.
     """
 
     output: bytes = b""
@@ -106,12 +109,12 @@ _required: list[bool] = [False]
 
 
 def require_walls(*, required: bool) -> None:
-    """Set whether children without network need all of the walls: they then run only where all of them stand."""
+    """Set whether children without network run only where all sandbox layers are active."""
     _required[0] = required
 
 
 def process_limit() -> int:
-    """Return how many children this process runs at once; others wait for a place. It follows from the cores."""
+    """Return how many children this process runs at once, by its number of cores; further ones wait."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(4, min(2 * cores, 16))
 
@@ -126,16 +129,16 @@ async def run_child(
     given: ChildInputs = _NOTHING,
     trial: bool = False,
 ) -> ChildReply:
-    """Run `main()` of a module with the request. Ends the child on cancellation too.
+    """Run `main()` of a module in a child with the request. Cancellation ends the child too.
 
     Args:
         module: dotted name of a module of ours. Its `main` reads stdin and writes stdout.
         request: anything that JSON can carry.
-        limits: what it may use.
-        deadline: wall-clock seconds for all of it, waiting for a place included.
-        largest_reply: bytes of stdout that are accepted.
+        limits: its limits.
+        deadline: wall-clock seconds for all of it, including the wait for a free slot.
+        largest_reply: most bytes of stdout that are accepted.
         given: what it may read, write and start.
-        trial: it runs even where required walls are missing, so as to find out which those are.
+        trial: run even if required sandbox layers are missing, to find out which are.
     """
     hide_once()
     began = False
@@ -158,7 +161,7 @@ async def run_child(
 
 
 hide_once = functools.cache(hide_from_children)
-"""Before there is a child, nobody reads what this process holds, such as the tokens in its environment."""
+"""Close this process's memory and environment, with its tokens, to other processes; called before any child starts."""
 
 
 def _process_slots() -> asyncio.Semaphore:
@@ -184,9 +187,9 @@ async def _reply(
 
 @contextlib.asynccontextmanager
 async def _make_child_folder(files: Mapping[str, Path | bytes]) -> AsyncIterator[tuple[Path, list[Path]]]:
-    """Make the folder of a child, with its files in one part and an empty one to work in; and remove it at the end.
+    """Make a child's folder, with its input files in one part and an empty part to work in; remove it at the end.
 
-    Gives the folder, and the files of other places that it leads to.
+    Yields (the folder, the files elsewhere that its links lead to).
     """
     folder = Path(tempfile.mkdtemp(prefix="leadhand-", dir=scratch_folder()))
     try:
@@ -198,7 +201,10 @@ async def _make_child_folder(files: Mapping[str, Path | bytes]) -> AsyncIterator
 
 
 def _lay_out(files: Mapping[str, Path | bytes], folder: Path) -> list[Path]:
-    """Put files into a folder, as links where they can be."""
+    """Put files into a folder, as hard links where possible.
+
+    Returns the files elsewhere that symbolic links lead to.
+    """
     linked: list[Path] = []
     for name, source in files.items():
         if isinstance(source, bytes):
@@ -225,7 +231,7 @@ def _link_file(source: Path, name: Path) -> list[Path]:
 
 @functools.cache
 def _list_python_paths() -> tuple[str, ...]:
-    """List what a Python that runs our modules has to read. Of a checkout only the packages."""
+    """Return the paths that a Python running our modules has to read. Of a checkout only the packages."""
     checkout = (_ROOT / "pyproject.toml").exists()
     ours = [_ROOT / "specialists", _ROOT / "handoff"] if checkout else [_ROOT]
     return (*map(str, ours), sys.prefix, sys.base_prefix, sys.exec_prefix)
@@ -239,7 +245,7 @@ async def _start_child(
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         # -I: neither the environment nor the current folder can bring in code. Our own root comes after the standard
-        # library and before all else that is installed: the code of one place is read by one process and its children.
+        # library and before installed packages, so that a process and its children run the same code.
         *("-I", "-c", _BOOT, *boot),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -252,19 +258,19 @@ async def _start_child(
         yield process
     finally:
         if process.returncode is None:
-            # Its own session: the group's id is the child's own, and holds nobody else.
+            # It has its own session, so its process group holds only the child and what it started.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
 
 
 async def _exchange(process: asyncio.subprocess.Process, request: bytes, largest: int) -> tuple[bytes | None, bytes]:
-    """Read all of stdout (None if it is longer than `largest` bytes) and the end of stderr."""
+    """Send the request, and return (stdout, the end of stderr); stdout is None if it is longer than `largest` bytes."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise RuntimeError("the child was started without pipes")
     errors = asyncio.ensure_future(_read_tail(process.stderr))
     try:
-        with contextlib.suppress(ConnectionError):  # it died before it read everything: its exit code says why
+        with contextlib.suppress(ConnectionError):  # it ended before it read everything: its exit code says why
             process.stdin.write(request)
             await process.stdin.drain()
         process.stdin.close()
@@ -286,6 +292,9 @@ async def _read_tail(stream: asyncio.StreamReader) -> bytes:
 
 
 def _kind_of_error(errors: bytes) -> str:
-    """Name the exception it died of. Its text may quote a person's file, so it is not logged."""
+    """Return the name of the exception that ended the child.
+
+    Its text is not logged, as it may quote a person's file.
+    """
     lines = errors.decode(errors="replace").strip().splitlines()
     return lines[-1].split(":")[0][:80] if lines else "no message"

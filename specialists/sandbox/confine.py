@@ -1,6 +1,6 @@
-"""Limits that a child process puts on itself, before it touches what a person attached.
+"""Limits that a child process sets for itself, before it reads what a person attached.
 
-Imports the standard library only: it runs first in every child.
+Imports the standard library only, since it runs first in every child.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from specialists.sandbox.kernel_walls import WALLS, Wall, put_up
 
 MEGABYTE = 1024 * 1024
 INPUT = "in"
-"""The folder of what a child was given, beside the one that it works in."""
+"""The folder with a child's input files, next to its working folder."""
 UNWALLED = 77
-"""The exit code of a process that lacks a wall which it has to have."""
+"""The exit code of a child that lacks a required sandbox layer."""
 standing: set[Wall] = set()
-"""The walls that stand round this process."""
+"""The sandbox layers that are active in this process."""
 _WAYS_OUT = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.")
 
 
@@ -31,10 +31,10 @@ def enter(module: str, told: str) -> None:
 
     Args:
         module: dotted name of a module of ours.
-        told: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `network`, `all_walls`, `reads`,
-            `writes` and `program`: see `confine` and `kernel_walls.put_up`.
+        told: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `network`, `all_walls`, `reads`, `writes`
+            and `program`: see `confine` and `kernel_walls.put_up`.
     """
-    # Python lists the folder that a package lies in, which may be out of reach after this.
+    # Python lists a package's parent folder on import, which may be unreadable later.
     import_module(module.partition(".")[0])
     import_module("handoff")
     confine(**json.loads(told))
@@ -51,17 +51,17 @@ def confine(
     all_walls: bool = False,
     **places: Any,
 ) -> set[Wall]:
-    """Bound this process for good, and say which of the kernel's walls stand round it.
+    """Limit this process for good, and return the kernel's sandbox layers that are active.
 
-    Past a limit the system ends it (or refuses the memory).
+    Beyond a limit, the system ends the process, or refuses it memory.
 
     Args:
         memory_mb: address space, in MB. Not applied on macOS, whose kernel refuses it.
         cpu_seconds: processor time of all threads together, until `limit_processor_from_now` sets it anew.
-        file_mb: the largest file it may write, in MB.
-        wall_seconds: an alarm that ends it even if its parent is gone.
-        network: it may use the network; then none of the kernel's walls stands.
-        all_walls: end it with the exit code UNWALLED, before it looks at anything, unless all of them stand.
+        file_mb: the largest file that it may write, in MB.
+        wall_seconds: seconds after which an alarm ends it, even if its parent is gone.
+        network: True if it may use the network; then no sandbox layer is applied.
+        all_walls: True to exit with UNWALLED, before reading anything, unless all sandbox layers are active.
         places: what it may read, write and run, see `kernel_walls.put_up`.
     """
     standing.update(put_up(() if network else WALLS, **places))
@@ -79,19 +79,19 @@ def confine(
 
 
 def input_path(name: str) -> str:
-    """Return where this child finds a file that it was given."""
+    """Return the path of an input file for this child."""
     return f"../{INPUT}/{name}"
 
 
 def claim_stdout() -> BinaryIO:
-    """Keep the pipe to the parent for our reply alone: what libraries print goes to stderr from here on."""
+    """Return the pipe to the parent for our reply alone. From here on, prints of libraries go to stderr."""
     reply = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return reply
 
 
 def limit_processor_from_now(seconds: int) -> None:
-    """Allow this process so many more seconds of processor time, whatever it used before."""
+    """Limit this process to so many more seconds of processor time, whatever it has used so far."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     limit = math.ceil(used.ru_utime + used.ru_stime) + seconds
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -99,11 +99,11 @@ def limit_processor_from_now(seconds: int) -> None:
 
 
 def forbid_file_writes() -> None:
-    """Forbid this process to write a byte to any file from here on (pipes still work)."""
+    """Forbid this process to write to any file from here on. Pipes still work."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
 def _refuse(event: str, _: tuple[object, ...]) -> None:
-    """Refuse the network and other programs to Python code, on systems without the kernel's walls too."""
+    """Audit hook that refuses network and programs to Python code, also on systems without the kernel's layers."""
     if event.startswith(_WAYS_OUT):
         raise PermissionError(f"{event} is not for a process that reads what people attach")

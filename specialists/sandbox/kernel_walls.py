@@ -1,9 +1,10 @@
-"""Walls that the Linux kernel puts round a process: no network, no files but those named, no look at other processes.
+"""Applies the Linux kernel's sandbox layers to a process: no network, no files but named ones, no other processes.
 
-Each stands by itself, and none needs rights that an ordinary user has not. What this system or its container does not
-allow is left out: `put_up` says which stand, and `leadhand check` tells people. On other systems none does.
+The layers ("walls" in the documentation) are independent, and an ordinary user may apply them. A layer that this system
+or its container does not allow is left out: `put_up` returns the active ones, and `leadhand check` tells people. Other
+systems have none.
 
-Imports the standard library only: it runs first in every child.
+Imports the standard library only, since it runs first in every child.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ _SET_DUMPABLE, _SET_PARENT_DEATH, _SET_NO_NEW_PRIVILEGES = 4, 1, 38
 _CAPABILITIES_VERSION = 0x20080522
 _SIGKILL = 9
 
-# Landlock's calls have one number on every kind of machine.
+# Landlock's system calls have the same numbers on all machines.
 _CREATE_RULES, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION, _PATH_RULE = 1, 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _RIGHTS_ADDED = {1: 13, 2: 14, 3: 15, 5: 16}
-"""How many rights on files each version of Landlock knows, where it knows more than the one before."""
+"""How many rights on files Landlock knows, for each version that added some."""
 _SOME_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
 _NETWORK_SINCE = 4
 SCOPES_SINCE = 6
-"""The version of Landlock from which on it keeps signals, and abstract sockets, in."""
+"""The version of Landlock from which it confines signals and abstract sockets."""
 _TCP, _UNIX_NAMES_AND_SIGNALS = 0b11, 0b11
 _SYSTEM = (
     *("/usr", "/lib", "/lib64", "/nix/store", "/gnu/store"),
@@ -44,14 +45,14 @@ _SYSTEM = (
 )
 _SINK = "/dev/null"
 _OWN_GROUP = "/proc/self/cgroup"
-"""DuckDB aborts where this, or what it leads to in `/sys/fs/cgroup`, is there and cannot be read."""
+"""DuckDB aborts if this file, or the one it names in `/sys/fs/cgroup`, exists and cannot be read."""
 _LOADERS = (
     "/lib64/ld-linux-x86-64.so.2",
     "/lib/ld-linux-aarch64.so.1",
     "/lib/ld-musl-x86_64.so.1",
     "/lib/ld-musl-aarch64.so.1",
 )
-"""The programs that load other programs and their libraries."""
+"""The dynamic loaders, which load other programs and their libraries."""
 
 
 def put_up(
@@ -61,11 +62,11 @@ def put_up(
     writes: Sequence[str] = (),
     program: str = "",
 ) -> set[Wall]:
-    """Put walls round this process for good, and say which stand. It must not have a second thread yet.
+    """Apply sandbox layers to this process for good, and return the active ones. It must not have a second thread yet.
 
     Args:
-        walls: those that are wanted.
-        reads: files and folders that it may read, beside Python and what the system's libraries need.
+        walls: the layers that are wanted.
+        reads: files and folders that it may read, besides Python and what the system's libraries need.
         writes: files and folders that it may read and write.
         program: one program that it may start; "" for none.
     """
@@ -78,7 +79,7 @@ def put_up(
         stand.add("namespace")
     libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     _drop_capabilities(libc)
-    libc.prctl(_SET_PARENT_DEATH, _SIGKILL, 0, 0, 0)  # whatever changes its rights takes this back
+    libc.prctl(_SET_PARENT_DEATH, _SIGKILL, 0, 0, 0)  # must come after changes of its rights, which reset this
     if "landlock" in walls and _lock_files(libc, reads, writes, program):
         stand.add("landlock")
     if "seccomp" in walls and filter_calls(libc, programs=bool(program)):
@@ -87,7 +88,7 @@ def put_up(
 
 
 def landlock_version() -> int:
-    """Return which version of Landlock this system has; 0 for none."""
+    """Return the version of Landlock on this system; 0 if it has none."""
     if sys.platform != "linux":
         return 0
     libc = ctypes.CDLL(None, use_errno=True)
@@ -96,13 +97,13 @@ def landlock_version() -> int:
 
 
 def hide_from_children() -> None:
-    """Close `/proc/PID/environ`, `mem` and the like of this process to other processes of its user. Linux only."""
+    """Deny other processes of the same user this process's `/proc/PID/environ`, `mem` and the like. Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Give up all that root, or the owner of a namespace, may do beyond others."""
+    """Drop all capabilities, which root and the owner of a namespace have."""
     head, none = struct.pack("Ii", _CAPABILITIES_VERSION, 0), struct.pack("6I", *[0] * 6)
     libc.capset(ctypes.create_string_buffer(head, 8), ctypes.create_string_buffer(none, 24))
 
@@ -125,7 +126,7 @@ def _lock_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[str], 
         for path in writes:
             _allow(libc, rules, path, known & ~_EXECUTE)
         _allow(libc, rules, _SINK, _READ_FILE | _WRITE_FILE)
-        _allow(libc, rules, _OWN_GROUP, _READ_FILE, keep_open=True)  # a rule is lost with the last trace of such a file
+        _allow(libc, rules, _OWN_GROUP, _READ_FILE, keep_open=True)  # a rule on such a file is lost once it is closed
         for path in (program, *_LOADERS) if program else ():
             _allow(libc, rules, path, _READ_FILE | _EXECUTE)
         return bool(libc.syscall(_RESTRICT_SELF, rules, 0) == 0)
@@ -134,7 +135,7 @@ def _lock_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[str], 
 
 
 def _allow(libc: ctypes.CDLL, rules: int, path: str, rights: int, *, keep_open: bool = False) -> None:
-    """Allow these rights below a path; nothing if it is not there."""
+    """Add a Landlock rule that allows these rights below a path; a missing path is skipped."""
     with contextlib.suppress(OSError):
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:

@@ -1,7 +1,7 @@
-"""The folder in which this process works on files, and the sweep of those that killed processes left behind.
+"""Makes the folder for this process's temporary files, and finds those that killed processes left behind.
 
-All temporary folders of a process lie in one, which the process keeps locked for as long as it lives: whoever gets the
-lock knows that the process is dead. An id would not tell, as ids come again and containers have their own.
+All temporary folders of a process lie in one folder, which it keeps locked while it lives: if another process can lock
+it, its owner is dead. A process id would not tell, since ids are reused and containers have their own.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 
 PREFIX = "leadhand-run-"
 _NEW = "leadhand-new-"
-"""What a folder is called until it is locked: under this name no sweep looks at it."""
+"""The prefix of a folder until it is locked; folders with it are never swept."""
 _OURS = re.compile(rf"{PREFIX}[0-9a-f]{{16}}")
 _held: dict[tuple[int, str], tuple[Path, int]] = {}
-"""The folder of this process and the descriptor of its lock, by process id and the folder for temporary files."""
+"""By (process id, folder for temporary files), this process's folder and the descriptor of its lock."""
 
 
 def scratch_folder() -> Path:
-    """Give the folder of this process, for us alone; it is made when first asked for, and removed when we end."""
+    """Return the private folder of this process. It is made at the first call, and removed when the process ends."""
     where = (os.getpid(), tempfile.gettempdir())
     found = _held.get(where)
     if found is None or not found[0].is_dir():
@@ -40,7 +40,7 @@ def _make_folder(parent: Path) -> tuple[Path, int]:
     new = parent / f"{_NEW}{name}"
     new.mkdir(mode=0o700)
     lock = os.open(new, os.O_RDONLY | os.O_DIRECTORY)
-    with contextlib.suppress(OSError):  # a file system without locks: nobody can tell if we live, so nobody sweeps
+    with contextlib.suppress(OSError):  # a file system without locks: no process can sweep it
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     folder = new.rename(parent / f"{PREFIX}{name}")
     atexit.register(_remove, folder, os.getpid())
@@ -53,14 +53,14 @@ def _remove(folder: Path, process: int) -> None:
 
 
 def find_abandoned_folders() -> Iterator[Path]:
-    """Yield the folders that dead processes of this user left behind, each while its lock is held by us."""
+    """Yield the folders that dead processes of this user left behind, each while we hold its lock."""
     for folder in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")):
         if not _OURS.fullmatch(folder.name):
             continue
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError:
-            continue  # it is gone, or somebody else's
+            continue  # it is gone, or belongs to another user
         try:
             state = os.fstat(lock)
             if state.st_uid == os.geteuid() and stat.S_IMODE(state.st_mode) == 0o700:

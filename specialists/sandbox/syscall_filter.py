@@ -1,8 +1,7 @@
 """A filter of system calls for this process (seccomp).
 
-It allows no sockets, no programs, no hold on other processes, and no change of a file's mode, owner, times or
-attributes. The filter is a program for the kernel's BPF machine: it looks at the number of a call and at a few of its
-arguments.
+It forbids sockets, programs, access to other processes, and changes of a file's mode, owner, times or attributes. The
+filter is a program for the kernel's BPF machine: it checks the number of a call and a few of its arguments.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER_AT, _MACHINE_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24
 _X32 = 0x40000000
-"""Calls of x86_64 from this number on are the same calls once more, in their 32-bit form."""
+"""From this number on, the calls of x86_64 are the same calls again in their 32-bit form."""
 _CLONE_THREAD = 0x10000
 _KIND_OF_SOCKET, _STREAM = 0xF, 1
 
 
 class _Numbers(NamedTuple):
-    """The numbers of system calls on one kind of machine, and the kernel's name for the machine.
+    """The numbers of system calls on one kind of machine, and the kernel's id of that machine.
 
     Attributes:
         network: socket, connect, accept, bind, listen, sendmsg, sendmmsg, accept4.
         pairs: socketpair, sendto.
         programs: execve, execveat and, on x86_64, fork, vfork.
-        others: What no child needs, see below.
+        others: Calls that no child needs, listed in the comment below.
     """
 
     machine: int
@@ -47,11 +46,11 @@ class _Numbers(NamedTuple):
     prctl: int
 
 
-# `others`, a line each (<so> is of x86_64 alone):
+# `others`, one group a line; calls in <angle brackets> exist on x86_64 alone:
 # - other processes: ptrace, process_vm_readv and _writev, kcmp, kill, tkill, rt_sigqueueinfo, rt_tgsigqueueinfo,
 #   migrate_pages, move_pages, setpgid, setsid;
 # - scheduling: sched_setaffinity, sched_setparam, sched_setscheduler, sched_setattr, setpriority, ioprio_set;
-# - files, as far as Landlock does not govern it: <chmod>, fchmod, fchmodat, <chown>, <lchown>, fchown, fchownat,
+# - files, where Landlock does not apply: <chmod>, fchmod, fchmodat, <chown>, <lchown>, fchown, fchownat,
 #   <utime>, <utimes>, <futimesat>, utimensat, setxattr, lsetxattr, fsetxattr, removexattr, lremovexattr,
 #   fremovexattr, truncate, flock; inotify_add_watch, fanotify_init, fanotify_mark, quotactl, <mknod>, mknodat,
 #   <link>, linkat;
@@ -112,24 +111,28 @@ _AARCH64 = _Numbers(
 _EVERYWHERE = (424, 425, 426, 427, 428, 429, 430, 431, 432, 433, 434, 438, 440, 442, 443, 448, 452)
 _CLONE3 = 435
 _UNKNOWN = 457
-"""From this number on (statmount, setxattrat, file_setattr and all that is to come) a call is answered as unknown."""
+"""Calls from this number on (statmount, setxattrat, file_setattr and all future ones) are refused as unknown."""
 _MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 _DESCRIPTOR_DEEDS = (*range(8), 36, 37, 38, *range(1030, 1035))
-"""What may be done with fcntl: copies, flags, locks, pipes and seals. Not F_SETOWN, F_SETSIG, F_SETLEASE, F_NOTIFY."""
+"""Allowed commands of fcntl: copies, flags, locks, pipes and seals. Not F_SETOWN, F_SETSIG, F_SETLEASE, F_NOTIFY."""
 _DESCRIPTOR_LOOKS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x802C542A)
-"""What may be done with ioctl: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, TCGETS2. Not FIOSETOWN,
-SIOCSPGRP, FIOASYNC, TIOCSTI, nor what changes the flags of a file (FS_IOC_SETFLAGS)."""
+"""Allowed commands of ioctl: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, TCGETS2.
+
+Not FIOSETOWN, SIOCSPGRP, FIOASYNC, TIOCSTI, nor changes of a file's flags (FS_IOC_SETFLAGS).
+"""
 _OWN_DEEDS = (3, 15, 16, 21, 23, 38, 39, 0x53564D41)
-"""What may be done with prctl: PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ, both of
-NO_NEW_PRIVS, and names of memory. Not PR_SET_PDEATHSIG, which would let it outlive the bot."""
+"""Allowed commands of prctl: PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ and others.
+
+The others are both of NO_NEW_PRIVS, and names of memory. Not PR_SET_PDEATHSIG, which would let it outlive the bot.
+"""
 
 
 def filter_calls(libc: ctypes.CDLL, *, programs: bool) -> bool:
-    """Put the filter on this process for good; False if this system cannot.
+    """Apply the filter to this process for good; False if this system cannot.
 
     Args:
-        libc: the C library. `PR_SET_NO_NEW_PRIVS` has to be set by now.
-        programs: leave it the right to start a program, which then has this filter too.
+        libc: the C library. `PR_SET_NO_NEW_PRIVS` has to be set already.
+        programs: True if it may start a program, which then has this filter too.
     """
     numbers = _MACHINES.get(platform.machine())
     if numbers is None or struct.calcsize("P") != 8:
@@ -141,7 +144,7 @@ def filter_calls(libc: ctypes.CDLL, *, programs: bool) -> bool:
 
 
 def _assemble_filter(numbers: _Numbers, *, programs: bool) -> bytes:
-    """Write the filter. Each step either ends with a verdict or falls through to the next."""
+    """Assemble the filter. Each step either ends with a verdict or goes on to the next."""
     steps = [
         _assemble_step(_LOAD, _MACHINE_AT),
         _assemble_step(_EQUAL, numbers.machine, yes=1),
@@ -161,11 +164,10 @@ def _assemble_filter(numbers: _Numbers, *, programs: bool) -> bytes:
     steps += _assemble_test(numbers.ioctl, _EQUAL, *_DESCRIPTOR_LOOKS, at=_SECOND_ARGUMENT_AT)
     steps += _assemble_test(numbers.prctl, _EQUAL, *_OWN_DEEDS)
     if programs:
-        # Who watches a program has a pair of sockets that lead to each other alone. Of other kinds than a stream each
-        # could send anywhere.
+        # Starting a program takes a socket pair. Only stream sockets are allowed: others could send to any address.
         steps += _assemble_test(numbers.pairs[0], _EQUAL, _STREAM, at=_SECOND_ARGUMENT_AT, bits=_KIND_OF_SOCKET)
     else:
-        # With the answer that the call is unknown the C library makes its threads by the older one, whose flags show.
+        # clone3 is refused as unknown, so that the C library starts threads with clone, whose flags can be checked.
         steps += [_assemble_step(_EQUAL, _CLONE3, no=1), _refusal_step(errno.ENOSYS)]
         steps += _assemble_test(numbers.clone, _HAS_BIT, _CLONE_THREAD)
     return b"".join([*steps, _assemble_step(_RETURN, _ALLOW)])
@@ -174,7 +176,7 @@ def _assemble_filter(numbers: _Numbers, *, programs: bool) -> bytes:
 def _assemble_test(
     number: int, test: int, *values: int, at: int = _FIRST_ARGUMENT_AT, bits: int = 0xFFFFFFFF
 ) -> list[bytes]:
-    """Refuse a call unless these bits of an argument pass the test with one of the values."""
+    """Return the steps that refuse a call unless these bits of an argument pass the test with one of the values."""
     passes = [step for value in values for step in (_assemble_step(test, value, no=1), _assemble_step(_RETURN, _ALLOW))]
     judged = [_assemble_step(_LOAD, at), _assemble_step(_AND, bits), *passes, _refusal_step(errno.EPERM)]
     return [_assemble_step(_EQUAL, number, no=len(judged)), *judged]
@@ -185,5 +187,5 @@ def _refusal_step(code: int) -> bytes:
 
 
 def _assemble_step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
-    """Write one instruction; `yes` and `no` are the instructions to leave out after a test."""
+    """Return one instruction. `yes` and `no` are how many instructions to skip after a passed or failed test."""
     return struct.pack("HBBI", code, yes, no, value)

@@ -1,4 +1,4 @@
-"""Proves on this machine what a child that reads people's files can reach, by having one try."""
+"""Tests what a sandboxed child can reach on this machine, by having a child try to get out."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ NAMES: Mapping[Wall, str] = {"namespace": "namespaces", "landlock": "Landlock", 
 
 
 class ChildBroken(Exception):
-    """No child ran, so nothing that people attach or link can be read. The text says how it ended."""
+    """No child could run, so nothing that people attach or link can be read. The text says how it ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class WallReport:
-    """The walls that stand round a child of this machine, and what it reached.
+    """The sandbox layers that are active in a child on this machine, and what the child reached.
 
     Attributes:
-        standing: The walls that stand.
-        landlock: The version of Landlock that the system has, 0 for none.
-        reached: What the child reached that is none of its business, each in a few words; () if nothing.
+        standing: The active layers.
+        landlock: The version of Landlock on this system, 0 for none.
+        reached: What the child reached though it should not, each in a few words; () if nothing.
     """
 
     standing: frozenset[Wall]
@@ -36,12 +36,12 @@ class WallReport:
 
     @property
     def complete(self) -> bool:
-        """True if all walls stand, as LEADHAND_SANDBOX=required asks for."""
+        """True if all layers are active, as LEADHAND_SANDBOX=required demands."""
         return self.standing == set(WALLS)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Name the walls that are missing, and a Landlock that is too old to keep signals in."""
+        """The names of the missing layers, and of a Landlock that is too old to confine signals."""
         named = [NAMES[wall] for wall in WALLS if wall not in self.standing]
         if "landlock" in self.standing and self.landlock < SCOPES_SINCE:
             named.append(f"the rules of Landlock {SCOPES_SINCE} (it is version {self.landlock} here)")
@@ -49,7 +49,7 @@ class WallReport:
 
 
 async def prove_walls() -> WallReport:
-    """Have a child try to get out, and report what it reached and which walls stand. Raises ChildBroken."""
+    """Have a child try to get out. Returns what it reached and its active layers. Raises ChildBroken."""
     with tempfile.TemporaryDirectory(prefix="leadhand-") as name:
         folder = Path(name)
         (folder / "file").write_bytes(b"x")

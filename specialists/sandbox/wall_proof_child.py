@@ -1,7 +1,7 @@
-"""The process that tries to get out, for `wall_proof`: it calls the C library, which no rule of Python's holds back.
+"""The child that tries to get out of the sandbox, for `wall_proof`. It calls the C library, past Python's audit hooks.
 
-In: `{"parent", "port", "socket", "file"}`: a process id, a port on loopback, the path of a Unix socket, and a file that
-it was not given. Out: `{"standing", "landlock", "reached"}`, see `wall_proof.WallReport`.
+Input: `{"parent", "port", "socket", "file"}`: a process id, a port on loopback, the path of a Unix socket, and a file
+that it was not given. Output: `{"standing", "landlock", "reached"}`, see `wall_proof.WallReport`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _can_read(path: str) -> bool:
 
 
 def _can_signal(libc: ctypes.CDLL, process: int) -> bool:
-    """Return True if the kernel can be told to send another process a signal, as it does when a pipe has data."""
+    """Return True if the kernel can be made to send another process a signal, as it does when a pipe has data."""
     kept_in = "landlock" in standing and landlock_version() >= SCOPES_SINCE
     end, _ = os.pipe()
     return not kept_in and libc.fcntl(end, _SET_OWNER, process) == 0

@@ -1,4 +1,4 @@
-"""The names of a call's arguments: those that its tool lists, and none that hides something from who reads it. Pure."""
+"""Check the argument names of a tool call: only listed names, and none with invisible characters. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pydantic import BaseModel
 from handoff.text.visible_text import spell_out, visible
 
 MOST_STEPS = 50_000
-"""Values and parts of a schema that one check looks at: references can make many of a small schema."""
+"""Most values and schema parts that one check visits: through references, a small schema can unfold to many."""
 _CHOICES = ("anyOf", "oneOf", "allOf")
 _BRANCHES = ("if", "then", "else")
 _TOO_MUCH = "its arguments are nested too deep, or are too many"
 
 
 def name_fault(arguments: type[BaseModel], given: Mapping[str, Any]) -> str:
-    """Return why a call must not be made for the names in it, in words for its model; empty if there is no reason.
+    """Return why the argument names of a call are refused, in words for its model; "" if they are accepted.
 
-    Refused are arguments that the schema does not list, and names inside an argument that it does not list where it
-    lists any. Only `additionalProperties` allows others. A name with characters that nobody sees is refused anywhere.
+    Refused are arguments that the schema does not list, and names inside an argument if the schema lists others there.
+    Only `additionalProperties` allows unlisted names. A name with invisible characters is refused everywhere.
     """
     schema = _schema_of(arguments)
     try:
@@ -37,18 +37,24 @@ def _schema_of(arguments: type[BaseModel]) -> Mapping[str, Any]:
 
 
 class _TooManyNames(Exception):
-    """A check has taken all of its steps."""
+    """A check has used up its steps."""
 
 
 @dataclass(slots=True)
 class _Names:
-    """One check. `root` is where references lead."""
+    """One check of a call's names.
+
+    `root` is the schema in which references are looked up, `left` the steps that remain.
+    """
 
     root: Mapping[str, Any]
     left: int = MOST_STEPS
 
     def find_faults(self, schemas: Iterable[Any], value: Any, place: str) -> Iterator[str]:
-        """Yield what is wrong with the names in a value that may be as any of some schemas say."""
+        """Yield the faults of all names in a value, which may follow any of several schemas.
+
+        `place` is the dotted path of the value, for messages; "" for the arguments themselves.
+        """
         self._count_step()
         if not isinstance(value, Mapping | list):
             return
@@ -74,7 +80,7 @@ class _Names:
                 yield from self.find_faults(listed.get(name, others), each, f"{place}.{name}" if place else name)
 
     def _list_schemas(self, schemas: Iterable[Any]) -> list[Mapping[str, Any]]:
-        """Return all schemas that may say something of a value: with what references and choices lead to."""
+        """Return all schemas that may describe a value, with those reached through references and choices."""
         found: dict[int, Mapping[str, Any]] = {}
         waiting = list(schemas)
         while waiting:
@@ -102,7 +108,7 @@ class _Names:
 
 
 def _additional_schemas(part: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas of names that are not listed; none if it says nothing of them."""
+    """Return the schemas for names that are not listed; empty if the part says nothing about them."""
     patterns = list(_as_mapping(part.get("patternProperties")).values())
     return [*patterns, part["additionalProperties"]] if "additionalProperties" in part else patterns
 

@@ -1,4 +1,4 @@
-"""The log of an attempt: keeps its checkpoints, and holds those of its predecessor."""
+"""The port to an attempt's log: it stores checkpoints, and returns those of an earlier owner."""
 
 from __future__ import annotations
 
@@ -13,48 +13,58 @@ from specialists.tools.tool import ToolOutcome
 
 
 class AttemptLog(Protocol):
-    """The log of one attempt. A step that was kept here is never done again."""
+    """The log of one attempt. A step that is stored here is never repeated."""
 
     @property
     def history(self) -> Sequence[Checkpoint]:
-        """The steps that an earlier owner of this attempt got done, in order; empty for a fresh one. Read at start."""
+        """The checkpoints that an earlier owner of this attempt stored, in order; empty for a new attempt.
+
+        Read at start.
+        """
 
     @property
     def written(self) -> Mapping[str, str]:
-        """The writes that earlier attempts made or may have made: by digest, what the model is told in their place."""
+        """The writes that earlier attempts made or may have made: call digest -> reply that the model gets instead."""
 
     @property
     def can_ask(self) -> bool:
         """True if there are people who can be asked to approve something."""
 
     def take_new_words(self) -> Sequence[str]:
-        """Return what the requester said since this was last asked: the model is told at once. Mostly nothing."""
+        """Return the messages that the requester wrote since the last call of this method. Mostly there are none."""
 
     def list_known_texts(self) -> Iterable[str]:
-        """Return what people and earlier results told the specialist, nearest first: figures in it count as known."""
+        """Return the texts that people and earlier results gave the specialist, nearest first.
+
+        Their figures count as known.
+        """
 
     async def keep_turn(self, turn: Turn) -> None:
-        """Keep a model turn. It is surely kept once `keep_intent` or `keep_reply` has returned for one of its calls."""
+        """Store a model turn.
+
+        It is stored for certain once `keep_intent` or `keep_reply` returns for one of its calls.
+        """
 
     async def find_rulings(self, approval: Approval) -> EarlierRulings:
-        """Say what earlier rulings say of a call: one may hold for it as well."""
+        """Return the earlier rulings that may cover this call too."""
 
     def make_intent(
         self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
     ) -> ToolStarted:
-        """Make the intent of a call that writes. It is not kept yet: `keep_intent` does that."""
+        """Return the intent of a call that writes. `keep_intent` has to store it."""
 
     async def keep_intent(self, intent: ToolStarted) -> None:
-        """Keep the intent of a call that writes. Awaited before the call; once it is back, the call may be made."""
+        """Store the intent of a call that writes. The call may be made only after this has returned."""
 
     async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
-        """Record that a call sends something out to a host or a service, or why it was kept from it; no contents.
+        """Record that a call sends data to a host or a service, or was refused; never the data itself.
 
-        `ruling` is that by which people approved it; None: nobody had to.
+        `refused` names the reason; "" if it was sent. `ruling` is the approval that allowed it; None if none was
+        needed.
         """
 
     async def keep_reply(self, reply: ToolReply, outcome: ToolOutcome) -> None:
-        """Keep a tool's reply. Awaited before the model is told of it.
+        """Store a tool's reply. Awaited before the model sees it.
 
-        Calls of one turn that only read run side by side, so this may be awaited several times at once.
+        Reading calls of one turn run in parallel, so this may be awaited several times at once.
         """

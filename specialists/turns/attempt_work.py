@@ -1,8 +1,8 @@
-"""What an attempt's tools gave, and whether work is behind a result that is handed in: it may be a refusal.
+"""Records what an attempt's tools returned, and finds results with no work behind them, such as refusals.
 
-No words are looked for, as a refusal has others in each language. A result without work shows in what was done: nothing
-that a tool gave is in it, and the last calls failed, or a file that is attached was never read. A result without the
-right work shows in what was asked: the task names a column or a value that no call asked for or brought.
+No wording is matched, since refusals read differently in each language. A result has no work behind it if it shares
+nothing with the tools' replies and the last calls failed, or an attached file was never read. It has the wrong work
+behind it if the task names a column or a value that no call asked for or returned.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from specialists.tools.tool import Tool
 from specialists.turns import briefing
 
 _BY_CHANCE = 1
-"""Words, none of them with a figure, that a result may share by chance with what the tools gave."""
+"""Words without a digit that a result may share with the tools' replies by chance."""
 _SAYS = 3
-"""Words from which on a content says something."""
+"""Fewest words of a text that can be told apart from others."""
 _FAULT = 400
-"""Characters of a failure that are told again."""
+"""Characters of a failed call's reply that are quoted."""
 _LAST = 1_500
-"""Characters of the last reply that are told again."""
+"""Characters of the last reply that are quoted."""
 _LETTER = re.compile(r"[^\W\d_]{2}")
 _GROUPED = re.compile(r"(?<=\d)[.,'\u2019\u00a0\u202f ](?=\d)")
 
 
 class WorkDone:
-    """Keeps what the tools of a specialist gave.
+    """Records what a specialist's tools returned, and judges its results by that.
 
     Args:
-        brief: All that the specialist was told.
+        brief: The whole brief, as the specialist read it.
         files: The names of the files that its tools may open.
-        handed: True if something else was handed to it, so that it need not open them.
+        handed: True if it was also given other texts, so that it need not open the files.
         toolbox: The specialist's own tools by name.
-        task: Of the brief, what it was asked to do.
+        task: The part of the brief that says what to do.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class WorkDone:
         self._failed: list[tuple[str, str]] = []
 
     def note_reply(self, call: ToolCall, reply: ToolReply) -> None:
-        """Note the reply to a call, also to one of a tool that does not exist."""
+        """Record the reply to a call, also to one of a tool that does not exist."""
         tool = self._toolbox.get(call.name)
         if reply.failed:
-            if tool is None or tool.access == "read":  # what became of a write is told by rules of its own
+            if tool is None or tool.access == "read":  # failed writes are reported elsewhere
                 self._failed.append((call.name, reply.text))
             return
         self._given.append(reply.text)
@@ -73,33 +73,33 @@ class WorkDone:
 
     @property
     def gave_nothing(self) -> bool:
-        """True if there are tools, and none of them gave anything."""
+        """True if there are tools, and none of them returned anything."""
         return bool(self._toolbox) and not self._given
 
     @property
     def unopened_file(self) -> str:
-        """The name of a file that a tool can open, if no tool gave anything."""
+        """The name of a file that a tool can open, while no tool has returned anything; otherwise ""."""
         return "" if self._given else self._file
 
     @property
     def only_described(self) -> bool:
-        """True if a file was described, and no tool has read what it holds."""
+        """True if a file was only described, and no tool has read its contents."""
         return bool(self._preview and self.readers) and not self._read
 
     @property
     def failed_beside_files(self) -> bool:
-        """True if the last call failed, and was of a tool that reads no file."""
+        """True if the last call failed, and its tool reads no files."""
         tool = self._toolbox.get(self._failed[-1][0]) if self._failed else None
         return tool is not None and not tool.endings
 
     @property
     def last(self) -> str:
-        """What a tool gave last, cut; a description of a file only if there is nothing else."""
+        """The start of the last text that a tool returned; of a file's description only if there is no other."""
         texts = self._read or self._given
         return texts[-1][:_LAST] if texts else ""
 
     def find_objection(self, content: str) -> str:
-        """Tell the specialist why this is no result, or may be none; empty if there is no objection."""
+        """Return the message that sends a result back to the specialist; "" if nothing speaks against it."""
         if text := self.find_missing_work(content):
             return text
         readers = " or ".join(self.readers)
@@ -109,7 +109,7 @@ class WorkDone:
         return briefing.read_note("no_work_unasked", named=named, tools=readers) if named else ""
 
     def find_missing_work(self, content: str) -> str:
-        """Tell the specialist why no work is behind this result; empty if there is some."""
+        """Return the message to the specialist that no work is behind its result; "" if there is some."""
         tools = ", ".join(self._toolbox)
         if text := self._note_last_failure("no_work", content, tools=tools):
             return text
@@ -120,7 +120,7 @@ class WorkDone:
         return ""
 
     def doubt(self, content: str) -> str:
-        """Return why this may be no result, for people; empty if there is no doubt."""
+        """Return why a result is in doubt, in words for people; "" if it is not."""
         if text := self._note_last_failure("doubt", content):
             return text
         if self._ignores_file(content):
@@ -129,22 +129,22 @@ class WorkDone:
         return briefing.read_note("doubt_unasked", named=named) if named else ""
 
     def is_failure(self, content: str) -> bool:
-        """Return True if a content only repeats the words of a failed call."""
+        """Return True if a text only repeats the reply to a failed call."""
         told = _words_of(content) - {"error", "errors"}
         return len(told) >= _SAYS and any(told <= _words_of(text) for _, text in self._failed)
 
     @property
     def readers(self) -> list[str]:
-        """The tools that read what a file holds: those that run queries, where there are some."""
+        """The names of the tools that read files: only those that run queries, if there are any."""
         found = [tool for tool in self._toolbox.values() if tool.endings and tool.previews is None]
         return [tool.name for tool in found if tool.only_queries] or [tool.name for tool in found]
 
     def _ignores_file(self, content: str) -> bool:
-        """Return True if a result about a described file says nothing of what was read in that file."""
+        """Return True if a file was described and read, but the result has nothing of what was read."""
         return bool(self._named and self._read) and self._is_foreign(content, self._read)
 
     def _list_unasked_names(self) -> str:
-        """List the names from described files that the task mentions and that no other call asked for or brought."""
+        """Join the names from file descriptions that the task mentions, but no reading call asked for or returned."""
         if not self._read:
             return ""
         task, known = words(self._task), _words_of(*self._asked, *self._read)
@@ -158,7 +158,7 @@ class WorkDone:
         return briefing.read_note(f"{note}_failed", tool=name, fault=" ".join(text.split())[:_FAULT], **values)
 
     def _is_foreign(self, content: str, given: Iterable[str]) -> bool:
-        """Return True if a text shares nothing with what the tools gave but words of the brief and of failures."""
+        """Return True if a text shares no words with the replies but those of the brief and of failures."""
         known = _words_of(self._brief, *(text for _, text in self._failed))
         shared = (_words_of(content) & _words_of(*given)) - known
         return len(shared) <= _BY_CHANCE and not any(sign.isdigit() for word in shared for sign in word)

@@ -1,8 +1,8 @@
-"""Writes a handoff as its specialist reads it: compact Markdown under fixed headings, with its pictures.
+"""Renders a handoff as the first message of an attempt: Markdown under fixed headings, and its pictures.
 
-Everything here is pure but for reading the texts beside this file once. The
-headings are fixed so that a deterministic model can find its way too; headings
-inside the given texts are moved two levels down, so that none can pose as one of ours.
+All functions are pure, except that the prompts beside this file are read once and pictures are loaded. The headings are
+fixed so that a deterministic model can find its way too. Headings inside the given texts are moved two levels down, so
+that none can pass for one of ours.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ MATERIAL = "# Source material"
 
 PART_OF = "Part of: "
 MOST_CIRCUMSTANCES, MOST_PART_OF = 200, 160
-"""Characters of the lines that say when, where and for whom the task is, and which request it is part of."""
+"""Most characters of the line on when, where and for whom the task is, and of the line that quotes the request."""
 
 _FOLDER = Path(__file__).parent
 
 
 def render(handoff: Handoff, done_when: str = "") -> str:
-    """Write the first message of an attempt. A section without content is left out.
+    """Render the first message of an attempt. A section without content is left out.
 
     Args:
-        handoff: What the specialist was handed.
-        done_when: The subtask's acceptance criterion, or nothing.
+        handoff: All that the specialist gets.
+        done_when: The subtask's acceptance criterion, or "".
 
     Returns:
-        A line on the circumstances and one on the request, `# Task`, `# Done when`, `# From earlier steps` with
-        `## <source>` and its text for each note, `# Source material` in the same form, and `# Files` with
-        `- name (media type, N bytes) — about` for each file.
+        A line on the circumstances and one on the request, `# Task`, `# Done when`, `# From earlier steps` with `##
+        <source>` and its text for each note, `# Source material` in the same form, and `# Files` with `- name (media
+        type, N bytes) — about` for each file.
     """
     around = [demote_headings(_shorten_text(handoff.circumstances, MOST_CIRCUMSTANCES))]
     if request := _shorten_text(handoff.part_of, MOST_PART_OF):
@@ -62,7 +62,7 @@ def render(handoff: Handoff, done_when: str = "") -> str:
 
 
 def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
-    """List files one a line, as under `# Files`."""
+    """Render one line for each file, as under `# Files`."""
     lines = []
     for artifact in artifacts:
         about = f" — {_flatten_text(artifact.about)}" if artifact.about.strip() else ""
@@ -71,7 +71,7 @@ def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
 
 
 def build_system_prompt(prompt: str, form: str = "", channel_words: str = "") -> str:
-    """Join a specialist's own prompt, the protocol that all share, and what is asked of the answer if anything is."""
+    """Join a specialist's prompt, the shared protocol, and, if given, the answer's form and the channel's wishes."""
     asked = f"\n\n{_read_prompt('answer_form.md').format(form=demote_headings(form))}" if form else ""
     here = (
         f"\n\n{_read_prompt('channel_words.md').format(words=demote_headings(channel_words))}" if channel_words else ""
@@ -80,18 +80,18 @@ def build_system_prompt(prompt: str, form: str = "", channel_words: str = "") ->
 
 
 def add_skills(prompt: str, skills: Iterable[tuple[str, str]]) -> str:
-    """Join a prompt and the list of its specialist's skills, each a name and what it is for; as it is without any."""
+    """Append a list of skills, each a pair of (name, description), to a prompt. Without any, return it unchanged."""
     lines = "\n".join(f"- {name}: {_flatten_text(about)}" for name, about in skills)
     return f"{prompt}\n\n{_read_prompt('skills.md').format(skills=lines)}" if lines else prompt
 
 
 def adhoc_prompt(name: str, brief: str) -> str:
-    """Write an ad-hoc specialist's prompt: a fixed frame around the planner's brief, which cannot close it."""
+    """Render an ad-hoc specialist's prompt: a fixed frame around the planner's brief, which cannot break out of it."""
     return _read_prompt("adhoc.md").format(name=name, brief=demote_headings(brief))
 
 
 def read_note(name: str, **values: str) -> str:
-    """Write one of the runner's own messages to the model, from `notes/NAME.md` with `{value}` filled in."""
+    """Render one of the runner's own messages to the model: the file `notes/NAME.md` with each `{value}` filled in."""
     return _read_prompt(f"notes/{name}.md").format(**values)
 
 
@@ -112,21 +112,21 @@ def _shorten_text(text: str, most: int) -> str:
 SHARE = 0.5
 """The share of a call's context that pictures may fill."""
 MOST_BYTES = 24_000_000
-"""Bytes of all pictures of an attempt together: every call sends them again, a third larger."""
+"""Most bytes of all pictures of an attempt together. Every call sends them again, as a third more bytes of Base64."""
 
 
 async def load_pictures(
     artifacts: Iterable[Artifact], workbench: Workbench, context: int
 ) -> tuple[tuple[Picture, ...], tuple[str, ...]]:
-    """Load the pictures among the files of a handoff, in order, as far as a call has room for them.
+    """Load the pictures among the files of a handoff, in order, while a call has room for them.
 
     Args:
         artifacts: The files of the handoff.
-        workbench: Where their bytes are. Its WorkbenchLost passes through.
+        workbench: Gives their contents. Its WorkbenchLost passes through.
         context: The most tokens that a call may send.
 
     Returns:
-        The pictures, and a gap for each that is left out, in words for people.
+        A pair of (pictures, gaps): one gap, in words for people, for each picture that is left out.
     """
     shown: list[Picture] = []
     gaps: list[str] = []
@@ -148,7 +148,7 @@ async def load_pictures(
 
 
 async def _load(artifact: Artifact, workbench: Workbench) -> Picture | str:
-    """Load a picture; what is wrong with it if it cannot be shown."""
+    """Load a picture; if it cannot be shown, return the reason, in words for people."""
     name = " ".join(artifact.name.split())
     if artifact.size > MOST_BYTES:
         return f"{name}: not shown to the model, as it has {artifact.size:,} bytes; send a smaller picture"

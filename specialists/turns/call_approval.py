@@ -1,7 +1,7 @@
-"""Asks people before a call is made, for an approval or a sign-in, and applies how they ruled.
+"""Asks people for an approval or a sign-in before a call is made, and applies their ruling.
 
-A call that needs approval ends the attempt's turn: the attempt rests until people have decided, and goes on from its
-checkpoints. A ruling counts for one call with exactly the arguments that people saw, and is used up with it.
+A call that needs approval ends the attempt's turn: the attempt rests until people have decided, then goes on from its
+checkpoints. A ruling counts for one call with exactly the arguments that people saw, and is used up by it.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ MOST_REFUSED = 3
 """Calls of one tool that people may deny or leave undecided in an attempt; further ones are refused without asking."""
 
 MOST_TOGETHER, MOST_SHOWN = 8, 6_000
-"""Calls that people decide on together, and the characters of all their arguments: a card that can be read."""
+"""Most calls on one approval card, and most characters of all their arguments, so that people can read it."""
 
 MOST_ARGUMENTS, MOST_CHARACTERS = 40, 120_000
-"""Most arguments, and most characters spelt out, of a call that people are asked about: a window shows no more."""
+"""Most arguments of a call that people are asked about, and most of their characters: a Slack window shows no more."""
 
 Terms = Callable[[str], ApprovalTerms | None]
-"""Gives the terms on which a tool's calls are approved; None: its calls need no approval."""
+"""Returns the terms on which a tool's calls are approved, or the usual ones for ""; None: no approval is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreleasedData:
-    """What a call would send out that nobody has released: people have to approve it first.
+    """Data that a call would send out and that nobody has released: people have to approve it first.
 
-    `leaves` is what would leave, word for word, and `why` says for people why they are asked.
+    `leaves` is that data, word for word. `why` tells people why they are asked.
     """
 
     leaves: str
@@ -57,7 +57,10 @@ class UnreleasedData:
 
 @dataclass(slots=True)
 class Approvals:
-    """The rulings of an attempt. `before` says what earlier rulings say of a call."""
+    """The rulings on the calls of one attempt.
+
+    `terms` gives the terms of a tool's approvals, `before` the earlier rulings that may cover a call.
+    """
 
     terms: Terms
     before: Callable[[Approval], Awaitable[EarlierRulings]]
@@ -65,14 +68,14 @@ class Approvals:
     _refused: Counter[str] = field(default_factory=Counter)
 
     def note_ending(self, ruling: Ruling) -> None:
-        """Note from the history how an approval ended."""
+        """Record a ruling from the attempt's history."""
         self._rulings[ruling.call] = ruling
 
     def apply_ruling(self, call: ToolCall, *, prepared: bool = False) -> ToolCall:
         """Return the call with the arguments that people approved in place of the model's, if they edited it.
 
-        `prepared`: also if they approved it unedited, as its tool had prepared it then: prepared anew from the model's
-        arguments, it might mean something else by now.
+        With `prepared`, the arguments are also replaced if people approved them unedited: the tool had prepared them by
+        then, and preparing the model's arguments again might give something else.
         """
         ruling = self._rulings.get(call.id)
         if ruling is None or not (ruling.outcome == "edited" or (prepared and ruling.is_approved)):
@@ -80,7 +83,7 @@ class Approvals:
         return call.model_copy(update={"arguments": dict(ruling.arguments)})
 
     def refusal(self, call: ToolCall) -> ToolOutcome | None:
-        """Say that a call was denied, or that nobody decided on it; None if neither is so."""
+        """Return the failed outcome if people refused the call, or refused its tool too often; otherwise None."""
         ruling = self._rulings.get(call.id)
         if ruling is not None and not ruling.is_approved:
             return _report_refusal(ruling)
@@ -93,8 +96,8 @@ class Approvals:
     ) -> Approval | ToolOutcome | Ruling | None:
         """Return what people have to approve before this call is made, or the ruling that lets it be made now.
 
-        None: no approval is needed. A call that was denied before, or that nobody can approve, has its outcome at once.
-        `in_view` are the sources of all that was private when the model made the call.
+        None: no approval is needed. An outcome: the call was denied before, or cannot be approved by anybody. `in_view`
+        are the sources of all private data that the model could see when it made the call.
         """
         terms = self.terms(ready.tool.name) if ready.tool.access == "write" else None
         if ready.readers is not None:
@@ -116,7 +119,7 @@ class Approvals:
         return ruling if ruling.is_approved else _report_refusal(ruling)
 
     async def sign_in(self, ready: ReadyCall, way: SignIn) -> Approval | ToolOutcome:
-        """Return the sign-in that a call waits for, on the terms of its crew; an outcome if it came to nothing."""
+        """Return the sign-in to ask people for, on the crew's terms; a failed outcome if it was denied or is lost."""
         asked = Approval(
             kind="sign_in",
             call=ready.call.id,
@@ -134,7 +137,7 @@ class Approvals:
         return ToolOutcome(briefing.read_note("sign_in_lost", tool=ready.tool.name, server=way.server), failed=True)
 
     async def _find_earlier_rulings(self, ready: ReadyCall, asked: Approval) -> EarlierRulings:
-        """Return the ruling on exactly this call, or what earlier ones say of it."""
+        """Return the ruling on exactly this call, or else the earlier rulings that may cover it."""
         ruling = self._rulings.get(ready.call.id)
         if ruling is not None and ruling.digest == asked.digest:
             return EarlierRulings(ruling)
@@ -152,21 +155,21 @@ class Approvals:
         )
 
     def use_up(self, call: str) -> None:
-        """Use up the ruling on a call that has an outcome now."""
+        """Discard the ruling on a call that now has an outcome."""
         ruling = self._rulings.pop(call, None)
         if ruling is not None and not ruling.is_approved and ruling.leads:
             self._refused[ruling.tool] += 1
 
 
 def digest_of_sign_in(way: SignIn) -> str:
-    """Return the digest of a sign-in: another one for each server."""
+    """Return the digest of a sign-in. It differs for each server."""
     return digest_of("sign_in", {"server": way.server, "host": way.host})
 
 
 def combine_on_card(first: Approval, others: Iterable[Approval]) -> Approval:
-    """Return what to ask: for the first call, together with further calls of its turn that are approved alike.
+    """Combine the approval of a call with those of further calls of its turn that have the same kind and terms.
 
-    Calls that their crew wants to be asked for each time stay by themselves.
+    A call for which its crew wants to be asked each time is not combined with others.
     """
     parts = [first]
     size, named = _approval_size(first), len(first.arguments)
@@ -194,7 +197,7 @@ def _report_refusal(ruling: Ruling) -> ToolOutcome:
 def limit_to_readers(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | None:
     """Return the terms with only those approvers who may read both places; None if nobody is left.
 
-    Members of a user group count only if they are named themselves: who is in a group is not known before the click.
+    Members of a user group count only if they are named themselves: a group's members are not known before the click.
     """
     named = (
         readers.admins if one == ADMINS else {readers.requester if one == REQUESTER else one} for one in terms.approvers
@@ -205,7 +208,7 @@ def limit_to_readers(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | 
 
 
 def _still_allows(ruling: Ruling, readers: Readers | None) -> bool:
-    """Return True unless a call was approved by people who may not read both places any more."""
+    """Return True unless a call was approved only by people who may no longer read both places."""
     return readers is None or not ruling.is_approved or not readers.people.isdisjoint(ruling.users)
 
 
@@ -214,22 +217,22 @@ def _name_places(readers: Readers) -> dict[str, str]:
 
 
 def dump_arguments(arguments: BaseModel) -> dict[str, Any]:
-    """Return the arguments that a tool is run with, as JSON: what people are shown and what a digest is made of."""
+    """Return the arguments of a tool call as JSON values: what people are shown and what a digest is made of."""
     return arguments.model_dump(mode="json")
 
 
 def _is_own_reply(source: PrivateSource, asked: Approval) -> bool:
-    """Return True for what earlier calls of the same tool to the same place gave: it came from where this one goes."""
+    """Return True if a source came from the same tool and place that this call goes to."""
     return source.tool == asked.tool and source.target in {"", asked.target}
 
 
 def describe_target(ready: ReadyCall) -> str:
-    """Say where a call goes to, as far as its tool says: a place in words, else who it sends to."""
+    """Return where a call goes, in its tool's words; otherwise the host or service that it sends to, "" if none."""
     return (ready.tool.target(ready.arguments) if ready.tool.target is not None else "") or ready.to
 
 
 def _explain_approval(ready: ReadyCall, leaving: UnreleasedData | None, *, writes: bool) -> str:
-    """Say why people are asked. A call that writes is approved in any case, so its tool's reason comes first."""
+    """Return why people are asked. A call that writes is approved in any case, so its tool's reason comes first."""
     if leaving is None or not writes:
         return leaving.why if leaving else ready.why
     return f"{ready.why} {leaving.why[:1].upper()}{leaving.why[1:]}.".strip()
@@ -255,14 +258,14 @@ def _make_approval(
 
 @dataclass(slots=True)
 class SignInCheck:
-    """The calls for which somebody has to sign in first. `can_ask` says whether there are people to ask."""
+    """Finds calls that need a sign-in first. `can_ask` is True if there are people to ask."""
 
     workbench: Workbench
     can_ask: bool
     _calls: set[str] = field(default_factory=set)
 
     async def note_call(self, call: ToolCall, tool: Tool | None) -> None:
-        """Note whether a call needs a sign-in, right before the call is judged. Raises WorkbenchLost."""
+        """Check and record whether a call needs a sign-in, right before the call is judged. Raises WorkbenchLost."""
         self._calls.discard(call.id)
         if tool is None or tool.signs_in is None:
             return
@@ -271,7 +274,7 @@ class SignInCheck:
             self._calls.add(call.id)
 
     async def find_sign_in(self, ready: ReadyCall, approvals: Approvals) -> Approval | ToolOutcome | None:
-        """Return the sign-in that a call waits for, or what came of it; None if it needs none."""
+        """Return the sign-in to ask people for, or a failed outcome; None if the call needs no sign-in."""
         way = ready.tool.signs_in
         if way is None or ready.call.id not in self._calls:
             return None

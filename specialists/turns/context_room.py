@@ -1,8 +1,8 @@
-"""Keeps the messages of a conversation within their room: the oldest tool replies give way to references.
+"""Keeps the messages of a conversation within its token limit: the oldest tool replies give way to references.
 
-What gives way follows from the turns and replies alone, so that whoever takes an attempt up again from its log sends
-the very same messages, unless its model refused a call as too long. The replies themselves are kept, for `read_reply`
-and for the checks.
+Which replies give way follows from the turns and replies alone. So another owner that resumes the attempt from its log
+sends the very same messages, unless the model refused a call as too long. The replies themselves are kept for
+`read_reply` and for the checks.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from specialists.turns import briefing
 
 READ_REPLY = "read_reply"
 GOAL = 0.7
-"""The share of the room that is filled once replies gave way: they give way many at a time, since providers cache what
-stays the same."""
+"""The share of the limit to which replies are left out: many at a time, as providers cache an unchanged beginning."""
 SURE = 0.9
-"""The share of the size that a model is said to take that may be filled: its reply has to fit, too."""
+"""The share of a model's stated context size that a call may fill, since the reply has to fit too."""
 WORTH = 400
-"""Characters of the shortest reply for which a reference makes room."""
+"""Replies of at most this many characters are never left out: a reference would save too little."""
 PART = 6_000
-"""Characters of a left-out reply that are given again at a time, at most about a third of the room."""
+"""Most characters of a left-out reply that one `read_reply` returns; at most about a third of the limit."""
 _LEAST_PART = 500
 _LEAST_FACTOR, _MOST_FACTOR = 0.5, 8.0
 """Bounds of the factor by which a provider's count of tokens differs from the estimate."""
@@ -42,7 +41,10 @@ class ReadReply(BaseModel):
 
 @dataclass(slots=True)
 class _KeptReply:
-    """A tool's reply and its place among the messages. `number` is that of the reply that it repeats, or its own."""
+    """A tool's reply. `message` is the index of its message, and `place` its index among that message's replies.
+
+    `number` is the reply's own number, or that of the earlier reply which it repeats.
+    """
 
     tool: str
     reply: ToolReply
@@ -53,11 +55,11 @@ class _KeptReply:
 
 
 class ContextRoom:
-    """The messages of a conversation, within a number of tokens.
+    """The messages of a conversation, kept within a number of tokens.
 
     Args:
         limit: The most tokens that a call may send.
-        overhead: About how many of them the system prompt and the tools take.
+        overhead: About how many tokens of it the system prompt and the tools take.
 
     Attributes:
         messages: What the next model call sends.
@@ -75,12 +77,12 @@ class ContextRoom:
 
     @property
     def tool(self) -> Tool | None:
-        """The tool that gives left-out replies again; None as long as nothing was left out."""
+        """The tool that returns left-out replies; None while no reply is left out."""
         return Tool(READ_REPLY, "read", ReadReply, self._read) if self._has_left_out else None
 
     @property
     def tokens(self) -> float:
-        """About how many tokens the next call sends, as the provider counts them."""
+        """The estimated tokens of the next call, as the provider counts them."""
         return self._estimate * self._factor
 
     def add(self, message: ModelMessage) -> None:
@@ -90,7 +92,7 @@ class ContextRoom:
         self._estimate += self._sizes[-1]
 
     def add_replies(self, replies: list[tuple[str, ToolReply, int | None]]) -> None:
-        """Add the message with the replies of a turn: each with its tool, and the number of the reply it repeats."""
+        """Add a turn's replies as one message. Each is (tool name, reply, number of the repeated reply or None)."""
         message = ModelMessage(role="tool", replies=tuple(reply for _, reply, _ in replies))
         self._unread = len(self.messages)
         for place, (tool, reply, repeated) in enumerate(replies):
@@ -99,14 +101,14 @@ class ContextRoom:
         self.add(message)
 
     def correct(self, turn: Turn) -> None:
-        """Correct the estimate by what the provider counted for the call that brought this turn."""
+        """Correct the token estimate by what the provider counted for the call that brought this turn."""
         self._unread = -1
-        if turn.usage.tokens_in and turn.usage.calls == 1:  # of several tries nobody knows which counted what
+        if turn.usage.tokens_in and turn.usage.calls == 1:  # with several tries, the count is of no single one
             factor = turn.usage.tokens_in / max(1, self._estimate)
             self._factor = min(max(factor, _LEAST_FACTOR), _MOST_FACTOR)
 
     def make_room(self) -> None:
-        """Make room for the next call: leave out the oldest replies; one that no turn has read, only if it must be."""
+        """Leave out the oldest replies until the next call fits; replies that no turn has read only if they must be."""
         if self.tokens <= self._limit:
             return
         for kept in self._kept:
@@ -117,9 +119,9 @@ class ContextRoom:
                 self._leave_out(kept)
 
     def shrink(self, share: float) -> bool:
-        """Shrink the next call to a share of its size, as its model takes no more. False if nothing can be left out.
+        """Shrink the next call to a share of its size, after its model refused it. False if nothing can be left out.
 
-        This is not kept: whoever takes the attempt up again finds it out anew.
+        The new limit is not stored: another owner that resumes the attempt finds it anew.
         """
         before = self.tokens
         self._limit = int(min(before, self._limit) * share * SURE)
@@ -127,7 +129,7 @@ class ContextRoom:
         return self.tokens < before
 
     def number_of(self, arguments: object) -> int | None:
-        """Return the number of the reply that a call of `read_reply` asks for."""
+        """Return the number of the reply that arguments of `read_reply` ask for; None if there is no such reply."""
         number = arguments.get("number") if isinstance(arguments, dict) else None
         return number if isinstance(number, int) and 0 < number <= len(self._kept) else None
 

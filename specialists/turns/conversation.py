@@ -1,4 +1,4 @@
-"""Keeps an attempt's conversation with its model, and all that came out of it so far."""
+"""Keeps an attempt's conversation with its model, and what it has brought so far: files, gaps, sources, usage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from specialists.turns.context_room import READ_REPLY, ContextRoom
 from specialists.turns.egress import EgressGuard
 
 TIMES = 3
-"""The turn with the very same call in which an attempt has to end."""
+"""How often a call has to be asked for to count as repeated. A turn of only repeated calls ends the attempt."""
 
 _SOURCES_NAMED = 3
 _FOUND_KEPT = 5
@@ -36,26 +36,28 @@ class Conversation:
     Args:
         opening: The first message, with the pictures that the task is about.
         files: The names of the files that its tools may open.
-        handed: True if something else was handed to it, so that it need not open them.
-        egress: Decides which URLs the calls of its last turn may ask for.
-        room: Keeps the messages, within the tokens that a call may send.
+        handed: True if it was also given other texts, so that it need not open the files.
+        egress: Rules on what the calls of its last turn may send out.
+        room: Keeps the messages within the tokens that a call may send.
         toolbox: The specialist's own tools by name.
-        task: What it was asked to do, without all that it was given for that.
+        task: The part of the brief that says what to do.
         ends: The names of the tools that end its work.
 
     Attributes:
         turns: How many turns were taken.
         cuts: How many of them were cut off: too long, or repeating themselves.
         silent: How many turns in a row made no call, up to the last.
-        words: The best text of those turns, none that was cut off: the first if a tool gave anything, else the longest.
-        finishes: How many calls to hand back were wrong and got an answer.
-        work_done: What the tools gave.
-        idle: Whether the last result was sent back, as no work was behind it, and no tool was called since.
-        readings: What was read, by name or address: True if all of it was.
-        failed_writes: Why the last call of a writing tool failed, by the tool's name.
-        done_before: The replies in place of writes that must not be made again: such a call did not fail.
+        words: The best text of those silent turns that were not cut off: the first if a tool returned anything,
+            otherwise the longest.
+        finishes: How many calls that end the work were refused with a reply.
+        work_done: What the tools returned.
+        idle: True if the last result was sent back because no work was behind it, and no tool was called since.
+        readings: The names or addresses of what was read, each with True if all of it was.
+        failed_writes: By tool name, why the last call of a writing tool failed.
+        done_before: By call digest, the replies in place of writes that must not be made again. Such a call did not
+            fail.
         replies: What tools replied, as documents that a result can be bound to.
-        loop: The number of the turn that only repeated calls made twice before; 0: none did.
+        loop: The number of the first turn that only repeated calls made twice before; 0 if none did.
         usage: The sum of all turns.
         last: The last turn, or None.
     """
@@ -107,9 +109,9 @@ class Conversation:
         return self.room.messages
 
     def add_turn(self, turn: Turn) -> None:
-        """Add the model's turn. A call in a turn that did not stop for its tools is no call."""
+        """Add the model's turn. Its calls are ignored unless it stopped for tool use."""
         calls = turn.calls if turn.stop == "tool_use" else ()
-        self.room.make_room()  # as it was done for the call that brought the turn
+        self.room.make_room()  # as before the call that brought this turn, so that a replay gives the same messages
         self.room.correct(turn)
         self.turns += 1
         self.egress.note_turn_end()
@@ -120,13 +122,13 @@ class Conversation:
         self._times = self._count(calls)
         if not self.loop and self._is_repeating():
             self.loop = self.turns
-        # Providers refuse an empty message of the assistant, so a blank one is written out.
+        # Providers refuse an empty message of the assistant, so it gets a placeholder.
         spoken = turn.text if turn.text.strip() or calls else "(nothing)"
         self.room.add(ModelMessage(role="assistant", text=spoken, calls=calls, thoughts=turn.thoughts))
         self._note_what_is_wrong(turn)
 
     def _note_what_is_wrong(self, turn: Turn) -> None:
-        """Keep the turn's words, and tell the model what is wrong with a turn that makes no call."""
+        """Keep the turn's text, and tell the model what is wrong with a turn that makes no call."""
         text = turn.text.strip()
         unread = bool(text) and self.holds_call(text)
         if text and turn.stop != "refused" and not unread:
@@ -151,7 +153,7 @@ class Conversation:
             self.add_note("words" if text else "blank")
 
     def add_gaps(self, gaps: Iterable[str]) -> None:
-        """Add what the result will lack, each once."""
+        """Add gaps of the result, each once."""
         self.gaps.extend(gap for gap in dict.fromkeys(gaps) if gap not in self.gaps)
 
     def add_note(self, note: str, **values: str) -> None:
@@ -161,7 +163,7 @@ class Conversation:
     def add_reply(self, reply: ToolReply, brought: ToolReturned | ToolOutcome | None = None) -> None:
         """Add the reply to a call of the last turn, with the files, gaps, notes and sources that it brought.
 
-        The message with the replies follows once all calls have one.
+        Once all calls have a reply, the message with the replies is added.
         """
         for index, call in enumerate(self._calls):
             # Some models give several calls of a turn the same id, so the first open one is meant.
@@ -174,7 +176,7 @@ class Conversation:
         if brought is not None:
             self.artifacts.extend(brought.artifacts)
             if not (reply.failed and brought.sources and all(self.readings.get(one) for one in brought.sources)):
-                self.add_gaps(brought.gaps)  # what was given whole lacks nothing if a tool cannot read it
+                self.add_gaps(brought.gaps)  # a source that was given whole has no gap if a tool cannot read it
             self.notes.extend(note for note in brought.notes if note not in self.notes)
             if not any(call.id == reply.call_id and call.name in self._writing for call in self._calls):
                 self.sources.extend(source for source in brought.sources if source not in self.sources)
@@ -183,7 +185,7 @@ class Conversation:
             self.room.add_replies([(call.name, each, self._find_reply_number(call)) for call, each in replies])
 
     def _note_reading(self, call: ToolCall, reply: ToolReply, sources: Sequence[str]) -> None:
-        """Note what a call replied, and what that was read from. A query goes over the whole of a table."""
+        """Record a reply as a document, and its sources as read. A query counts as reading the whole table."""
         tool = self._toolbox.get(call.name)
         name = sources[0] if sources else "a tool"
         query = str(call.arguments.get(tool.query) or "") if tool is not None else ""
@@ -196,7 +198,7 @@ class Conversation:
             self.readings[source] = self.readings.get(source, False) or tool.only_queries
 
     def _record_reply(self, call: ToolCall, reply: ToolReply, target: str) -> None:
-        """Take in what a call's reply changes."""
+        """Update counts, findings and failed writes by the reply to a call."""
         self._count_replayed_call(call)
         self.egress.note_reply(call.name, reply, target)
         ends = call.name in finish_tools.NAMES
@@ -225,18 +227,21 @@ class Conversation:
             self._said[key] = reply
 
     def _count_replayed_call(self, call: ToolCall) -> None:
-        """Have the guard count a call that an earlier owner made; one that was made here is counted already."""
+        """Let the egress guard count a call that an earlier owner made. It has already counted those made here."""
         tool = self._toolbox.get(call.name)
         if tool is None or not (tool.url or tool.sends) or key_of(call) in self._said:
             return
-        with suppress(ValidationError):  # then it was not made
+        with suppress(ValidationError):  # a call with such arguments was never made
             self.egress.judge(tool, tool.arguments.model_validate(call.arguments))
 
     def _find_reply_number(self, call: ToolCall) -> int | None:
         return self.room.number_of(call.arguments) if call.name == READ_REPLY else None
 
     def _count(self, calls: Sequence[ToolCall]) -> list[int]:
-        """Count how often each call was asked for: one that writes each time, one that reads once a turn."""
+        """Return how often each call was asked for by now.
+
+        A writing call counts each time, a reading one once a turn.
+        """
         seen: set[str] = set()
         times = []
         for call in calls:
@@ -247,7 +252,7 @@ class Conversation:
         return times
 
     def _is_repeating(self) -> bool:
-        """Return True if the last turn only made calls that were made twice before. Calls that write have own rules."""
+        """Return True if the last turn has only reading calls, all of them made twice before."""
         apart = finish_tools.NAMES | self._writing
         repeated = [
             times >= TIMES and call.name not in apart for call, times in zip(self._calls, self._times, strict=True)
@@ -255,7 +260,7 @@ class Conversation:
         return bool(repeated) and all(repeated)
 
     def holds_call(self, text: str) -> bool:
-        """Return True if a text holds a tool call that is none, see `text_calls.holds_call`."""
+        """Return True if a text seems to hold a tool call that is not accepted; see `text_calls.holds_call`."""
         return text_calls.holds_call(text, self._names)
 
     def find_earlier_reply(self, call: ToolCall) -> ToolReply | None:
@@ -264,7 +269,7 @@ class Conversation:
 
     @property
     def open_calls(self) -> list[tuple[ToolCall, int]]:
-        """The calls of the last turn that have no reply, in order, and how often each was asked for by now."""
+        """The unanswered calls of the last turn, in order: pairs of (call, how often it was asked for by now)."""
         calls = zip(self._calls, self._times, self._replies, strict=True)
         return [(call, times) for call, times, reply in calls if reply is None]
 
@@ -275,11 +280,11 @@ class Conversation:
 
     @property
     def is_mixed(self) -> bool:
-        """True if the last turn both called tools and wished to end."""
+        """True if the last turn both called tools and tried to end the work."""
         return len({call.name in finish_tools.NAMES for call in self._calls}) > 1
 
     def complete(self, result: Result, *, gap: str = "") -> Result:
-        """Complete a result with all that the specialist does not write itself: files, gaps, sources, usage."""
+        """Return a result with what the specialist does not write itself: files, gaps, sources, usage."""
         gaps = dict.fromkeys((*result.gaps, *self.gaps, *((gap,) if gap else ())))
         result = result.model_copy(update={"findings": tuple(self._add_source(one) for one in result.findings)})
         return result.model_copy(
@@ -296,7 +301,7 @@ class Conversation:
         )
 
     def make_partial_result(self, *, gap: str = "") -> Result | None:
-        """Put together what there is so far, the last text and the tools' own words; None if there is nothing."""
+        """Build a result from the last text, the last replies and the files so far; None if there are none."""
         if not (self._text or self._found or self.artifacts):
             return None
         parts = [self._text] if self._text else []

@@ -1,16 +1,16 @@
-"""Guards the way out: what a call sends outside is allowed, waits for a person, or is refused.
+"""Rules on what a call sends out of the bot: it is allowed, waits for a person, or is refused.
 
-Whoever runs a host, or a search engine, sees what it is asked for. So:
+Hosts and search engines see what they are asked for. So:
 
-- **Nothing private in view.** Queries are free. So is any URL until something was read; from then on it must be known,
-  that is given word for word by the requester, a search or a page, or lie on a host that the requester named.
-- **Something private in view** (`handoff.briefs.provenance`), from the brief on or since a tool gave it: only what the
-  requester gave is free, URLs and words alike, and what choosing among those can carry is counted in bits. The rest
-  waits for a person, who sees what would leave.
+- **Nothing private in view.** Queries are free. URLs are free until something was read; from then on a URL must be
+  known: given word for word by the requester, a search or a page, or on a host that the requester named.
+- **Something private in view** (`handoff.briefs.provenance`), in the brief or since a tool returned it: only URLs and
+  words that the requester gave are free. Choosing among them can carry a message, so it is counted in bits. All other
+  calls wait for a person, who sees what would leave.
 
-A known URL is asked for in the spelling in which it was given, a query in the requester's words as the requester spelt
-them. What a crew allows (`allow_out`), and what a person approved, goes out. The first turn is judged by the brief
-alone, later ones by all that was read before the model took them.
+A known URL is requested in the spelling in which it was given, and a query is sent in the requester's spelling. Calls
+that a crew allows (`allow_out`) or a person approved go out. The calls of the first turn are judged by the brief alone,
+those of later turns by all that was read before the model made them.
 """
 
 from __future__ import annotations
@@ -34,24 +34,27 @@ from specialists.turns.known_urls import KnownUrls, comparable_host, encode_host
 from specialists.turns.requester_words import BITS, WordBudget, free_words
 
 MOST_A_SITE, MOST_SITES = 10, 30
-"""Requests to one site, and to all, for which an attempt may choose among known URLs after reading something."""
+"""Most requests to one site, and to all sites, that an attempt may choose among known URLs after reading something."""
 MOST_SHOWN = 1_400
-"""Characters of a request that a person is asked about: what cannot be shown whole is not asked."""
+"""Most characters of a request that a person is asked about: a longer one cannot be shown whole, and is refused."""
 
 NOT_GIVEN = "a model put this together or took it from the web"
 TOO_MANY = "it has chosen among many addresses by now, and each choice can say something"
 IN_VIEW = ", and could see {names}"
 NAMED = 3
-"""Names of private things that people are told; of more, the number."""
+"""Most private sources that people are told by name; of further ones, the number."""
 IN_CLEAR = "In clear:"
 
 
 @dataclass(frozen=True, slots=True)
 class EgressVerdict:
-    """What the guard says of a call: it may be made, with these `arguments`, unless it asks or is refused.
+    """The guard's ruling on a call.
 
-    `to` is who it sends to; empty: it sends nothing out. `asks` is what people have to approve first. `refused` names
-    what its model is told instead, in `notes/`; then it is not made.
+    Attributes:
+        arguments: The arguments with which the call may be made.
+        to: The host or service that it sends to; "" if it sends nothing out.
+        asks: The data that people have to release first; None if there is none.
+        refused: The name of the file in `notes/` with the model's message if the call is refused; otherwise "".
     """
 
     arguments: BaseModel
@@ -65,14 +68,14 @@ class EgressGuard:
 
     Args:
         provenance: The words of the requester, and what is private in view from the start.
-        toolbox: The specialist's tools by name. Only those that find URLs give known ones: a model can have the others
-            say anything.
-        derived: True if the brief holds what others found.
+        toolbox: The specialist's tools by name. Only tools with `finds_urls` make URLs known: a model can make the
+            others return anything.
+        derived: True if the brief has content that models or tools produced.
         allow_out: The tools and hosts that the crew allows.
 
     Attributes:
         given: The addresses in the replies of the tools that find URLs or cite, word for word.
-        sources: Where all came from that was private when the last turn was taken.
+        sources: The sources of all private data in view when the last turn was taken.
     """
 
     def __init__(
@@ -98,17 +101,20 @@ class EgressGuard:
 
     @cached_property
     def _requester_urls(self) -> list[str]:
-        """The URLs in the requester's words, https first: read once something is to be sent, as threads may be long."""
+        """The URLs in the requester's words, https first.
+
+        Found only when something is to be sent, as threads may be long.
+        """
         return sorted({url for text in self._words for url in find_urls(text)}, reverse=True)
 
     @cached_property
     def _requester_known_urls(self) -> KnownUrls:
-        """What the requester named."""
+        """The URLs that the requester gave."""
         return _collect_known_urls(self._requester_urls)
 
     @cached_property
     def _all_known_urls(self) -> KnownUrls:
-        """The same, and what tools found."""
+        """The URLs that the requester gave or tools found."""
         return _collect_known_urls(self._requester_urls)
 
     @cached_property
@@ -118,16 +124,16 @@ class EgressGuard:
     # ------------------------------------------------------------ what was read
 
     def note_turn_end(self) -> None:
-        """Judge the calls of the turn that just ended by all that had been read when the model chose them."""
+        """Let the calls of the turn that just ended be judged by all that was read before the model chose them."""
         self._restricted = self._has_read
         self._in_view = tuple(self._private)
         self.sources = tuple(self._sources)
         self._judged.clear()
 
     def note_reply(self, tool: str, reply: ToolReply, target: str = "") -> None:
-        """Note that a tool replied, what of it is private, and the URLs in it if the tool takes them from the web.
+        """Record a tool's reply: what of it is private, and the URLs in it if the tool takes them from the web.
 
-        `target` is where the call went to, if its tool says so.
+        `target` is where the call went; "" if its tool does not say.
         """
         if self.is_private(tool):
             given = reply_source(tool, target, reply.text)
@@ -144,14 +150,14 @@ class EgressGuard:
                 self._all_known_urls.add(url)
 
     def is_private(self, tool: str) -> bool:
-        """Return whether what a tool replies is private: it is for each tool of the specialist that is not public."""
+        """Return True if a tool's replies are private: the tool is one of the specialist's, and not public."""
         one = self._toolbox.get(tool)
         return one is not None and not (one.public or one.finds_urls)
 
     # ------------------------------------------------------------ what leaves
 
     def judge(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
-        """Rule on a call of the last turn; what is allowed counts as made. The same call again gets the same ruling."""
+        """Rule on a call of the last turn; an allowed call counts as made. The same call again gets the same ruling."""
         key = f"{tool.name} {arguments.model_dump_json()}"
         if key not in self._judged:
             self._judged[key] = self._judge(tool, arguments)
@@ -174,8 +180,8 @@ class EgressGuard:
     def may_follow(self, url: str, target: str) -> bool:
         """Return True if a call for `url` may follow its redirect to `target`.
 
-        The same host learns nothing new. Another one must be one that a call might name; where nothing private is in
-        view, what a known URL leads to is known as well.
+        The same host learns nothing new. Another host must be one that a call could name. With nothing private in view,
+        the target of a known URL becomes known as well.
         """
         if self._is_free:
             return True
@@ -193,7 +199,7 @@ class EgressGuard:
 
     @property
     def _is_free(self) -> bool:
-        """True if nothing was read, or handed over, that could have a model send out what it should not."""
+        """True if nothing was read or given that could make a model send out what it should not."""
         return not self._restricted and not self._in_view
 
     def _judge_url(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
@@ -218,7 +224,7 @@ class EgressGuard:
         )
 
     def _count_choice(self, host: str) -> bool:
-        """Count a request among known URLs; False if an attempt has made too many of them."""
+        """Count a request among known URLs. Returns False if the attempt has made too many."""
         site = site_of(host)
         if self._asked[site] >= MOST_A_SITE or self._asked.total() >= MOST_SITES:
             return False
@@ -228,7 +234,7 @@ class EgressGuard:
         return True
 
     def _reduce_to_requester_words(self, tool: Tool, arguments: BaseModel) -> BaseModel | None:
-        """Reduce a call to the requester's own words, all else by default; None if it needs other words."""
+        """Reduce a call to the requester's words and default values; None if it needs other words, or too many bits."""
         found = free_words(str(getattr(arguments, tool.sent_words)), self._words) if tool.sent_words else None
         if found is None:
             return None
@@ -248,7 +254,7 @@ class EgressGuard:
 
 
 def leaving_text(sends: OutgoingData) -> str | None:
-    """Return what people are shown of a request beside its arguments; None if it could not be shown whole."""
+    """Return what people are shown of a request besides its arguments; None if it is too long to be shown whole."""
     if sends.in_arguments:
         return ""
     if len(sends.wire) > MOST_SHOWN:
@@ -265,7 +271,7 @@ def _collect_known_urls(urls: Iterable[str]) -> KnownUrls:
 
 
 def _describe_private_view(private: Sequence[str]) -> str:
-    """Word what was private in view, in words that follow the reason."""
+    """Return a clause that names the private sources in view, to follow the reason."""
     if not private:
         return ""
     more = [f"{len(private) - NAMED} more"] if len(private) > NAMED else []
@@ -273,9 +279,9 @@ def _describe_private_view(private: Sequence[str]) -> str:
 
 
 def wire_of(url: str) -> str:
-    """Return the request for a URL as it goes on the wire: in ASCII, without its fragment."""
+    """Return the request for a URL as it is sent: in ASCII, without the URL's fragment."""
     return f"GET {quote(encode_host(url.partition('#')[0]), safe=_WIRE)}"
 
 
 _WIRE = "%/:?#[]@!$&'()*+,;=~-._"
-"""Characters of a URL that go on the wire as they are."""
+"""Characters of a URL that are sent unescaped."""

@@ -1,8 +1,7 @@
-"""The ways a specialist ends its work: `return_result` and `escalate`, and of a first responder `hand_over`.
+"""The tools with which a specialist ends its work: `return_result`, `escalate` and, for a first responder, `hand_over`.
 
-The model sees them as tools, and they are never run as tools. Arguments are
-read strictly first, so that the model can mend what is wrong with them, and
-leniently the second time, so that no finished work is lost to a formality.
+Models see them as tools, but they are never run. Their arguments are read strictly first, so that the model can correct
+what is wrong, and leniently the second time, so that no finished work is lost to a formality.
 """
 
 from __future__ import annotations
@@ -24,17 +23,16 @@ ESCALATE = "escalate"
 HAND_OVER = "hand_over"
 NAMES = frozenset({RETURN, ESCALATE, HAND_OVER})
 ALSO_READ = ("summary", "gaps", "invented")
-"""Arguments of `return_result` that are read where a model gives them, and not asked for.
+"""Arguments of `return_result` that are read if a model gives them, though its schema does not list them.
 
-So are `whom` and `assumption` of `escalate`: only a specialist whose prompt speaks of them needs them.
+`whom` and `assumption` of `escalate` are read likewise: only a specialist whose prompt speaks of them needs them.
 """
 
 DEFAULT_CONFIDENCE = 70
-"""The confidence of a result whose specialist named none."""
+"""The confidence of a result for which its specialist gave none."""
 
 DOUBTED = 50
-"""The most confidence of a result that was given in plain words though the specialist was told to hand it in, or that
-was handed in with no work behind it."""
+"""Most confidence of a doubted result: it was given as plain text, or handed in with no work behind it."""
 
 _SEVERITIES: dict[str, Severity] = {
     "note": "info",
@@ -48,14 +46,14 @@ _SEVERITIES: dict[str, Severity] = {
     "severe": "critical",
     "blocker": "critical",
 }
-"""Names that models give severities; which there are is told to those specialists alone whose prompt asks for them."""
+"""Other names that models use for severities. Only prompts that ask for severities list the valid ones."""
 _REASONS: tuple[EscalationReason, ...] = get_args(EscalationReason)
 _SUMMARY_LIMIT = 300
 _NO_SENTENCE = ("#", "|", "```")
 _PART_OF_TEXT = {"type": "string"}
 
-# Every call of every specialist carries these two, so every character counts. No summary is asked for: the gist stands
-# first in the content, and what is told twice takes twice the tokens.
+# Every model call carries these two specs, so every character counts. No summary is asked for: the content begins with
+# the gist, and a second copy would take more tokens.
 SPECS: tuple[ToolSpec, ...] = (
     ToolSpec(
         RETURN,
@@ -91,13 +89,16 @@ ROWS_TOLD = (
     f"; {PLACE} on a line of its own: code puts the last query's rows there, [[rows 1]] those of the first; "
     f"a figure that you worked out has how behind it: {EXAMPLE}"
 )
-"""What is told besides of `return_result` to specialists with a tool that queries."""
+"""Text added to the description of `return_result` for specialists with a query tool."""
 RETURNING_ROWS = ToolSpec(RETURN, SPECS[0].description + ROWS_TOLD, SPECS[0].parameters)
 _WHY = {"type": "object", "properties": {"why": _PART_OF_TEXT}, "required": ["why"]}
 
 
 def make_hand_over_spec(others: str) -> ToolSpec:
-    """Return the third way to end, of a first responder alone; `others` are the planner's specialists, a line each."""
+    """Return the spec of `hand_over`, for first responders only.
+
+    `others` lists the planner's specialists, one a line.
+    """
     told = (
         f"Give the request to a planner. why: what it takes that you do not have. The planner's specialists:\n{others}"
     )
@@ -136,14 +137,14 @@ def _read_hand_over(call: ToolCall) -> Escalation:
 
 
 def faults_of(error: ValidationError) -> str:
-    """Say what is wrong with a call's arguments, on one line, each fault with its place."""
+    """Return the faults of a call's arguments on one line, each with its place."""
     return "; ".join(
         f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}" for fault in error.errors()
     )
 
 
 def read(call: ToolCall) -> Result | Escalation:
-    """Read the result or escalation that a call hands back, still without usage and files.
+    """Read the result or escalation in a finish call, still without usage and files.
 
     Raises:
         ValidationError: Some argument is missing or wrong.
@@ -178,7 +179,7 @@ def read(call: ToolCall) -> Result | Escalation:
 
 
 def read_leniently(call: ToolCall) -> Result | Escalation | None:
-    """Read what a call hands back from whatever was given; None if nothing in it can be used."""
+    """Read a finish call from whatever arguments it has; None if none of them can be used."""
     given = call.arguments
     if call.name == ESCALATE:
         reason = given.get("reason")
@@ -206,26 +207,26 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
 
 
 def content_of(call: ToolCall) -> str:
-    """Return the content that a call of `return_result` hands back, as far as it can be read; else nothing."""
+    """Return the content in a call of `return_result`, read leniently; "" if it has none or calls another tool."""
     outcome = read_leniently(call) if call.name == RETURN else None
     return outcome.content if isinstance(outcome, Result) else ""
 
 
 def make_text_result(text: str) -> Result:
-    """Turn plain text into a result: all of it is the content, its first sentences the summary."""
+    """Turn plain text into a result: the whole text is its content, its first sentences the summary."""
     content = remove_workings(text.strip())
     return Result(summary=first_sentences(content), content=content, confidence=DEFAULT_CONFIDENCE)
 
 
 def doubt_result(result: Result, *doubts: str) -> Result:
-    """Mark a result as doubted, and say why: it was never handed in, or no work is behind it."""
+    """Return the result marked as doubted for these reasons, with at most `DOUBTED` confidence."""
     return result.model_copy(update={"confidence": min(result.confidence, DOUBTED), "doubts": doubts})
 
 
 def first_sentences(text: str) -> str:
-    """Take whole sentences from the start, without headings, tables and code, as far as they fit a summary.
+    """Return the first whole sentences that fit a summary, without headings, tables and code.
 
-    They are the summary of a result that has no other. Where not even one fits, its beginning is taken.
+    They are the summary of a result that has none. If not even one sentence fits, its beginning is returned.
     """
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(_NO_SENTENCE)]
     flat = " ".join(" ".join(lines).split()) or " ".join(text.split())
@@ -277,7 +278,7 @@ def _read_finding(item: Any) -> Finding | None:
 
 
 def _read_evidence(source: str, quote: str) -> tuple[Evidence, ...]:
-    """Return the quotation that a finding stands on, if it gives one; its place is for code to find."""
+    """Return the quotation of a finding as evidence, or nothing if it has none. Code finds its place later."""
     return (Evidence(source=source, quotation=quote),) if quote.strip() else ()
 
 

@@ -1,4 +1,4 @@
-"""The workbench of an attempt, with its way out: where a redirect leads is ruled on as a call is."""
+"""A workbench whose calls follow redirects only where the egress guard allows it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
 
 REDIRECT = "redirect"
-"""What stands in place of a tool's name where a redirect is recorded."""
+"""The name under which a redirect is recorded, in place of a tool's."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedBench:
-    """A workbench whose calls may be redirected only to where the guard lets them."""
+    """A workbench that asks the egress guard before a call follows a redirect. It passes all else to `bench`."""
 
     bench: Workbench
     egress: EgressGuard
@@ -31,26 +31,26 @@ class GuardedBench:
 
     @property
     def provenance(self) -> Provenance:
-        """As the workbench has it."""
+        """The provenance of the wrapped workbench."""
         return self.bench.provenance
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """As the workbench has them."""
+        """The files of the wrapped workbench."""
         return self.bench.artifacts
 
     @property
     def messenger(self) -> Messenger | None:
-        """As the workbench has it."""
+        """The messenger of the wrapped workbench, or None."""
         return self.bench.messenger
 
     @property
     def sign_ins(self) -> KeptSignIns | None:
-        """As the workbench has them."""
+        """The sign-ins of the wrapped workbench, or None."""
         return self.bench.sign_ins
 
     async def path(self, artifact: Artifact) -> Path:
-        """Give what the workbench gives."""
+        """Return the wrapped workbench's local copy of a file."""
         return await self.bench.path(artifact)
 
     async def keep(
@@ -63,12 +63,12 @@ class GuardedBench:
         publish_as: str,
         chart: ChartShape | None = None,
     ) -> Artifact:
-        """Store it where the workbench does."""
+        """Store a new file in the wrapped workbench."""
         kept = {"media_type": media_type, "about": about, "publish_as": publish_as}
         return await self.bench.keep(name, data, **kept, chart=chart)
 
     async def may_follow(self, url: str, target: str) -> bool:
-        """Ask the guard, and record where a call goes on to."""
+        """Return whether a call may follow a redirect, and record where it leads or that it is refused."""
         follows = self.egress.may_follow(url, target)
         if not follows or host_of(url) != host_of(target):
             await self.log.record_sending(REDIRECT, host_of(target), refused="" if follows else "redirect_refused")

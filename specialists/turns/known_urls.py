@@ -1,7 +1,7 @@
-"""URLs that people or the web gave, by what they ask for: a known one is found however a model spells it.
+"""URLs that people or the web gave. A known URL is found again by what it asks for, however a model spells it.
 
-A URL has as many spellings as one likes (percent-encodings, slashes, case, ports, fragments), so that a spelling could
-carry a text out. What is asked for is therefore never the model's spelling, but the one that was given.
+A URL has endless spellings (percent-encodings, slashes, case, ports, fragments), and a spelling could carry a text out.
+So a call asks for the known URL in the spelling in which it was given, never in the model's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _BARE = re.compile(
     re.IGNORECASE,
 )
 _AFTER = ".,;:!?*_'"
-"""Characters after a URL that end or mark a sentence, and are no part of it."""
+"""Punctuation after a URL that is not part of it."""
 _PORTS = {"http": 80, "https": 443}
 _FILES = re.compile(
     r"7z|ai|app|avi|bak|bash|bat|bin|bmp|bz2|c|cc|cfg|cgi|class|cmd|conf|cpp|cs|css|csv|dat|db|dll|dmg|docx?|eml|env|epub"
@@ -25,29 +25,29 @@ _FILES = re.compile(
     r"|wasm|wav|webp|wmv|xls[bmx]?|xml|xz|ya?ml|zip|zst",
     re.IGNORECASE,
 )
-"""Endings of file names, some of which are endings of domains too: in a text they are taken for files."""
+"""Suffixes of file names, some of which are also top-level domains. A name in a text that ends in one is a file."""
 _HOLDERS = re.compile(r"7z|bz2|gz|jar|js|rar|tar|tgz|xz|zip|zst", re.IGNORECASE)
-"""Those after which a slash and more does not make it an address either: a file in an archive, two libraries."""
+"""Suffixes of files that a slash and a path may follow, and that are no hosts even then: an archive, two libraries."""
 _SECOND_LEVEL = 3
-"""Letters up to which the part before a country's ending is part of that ending, as in co.uk."""
+"""Most letters of the part before a country's domain that belongs to it, such as the `co` of co.uk."""
 
 _Key = tuple[str, str, str]
-"""A URL as it is compared: host, path and query, decoded."""
+"""A URL as it is compared: a triple of (host, path, query), decoded."""
 
 
 class KnownUrls:
-    """URLs that were given, each found again by what it asks for."""
+    """Known URLs, each found again by what it asks for."""
 
     def __init__(self) -> None:
         self._exact: set[str] = set()
         self._first: dict[_Key, str] = {}
 
     def __len__(self) -> int:
-        """Count the URLs, each spelling that was given."""
+        """Return the number of URLs. Different spellings count separately."""
         return len(self._exact)
 
     def add(self, url: str) -> None:
-        """Take in a URL as it was given. One that no browser would take is left out."""
+        """Add a URL as it was given. A URL that no browser would accept is left out."""
         key = _parse_url(url)
         if key is None:
             return
@@ -57,7 +57,7 @@ class KnownUrls:
     def find_given(self, url: str) -> str | None:
         """Return the known URL that asks for the same, as it was given; None if none does.
 
-        A URL whose query was left out is the known one with its query.
+        A URL without a query also finds a known one that has a query.
         """
         key = _parse_url(url)
         if url in self._exact or key is None:
@@ -68,7 +68,7 @@ class KnownUrls:
 
 
 def urls_in(text: str) -> set[str]:
-    """Find the URLs in a text. One with a closing bracket is given twice: whole, and cut off before the bracket."""
+    """Find the URLs with a scheme in a text. One with a closing bracket is returned twice: whole, and cut before it."""
     found = set()
     for match in _URL.findall(text):
         url = match.rstrip(_AFTER)
@@ -79,10 +79,10 @@ def urls_in(text: str) -> set[str]:
 
 
 def find_urls(text: str) -> set[str]:
-    """Find the URLs that a person wrote: with a scheme, or a domain, or a domain with a path, which has both schemes.
+    """Find the URLs that a person wrote, with a scheme or as a bare domain, which is returned with both http and https.
 
-    A name that ends like a file (`notes.md`, `setup.py`) is none, and neither is an abbreviation, a version or what
-    follows an @.
+    A name that ends like a file (`notes.md`, `setup.py`) is no domain. Neither is an abbreviation, a version, or the
+    part after an @.
     """
     found = urls_in(text)
     for host, ending, path in _BARE.findall(_URL.sub(" ", text)):
@@ -92,13 +92,13 @@ def find_urls(text: str) -> set[str]:
 
 
 def host_of(url: str) -> str:
-    """Return the host of a URL as hosts are compared, with a port that is not the usual one; empty if it has none."""
+    """Return the host of a URL as hosts are compared, with any unusual port; "" if it has no host."""
     key = _parse_url(url)
     return key[0] if key is not None else ""
 
 
 def site_of(host: str) -> str:
-    """Return the domain that somebody registered, of which a host is part; an address in numbers is its own."""
+    """Return the registered domain that a host belongs to. An IP address is returned as it is."""
     name = host.partition(":")[0]
     labels = name.split(".")
     if host.startswith("[") or labels[-1].isdigit():
@@ -108,12 +108,12 @@ def site_of(host: str) -> str:
 
 
 def comparable_host(host: str) -> str:
-    """Return a host as hosts are compared."""
+    """Return a host as hosts are compared: in lower case, without `www.`."""
     return host.lower().removeprefix("www.")
 
 
 def encode_host(url: str) -> str:
-    """Return a URL whose host is written as it is looked up: letters that look like others show."""
+    """Return a URL with its host in the ASCII form in which it is looked up, so that look-alike letters show."""
     try:
         host = urlsplit(url).hostname or ""
         return (
@@ -124,7 +124,7 @@ def encode_host(url: str) -> str:
 
 
 def _normalize_host(host: str) -> str:
-    """Return a host as it is looked up. Raises UnicodeError if it can be read in more than one way."""
+    """Return a host in ASCII, as it is looked up. Raises UnicodeError if it can be read in more than one way."""
     found = host.encode("idna").decode()
     if not host.isascii() and found.encode().decode("idna") != host.lower():
         raise UnicodeError(f"{host} has several readings")
@@ -132,7 +132,7 @@ def _normalize_host(host: str) -> str:
 
 
 def _parse_url(url: str) -> _Key | None:
-    """Parse a URL; None if no browser would take it, or if it holds a user's name, which is how a host is disguised."""
+    """Parse a URL; None if no browser would accept it, or if a user name in it may disguise its host."""
     try:
         parts = urlsplit(url)
         port = parts.port

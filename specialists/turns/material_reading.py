@@ -1,4 +1,4 @@
-"""Material that did not fit into a brief: read part by part, or searched. Offered only where there is such."""
+"""Tools that read or search material that did not fit into the brief. They are offered only if there is any."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from handoff.materials.outline import describe_place, find_part, summarize_outli
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 PART = 6_000
-"""Characters of a part that are given at a time."""
+"""Most characters of a part that one call returns."""
 HITS, HITS_LENGTH = 8, 6_000
-"""Passages that a search gives at most, and the characters of all of them."""
+"""Most passages that a search returns, and most characters of all of them."""
 OUTLINE = 1_500
 _NO_PART = "No part called {part!r} was found in {name}, which has: {outline}. search_material looks through all of it."
 
@@ -37,14 +37,14 @@ class SearchMaterial(BaseModel):
 
 
 def make_reading_tools(readable: Sequence[Material], *, tables: bool) -> tuple[Tool, ...]:
-    """Return the tools that read and search the material; of tables only with `tables`. None if there is no text."""
+    """Return the tools that read and search material, or none if it has no text. Tables count only with `tables`."""
     texts = tuple(one for one in readable if one.text and (tables or not one.is_table))
     return _MaterialTools(texts).tools if texts else ()
 
 
 @dataclass(frozen=True, slots=True)
 class _MaterialTools:
-    """The tools that read these texts."""
+    """The reading tools over a fixed set of texts."""
 
     texts: tuple[Material, ...]
 

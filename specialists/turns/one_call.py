@@ -1,4 +1,4 @@
-"""Checks one tool call and, if it only reads, runs it within its time."""
+"""Checks and prepares one tool call, and runs it within a time limit if it only reads."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ OUTPUT_LIMIT = 12_000
 """Characters of a tool's output that a model gets to see."""
 
 LONGEST = 120.0
-"""Seconds that a call which only reads may take at most, however much time the attempt still has."""
+"""Most seconds that a reading call may take, however much time the attempt still has."""
 
 PREPARE_SECONDS = 30.0
 """Seconds that preparing a call may take, before people are asked about it."""
 
 RUNS_OF_SAME = 3
-"""Times that one call with the same arguments is run if it writes or fails; then the model is told so instead."""
+"""How often a call with the same arguments is run if it writes or fails.
+
+After that the model gets a message instead.
+"""
 
 _log = logging.getLogger(__name__)
 
 
 class ToolBroke(Exception):
-    """A tool raised what it should have said: a bug, to be logged, and the end of the attempt.
+    """A tool raised an unexpected error: a bug. It is logged, and ends the attempt.
 
     `usage` is what the attempt had spent by then.
     """
@@ -45,10 +48,16 @@ class ToolBroke(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReadyCall:
-    """A call that may be made: its tool is there, and its arguments are valid. `to` is who it sends to, if it does.
+    """A call that may be made: its tool exists, and its arguments are valid.
 
-    `why` and `readers` are those of `PreparedCall`, of a call that its tool has prepared. `ruling` is by what people
-    approved it; None: nobody has to.
+    Attributes:
+        call: The model's call, or the call as people approved it.
+        tool: The tool that it names.
+        arguments: The validated arguments.
+        to: The host or service that it sends to; "" if none.
+        why: What people should know of it, from `PreparedCall`.
+        readers: The people of whom one has to approve it, from `PreparedCall`; None: as the crew says.
+        ruling: The approval that allows it; None if none is needed.
     """
 
     call: ToolCall
@@ -63,14 +72,14 @@ class ReadyCall:
 def check(
     call: ToolCall, tools: Mapping[str, Tool], *, times: int, ruled: ToolCall | None = None
 ) -> ReadyCall | ToolOutcome:
-    """See whether a call may be made, or say why not.
+    """Return the call, ready to be made, or an outcome that says why it may not be made.
 
     Args:
-        call: What the model wants.
+        call: The model's call.
         tools: The specialist's own tools by name.
-        times: How often the model has asked for exactly this by now, this time included.
-        ruled: The call as people approved it, made in place of the model's. Its arguments may have names that no model
-            may give: the tool filled them in before people saw the call.
+        times: How often the model has asked for exactly this call by now, this time included.
+        ruled: The call as people approved it, which is made in place of the model's. It may have argument names that no
+            model may give: the tool filled them in before people saw the call.
     """
     tool = tools.get(call.name)
     if tool is None:
@@ -93,9 +102,9 @@ def check(
 
 
 async def prepare_call(ready: ReadyCall | ToolOutcome, workbench: Workbench) -> ReadyCall | ToolOutcome:
-    """Have the tool of a call that writes prepare it, if it does that, or say why it cannot be made.
+    """Return the call as its tool prepared it, or a failed outcome that says why it cannot be made.
 
-    Raises ToolBroke and WorkbenchLost, as `perform` does.
+    A call is returned unchanged if its tool prepares none. Raises ToolBroke and WorkbenchLost, as `perform` does.
     """
     if isinstance(ready, ToolOutcome) or ready.tool.prepare is None:
         return ready
@@ -118,17 +127,17 @@ async def perform(ready: ReadyCall, workbench: Workbench, *, until: float, longe
     """Make a call that only reads.
 
     Args:
-        ready: The call, checked.
+        ready: The checked call.
         workbench: Passed to the tool.
-        until: When it is cut off, on the running loop's clock.
+        until: When the call is cut off, on the running loop's clock.
         longest: Seconds after which it is cut off even if `until` is later.
 
     Returns:
-        The tool's outcome, its text cut to `OUTPUT_LIMIT`; every expected failure is one too.
+        The tool's outcome, its text cut to `OUTPUT_LIMIT`. An expected failure is an outcome too.
 
     Raises:
-        ToolBroke: The tool raised something that nobody expected.
-        WorkbenchLost: The tool needed a file while the place where files are kept was away.
+        ToolBroke: The tool raised an unexpected error.
+        WorkbenchLost: The tool needed a file while the place that keeps files was unreachable.
     """
     tool = ready.tool
     ends = asyncio.get_running_loop().time() + longest
@@ -152,7 +161,7 @@ async def perform(ready: ReadyCall, workbench: Workbench, *, until: float, longe
 
 
 def cut_outcome(outcome: ToolOutcome) -> ToolOutcome:
-    """Cut the text of an outcome to what a model gets to see."""
+    """Return the outcome with its text cut to `OUTPUT_LIMIT` characters."""
     length = len(outcome.text)
     if length <= OUTPUT_LIMIT:
         return outcome

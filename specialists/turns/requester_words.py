@@ -1,8 +1,8 @@
-"""Words that a requester wrote, from which a query may be made without asking, and the bits that choosing them carries.
+"""Finds queries made of the requester's words alone, which need no approval, and counts the bits that they carry.
 
-A query that holds nothing but the requester's words still says which of them were chosen. So each such query has a
-price in bits: as many as a code needs that tells apart all series of such queries. An attempt has a budget of bits, its
-share of the budget of a person's request. So that budget bounds what it can say by its choices.
+A query of nothing but the requester's words still says which of them were chosen. So each such query has a price in
+bits: as many as a code needs that tells all series of such queries apart. An attempt's budget of bits, its share of the
+budget of a person's request, bounds what it can say by its choices.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _PART = re.compile(r"\w+")
 _WORD = re.compile(r"\w+(?:[-.,:/'\u2019&+]\w+)*[+#%]*")
 """A word with what belongs to it: 3.11, C++, don't, state-of-the-art."""
 BITS = 256.0
-"""The budget of a person's request: bits that all its attempts together may carry by choosing free words and URLs."""
+"""The budget of a request: bits that all its attempts together may carry by choosing free words and URLs."""
 KIND = 2.0
-"""The bits that say what comes next: a page, a phrase, single words, or nothing more."""
+"""The bits that say what kind of choice comes next: a page, a phrase, single words, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class WordBudget:
     """The bits that an attempt has left to spend."""
 
     def __init__(self, bits: float) -> None:
-        self._left = bits - KIND  # to say that nothing more comes
+        self._left = bits - KIND  # reserved to say that no choice follows
 
     def spend(self, bits: float) -> bool:
         """Spend the bits of a choice. If too few are left, spend nothing and return False."""
@@ -45,7 +45,7 @@ class WordBudget:
 
 
 def free_words(query: str, texts: Sequence[str]) -> FreeWords | None:
-    """Word a query as the requester spelt its words; None if it holds a word that is not in the requester's texts.
+    """Return a query in the requester's spelling, with its price; None if the requester did not write all its words.
 
     Nothing of the model's own spelling is left: neither case, nor signs, nor spaces.
     """

@@ -1,4 +1,4 @@
-"""Gathers what was there to be read for a result: the brief, the whole texts of its material, and tools' replies."""
+"""Collects what a specialist could read for its result: the brief, the whole texts of its material, tools' replies."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from specialists.turns.material_reading import read_whole
 
 
 class Sources:
-    """The sources of one attempt. Texts of material are read once, when a result is first looked at.
+    """The sources of one attempt. Texts of material are read once, when they are first needed.
 
     Args:
-        handoff: What the specialist was given.
+        handoff: All that the specialist was given.
         workbench: Where the texts of material are kept.
         brief: The brief as the specialist read it.
-        conversation: What tools replied.
+        conversation: Holds the tools' replies.
     """
 
     def __init__(self, handoff: Handoff, workbench: Workbench, brief: str, conversation: Conversation) -> None:
@@ -27,7 +27,7 @@ class Sources:
         self._materials: list[ReadDocument] | None = None
 
     async def load_documents(self) -> list[ReadDocument]:
-        """Return the documents, those of material first. A text that is no longer kept is left out."""
+        """Return the sources as documents, material first. A text that is no longer kept is empty."""
         if self._materials is None:
             there = (*self._handoff.given_whole, *self._handoff.readable)
             self._materials = [await self._load_document(one) for one in there if one.kind != "request"]
@@ -39,7 +39,7 @@ class Sources:
 
     @property
     def _brief_alone(self) -> str:
-        """The brief without the tables that it holds whole, whose figures belong to their rows."""
+        """The brief without the tables that it quotes whole, whose figures are checked by their rows."""
         text = self._brief
         for one in self._materials or ():
             text = text.replace(one.text.strip(), "") if one.is_table and one.text.strip() else text

@@ -1,8 +1,8 @@
-"""Reads tool calls that a model wrote as text or gave to the wrong tool, and tells them from words.
+"""Reads tool calls that a model wrote as plain text or gave to the wrong tool.
 
-Some models write their calls as text, above all small ones, in the forms that they were trained on. What can be read
-as a call of a tool that only reads, or of the two that end the work, is one. A call that writes never is: words may
-quote what a page or a file says.
+Some models, above all small ones, write calls as text, in the forms that they were trained on. Such a text is read as a
+call if its tool only reads or ends the work. A call that writes is never read from text: a text may quote what a page
+or a file says.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from specialists.tools.tool import SQL, Tool, ToolSpec
 from specialists.turns.finish_tools import ALSO_READ, RETURN
 
 AROUND = 600
-"""Characters of words around a written call; a call in a longer text is a quotation."""
+"""Most characters of text around a written call. A call in a longer text counts as a quotation."""
 
 _NAME = re.compile(r'"(?:name|tool|tool_name|function|function_name|action)"\s*:\s*"([^"\s]{1,64})"')
 _TAG = re.compile(r"<\W{0,2}(?:tool|function)(?:_?calls?)?\b[^\n>]{0,80}>|\[TOOL_CALLS?\]", re.IGNORECASE)
 _NAMES = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENTS = ("arguments", "parameters", "input", "args", "action_input")
 _INSIDE = ("function", "function_call", "tool_call", "tool_calls", "step")
-"""Keys that hold the name, the arguments, and a whole call in itself."""
+"""Keys that hold the name of a call, its arguments, or a call nested in it."""
 _NAMED_BEFORE = re.compile(r"<function=([\w.-]+)>\s*\Z")
 _TRIES = 50
-"""Braces of a text that are tried as the beginning of an object."""
+"""Most braces of a text that are tried as the beginning of an object."""
 _LEVELS = 40
 _WORDS_BESIDE = 500
-"""Characters that may stand around calls: an announcement, tags and fences."""
+"""Most characters around calls: an announcement, tags and fences."""
 _DECODER = json.JSONDecoder(strict=False)  # small models put line breaks into their strings as they are
 
 
 def parse_turn_call(turn: Turn, specs: Sequence[ToolSpec], writing: Collection[str], number: int) -> Turn:
-    """Read a turn in words as the call that is written in it; give back the same turn if there is none.
+    """Return the turn with the call that is written in its text; unchanged if there is none.
 
     Args:
         turn: The model's turn.
         specs: The tools that it was offered.
-        writing: The names of those that write.
-        number: The turn's number, which sets its call apart from the same words in another turn.
+        writing: The names of those tools that write.
+        number: The turn's number, which makes its call's id differ from that of the same text in another turn.
     """
     if turn.calls or turn.stop != "end" or not turn.text.strip():
         return turn
@@ -55,13 +55,13 @@ def parse_turn_call(turn: Turn, specs: Sequence[ToolSpec], writing: Collection[s
 
 
 def is_call(text: str, specs: Sequence[ToolSpec]) -> bool:
-    """Return True if a text is a call of one of the tools and no more than a few words."""
+    """Return True if a text is a call of one of the tools, with at most a few words around it."""
     found = _fitting_call(text, specs)
     return found is not None and found.name in {spec.name for spec in specs}
 
 
 def holds_call(text: str, names: Collection[str]) -> bool:
-    """Return True if a text seems to hold a tool call. It is none: it cannot be read, or its tool writes."""
+    """Return True if a text seems to hold a tool call that is not read as one: it is unreadable, or its tool writes."""
     if _TAG.search(text):
         return True
     named = "|".join(re.escape(name) for name in names)
@@ -69,7 +69,7 @@ def holds_call(text: str, names: Collection[str]) -> bool:
 
 
 def _fitting_call(text: str, specs: Sequence[ToolSpec], without: Collection[str] = ()) -> ToolCall | None:
-    """Read a call that fits its schema; else one that does not, so that the model is told what is wrong with it."""
+    """Find a written call that fits its schema; otherwise one that does not, so that the model learns what is wrong."""
     known = {spec.name: spec for spec in specs}
     found = find_written_call(text, [spec for spec in specs if spec.name not in without])
     if found is None and (named := set(_NAME.findall(text)).difference(without)):
@@ -80,19 +80,24 @@ def _fitting_call(text: str, specs: Sequence[ToolSpec], without: Collection[str]
 
 
 def _relax_spec(spec: ToolSpec | None, name: str) -> ToolSpec:
-    """Make a spec that requires nothing. Only the arguments of `return_result` are also read without its name."""
+    """Return a spec that requires nothing.
+
+    That of `return_result` stays: its arguments are also read without its name.
+    """
     if spec is not None and name == RETURN:
         return spec
     return ToolSpec(name, "", {"type": "object", "properties": {}})
 
 
 def find_written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
-    """Read the first call of one of the tools that stands in a text as JSON; None if there is none.
+    """Find the first call of one of the tools that a text holds as JSON; None if there is none.
 
-    Tags, fences and words around it are ignored. A call has a name and an object of arguments, under any of the keys
-    that models use. The arguments of `return_result` are also read without its name. No call has arguments that lack
-    what the tool requires. An object that was cut off is never completed. A text that says much more than the call is
-    a report, and what it quotes is no call. The same text gives the same id.
+    - Tags, fences and words around it are ignored.
+    - A call has a name and an object of arguments, under any of the keys that models use. The arguments of
+      `return_result` are also read without its name.
+    - A call without arguments that its tool requires is not read. An object that was cut off is never completed.
+    - A text that says much more than the call is a report, which only quotes it.
+    - The same text gives the same id.
     """
     by_name = {tool.name: tool for tool in tools}
     objects = tuple(_iterate_objects(text)) if by_name else ()
@@ -115,7 +120,7 @@ _Found = tuple[str, dict[str, Any]]
 
 
 def _iterate_objects(text: str) -> Iterator[tuple[str, dict[str, Any], int]]:
-    """Give each JSON object of a text, what stands before it, and its length. What is inside is not one of its own."""
+    """Yield each top-level JSON object of a text: (text before it, object, its length)."""
     start = text.find("{")
     for _ in range(_TRIES):
         if start < 0:
@@ -131,12 +136,12 @@ def _iterate_objects(text: str) -> Iterator[tuple[str, dict[str, Any], int]]:
 
 
 def _read_tagged_call(before: re.Match[str] | None, value: dict[str, Any], tools: dict[str, ToolSpec]) -> _Found | None:
-    """Read arguments whose tool is named in a tag before them."""
+    """Read arguments if a tag before them names their tool."""
     return _complete(before[1], value, tools) if before else None
 
 
 def _parse_call(value: Any, tools: dict[str, ToolSpec]) -> _Found | None:
-    """Read a name with its arguments, or the first of the calls inside."""
+    """Read a name with its arguments, or the first such call nested in the value."""
     if isinstance(value, list):
         return next(filter(None, (_parse_call(each, tools) for each in value)), None)
     if not isinstance(value, dict):
@@ -151,7 +156,7 @@ def _parse_call(value: Any, tools: dict[str, ToolSpec]) -> _Found | None:
 
 
 def _parse_bare_arguments(value: dict[str, Any], tools: dict[str, ToolSpec]) -> _Found | None:
-    """Read the arguments of `return_result` that stand alone: all that it requires, nothing else."""
+    """Read arguments of `return_result` without its name: all required ones, and no unknown ones."""
     tool = tools.get(RETURN)
     if tool is None or not set(value) <= {*tool.parameters.get("properties", ()), *ALSO_READ}:
         return None
@@ -159,7 +164,7 @@ def _parse_bare_arguments(value: dict[str, Any], tools: dict[str, ToolSpec]) -> 
 
 
 def _complete(name: str, arguments: Any, tools: dict[str, ToolSpec]) -> _Found | None:
-    """Return the call if its arguments are an object, or the JSON text of one, with all that the tool requires."""
+    """Return (name, arguments) if these are an object, or the JSON text of one, with all that the tool requires."""
     if isinstance(arguments, str):
         try:
             arguments = _DECODER.decode(arguments)
@@ -177,10 +182,10 @@ _QUOTED = re.compile(
 
 
 def redirect_queries(turn: Turn, toolbox: Mapping[str, Tool]) -> Turn:
-    """Return the turn with each query in SQL as a call of the tool for queries, if there is one such tool.
+    """Return the turn with its SQL queries turned into calls of the query tool, if there is exactly one such tool.
 
-    A turn with thoughts stays as it is, unless these belong to none of its calls: providers check that they come back
-    with the very calls that followed them.
+    A turn with thoughts about its calls stays unchanged: providers check that thoughts come back with the calls that
+    followed them.
     """
     runs = [tool for tool in toolbox.values() if tool.only_queries]
     if len(runs) != 1 or any(one.get("calls", "type" in one) for one in turn.thoughts) or not turn.calls:
@@ -190,7 +195,7 @@ def redirect_queries(turn: Turn, toolbox: Mapping[str, Tool]) -> Turn:
 
 
 def _redirect_query(call: ToolCall, toolbox: Mapping[str, Tool], runs: Tool) -> ToolCall:
-    """Return the call, or that of the tool `runs` if its only argument holds one query. Calls that write stay."""
+    """Return a call of the tool `runs` if the call's only argument holds one query. A call that writes is unchanged."""
     tool = toolbox.get(call.name)
     values = list(call.arguments.values())
     if tool is None or tool.access == "write" or tool.query or len(values) != 1 or not isinstance(values[0], str):
@@ -200,7 +205,7 @@ def _redirect_query(call: ToolCall, toolbox: Mapping[str, Tool], runs: Tool) -> 
 
 
 def extract_query(text: str) -> str:
-    """Return the query that a text is, or the only one that it holds in quotes; empty if there is none."""
+    """Return the text if it is an SQL query, or the only query quoted in it; "" if there is none."""
     if _SELECT.match(text):
         return text.strip()
     found = {one["sql"].strip() for one in _QUOTED.finditer(text) if _SELECT.match(one["sql"])}

@@ -1,4 +1,4 @@
-"""Runs the tool calls of a turn: reads side by side, writes one by one and never twice."""
+"""Runs the tool calls of a turn: reads in parallel, writes one by one and never twice."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
 
 MOST = 32
-"""Calls of one turn that are run."""
+"""Most calls of one turn that are run."""
 
 GRACE = 0.5
-"""Seconds that a write gets to end by itself when its attempt is told to stop."""
+"""Seconds that a running write gets to finish after its attempt was cancelled."""
 
 _T = TypeVar("_T")
 _MIXED = "The other calls of this turn ran first. Read their replies, then call {name} again, on its own."
@@ -34,7 +34,7 @@ _LATE = "Not run: the work has to end now."
 _APPROVED_LATE = "{what} was approved and not run: the time for this part was up by then"
 
 WaitsFor = UnknownWrite | Approval
-"""What an attempt rests for: people say what became of a call, or whether it may be made."""
+"""What people have to decide before an attempt goes on: what became of a call, or whether it may be made."""
 _TOO_MANY = (
     f"Not run: at most {MOST} calls run in one turn. Read the replies to the others first; then make this call again "
     "if it is still needed."
@@ -43,10 +43,15 @@ _TOO_MANY = (
 
 @dataclass(slots=True)
 class ToolCalls:
-    """Runs the open calls of a conversation. `until`, on the running loop's clock, is when no more may run.
+    """Runs the open calls of a conversation.
 
-    `intents` are the calls that write and have no outcome yet. `barred` are the calls that must not be made again, by
-    digest, each with the reply that the model gets in their place. `approvals` says which calls people have to approve.
+    Attributes:
+        toolbox: The specialist's own tools by name.
+        until: When no more calls may start, on the running loop's clock.
+        approvals: Decides which calls people have to approve.
+        intents: The intents of writing calls that have no outcome yet.
+        barred: By digest, the calls that must not be made again, each with the reply that the model gets instead.
+        signed_out: Finds the calls that need a sign-in.
     """
 
     toolbox: dict[str, Tool]
@@ -63,7 +68,7 @@ class ToolCalls:
         self.signed_out = SignInCheck(self.workbench, self.log.can_ask)
 
     def replay(self, item: Checkpoint) -> None:
-        """Take in a checkpoint of the history."""
+        """Apply one checkpoint of the attempt's history."""
         if isinstance(item, TurnTaken):
             self.conversation.add_turn(item.turn)
         elif isinstance(item, ToolStarted):
@@ -77,7 +82,10 @@ class ToolCalls:
             self.conversation.add_reply(item.reply, item)
 
     async def settle_writes(self) -> UnknownWrite | None:
-        """Find out what became of the writes that the history began and did not end."""
+        """Settle the writes that the history began and did not end.
+
+        Returns the first whose outcome stays unknown, or None.
+        """
         for intent in tuple(self.intents):
             from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
@@ -90,9 +98,10 @@ class ToolCalls:
         return None
 
     async def run(self) -> WaitsFor | None:
-        """Run the open calls in order, up to `MOST` of the turn; reads that follow each other run side by side.
+        """Run the open calls in order, up to `MOST` of the turn; consecutive reads run in parallel.
 
-        The first call that people have to approve ends it, once those before it and the reads beside it have run.
+        Returns what people have to decide, or None. The first call that needs approval ends the run, after the calls
+        before it and the reads beside it have run.
         """
         due = self.conversation.open_calls
         room = max(0, MOST - self.conversation.answered_count)
@@ -115,7 +124,7 @@ class ToolCalls:
         return None
 
     async def reply(self, call: ToolCall, outcome: ToolOutcome) -> None:
-        """Keep the outcome of a call, then tell the model of it."""
+        """Store the outcome of a call, then add it to the conversation."""
         private = self.conversation.egress.is_private(call.name)
         outcome = replace(self.approvals.tell_edited(call, outcome), private=private)
         reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
@@ -125,12 +134,15 @@ class ToolCalls:
 
     @property
     def offered(self) -> dict[str, Tool]:
-        """The tools that may be called now: the specialist's own, and the one that gives left-out replies again."""
+        """The tools that may be called now, by name: the specialist's own, and `read_reply` if replies are left out."""
         more = self.conversation.room.tool
         return self.toolbox if more is None else {more.name: more, **self.toolbox}
 
     def _apply_ruling(self, call: ToolCall) -> ToolCall:
-        """Return the call as people ruled: edited, or as it was prepared when they approved it."""
+        """Return the call as people approved it: as edited, or as it was prepared then.
+
+        Without a ruling it is unchanged.
+        """
         tool = self.toolbox.get(call.name)
         return self.approvals.apply_ruling(call, prepared=tool is not None and tool.prepare is not None)
 
@@ -139,9 +151,9 @@ class ToolCalls:
         return tool is not None and tool.access == "write"
 
     async def _run_reads(self, calls: list[tuple[ToolCall, int]]) -> Approval | None:
-        """Make calls that only read, side by side; the same call twice is made once.
+        """Make calls that only read, in parallel; the same call twice is made once.
 
-        Those that need approval are left open, and what to ask for them is returned.
+        Calls that need approval stay open. Returns the approval to ask for, or None.
         """
         while calls:
             for call, _ in calls:
@@ -159,7 +171,7 @@ class ToolCalls:
         return None
 
     async def _find_needed_approval(self, call: ToolCall, times: int) -> Approval | None:
-        """Return what people have to approve before a call that only reads is made; None if it is not for them."""
+        """Return what people have to approve before a reading call is made; None if nothing."""
         if (
             call.name in finish_tools.NAMES
             or self.conversation.find_earlier_reply(call) is not None
@@ -178,7 +190,7 @@ class ToolCalls:
             outcome = ToolOutcome(_LATE, failed=True)
         else:
             found = await self._check_call(call, times)
-            if isinstance(found, Approval):  # a call beside it made it one: it stays open
+            if isinstance(found, Approval):  # since the calls beside it were made, it needs approval: it stays open
                 return
             outcome = (
                 await self._perform(found) if isinstance(found, ReadyCall) else await self._refuse_call(call, found)
@@ -191,14 +203,14 @@ class ToolCalls:
         return replace(await perform(ready, self.workbench, until=self.until), target=describe_target(ready))
 
     async def _refuse_call(self, call: ToolCall, found: ToolOutcome | EgressVerdict) -> ToolOutcome:
-        """Say why a call is not made, and record the refusal if the call would have sent something out."""
+        """Return the outcome that says why a call is not made; record a refusal to send something."""
         if isinstance(found, ToolOutcome):
             return found
         await self.log.record_sending(call.name, found.to, refused=found.refused)
         return ToolOutcome(briefing.read_note(found.refused, tool=call.name), failed=True)
 
     async def _check_call(self, call: ToolCall, times: int) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
-        """Return a call if it may be made, else why not: it is wrong, refused, or waits for people's approval."""
+        """Return a call that may be made, or the reason why not: it is wrong, is refused or needs approval."""
         if (refusal := self.approvals.refusal(call)) is not None:
             return refusal
         return await self._judge_call(check(call, self.offered, times=times, ruled=self._apply_ruling(call)))
@@ -220,7 +232,7 @@ class ToolCalls:
         return replace(ready, ruling=needed) if needed is None or isinstance(needed, Ruling) else needed
 
     async def _write(self, call: ToolCall, times: int) -> WaitsFor | None:
-        """Make a call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
+        """Make a call that writes. Its intent is stored before the call, and its outcome before the model sees it."""
         found = await self._check_write(call, times)
         if isinstance(found, EgressVerdict):
             found = await self._refuse_call(call, found)
@@ -231,7 +243,10 @@ class ToolCalls:
         return outcome
 
     async def _check_write(self, call: ToolCall, times: int) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
-        """Check a call that writes, as it would be made. Nobody is asked about one that could not be made anyway."""
+        """Check a call that writes, prepared as it would be made.
+
+        People are not asked about a call that cannot be made.
+        """
         ready = self.approvals.refusal(call) or check(call, self.offered, times=times, ruled=self._apply_ruling(call))
         ready = await prepare_call(ready, self.workbench)
         await self.signed_out.note_call(call, self.offered.get(call.name))
@@ -241,7 +256,7 @@ class ToolCalls:
         return found
 
     def _find_barred_reply(self, ready: ReadyCall | ToolOutcome) -> str | None:
-        """Return the reply in place of a call that must not be made again; None if it may be."""
+        """Return the reply in place of a call that must not be made again; None if the call may be made."""
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
         return self.barred.get(write_calls.digest_call(ready)) if isinstance(ready, ReadyCall) else None
@@ -271,11 +286,11 @@ class ToolCalls:
         return asyncio.get_running_loop().time() >= self.until
 
     def _record_check(self, said: CheckedWrite) -> None:
-        """Take a person's word for the outcome of a call that was in doubt."""
+        """Record what a person said about the outcome of a call that was in doubt."""
         intent = self._close_intent(said.call)
         if intent is None:
             return
-        # A person who says "stop" ends the subtask, so that no attempt ever hears it.
+        # "stop" ends the subtask, so it normally reaches no attempt; there is no note for it.
         verdict = "words" if said.verdict == "stop" else said.verdict
         text = briefing.read_note(f"said_{verdict}", tool=intent.tool, words=said.words)
         if said.verdict != "not_happened":
@@ -283,7 +298,7 @@ class ToolCalls:
         self.conversation.add_reply(ToolReply(call_id=said.call, text=text, failed=said.verdict != "happened"))
 
     def _close_intent(self, call_id: str) -> ToolStarted | None:
-        """Close the intent of a call that has an outcome now; None if the call only read."""
+        """Close and return the intent of a call that now has an outcome; None if the call only read."""
         self.approvals.use_up(call_id)
         intent = next((one for one in self.intents if one.call == call_id), None)
         if intent is not None:
@@ -297,7 +312,10 @@ def _report_nobody_to_ask(approval: Approval) -> ToolOutcome:
 
 
 async def _finish_despite_stop(work: Coroutine[Any, Any, _T]) -> _T:
-    """Do the work; when told to stop, give it a little time to end: the outcome of a write cut off is in doubt."""
+    """Await the work. If cancelled, give it `GRACE` seconds to finish, then raise CancelledError.
+
+    A write that is cut off has an unknown outcome, so it gets this time.
+    """
     task = asyncio.create_task(work)
     clock = asyncio.get_running_loop().time
     until: float | None = None
@@ -317,7 +335,7 @@ async def _finish_despite_stop(work: Coroutine[Any, Any, _T]) -> _T:
 
 
 async def _side_by_side(works: list[Coroutine[Any, Any, None]]) -> None:
-    """Do all works at once; one that breaks ends the others too."""
+    """Run all coroutines in parallel. If one raises, the others are cancelled."""
     if len(works) <= 1:
         for work in works:
             await work

@@ -1,8 +1,7 @@
-"""Makes a call of a tool that writes: at most once, its intent kept before it, its outcome known or in doubt.
+"""Makes a call of a tool that writes, at most once. Its intent is stored first; its outcome is known or in doubt.
 
-What cut the call short (the time, an error, the death of its owner) does not
-matter: an intent without an outcome is settled in the same way each time. The
-tool looks it up, or repeats it with the same key, or else it stays in doubt.
+An intent without an outcome is settled in the same way whatever cut the call short (the time, an error, the death of
+its owner): the tool looks the call up or repeats it with the same key. Otherwise it stays in doubt.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
 
 SETTLE_SECONDS = 20.0
-"""Seconds that looking up may take, and also a repeat with the same key."""
+"""Most seconds that a look-up may take, and also a repeat with the same key."""
 
 RESTARTED = "I was interrupted while it was under way"
 _CUT = "it took too long and was cut off"
@@ -36,13 +35,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _NoOutcome:
-    """A call that may have been carried out. `reason` says for people why nobody knows."""
+    """A call that may have been carried out.
+
+    `reason` tells people why its outcome is unknown; "" if the tool cannot tell.
+    """
 
     reason: str
 
 
 def intent_of(ready: ReadyCall, log: AttemptLog) -> ToolStarted:
-    """Make the intent of a call that is about to be made for the first time, with the ruling that allows it."""
+    """Return the intent of a call that is about to be made for the first time, with the ruling that allows it."""
     key = str(uuid.uuid4()) if ready.tool.key != "none" else ""
     what = ready.tool.describe_call(ready.arguments)
     return log.make_intent(ready.call, what=what, key=key, digest=digest_call(ready), ruling=ready.ruling)
@@ -56,7 +58,7 @@ def digest_call(ready: ReadyCall) -> str:
 async def carry_out(
     ready: ReadyCall, intent: ToolStarted, workbench: Workbench, *, until: float
 ) -> ToolOutcome | UnknownWrite:
-    """Make the call, whose intent is kept, for the first time. `until` is on the running loop's clock."""
+    """Make the call for the first time. Its intent is stored already. `until` is on the running loop's clock."""
     outcome = await _run_tool(ready, intent, workbench, until)
     if isinstance(outcome, _NoOutcome):
         return await _find_outcome(ready, intent, workbench, outcome, cut=True)
@@ -66,7 +68,7 @@ async def carry_out(
 async def settle(
     ready: ReadyCall | ToolOutcome, intent: ToolStarted, workbench: Workbench
 ) -> ToolOutcome | UnknownWrite:
-    """Find out what became of a call that somebody began, and make it now if it certainly was not carried out."""
+    """Find out what became of a call that was begun earlier, and make it now if it certainly was not carried out."""
     if isinstance(ready, ToolOutcome) or ready.tool.access != "write":
         return make_unknown_write(intent, _ELSEWHERE)
     ready = await prepare_call(ready, workbench)
@@ -80,7 +82,7 @@ async def _find_outcome(
 ) -> ToolOutcome | UnknownWrite:
     """Look the call up, or repeat it with its key.
 
-    `cut`: it was cut off just now, so a call that was not carried out is for the model to make again.
+    With `cut` it was cut off just now. If it was not carried out, the model is told so, and may make it again.
     """
     seen = await _look_up(ready, intent, workbench)
     if isinstance(seen, ToolOutcome):
@@ -90,7 +92,7 @@ async def _find_outcome(
     if seen is None or (ready.tool.key == "drops_repeats" and intent.key):
         until = asyncio.get_running_loop().time() + SETTLE_SECONDS
         outcome = await _run_tool(ready, intent, workbench, until)
-        # A repeat that failed says nothing of the first call, which may have been carried out all the same.
+        # A failed repeat says nothing about the first call, which may still have been carried out.
         if isinstance(outcome, ToolOutcome) and (seen is None or not outcome.failed):
             return outcome
         if isinstance(outcome, _NoOutcome) and seen is None:
@@ -99,7 +101,7 @@ async def _find_outcome(
 
 
 def make_unknown_write(intent: ToolStarted, reason: str) -> UnknownWrite:
-    """Say that nobody knows whether the call of an intent was carried out. `reason` is for people."""
+    """Return the record that nobody knows whether an intent's call was carried out. `reason` is for people."""
     return UnknownWrite(intent.call, intent.tool, intent.what, reason)
 
 
@@ -112,7 +114,7 @@ async def _run_tool(
             return cut_outcome(await tool.run(*_tool_inputs(ready, intent, workbench)))
     except TimeoutError:  # ours or the tool's own: either way no answer came
         return _NoOutcome(_CUT)
-    except WorkbenchLost:  # the attempt is interrupted: whoever takes it up again settles the intent
+    except WorkbenchLost:  # the attempt is interrupted: its next owner settles the intent
         raise
     except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the call is in doubt
         _log.exception("the tool %s broke", tool.name)
@@ -125,7 +127,7 @@ def _tool_inputs(ready: ReadyCall, intent: ToolStarted, workbench: Workbench) ->
 
 
 async def _look_up(ready: ReadyCall, intent: ToolStarted, workbench: Workbench) -> ToolOutcome | _NoOutcome | None:
-    """Look up what came of a call; None if it certainly was not made, `_NoOutcome` if nobody can tell."""
+    """Look up what became of a call; None if it certainly was not made, `_NoOutcome` if the tool cannot tell."""
     if ready.tool.look_up is None:
         return _NoOutcome("")
     try:

@@ -1,8 +1,8 @@
-"""What currencies are worth: the euro reference rates of the European Central Bank, which take no key.
+"""A tool for exchange rates: the euro reference rates of the European Central Bank, for which no key is needed.
 
-The bank's data API answers `https://data-api.ecb.europa.eu/service/data/EXR/D.USD.EUR.SP00.A?...&format=csvdata`
-with a CSV whose columns TIME_PERIOD and OBS_VALUE count here. Where `LEADHAND_RECORDED_PAGES` is set, the recorded
-replies of those addresses are used, and no network.
+The bank's data API answers `https://data-api.ecb.europa.eu/service/data/EXR/D.USD.EUR.SP00.A?...&format=csvdata` with a
+CSV, of which the columns TIME_PERIOD and OBS_VALUE are read. If `LEADHAND_RECORDED_PAGES` is set, the recorded replies
+of those addresses are used, and no network.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from specialists.tools.web import recorded_web
 
 HOST = "data-api.ecb.europa.eu"
 BACK = 7
-"""Days before the one asked for in which the last working day with rates lies."""
+"""Days before the requested day to look back for the last working day with a rate."""
 FIRST = date(1999, 1, 4)
 Get = Callable[[str, Workbench], Awaitable[str]]
 
 
 class NoRates(Exception):
-    """The rates cannot be had. The text says why, and what to do."""
+    """The rates are unavailable. The text says why, and what to do."""
 
 
 class RateArguments(BaseModel):
@@ -40,7 +40,7 @@ class RateArguments(BaseModel):
 
 
 def tools(settings: ToolSettings) -> tuple[Tool, ...]:
-    """Make the tool, over recorded replies where they are set."""
+    """Make the tool, with recorded replies if the setting names them."""
     pages = settings.env.get("LEADHAND_RECORDED_PAGES", "")
     return (
         rate_tool(_make_recorded_getter(recorded_web.read(Path(pages).expanduser())) if pages else _fetch_bank_text),
@@ -48,7 +48,7 @@ def tools(settings: ToolSettings) -> tuple[Tool, ...]:
 
 
 def rate_tool(get: Get) -> Tool:
-    """Make the tool; `get` gives the bank's reply for an address, and raises NoRates."""
+    """Make the tool. `get` returns the bank's reply for an address, and raises NoRates."""
 
     async def exchange_rate(arguments: RateArguments, workbench: Workbench) -> ToolOutcome:
         """Say what one euro was worth in a currency (USD, GBP) on a day (2026-11-20): the ECB's reference rate."""
@@ -77,7 +77,7 @@ def _rates_address(currency: str, day: date) -> str:
 
 
 def _parse_last_rate(text: str) -> tuple[str, Decimal]:
-    """Read the last day and its rate out of the bank's CSV. Raises NoRates."""
+    """Return the last day and its rate from the bank's CSV. Raises NoRates."""
     rows = csv.DictReader(io.StringIO(text))
     if not {"TIME_PERIOD", "OBS_VALUE"} <= set(rows.fieldnames or ()):
         raise NoRates("The bank's reply is no table of rates. Take a rate from a page or a file, with its source.")
