@@ -1,4 +1,4 @@
-"""The command line: `leadhand try`, `run`, `check`, `jobs`, `trace`, `audit`, `route`, `mcp`, `eval`, `slack`.
+"""The command line of `leadhand`: parses the arguments, then imports and runs one command.
 
 Nothing heavy is imported before the command is known, so that `--help` answers at once.
 """
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command is None:
         _parser().print_help()
         return 2
-    if options.command == "slack":  # it serves any app: Leadhand's settings are none of that app's business
+    if options.command == "slack":  # it serves any app, so Leadhand's settings are not read
         return workspace_command.run(options)
     return _run_stoppable(options)
 
@@ -92,7 +92,7 @@ async def _stop_on_signals(work: Coroutine[Any, Any, int]) -> int:
     from bot.jobs.shutdown import on_signal  # noqa: PLC0415 - the same
 
     task = asyncio.ensure_future(work)
-    # Once: the kernel and the shell both tell of a closed terminal, and cleaning up must not be cut off.
+    # Cancel once: kernel and shell both signal a closed terminal, and a second cancel would cut off the cleaning up.
     on_signal(lambda: task.cancelling() or task.cancel(), ctrl_c=False)
     return await task
 
@@ -111,11 +111,11 @@ _COMMANDS: Mapping[str, str] = {
     "route": "route.route",
     "new": "new_files.new_files",
 }
-"""Where each command is, in `bot.command_line`: they are imported one by one, as most of them import much."""
+"""The `module.function` of each command in `bot.command_line`. Only the one that runs is imported: most import much."""
 
 
 def _import_command(options: argparse.Namespace, settings: Settings) -> Run:
-    """Import a command and return its function. Raises SettingsError first if a setting that it needs is missing."""
+    """Import a command and return its function. Raises SettingsError if a setting that it needs is missing."""
     if options.command == "run":
         from bot.settings import require_slack  # noqa: PLC0415 - not needed for --help
 
@@ -167,10 +167,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _VersionAction(argparse.Action):
-    """Prints the version of the installation; pyproject.toml is the one place that says it."""
+    """Prints the version of the installed package, and exits."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Look the version up only now, as it takes longer than all of `--help`."""
+        """Look the version up and print it: only here, as the look-up takes longer than all of `--help`."""
         from importlib.metadata import version  # noqa: PLC0415 - not needed for --help
 
         print(f"leadhand {version('leadhand')}")
@@ -178,24 +178,24 @@ class _VersionAction(argparse.Action):
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """A command's own parser. Settings are imported for its help alone, if it lists them."""
+    """The parser of one command. It imports the settings only for a help text that lists them."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse unknown arguments here, with the usage of this command and not that of all commands."""
+        """Parse the arguments, and refuse unknown ones with the usage of this command, not of all commands."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return options, unknown
 
     def format_help(self) -> str:
-        """Return the help; the settings stand below it if the command's formatter keeps lines."""
+        """Return the help text, followed by the list of settings for a command with `_RawHelpFormatter`."""
         if self.formatter_class is _RawHelpFormatter:
             self.epilog = _render_environment()
         return super().format_help()
 
 
 class _RawHelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of the list of settings."""
+    """Keeps the line breaks of the list of settings."""
 
 
 def _add_try(command: argparse.ArgumentParser) -> None:

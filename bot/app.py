@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STUCK = 1.5
-"""An effect counts as stuck after so many times the seconds of one model call, if that exceeds the usual bound."""
+"""Factor: an effect counts as stuck after this many times the seconds of a model call, if the usual bound is less."""
 
 
 def manifest_path() -> Path:
@@ -64,7 +64,7 @@ def manifest_path() -> Path:
 
 @contextlib.asynccontextmanager
 async def open_store(settings: Settings) -> AsyncIterator[Store]:
-    """Open the store of REDIS_URL, else the embedded one. Raises StoreError if it must not be used."""
+    """Open the store of REDIS_URL, or else the embedded one, and check it regularly. Raises StoreError."""
     url = settings.redis_url
     if not url:
         from bot.store.embedded import start_embedded  # noqa: PLC0415 - only for the embedded server
@@ -81,13 +81,13 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
 
 
 def crew_folder(settings: Settings) -> Path:
-    """Return the folder of the crew of the settings. It need not exist."""
+    """Return the folder of `settings.crew`, which is a name or a path. The folder need not exist."""
     folder, path = CREWS / settings.crew, Path(settings.crew).expanduser()
     return path if not folder.is_dir() and (path.is_dir() or len(path.parts) > 1) else folder
 
 
 ToolkitsRead = tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]
-"""The toolkits that the crews of a bot share, and what is wrong with those that packages bring."""
+"""A pair: the toolkits that the crews of a bot share, and the faults of those that installed packages bring."""
 
 
 def _read_package_tools(setup: ToolSettings) -> ToolkitsRead:
@@ -98,9 +98,9 @@ def _read_package_tools(setup: ToolSettings) -> ToolkitsRead:
 
 
 def open_crew(settings: Settings, around: ToolkitsRead | None = None, members: Sequence[Path] = ()) -> Crew:
-    """Load the crew of the settings, with its tools. `around` are toolkits that it shares; None makes them anew.
+    """Load the crew of the settings, with its tools. `around` are shared toolkits; None loads them here.
 
-    `members` are the folders of crews that become its members though they lie elsewhere.
+    `members` are the folders of crews elsewhere that become members of this crew.
 
     Raises SettingsError naming every fault, by file and line.
     """
@@ -117,9 +117,9 @@ def open_crew(settings: Settings, around: ToolkitsRead | None = None, members: S
 
 
 def open_crews(settings: Settings) -> Crews:
-    """Load all crews of the settings. The first is the usual one; the others are its members where that is possible.
+    """Load all crews of the settings. The first is the default crew; the others become its members if possible.
 
-    Raises SettingsError naming every fault of all of them, by file and line.
+    Raises SettingsError naming the faults of all crews, by file and line.
     """
     around = _read_package_tools(ToolSettings(settings.env, settings.data))
     found: list[Crew] = []
@@ -145,7 +145,7 @@ def open_crews(settings: Settings) -> Crews:
 
 
 def open_channels(settings: Settings, crews: Sequence[str] = ()) -> Mapping[str, ChannelValues]:
-    """Read the settings of channels beside the usual crew; `crews` are those that a channel may choose from.
+    """Read `channels.yml` in the default crew's folder. `crews` are the names that a channel may choose from.
 
     Raises SettingsError naming every fault, by file and line.
     """
@@ -166,9 +166,9 @@ class App:
     work: asyncio.Task[None]
     """The task of the instance: it ends when the instance does."""
     token_fault: Callable[[], str]
-    """Says why Slack does not take the bot's token; empty while it does."""
+    """Returns why Slack refuses the bot's token, or "" while Slack accepts it."""
     pages: Sequence[web.RouteDef] = ()
-    """What is shown to browsers in HTTP mode."""
+    """The routes of the pages for browsers in HTTP mode."""
 
 
 @contextlib.asynccontextmanager
@@ -184,11 +184,11 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """Run a bot on `store` inside the `with` block. At its end all jobs are released, for other instances to go on.
 
-    `crew` may replace the crews of the settings. `looks` are those of `Outbox`, `instruments` count what happens, and
-    `can_ask` says whether there are people who can approve something.
-    Raises SettingsError if the crew cannot be read, or Slack does not take the token.
+    `crew` replaces the crews of the settings. `looks` are the seconds before each lookup of a message in doubt, see
+    `Outbox`. `instruments` count what happens. `can_ask` is False if there is nobody who could approve something.
+    Raises SettingsError if the crew cannot be read, or Slack refuses the token.
     """
-    # Imported here: commands that only look at a store or a crew need neither features nor what runs a job.
+    # Imported here: commands that only read a store or a crew need neither features nor the job runner.
     from bot.jobs.effect_runner import is_elsewhere  # noqa: PLC0415 - see above
     from bot.jobs.instance import Instance, new_name  # noqa: PLC0415 - see above
     from bot.jobs.tasks import StuckAfter  # noqa: PLC0415 - see above
@@ -264,7 +264,7 @@ async def open_app(
 
 
 def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, crews: Crews) -> ChannelSettings:
-    """Return the settings of channels. Raises SettingsError where `channels.yml` cannot be read."""
+    """Make the settings of channels. Raises SettingsError if `channels.yml` has a fault."""
     return ChannelSettings(
         store,
         settings.find_channel_values,
@@ -276,7 +276,7 @@ def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, 
 
 
 async def _bots_of_installations(shared: SharedParts, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
-    """Make the bots of all workspaces that installed the app. Raises SettingsError for invalid keys."""
+    """Open the bots of all workspaces that installed the app. Raises SettingsError for invalid keys."""
     if fault := missing_packages("oauth", "cryptography"):
         raise SettingsError(f"SLACK_CLIENT_ID is set: {fault}")
     from bot.teams import InstalledTeams  # noqa: PLC0415 - only where workspaces install the app
@@ -289,9 +289,9 @@ async def _bots_of_installations(shared: SharedParts, let_go: Callable[[str], Aw
 
 
 async def _prepare_crews(model: ChosenModel, crew: Crew | Crews) -> Crews:
-    """Return the crews of a bot with the models that they name, and log what people should know of their files.
+    """Register the models that the crews name, log the warnings about their files, and return the crews.
 
-    Raises SettingsError if one of these models cannot be had.
+    Raises SettingsError if one of these models is unavailable.
     """
     crews = Crews.from_crews([crew]) if isinstance(crew, Crew) else crew
     if faults := await register_named_models(model, *crews.by_name.values()):

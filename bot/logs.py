@@ -1,8 +1,8 @@
-"""The logs for operators: one line a record, with the ids of the work it came from, without contents or tokens.
+"""The logs for operators: one line for each record, with the ids of its job, without contents or tokens.
 
-The ids come from a context variable, which tasks inherit: code that starts a
-piece of work names its ids with `log_context`, and the code that it calls passes
-nothing on.
+The ids come from a context variable, which tasks inherit. Code that starts a
+piece of work names its ids with `log_context`, so the code that it calls need
+not pass them on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_CODE = (AttributeError, ImportError, NameError, NotImplementedError, RuntimeError, TypeError)
-"""Exceptions whose text is about code. That of any other may quote what people or models wrote."""
+"""Exceptions whose text is about code. The text of any other exception may quote what people or models wrote."""
 _OWN_WORDS = frozenset({"StoreError", "SettingsError", "NotConnected", "TokenRefused", "SlackRefused"})
 """Our own exceptions that never quote contents."""
 
@@ -44,11 +44,11 @@ _ids: ContextVar[Ids] = ContextVar("about", default=MappingProxyType({}))
 
 
 _audit = logging.getLogger("bot.audit")
-"""A logger of its own, so that its lines can be sent elsewhere: to a SIEM, say."""
+"""A separate logger, so that audit lines can be sent elsewhere, such as to a SIEM."""
 
 
 def log_audit_entry(entry: AuditEntry) -> None:
-    """Write an entry of the audit as one line. It holds ids and fixed words alone."""
+    """Log an audit entry as one line, which holds only ids and fixed words."""
     fields = entry.model_dump(exclude_defaults=True)
     words = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
     _audit.info("%s", words, extra={"deed": fields.items()})
@@ -75,7 +75,7 @@ def log_context(
 
 
 def current_ids() -> Ids:
-    """Return the ids of the work under way here."""
+    """Return the ids that `log_context` set for the current task."""
     return _ids.get()
 
 
@@ -85,8 +85,8 @@ def configure(form: Form, *, verbose: bool = False, level: int = logging.INFO, s
     Args:
         form: `text`, or `json` for one object a line.
         verbose: Log our own records from DEBUG on, whatever `level` says.
-        level: The least level of our own records.
-        secrets: Texts to hide, beside all that look like a token.
+        level: The lowest level of our own records.
+        secrets: Texts to hide, in addition to everything that looks like a token.
     """
     root = logging.getLogger()
     for handler in [handler for handler in root.handlers if isinstance(handler, _Stderr)]:
@@ -100,12 +100,12 @@ def configure(form: Form, *, verbose: bool = False, level: int = logging.INFO, s
 
 
 def formatter(form: Form, *, secrets: Collection[str] = ()) -> logging.Formatter:
-    """Make the formatter of a log form, see `configure`."""
+    """Return the formatter for a log form, see `configure`."""
     return JsonLines(secrets) if form == "json" else TextLines(secrets)
 
 
 def hide(text: str, secrets: Collection[str]) -> str:
-    """Replace every token in a text, and every one of the secrets that has four characters at least."""
+    """Replace every token in a text, and every secret of at least four characters, with `[hidden]`."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, HIDDEN)
@@ -113,7 +113,7 @@ def hide(text: str, secrets: Collection[str]) -> str:
 
 
 class _Stderr(logging.StreamHandler[TextIO]):
-    """Writes to `sys.stderr` as it is at that moment."""
+    """Writes to the current `sys.stderr`, even if it was replaced after the handler was made."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr
@@ -138,7 +138,7 @@ class _MaskedFormatter(logging.Formatter):
 
 
 class TextLines(_MaskedFormatter):
-    """`2026-11-21T14:50:25.123Z WARNING bot.jobs.job_runner [J1 r1 analyst#2 RunSubtask] message`."""
+    """Renders lines such as `2026-11-21T14:50:25.123Z WARNING bot.jobs.job_runner [J1 r1 analyst#2]: message`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, and below it the traceback of an exception."""
@@ -149,10 +149,10 @@ class TextLines(_MaskedFormatter):
 
 
 class JsonLines(_MaskedFormatter):
-    """One JSON object a line: time, level, logger, message, and event, error, audit and ids if there are any."""
+    """Renders records as JSON objects: time, level, logger, message, and event, error, audit and ids if any."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
+        """Return the record as one line of JSON."""
         line: dict[str, Any] = {
             "time": _format_time(record),
             "level": record.levelname.lower(),
@@ -180,7 +180,7 @@ def describe(error: BaseException) -> str:
 
 
 def _render_traceback(error: BaseException) -> str:
-    """Return the traceback of an exception, innermost call last, after that of its cause."""
+    """Return an exception's traceback, innermost call last, preceded by the traceback of its cause."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     before = f"{_render_traceback(cause)}\nwhich led to\n" if cause is not None else ""
     return f"{before}{''.join(traceback.format_tb(error.__traceback__))}{describe(error)}"
@@ -191,7 +191,7 @@ def _format_time(record: logging.LogRecord) -> str:
 
 
 def _short_ids(known: Ids) -> str:
-    """Return the ids in short, without the instance's: a terminal shows only one instance."""
+    """Render the ids briefly, without the instance's: a terminal shows only one instance."""
     subtask = f"{known['subtask']}#{known['attempt']}" if "attempt" in known else known.get("subtask", "")
     words = [str(word) for word in (known.get("job"), known.get("request"), subtask, known.get("effect")) if word]
     return f" [{' '.join(words)}]" if words else ""

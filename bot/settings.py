@@ -33,20 +33,20 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Address:
-    """An address to listen on. `fixed`: it was asked for, and another port will not do."""
+    """An address to listen on. If it is not `fixed`, any free port will do when this one is taken."""
 
     host: str
     port: int
     fixed: bool = True
 
     def __str__(self) -> str:
-        """`host:port`."""
+        """Render the address as `host:port`, with an IPv6 host in brackets."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True)
 class FollowUps:
-    """Where messages without a mention are heard: in all threads that have a job except in `channels`, if `on`.
+    """Where replies without a mention are read: if `on`, in all threads that have a job, except in `channels`.
 
     If not `on`, only in threads in `channels`.
     """
@@ -55,7 +55,7 @@ class FollowUps:
     channels: frozenset[str] = frozenset()
 
     def are_heard_in(self, channel: str) -> bool:
-        """Return True if they are heard in that channel (its Slack id)."""
+        """Return True if replies without a mention are read in a channel (its Slack id)."""
         return self.on != (channel in self.channels)
 
 
@@ -71,7 +71,7 @@ LEAST_DAYS, MOST_DAYS = 0.04, 36_500
 OPERATION = Address("127.0.0.1", 9464, fixed=False)
 HTTP = Address("127.0.0.1", 3000)
 BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m tokens"}
-"""Budgets that hold unless others are set, so that nobody finds out by the bill."""
+"""Budgets that apply unless others are set, so that nobody is surprised by a bill."""
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
 
 
@@ -93,12 +93,12 @@ class Settings:
     redis_url: str = field(default="", repr=False)
     data: Path = Path("~/.local/share/leadhand")
     crew: str = "general"
-    """The usual crew: a folder of specialists/crews, or a path."""
+    """The default crew: a folder of specialists/crews, or a path."""
     more_crews: tuple[str, ...] = ()
     """Further crews, chosen by channel or by a word."""
     http: Address = HTTP
     public_url: str = ""
-    """The address under which browsers reach HTTP mode, without a slash at its end; empty: none is known."""
+    """The public URL of HTTP mode, without a slash at its end; empty if none is known."""
     slots: int = 20
     lease: float = 15.0
     slack_unlimited: bool = False
@@ -112,13 +112,13 @@ class Settings:
     channels: frozenset[str] = frozenset()
     """Ids of the channels in which the bot may be used; empty: all."""
     access: ChannelValues = field(default_factory=ChannelValues)
-    """Who may use the bot, in all channels alike."""
+    """The channel values that the environment sets for all channels alike, such as who may use the bot."""
     retention: Retention = DEFAULT_RETENTION
     walls_required: bool = False
-    """True if what reads files and pages may run only behind all of the kernel's walls."""
+    """True if files and pages may be read only in a process that all of the kernel's protections isolate."""
 
     def find_channel_values(self, channel: str) -> ChannelValues:
-        """Return what the environment sets for a channel (its Slack id); what it does not set is left open."""
+        """Return the values that the environment sets for a channel (its Slack id); others are None."""
         heard = None if self.follow_ups == ON and not self.env.get("LEADHAND_FOLLOW_UPS") else self.follow_ups
         values = {
             "allowed": channel in self.channels if self.channels else None,
@@ -128,18 +128,18 @@ class Settings:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must never be shown: tokens, keys, and what is secret in the addresses of services."""
+        """Texts that must never be shown: tokens, keys, and the secret parts of service addresses."""
         tokens = {self.bot_token, self.app_token, self.signing_secret, self.client_secret, *self.token_keys}
         tokens |= {*proxy_password(self.env)}
         return frozenset({*secret_values(self.env), *secrets_in(self.redis_url), *tokens} - {""})
 
     @property
     def is_installable(self) -> bool:
-        """True if workspaces install the app by OAuth; else the bot runs in the workspace of its token."""
+        """True if workspaces install the app by OAuth; otherwise the bot runs in the workspace of its token."""
         return bool(self.client_id) and not self.bot_token
 
     def list_admins(self, team: str, organisation: str = "") -> frozenset[str]:
-        """Return the Slack ids of a workspace's admins: those named for it, for its organisation, or for no place."""
+        """Return the Slack ids of a workspace's admins: those set for it, for its organisation, or for all."""
         named = (one.rpartition(":") for one in self.admins)
         return frozenset(user for place, _, user in named if place in {team, organisation, ""})
 
@@ -150,7 +150,7 @@ class Settings:
 
     @property
     def has_pages(self) -> bool:
-        """True if browsers can be shown a page of the bot's own."""
+        """True if the bot can show pages of its own to browsers."""
         return bool(self.public_url) and not self.socket_mode and not self.is_installable
 
 
@@ -285,7 +285,7 @@ NAMES: Mapping[str, str] = {
 
 
 def secret_values(env: Mapping[str, str] | None = None) -> frozenset[str]:
-    """List what is secret in an environment, by default ours: tokens, keys, and what is secret in any address."""
+    """List the secrets of an environment, by default of this process: tokens, keys, and secret parts of addresses."""
     env = os.environ if env is None else env
     named = {value for name, value in env.items() if name in NAMES and SECRET.search(name)}
     of_addresses = (secrets_in(value) for value in env.values() if "://" in value)
@@ -332,7 +332,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
 
 
 def _list_shipped_crews() -> tuple[str, ...]:
-    """Return the crews that come with Leadhand, the usual one first."""
+    """Return the names of the crews that come with Leadhand, the default one first."""
     folder = Path(__file__).parents[1] / "specialists" / "crews"
     return (
         Settings.crew,
@@ -364,7 +364,7 @@ def require_slack(settings: Settings) -> None:
 
 
 def require_installing(settings: Settings) -> None:
-    """Raise SettingsError if a setting that workspaces need to install the app is missing, or one forbids it."""
+    """Raise SettingsError if a setting for the app's installation by OAuth is missing, or another one excludes it."""
     if settings.bot_token or settings.app_token:
         both = "SLACK_BOT_TOKEN" if settings.bot_token else "SLACK_APP_TOKEN"
         raise SettingsError(
@@ -402,7 +402,7 @@ def _read_terms(env: Mapping[str, str]) -> Terms:
 
 
 def _read_asking(env: Mapping[str, str]) -> AskingTerms:
-    """Read when people are reminded of questions, and when those are closed."""
+    """Parse the settings for reminders of questions and for the expiry of questions."""
     usual = TERMS.asking
     spans = {
         "remind_after": _read_duration(env, "LEADHAND_REMIND_AFTER", usual.remind_after),
@@ -420,7 +420,7 @@ def _read_duration(env: Mapping[str, str], name: str, usual: float) -> float:
 
 
 def _working_hours(text: str) -> dict[str, int]:
-    """Read the hours and days on which people work."""
+    """Parse working hours such as `9-18 Mon-Fri` into fields of `AskingTerms`; an empty text gives none."""
     if not text.strip():
         return {}
     found = _HOURS.fullmatch(text.strip().lower())
@@ -433,7 +433,7 @@ def _working_hours(text: str) -> dict[str, int]:
 
 
 def _read_context(text: str) -> ContextLimits:
-    """Read the tokens of each tier; a tier that is left out keeps its default."""
+    """Parse the maximum tokens of each tier; a tier that is left out keeps its default."""
     named = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
         found = _TIER.fullmatch(part)
@@ -448,7 +448,7 @@ def _read_context(text: str) -> ContextLimits:
 
 
 def _read_roles(text: str) -> dict[str, Tier]:
-    """Read the tier of each role of the supervisor that is named."""
+    """Parse the tiers of the supervisor's roles: a dict by the name of each role in the text."""
     named: dict[str, Tier] = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
         role, *rest = part.split()
@@ -464,7 +464,7 @@ def _read_roles(text: str) -> dict[str, Tier]:
 
 
 def _read_retention(text: str) -> Retention:
-    """Read how many days each kind of data is kept; a kind that is left out keeps its default."""
+    """Parse the days that each kind of data is kept; a kind that is left out keeps its default."""
     days: dict[str, float] = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
         found = _KEPT.fullmatch(part)
@@ -484,7 +484,7 @@ def _read_retention(text: str) -> Retention:
 
 
 def _follow_ups(text: str) -> FollowUps:
-    """Read where follow-ups are heard; `off in C1` leaves them on elsewhere, `on in C1` leaves them off elsewhere."""
+    """Parse where follow-ups are read: `off in C1` means everywhere except C1, `on in C1` means only in C1."""
     word, named, rest = text.strip().partition(" in ")
     channels = frozenset(name.strip().upper() for name in rest.split(",") if name.strip())
     word = word.strip().lower() or "on"
@@ -511,7 +511,7 @@ def _read_channels(text: str) -> frozenset[str]:
 
 
 def _read_access(env: Mapping[str, str]) -> ChannelValues:
-    """Read who may use the bot. What is not set is left open."""
+    """Parse the channel values of the environment: access, tier, quiet hours, zone, budget. Unset ones are None."""
     guests = env.get("LEADHAND_GUESTS", "").strip().lower()
     if guests not in {"", "on", "off"}:
         raise SettingsError(f"LEADHAND_GUESTS is {guests!r}; it takes on or off.")
@@ -534,7 +534,7 @@ def _read_access(env: Mapping[str, str]) -> ChannelValues:
 
 
 def _add_value(access: ChannelValues, name: str, variable: str, text: str) -> ChannelValues:
-    """Return the values with one more, read from `text`; an empty text leaves it open."""
+    """Return the values with one more, parsed from `text`; an empty text leaves it None. Raises SettingsError."""
     try:
         found = ChannelValues.model_validate({name: text.strip() or None})
     except ValidationError as error:
@@ -587,7 +587,7 @@ def _read_operation(text: str) -> Address | None:
 
 
 def _read_http_address(text: str) -> Address:
-    """Read where HTTP mode listens. Without a host that is this machine alone, for a proxy on it."""
+    """Parse where HTTP mode listens; without a host, on this machine's own address, for a proxy on it."""
     if not text:
         return HTTP
     address = _parse_address(f"{HTTP.host}:{text}" if text.isdecimal() else text)
@@ -597,7 +597,7 @@ def _read_http_address(text: str) -> Address:
 
 
 def _public_url(text: str) -> str:
-    """Read the public address of HTTP mode. It must be https, unless it is that of this machine alone."""
+    """Parse the public URL of HTTP mode. It must be https, except for this machine's own address."""
     if not text:
         return ""
     if fault := web_fault(text):
@@ -610,7 +610,7 @@ def _public_url(text: str) -> str:
 
 
 def _parse_address(text: str) -> Address | None:
-    """Read `host:port`; None for any other text."""
+    """Parse `host:port`; None for any other text."""
     try:
         parts = urlsplit(f"//{text}")
         host, port = parts.hostname, parts.port

@@ -1,6 +1,7 @@
 """Settings from files: lines `NAME=value` in one file, and a secret in a file of its own, named by `NAME_FILE`.
 
-The environment wins over the file, setting by setting. Both are put into the environment once, before anything is read.
+A variable that the environment sets wins over the file. The settings of files are put into the environment once,
+before any setting is read.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from bot.settings import NAMES, SettingsError
 
 FILE = "LEADHAND_SETTINGS"
 USUAL = "~/.config/leadhand/settings.env"
-"""The file that is read where `LEADHAND_SETTINGS` names none, if it is there."""
+"""The file that is read if `LEADHAND_SETTINGS` names none and this one exists."""
 LARGEST = 1_000_000
-"""Bytes of a file of settings, or of one secret."""
+"""Maximum bytes of a file of settings, or of a file with one secret."""
 _LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
 _PLAIN = re.compile(r"[\w./:@%+,=?&-]*")
 """A value that needs no quotation marks."""
@@ -25,9 +26,9 @@ _QUOTED = re.compile(r"(?P<mark>[\"'])(?P<inside>.*)(?P=mark)\s*(?:#.*)?", re.DO
 
 
 def load_settings_files(env: MutableMapping[str, str] = os.environ, *, to_write: str | Path | None = None) -> None:
-    """Put the settings of the files that an environment names into it. Raises SettingsError for what cannot be read.
+    """Put settings from the files that an environment names into that environment. Raises SettingsError.
 
-    `to_write` is a file of settings in place of the one that is named, or "" for that one: it need not exist yet.
+    `to_write` is for a settings file that need not exist yet: its path, or "" for the one that the environment names.
     """
     if to_write:
         env[FILE] = str(to_write)
@@ -45,7 +46,7 @@ def load_settings_files(env: MutableMapping[str, str] = os.environ, *, to_write:
 
 
 def _read_lines(path: Path, *, must_be_there: bool) -> Iterator[tuple[str, str]]:
-    """Read the names and values of a file, in its order."""
+    """Yield the names and values of a settings file, in its order. Raises SettingsError."""
     if not must_be_there and not path.is_file():
         return
     lines = _read_text(path, FILE).splitlines()
@@ -89,7 +90,7 @@ def _read_text(path: Path, name: str) -> str:
 
 
 def write_settings(path: Path, found: Mapping[str, str]) -> None:
-    """Put settings into a file that its owner alone can read; all else in it stays as it is. Raises SettingsError."""
+    """Write settings into a file that only its owner can read; its other lines stay. Raises SettingsError."""
     if not found:
         return
     try:
@@ -115,7 +116,7 @@ def _render_line(name: str, value: str) -> str:
 
 
 def describe_exposure(env: Mapping[str, str]) -> str:
-    """Say that a file of settings can be read by other users of the machine; empty if it cannot, or is not there."""
+    """Return a warning if other users of this machine can read the settings file; empty if not, or without a file."""
     path = Path(env.get(FILE, "").strip() or USUAL).expanduser()
     try:
         mode = path.stat().st_mode

@@ -1,7 +1,7 @@
-"""The bot in one workspace: its client, who gets in there, what people do, and the way to its threads.
+"""The bot in one workspace: its Slack client, its gate, its features and its threads.
 
-An instance has one for the workspace of its token, or one for each that installed the app. Nothing of one is known to
-another: what they share (`SharedParts`) holds no token and nobody's words, or keeps them by their team.
+An instance has one bot for the workspace of its token, or one for each workspace that installed the app. No bot knows
+anything of another: the parts that they share (`SharedParts`) hold no tokens and no messages, or hold them by team.
 """
 
 from __future__ import annotations
@@ -45,7 +45,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """What the bots of an instance share. `name` is the instance's, `nudge` wakes its runner of a job."""
+    """The parts that the bots of an instance share.
+
+    `name` is the instance's name; `nudge` wakes its runner of a job. `looks` are the seconds before each lookup of a
+    message in doubt. `can_ask` is False if there is nobody who could approve something.
+    """
 
     settings: Settings
     store: Store
@@ -62,11 +66,11 @@ class SharedParts:
 
 
 class TeamBot:
-    """The bot of one workspace. `begin` starts what runs beside its jobs, `close` ends all of it.
+    """The bot of one workspace. `begin` starts its background tasks, `close` ends them.
 
     Args:
-        shared: What it shares with the others.
-        client: Calls Slack for this bot, and for nobody else.
+        shared: The parts that it shares with the instance's other bots.
+        client: The Slack client of this bot alone.
         account: The bot's account in the workspace.
         groups: The user groups that the settings of its channels name.
     """
@@ -125,12 +129,12 @@ class TeamBot:
 
     @property
     def token_fault(self) -> str:
-        """Why Slack does not take its token, and what to do; empty while it does."""
+        """Why Slack refuses the token, and what to do; empty while Slack accepts it."""
         return self.proof.fault
 
     @property
     def has_several_teams(self) -> bool:
-        """False: there is this workspace alone."""
+        """False: this bot is the instance's only one."""
         return False
 
     async def is_team_reachable(self, _team: str) -> bool:
@@ -138,27 +142,27 @@ class TeamBot:
         return True
 
     def begin(self) -> None:
-        """Start what runs beside the jobs."""
+        """Start the background tasks."""
         self._beside = [
             asyncio.create_task(one) for one in (self.proof.run(), *(begin() for begin in self._kit.beside))
         ]
 
     async def end_background_tasks(self) -> None:
-        """End what runs beside the jobs."""
+        """Cancel the background tasks, and wait until they have ended."""
         for task in self._beside:
             task.cancel()
         await asyncio.gather(*self._beside, return_exceptions=True)
 
     async def close(self, seconds: float) -> None:
-        """Wait at most `seconds` for what is under way, and close the client. Its jobs must have been released."""
+        """Wait at most `seconds` for running work, and close the client. The jobs must have been released before."""
         await self.end_background_tasks()
         await asyncio.gather(self._kit.background.drain(seconds), self.thread.close(seconds))
 
 
 async def open_bot_of_token(shared: SharedParts) -> TeamBot:
-    """Make the bot of the one token of the settings.
+    """Open the bot for the token of the settings.
 
-    Raises SettingsError where Slack does not take the token, or the store holds the jobs of others.
+    Raises SettingsError if Slack refuses the token, or the store holds jobs of another workspace.
     """
     settings, store = shared.settings, shared.store
     try:
@@ -167,7 +171,7 @@ async def open_bot_of_token(shared: SharedParts) -> TeamBot:
         raise SettingsError(str(error)) from None
     try:
         await _check_home(store, account.home.team)
-        named = await shared.channels.groups(account.home.team)  # this also reads the form, for times without the store
+        named = await shared.channels.groups(account.home.team)  # it also caches the form's values, for store outages
         await remove_leftovers()
         return TeamBot(shared, client, account, named)
     except BaseException:
@@ -176,7 +180,7 @@ async def open_bot_of_token(shared: SharedParts) -> TeamBot:
 
 
 async def _check_home(store: Store, team: str) -> None:
-    """Raise SettingsError if another workspace's jobs are in the store: each bot would take the other's."""
+    """Raise SettingsError if the store holds another workspace's jobs: each bot would run the other's jobs."""
     owner = await store.find_home_team(team)
     if owner == ANY_TEAM:
         raise SettingsError(

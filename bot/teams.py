@@ -1,8 +1,8 @@
 """The bots of all workspaces that installed the app: opened and closed as installations come and go.
 
-Every instance looks at the installations every few seconds, and at once where a payload or a job is of a workspace that
-it does not know. A bot is closed when its installation has left: first its jobs are let go, then its client is closed,
-and what rests for that workspace is claimed by nobody until it is installed again, or erased when its time is over.
+Every instance reads the installations every few seconds, and at once for a payload or job of a workspace that it does
+not know. When the app has left a workspace, its jobs are released and its bot is closed. No instance claims that
+workspace's jobs until the app is installed again. The workspace's data is erased after the retention time.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from handoff.summaries.summary import QuarantineNotice, TrialNotice
 log = logging.getLogger(__name__)
 
 LOOK = 5.0
-"""Seconds between two looks at the installations."""
+"""Seconds between two reads of the installations."""
 CLOSING = 1.5
-"""Seconds for work under way to end, once the app has left its workspace: Slack takes nothing more."""
+"""Seconds that running work gets to end after the app has left its workspace: Slack accepts no more calls."""
 REMOVED_APP_ERRORS = frozenset({"account_inactive", "token_revoked"})
-"""Slack's errors for the token of an app that has left a workspace. Other errors may pass."""
+"""Slack's errors for the token of an app that has left a workspace. Other errors may be temporary."""
 LISTS = "list:"
-"""How a setting of tickets begins that needs the optional scopes."""
+"""Prefix of a `LEADHAND_TICKETS` that needs the optional scopes."""
 
 
 class InstalledTeams:
     """The bots of an instance, by workspace.
 
     Args:
-        shared: What they share.
+        shared: The parts that the bots share.
         records: The installations.
         let_go: Makes the instance release all jobs of a workspace.
     """
@@ -62,7 +62,7 @@ class InstalledTeams:
         self._let_go = let_go
         self._bots: dict[str, TeamBot] = {}
         self._names: dict[str, str] = {}
-        """The record whose installation the bot of a workspace uses."""
+        """By workspace, the name of the record whose installation its bot uses."""
         self._leaving: set[str] = set()
         self._looking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -85,7 +85,7 @@ class InstalledTeams:
 
     @classmethod
     def from_settings(cls, shared: SharedParts, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
-        """Make the bots by the settings. Raises SettingsError for an invalid key."""
+        """Make the bots' container from the settings. Raises SettingsError for an invalid key."""
         settings, store = shared.settings, shared.store
         try:
             cipher = TokenCipher(settings.token_keys)
@@ -96,16 +96,16 @@ class InstalledTeams:
 
     @property
     def token_fault(self) -> str:
-        """Empty: a token that is refused concerns its workspace alone."""
+        """Always empty: a refused token affects only its own workspace."""
         return ""
 
     @property
     def has_several_teams(self) -> bool:
-        """True if more than one workspace shares what an instance has."""
+        """True if this instance has bots of more than one workspace."""
         return len(self._bots) > 1
 
     def begin(self) -> None:
-        """Look at the installations from now on."""
+        """Start the background task that syncs the bots with the installations."""
         self._start(self._run())
 
     async def open_all(self) -> None:
@@ -115,7 +115,7 @@ class InstalledTeams:
         await self.sync_bots()
 
     async def is_team_reachable(self, team: str) -> bool:
-        """Return True if jobs of a workspace can go on: it is installed, and Slack takes its token."""
+        """Return True if a workspace's jobs can go on: the app is installed there, and Slack accepts its token."""
         if team in self._leaving:
             return False
         try:
@@ -125,14 +125,14 @@ class InstalledTeams:
         return bot is not None and not bot.proof.fault
 
     async def end_background_tasks(self) -> None:
-        """End what runs beside the jobs."""
+        """Cancel the background tasks of all bots, and wait until they have ended."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*(bot.end_background_tasks() for bot in self._bots.values()))
 
     async def close(self, seconds: float) -> None:
-        """Close all bots, once their jobs were let go of."""
+        """Close all bots. Their jobs must have been released before."""
         await self._refresh.close()
         await asyncio.gather(*(bot.close(seconds) for bot in self._bots.values()))
         await close_client(self._client)
@@ -140,7 +140,7 @@ class InstalledTeams:
     # The bot that a payload is for ----------------------------------------------------------------------
 
     async def _find(self, payload: PayloadAddressee) -> Bolt | None:
-        """Return the app that a payload is for; None if there is none. Raises StoreError or BadKey."""
+        """Return the Bolt app of the bot that a payload is for; None if there is none. Raises StoreError, BadKey."""
         team = self._team_of(payload)
         bot = self._bots.get(team) if team not in self._leaving else None
         if bot is None and team:
@@ -150,15 +150,15 @@ class InstalledTeams:
         return bot.bolt if bot is not None else None
 
     def _team_of(self, payload: PayloadAddressee) -> str:
-        """Return the workspace whose bot wrote the message that was clicked, else the workspace that a payload names.
+        """Return the workspace whose bot wrote the clicked message, or else the workspace that the payload names.
 
-        The workspaces of an organisation share one bot user: among them, the named one counts.
+        The workspaces of an organisation share one bot user: among them, the one that the payload names is preferred.
         """
         of_author = [team for team, bot in self._bots.items() if payload.author and bot.account.user == payload.author]
         return payload.team if payload.team in of_author else next(iter(of_author), payload.team)
 
     async def _open_if_installed(self, team: str) -> TeamBot | None:
-        """Open the bot of a workspace that another instance may have installed a moment ago; None if none did.
+        """Open the bot of a workspace if the app is installed there, maybe just now by another instance; else None.
 
         Raises StoreError, or BadKey if the record cannot be read: another instance may know the key.
         """
@@ -171,7 +171,7 @@ class InstalledTeams:
         return self._bots.get(team)
 
     async def _open_through_organisation(self, team: str, organisation: str) -> TeamBot | None:
-        """Open the bot of a workspace that uses its organisation's installation for the first time."""
+        """Open the bot of a workspace by its organisation's installation, at its first use there; None without one."""
         record, _ = await self._records.read(organisation)
         if record is None or record.installation is None:
             return None
@@ -192,7 +192,7 @@ class InstalledTeams:
                 log.exception("the installations could not be looked at")
 
     async def sync_bots(self) -> None:
-        """Bring the bots in line with what is installed. Raises StoreError."""
+        """Open, update and close bots to match the installations, and erase data that is due. Raises StoreError."""
         async with self._looking:
             records = await self._records.all()
             there = _find_installed_teams(records)
@@ -239,7 +239,7 @@ class InstalledTeams:
         log.info("the app is installed in %s", team)
 
     async def _close(self, team: str) -> None:
-        """Let go of a workspace's jobs, then close its bot."""
+        """Release a workspace's jobs, then close its bot."""
         self._leaving.add(team)
         try:
             await self._let_go(team)
@@ -250,14 +250,14 @@ class InstalledTeams:
         log.warning("the app has left %s: its jobs rest", team)
 
     def _leave_if_gone(self, team: str, code: str, token: str) -> None:
-        """Note that the app has left a workspace, if the `code` with which Slack refuses its token means that."""
+        """Start to record that the app has left a workspace, if Slack's error `code` for its token means that."""
         if code in REMOVED_APP_ERRORS and team in self._names:
             self._start(self._leave_team(team, self._names[team], token))
 
     async def _leave_team(self, team: str, name: str, token: str) -> None:
         try:
             record, _ = await self._records.read(name)
-            # While a token is refreshed Slack may void the one before, whose successor is not kept yet.
+            # During a refresh Slack may revoke the old token before the new one is stored.
             if record is not None and record.refreshing <= self._records.clock():
                 await self._records.mark_left(name, token)
             await self.sync_bots()
@@ -285,7 +285,7 @@ class InstalledTeams:
 
 
 def _find_installed_teams(records: Mapping[str, InstallationRecord]) -> dict[str, tuple[str, Installed]]:
-    """Return the workspaces that are installed, each with the record whose installation it uses."""
+    """Return by workspace the name of the record whose installation it uses, and that installation."""
     found: dict[str, tuple[str, Installed]] = {}
     for team, record in records.items():
         name = record.organisation or team
@@ -297,14 +297,14 @@ def _find_installed_teams(records: Mapping[str, InstallationRecord]) -> dict[str
 
 
 def _read_leave_time(records: Mapping[str, InstallationRecord], name: str) -> float:
-    """Return when the app left a workspace or organisation; 0 if it is there, or that cannot be read."""
+    """Return when the app left a workspace or organisation (s since the epoch); 0 if it has not, or if unknown."""
     record = records[name]
     holder = records.get(record.organisation) if record.organisation else record
     return record.left or (holder.left if holder is not None else 0.0)
 
 
 class _TeamEffects:
-    """`Effects` of jobs of all workspaces: each goes to the bot of its own."""
+    """`Effects` that pass each call on to the bot of the job's workspace."""
 
     def __init__(self, bots: Mapping[str, TeamBot]) -> None:
         self._bots = bots
@@ -313,21 +313,21 @@ class _TeamEffects:
         return self._bots[claim.key.team].effects
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
-        """Have the bot of its workspace run it."""
+        """Have the bot of the job's workspace run the effect."""
         return await self._effects_of(runner.claim).run(effect, runner)
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """Tell the bot of its workspace."""
+        """Tell the bot of the job's workspace."""
         self._effects_of(runner.claim).job_changed(runner, before, after)
 
     async def job_released(self, runner: JobRunner) -> bool:
-        """Tell the bot of its workspace, and return what it says."""
+        """Tell the bot of the job's workspace, and return its result."""
         return await self._effects_of(runner.claim).job_released(runner)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        """Tell the bot of its workspace."""
+        """Tell the bot of the job's workspace."""
         await self._effects_of(claim).job_suspected(claim, notice)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """Tell the bot of its workspace."""
+        """Tell the bot of the job's workspace."""
         await self._effects_of(claim).job_quarantined(claim, notice)

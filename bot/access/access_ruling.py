@@ -1,4 +1,4 @@
-"""Whether a person may use the bot somewhere, and why not. Pure: the table of the rules is `find_access_refusal`."""
+"""Decides whether a person may use the bot in a channel: `find_access_refusal` is the table of rules, without I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.access.access_values import Access
 from bot.access.person_facts import PersonFacts
 
 RulingReason = Literal["unknown", "gone", "bot", "place", "stranger", "guest", "not_named"]
-"""Why somebody may not. `unknown`: Slack could not be asked, so nothing is known yet."""
+"""Why a person may not use the bot. `unknown`: Slack could not be asked about them."""
 
 
 def find_access_refusal(
@@ -18,12 +18,12 @@ def find_access_refusal(
     """Return why a person may not use the bot in a channel, or None if they may.
 
     Args:
-        access: what holds in that channel.
+        access: the values that apply in the channel.
         user: the person's id.
         facts: what Slack says of them; None if it could not be asked.
         groups: the user groups they are in, of those that `access` names.
-        direct: True in their direct message with the bot, which is no channel that could be left out.
-        admin: True for an admin, who may use it everywhere: whoever runs the bot named them.
+        direct: True in their direct message with the bot, which no setting of channels can close.
+        admin: True for an admin, who may use the bot everywhere: its operator named them.
     """
     if not (access.allowed or direct or admin):
         return "place"
@@ -33,7 +33,7 @@ def find_access_refusal(
         return "gone" if facts.standing == "gone" else "bot"
     if admin:
         return None
-    if user in access.users:  # whoever is named by their own id is meant, guest or not
+    if user in access.users:  # a person named by their own id may, guest or not
         return None
     if facts.standing == "stranger" and facts.team not in access.strangers:
         return "stranger"

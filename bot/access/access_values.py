@@ -1,7 +1,7 @@
-"""What holds in a channel: the values, where each comes from, and which of two sources counts.
+"""The values that apply in a channel: their types, their sources, and which source takes precedence.
 
-The form (`/leadhand settings`) comes before the file (`channels.yml`), the file before the channel's crew (`channel` in
-its crew.yml), the crew before the environment, and that before the default, each value for itself.
+From the highest precedence to the lowest: the form (`/leadhand settings`), the file (`channels.yml`), the channel's
+crew (`channel` in its crew.yml), the environment, the default. Each value is decided separately.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from specialists.files.frontmatter import did_you_mean
 
 Source = Literal["default", "environment", "crew", "file", "form"]
 TEXTS = frozenset({"instructions", "highest_tier", "budget", "quiet_hours", "zone"})
-"""The values that are written as text: in a file, in a crew's file, in the environment."""
+"""Names of the values that are written as text in `channels.yml`, in crew.yml and in the environment."""
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 MOST_NAME = 75
 LONGEST_INSTRUCTIONS = 1_500
-"""Characters of a channel's instructions, as many as of a crew's: every call of a role that heeds them carries them."""
+"""Maximum characters of a channel's instructions, as of a crew's: every model call that uses them carries them."""
 MOST_NAMED = 100
-"""People, groups or workspaces that one value names: as many as a menu of Slack's holds. Groups hold more."""
+"""Maximum ids of people, groups or workspaces in one value: as many as a Slack menu holds."""
 
 
 def _check_people(named: tuple[str, ...]) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def _check_instructions(text: str) -> str:
 
 
 def _check_budget(text: str) -> str:
-    """Keep a budget as it is written; `off` for none."""
+    """Return a valid budget as it is written, or `off` for none. Raises ValueError."""
     if text.strip().casefold() == OFF:
         return OFF
     try:
@@ -102,20 +102,20 @@ CrewName = Annotated[str, AfterValidator(_check_crew)]
 
 
 class ChannelValues(BaseModel):
-    """The values of a channel that one source sets; None is one that it leaves open.
+    """The values that one source sets for a channel. None means that the source does not set the value.
 
     - allowed: whether the bot may be used in the channel at all.
     - users: ids of the people and user groups that may use it; empty: everybody.
-    - guests: whether guests of the workspace may.
-    - strangers: the ids of other workspaces whose people may (Slack Connect).
+    - guests: whether guests of the workspace may use it.
+    - strangers: the ids of other workspaces whose people may use it (Slack Connect).
     - approvers: ids of the people and user groups that may approve; empty: as the crew says.
-    - follow_ups: whether replies without a mention are heard in threads that have a job.
-    - crew: the name of the crew that gets what is asked there, in a bot with several.
-    - instructions: what the channel asks of every answer; empty: nothing.
-    - highest_tier: the highest tier that models work on there.
-    - budget: what the channel may spend a day, such as `$5, 200k tokens`; `off`: nothing is counted.
-    - quiet_hours: when nothing is said there that nobody asked for by mention, such as `20-8, weekends`, or `off`.
-    - zone: the time zone that these hours are in, by its IANA name.
+    - follow_ups: whether replies without a mention are read in threads that have a job.
+    - crew: the name of the crew that gets the channel's requests, if the bot has several.
+    - instructions: the channel's instructions for every answer; empty for none.
+    - highest_tier: the highest tier of models that work for the channel.
+    - budget: what the channel may spend a day, such as `$5, 200k tokens`; `off` for no limit.
+    - quiet_hours: when the bot posts only what people asked for by mention, such as `20-8, weekends`, or `off`.
+    - zone: the time zone of the quiet hours, by its IANA name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
@@ -148,12 +148,12 @@ DEFAULTS = ChannelValues(
     quiet_hours=OFF,
     zone="UTC",
 )
-"""The crew has no default here: it is the first of the settings."""
+"""The default values. The default crew is missing here: it is the first crew of the settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
-    """Where a value comes from. For the form, also who set it (a Slack id), and when (seconds since the epoch)."""
+    """The origin of a value: its source, and for the form who set it (a Slack id), and when (s since the epoch)."""
 
     source: Source
     user: str = ""
@@ -162,7 +162,7 @@ class ValueOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What holds in a channel: see `ChannelValues`. `origins` says of each value where it comes from."""
+    """The values that apply in a channel, see `ChannelValues`. `origins` has the origin of each value by its name."""
 
     allowed: bool = True
     users: tuple[str, ...] = ()
@@ -179,31 +179,31 @@ class Access:
     origins: Mapping[str, ValueOrigin] = field(default_factory=dict)
 
     def origin(self, name: str) -> ValueOrigin:
-        """Say where the value of that name comes from."""
+        """Return the origin of the value with this name."""
         return self.origins.get(name, ValueOrigin("default"))
 
     def terms(self, at: float) -> ChannelTerms:
-        """Return what the work on a request that begins now (`at`, s since the epoch) is to heed."""
+        """Return the channel's terms for a request whose work begins at `at` (seconds since the epoch)."""
         quiet = resolve_quiet_times(self.quiet_hours, self.zone, at)
         return ChannelTerms(instructions=self.instructions, highest=self.highest_tier, quiet=quiet)
 
     def find_quiet_end(self, at: float) -> float:
-        """Return the end of the quiet hours around a moment; outside of quiet hours, the moment itself."""
+        """Return the end of the quiet hours that `at` (s since the epoch) falls into; outside of them, `at` itself."""
         return quiet_until(at, resolve_quiet_times(self.quiet_hours, self.zone, at))
 
     @property
     def spending(self) -> SpendingBudget | None:
-        """What the channel may spend a day; None: nothing is counted for it."""
+        """The channel's budget for a day, or None if it has none."""
         return None if self.budget == OFF else read_budget(self.budget)
 
     @property
     def groups(self) -> frozenset[str]:
-        """The user groups that are named."""
+        """The ids of the user groups among `users` and `approvers`."""
         return groups_in((*self.users, *self.approvers))
 
 
 def classify_contact(named: str) -> Literal["person", "group", "channel", "words"]:
-    """Say what a crew's contact is. An id has a digit: “CEO” is a word."""
+    """Return what kind of contact a crew names. An id has a digit: so “CEO” is words."""
     if not any(one.isdigit() for one in named):
         return "words"
     if PERSON.fullmatch(named):
@@ -212,14 +212,14 @@ def classify_contact(named: str) -> Literal["person", "group", "channel", "words
 
 
 def groups_in(named: Sequence[str]) -> frozenset[str]:
-    """Pick the user groups out of ids of people and groups."""
+    """Return the ids of user groups among ids of people and groups."""
     return frozenset(one for one in named if GROUP.fullmatch(one))
 
 
 def merge_sources(
     sources: Sequence[tuple[ChannelValues, Mapping[str, ValueOrigin] | Source]], *, crew: str = ""
 ) -> Access:
-    """Merge the sources of a channel's values, the one that counts most first. `crew` is the default crew.
+    """Merge the sources of a channel's values, highest precedence first. `crew` is the default crew.
 
     Each source comes with the origin of its values. For the form it is a mapping, by the name of the value.
     """

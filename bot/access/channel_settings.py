@@ -1,4 +1,4 @@
-"""What holds in each channel, of all sources together, and what admins set with the form, kept in the store."""
+"""The settings of channels: merges the values of all sources, and stores those that admins set with the form."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class FormValues:
-    """What the form set for a channel, and for each value who did and when.
+    """The values that the form set for a channel, with who set each one and when.
 
-    `row` is the text that is kept, empty if there is none. `newer`: a newer release wrote
-    the row, and this one cannot read it: the channel is closed, and the row is not overwritten.
+    `row` is the stored text, empty if there is none. `newer`: a newer release wrote the row, and this
+    release cannot read it. Then the channel is closed, and the row is not overwritten.
     """
 
     values: ChannelValues = field(default_factory=ChannelValues)
@@ -35,24 +35,24 @@ class FormValues:
     newer: bool = False
 
     def stamp(self, name: str) -> str:
-        """Return a short text that changes whenever the value does. A window carries it, and sends it back."""
+        """Return a short text that changes with the value. A window carries it and returns it when submitted."""
         return make_stamp(self.values, name)
 
 
 def make_stamp(values: ChannelValues, name: str) -> str:
-    """Return the stamp of a value, see `FormValues.stamp`."""
+    """Return the stamp of the value with this name, see `FormValues.stamp`."""
     value = values.model_dump(mode="json", include={name})[name]
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:8]
 
 
 def dump_form_row(values: ChannelValues, origins: Mapping[str, ValueOrigin]) -> str:
-    """Write a channel's row."""
+    """Render a channel's values and their origins as the text of its row."""
     by = {name: {"user": origin.user, "at": origin.at} for name, origin in origins.items()}
     return json.dumps({"values": values.model_dump(mode="json", exclude_none=True), "set": by})
 
 
 def load_form_row(channel: str, row: str) -> FormValues:
-    """Read a channel's row. One that cannot be read closes the channel: it may keep people out."""
+    """Parse a channel's row. An unreadable row closes the channel, as it may have excluded people."""
     try:
         fields = json.loads(row)
         given, by = dict(fields["values"]), dict(fields["set"])
@@ -73,17 +73,18 @@ def load_form_row(channel: str, row: str) -> FormValues:
 
 
 CACHE_SECONDS = 1.5
-"""Seconds for which what the form set is not read again. What this instance set itself holds at once."""
+"""Seconds for which the form's values of a workspace are cached. Changes made by this instance apply at once."""
 MOST_TRIES = 5
-"""Times that a change is tried again because somebody changed other values of the channel at that moment."""
+"""Maximum number of tries to save a change while others change other values of the channel."""
 NOTHING_SET = FormValues()
 
 
 @dataclass(frozen=True, slots=True)
 class FormNotSaved:
-    """Nothing was changed. `overtaken` names the values that others changed since; `form` is what the form sets now.
+    """The outcome of a save that changed nothing. `form` is what the store holds now.
 
-    `overtaken` is empty if a newer release set what this one cannot read, or if others change the channel all the time.
+    `overtaken` names the values that others changed meanwhile. It is empty if a newer release wrote the row, or if
+    other changes came in between at every try.
     """
 
     form: FormValues
@@ -91,14 +92,14 @@ class FormNotSaved:
 
 
 class ChannelSettings:
-    """Says what holds in a channel: who may use the bot there, and how it works there.
+    """The settings of channels: who may use the bot in a channel, and how it works there.
 
     Args:
         store: Where the form's values are kept.
-        environment: Gives what the environment sets for a channel, by its id.
-        file: What `channels.yml` sets, by the channel's id.
-        crews: The bot's crews by name, the usual one first, with what each says of itself; none if there is but one.
-        of_crews: What the crews' own files set, by their names; the usual one first.
+        environment: Returns the values that the environment sets for a channel, by its id.
+        file: The values that `channels.yml` sets, by the channel's id.
+        crews: The descriptions of the bot's crews by name, the default crew first; empty if there is only one crew.
+        of_crews: The values that the crews' own files set, by the crew's name; the default crew first.
         models: The model of each tier, by the tier's name, for people who choose one.
     """
 
@@ -121,27 +122,27 @@ class ChannelSettings:
         self._forms: dict[str, tuple[float, dict[str, FormValues]]] = {}
 
     async def read_access(self, team: str, channel: str) -> Access:
-        """Say what holds in a channel. While the store is away, what was last read of it holds.
+        """Return the values that apply in a channel. While the store is away, the values read last apply.
 
-        Raises StoreError if nothing was read before.
+        Raises StoreError if none were read before.
         """
         form = (await self._read(team)).get(channel, NOTHING_SET)
         return self._build_access(channel, form)
 
     async def read_approvers(self, team: str, channel: str) -> tuple[str, ...]:
-        """Name the people and user groups who may approve in a channel; nobody: as the crew says. Raises StoreError."""
+        """Return the ids of those who may approve in a channel; empty if the crew decides. Raises StoreError."""
         return (await self.read_access(team, channel)).approvers
 
     async def read_terms(self, team: str, channel: str) -> ChannelTerms:
-        """Return what the work on a request that begins now is to heed. Raises StoreError."""
+        """Return the channel's terms for a request whose work begins now. Raises StoreError."""
         return (await self.read_access(team, channel)).terms(self._store.clock())
 
     async def find_quiet_end(self, team: str, channel: str) -> float:
-        """Return when the quiet hours of a channel end (s since the epoch); now if it is in none. Raises StoreError."""
+        """Return when a channel's quiet hours end (s since the epoch); now, outside quiet hours. Raises StoreError."""
         return (await self.read_access(team, channel)).find_quiet_end(self._store.clock())
 
     async def add_channel_budget(self, rules: LimitRules, team: str, channel: str) -> LimitRules:
-        """Return the limits on calls with the budget of the channel, where it has one of its own. Raises StoreError."""
+        """Return the limits on calls with the channel's own budget, if it has one. Raises StoreError."""
         access = await self.read_access(team, channel)
         if access.origin("budget").source in {"default", "environment"}:
             return rules
@@ -150,7 +151,7 @@ class ChannelSettings:
         return dataclasses.replace(rules, budgets={**others, "channel": own} if own is not None else others)
 
     def build_access_without_form(self, channel: str) -> Access:
-        """Say what would hold in a channel if the form had set nothing."""
+        """Return the values that would apply in a channel if the form had set none."""
         return self._build_access(channel, NOTHING_SET)
 
     def _build_access(self, channel: str, form: FormValues) -> Access:
@@ -167,7 +168,7 @@ class ChannelSettings:
         )
 
     async def form(self, team: str, channel: str) -> FormValues:
-        """Read what the form set for a channel. Raises StoreError."""
+        """Read the values that the form set for a channel from the store, not the cache. Raises StoreError."""
         self._forms.pop(team, None)
         return (await self._read(team)).get(channel, NOTHING_SET)
 
@@ -181,10 +182,10 @@ class ChannelSettings:
         names: tuple[str, ...] = NAMES,
         seen: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[str, ...] | FormNotSaved:
-        """Keep what an admin set with the form for the values of these `names`; return the names of those that changed.
+        """Save the values of these `names` that an admin set with the form. Returns the names of the changed values.
 
-        `seen` are the stamps (`FormValues.stamp`) of the values as the admin saw them. If others changed one of them
-        since, to anything but what is set now, nothing is kept. An unchanged value keeps its author.
+        `seen` has the stamps (`FormValues.stamp`) of the values as the admin saw them. If others have changed
+        one since, to anything but the new value, nothing is saved. An unchanged value keeps its author.
         Raises StoreError.
         """
         for _ in range(MOST_TRIES):
@@ -206,7 +207,7 @@ class ChannelSettings:
         return FormNotSaved(before)
 
     async def groups(self, team: str) -> frozenset[str]:
-        """Collect the user groups that are named for any channel, so that their members can be asked for."""
+        """Return the ids of the user groups that any channel's values name. Raises StoreError."""
         kept = (form.values for form in (await self._read(team)).values())
         found = [*self._file.values(), self._environment(""), *kept]
         return groups_in([one for values in found for one in (*(values.users or ()), *(values.approvers or ()))])
@@ -227,7 +228,7 @@ class ChannelSettings:
             if channel in before and before[channel].row == row
             else load_form_row(channel, row)
             for channel, row in rows.items()
-            if CHANNEL.fullmatch(channel)  # other rows are what the bot itself remembers
+            if CHANNEL.fullmatch(channel)  # other rows hold data of the bot itself
         }
         self._forms[team] = (time.monotonic() + CACHE_SECONDS, read)
         return read

@@ -1,4 +1,4 @@
-"""What channels are given by files: `channels.yml` beside a crew, and the values in a crew's own file."""
+"""Reads the values of channels from files: `channels.yml` beside a crew, and the key `channel` of crew.yml."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REMEDY = {
 
 @dataclass(slots=True)
 class ChannelsFile:
-    """The file as it was read: values by the channel's id, and what is wrong with it."""
+    """A parsed `channels.yml`: the values by the channel's id, and the file's faults."""
 
     path: Path
     channels: dict[str, ChannelValues] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class ChannelsFile:
 
 
 def read_channels_file(folder: Path, crews: Sequence[str] = ()) -> ChannelsFile:
-    """Read the file in a crew's folder; a missing one says nothing. Never raises: see `ChannelsFile.faults`.
+    """Read `channels.yml` in a crew's folder; a missing file sets nothing. Raises nothing: faults are in the result.
 
-    `crews` are the names that a channel may choose from; without any, it may name none.
+    `crews` are the names of the crews that a channel may choose from; if it is empty, a channel may name no crew.
     """
     file = ChannelsFile(folder / NAME)
     if not file.path.exists():
@@ -71,7 +71,7 @@ def _read(file: ChannelsFile, root: yaml.Node, crews: Sequence[str]) -> None:
 
 
 def _read_channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> ChannelValues | None:
-    """Read the values of one channel; what is wrong is noted, and then there are none."""
+    """Parse the values of one channel and add its faults to `file`. Returns None if a value is invalid."""
     if not isinstance(node, yaml.MappingNode):
         file.fault(node, f"a channel is not a list of `key: value` lines; the keys are {', '.join(NAMES)}")
         return None
@@ -104,7 +104,7 @@ def _read_channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> 
 
 
 def _node_value(node: yaml.Node) -> Any:
-    """Give the value of a node; ids stay texts, whatever YAML takes them for."""
+    """Return a node's value: a bool, a text, a tuple of texts, or None. Ids stay texts, even numeric ones."""
     if isinstance(node, yaml.SequenceNode):
         return tuple(str(one.value) if isinstance(one, yaml.ScalarNode) else None for one in node.value)
     if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:bool":
@@ -113,7 +113,7 @@ def _node_value(node: yaml.Node) -> Any:
 
 
 def _node_text(node: yaml.Node) -> str:
-    """Give a value as it is written: `off` is a word here, and `20:30` no number. Empty for a list or a mapping."""
+    """Return a value as it is written: `off` is a word, and `20:30` no number. Empty for a list or a mapping."""
     return str(node.value).strip() if isinstance(node, yaml.ScalarNode) else ""
 
 
@@ -126,7 +126,7 @@ _SWITCHES = {"on": True, "true": True, "yes": True, "off": False, "false": False
 
 
 def read_crew_values(channel: Mapping[str, tuple[str, CrewFault]]) -> tuple[ChannelValues, tuple[CrewFault, ...]]:
-    """Read the key `channel` of a crew's file, see `CrewFile.channel`; each value that is not valid gives a fault."""
+    """Parse the key `channel` of crew.yml, see `CrewFile.channel`. Returns the values, and a fault for each bad one."""
     values: dict[str, Any] = {}
     faults: list[CrewFault] = []
     for name, (text, place) in channel.items():
@@ -140,12 +140,12 @@ def read_crew_values(channel: Mapping[str, tuple[str, CrewFault]]) -> tuple[Chan
 
 
 def check_channel_values(crew: Crew, folder: Path) -> Crew:
-    """Return the crew of a folder. Raises CrewError if its file sets a value for channels that is not valid."""
+    """Return the crew as it is. Raises CrewError if its file in `folder` sets an invalid value for channels."""
     if faults := read_crew_values(crew.channel)[1]:
         raise CrewError(folder, faults)
     return crew
 
 
 def list_crew_values(crews: Mapping[str, Crew]) -> Mapping[str, ChannelValues]:
-    """Return what each of a bot's crews sets, by its name."""
+    """Return the values that each crew's own file sets for channels, by the crew's name."""
     return {name: read_crew_values(crew.channel)[0] for name, crew in crews.items()}

@@ -1,4 +1,4 @@
-"""What Slack says a person is to us: one of ours, a guest, a stranger, a bot, or gone. Read from `users.info`, pure."""
+"""Classifies a person by Slack's `users.info`: a member, guest, stranger, bot or deactivated account. No I/O."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 PersonStanding = Literal["ours", "guest", "stranger", "bot", "gone"]
-"""`stranger`: of another workspace (Slack Connect). `gone`: the account was deactivated."""
+"""`ours`: a full member. `stranger`: of another workspace (Slack Connect). `gone`: the account was deactivated."""
 INVISIBLE_ERRORS = frozenset({"user_not_found", "user_not_visible"})
-"""Slack's errors for people whom our workspace does not show: strangers."""
+"""Slack's errors for people whom our workspace cannot see: they count as strangers."""
 _BOTS = ("is_bot", "is_workflow_bot", "is_connector_bot")
 
 
 @dataclass(frozen=True, slots=True)
 class HomeWorkspace:
-    """Our workspace: the ids of the team and of the organisation it is part of, empty if it is part of none.
+    """Our workspace: the ids of its team and of its organisation, which is empty if it belongs to none.
 
     `wide`: the app is installed in the whole organisation.
     """
@@ -27,16 +27,16 @@ class HomeWorkspace:
 
 @dataclass(frozen=True, slots=True)
 class PersonFacts:
-    """What is known of a person. `team` is the id of the workspace they belong to, empty if Slack hides it."""
+    """What Slack says about a person. `team` is the id of their workspace, empty if Slack hides it."""
 
     standing: PersonStanding
     team: str = ""
 
 
 def parse_person_facts(answer: Mapping[str, Any], home: HomeWorkspace) -> PersonFacts | None:
-    """Read an answer of `users.info`, or the error that it gave; None if it leaves open who that is.
+    """Parse a reply of `users.info`, or its error. Returns None if the reply leaves open who the person is.
 
-    Every field is optional in Slack's own types: one that is missing is never taken for False.
+    Slack declares every field as optional, so a missing field is never taken for False.
     """
     if answer.get("error") in INVISIBLE_ERRORS:
         return PersonFacts("stranger")

@@ -1,4 +1,4 @@
-"""Quiet hours as people write them: `20-8`, `20:30-7:45, weekends`, `weekends`, or `off`."""
+"""Parses quiet hours as people write them: `20-8`, `20:30-7:45, weekends`, `weekends`, or `off`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ OFF = "off"
 WEEKENDS = "weekends"
 EXAMPLE = "20-8, weekends"
 LEAST_FREE = 60
-"""Minutes of a day that are not quiet, at least: else nothing would ever be said."""
+"""Minimum minutes of a day outside quiet hours: otherwise the bot could never post."""
 _DAY = 24 * 60
 _HOURS = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(?:-|\u2013|to)\s*(\d{1,2})(?::(\d{2}))?")
 
 
 class BadQuietHours(ValueError):
-    """Quiet hours are not written as they must be. The text says how to write them."""
+    """Quiet hours are written in an invalid form. The text says how to write them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class _ParsedHours:
 
 
 def read_quiet_hours(text: str) -> str:
-    """Return quiet hours as they are kept, such as `20:30-8, weekends`; `off` for none. Raises BadQuietHours."""
+    """Return quiet hours in the form that is stored, such as `20:30-8, weekends` or `off`. Raises BadQuietHours."""
     found = _read(text)
     hours = f"{_format_minutes(found.begins)}-{_format_minutes(found.ends)}" if found.begins != found.ends else ""
     return ", ".join(filter(None, (hours, WEEKENDS if found.weekends else ""))) or OFF
 
 
 def resolve_quiet_times(text: str, zone: str, at: float) -> QuietTimes:
-    """Return the quiet times in a zone around a moment (s since the epoch). `text` is what `read_quiet_hours` gave."""
+    """Return the quiet times in a zone, with its UTC offset at `at` (s since the epoch). `text` is in stored form."""
     if text in {"", OFF}:
         return NO_QUIET
     found = _read(text)

@@ -1,4 +1,4 @@
-"""Time zones as people call them: Europe/Berlin, new york, CET, UTC+2; with the nearest name for a wrong one."""
+"""Finds time zones by the names that people use: Europe/Berlin, new york, CET, UTC+2; suggests the nearest name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ZONE_ALIASES = {
     "shenzhen": "Asia/Shanghai", "osaka": "Asia/Tokyo", "abu dhabi": "Asia/Dubai", "tel aviv": "Asia/Jerusalem",
     "rio de janeiro": "America/Sao_Paulo", "cape town": "Africa/Johannesburg", "canberra": "Australia/Sydney",
 }  # fmt: skip
-"""Names that are no city of the list: abbreviations of a zone that has summer time mean the zone."""
+"""Names beyond the cities of the IANA list. An abbreviation such as `est` means its zone, summer time included."""
 AMBIGUOUS = {
     "ist": ("Asia/Kolkata", "Asia/Jerusalem", "Europe/Dublin"),
     "ast": ("America/Halifax", "Asia/Riyadh"),
@@ -50,7 +50,7 @@ AMBIGUOUS = {
     "pst": ("America/Los_Angeles", "Asia/Manila"),
     "est": ("America/New_York", "Australia/Sydney"),
 }
-"""Abbreviations that several zones share. `ZONE_ALIASES` may have the one meant by people in none of them."""
+"""Abbreviations that several zones share. If one zone is mostly meant, `ZONE_ALIASES` has it."""
 _FIXED = re.compile(r"(?:UTC|GMT)?\s*([+\-\u2212\u2013])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
 _MOST_AHEAD = timedelta(hours=14)
 _KINDS = re.compile(r"(?:\s+(?:local|standard|daylight|summer|winter))?\s+time$", re.IGNORECASE)
@@ -58,11 +58,11 @@ LONGEST = 60
 
 
 class NoSuchZone(ValueError):
-    """There is no time zone of that name. The text names the nearest."""
+    """There is no time zone with this name. The text suggests the nearest name."""
 
 
 def read_zone(text: str) -> str:
-    """Return the IANA name of the zone that people call so. Raises NoSuchZone."""
+    """Return the name of the zone that a person named, as `find_zone_name` does. Raises NoSuchZone."""
     name = " ".join(text.split())[:LONGEST]
     if found := find_zone_name(name):
         return found
@@ -72,10 +72,10 @@ def read_zone(text: str) -> str:
 
 
 def find_zone_name(name: str, own: str = "") -> str:
-    """Return the name of a zone, an IANA name or such as `UTC+02:00`; empty if nothing is called so.
+    """Return the name of the zone that a person named, an IANA name or one such as `UTC+02:00`; empty if none matches.
 
-    An abbreviation that several zones share means `own`, the speaker's zone, if that is one of them; else the zone that
-    people mostly mean, if there is one.
+    An abbreviation that several zones share means `own`, the speaker's zone, if that is one of them. Otherwise it means
+    the zone that is mostly meant, if there is one.
     """
     wanted = _normalize_name(name)
     bare = _KINDS.sub("", wanted)
@@ -97,17 +97,17 @@ def find_zone_name(name: str, own: str = "") -> str:
 
 
 def find_zone(name: str) -> tzinfo | None:
-    """Return a zone by its name, as `find_zone_name` gives it; None if there is none of that name."""
+    """Return a zone by its name, as `find_zone_name` returns it; None if there is no such zone."""
     if (found := _FIXED.fullmatch(name)) is not None and (ahead := _parse_offset(found)) is not None:
         return timezone(ahead)
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder's name, or a path out of it
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # the name of a folder, or a path outside the database
         return None
 
 
 def _find_fixed_zone(name: str) -> str:
-    """Return the name of the zone that is so many hours from UTC, such as `UTC+02:00`; empty if the words are none."""
+    """Return the name of a zone with a fixed offset from UTC, such as `UTC+02:00`; empty if `name` is no offset."""
     found = _FIXED.fullmatch(name)
     ahead = _parse_offset(found) if found is not None else None
     return str(timezone(ahead)) if ahead is not None else ""
@@ -121,7 +121,7 @@ def _parse_offset(found: re.Match[str]) -> timedelta | None:
 
 
 def unknown_zone(name: str) -> str:
-    """Say that a zone is not known, or that its abbreviation has several meanings, and how to name it."""
+    """Return a sentence saying that a zone is unknown or its abbreviation ambiguous, and how to name it."""
     several = AMBIGUOUS.get(name.lower(), ())
     if several:
         cities = [f"{zone.rpartition('/')[2].replace('_', ' ')} time" for zone in several]
@@ -132,7 +132,7 @@ def unknown_zone(name: str) -> str:
 
 
 def nearest_zone(name: str) -> str:
-    """Return the zone whose name is nearest to a name that no zone has; empty if none is near."""
+    """Return the zone whose name or alias is most similar to an unknown name; empty if none is similar."""
     wanted = _normalize_name(name)
     known = {**_zones_by_name(), **ZONE_ALIASES}
     near = get_close_matches(wanted, known, 1, 0.75) or get_close_matches(wanted.rpartition("/")[2], known, 1, 0.75)
@@ -140,7 +140,7 @@ def nearest_zone(name: str) -> str:
 
 
 def offset_at(zone: str, at: float) -> int:
-    """Return by how many seconds a zone is ahead of UTC at a moment; 0 for one that this machine does not know."""
+    """Return the seconds by which a zone is ahead of UTC at `at` (s since the epoch); 0 for an unknown zone."""
     there = datetime.fromtimestamp(at, find_zone(zone) or UTC)
     ahead = there.utcoffset()
     return int(ahead.total_seconds()) if ahead is not None else 0
@@ -152,7 +152,7 @@ def _normalize_name(name: str) -> str:
 
 @cache
 def _zones_by_name() -> dict[str, str]:
-    """Map whole names and the names of cities to zones; of two cities of one name, the zone first in the list."""
+    """Map IANA names and cities, in small letters, to zones. For a shared city name, the first zone counts."""
     zones = sorted(
         one for one in available_timezones() if "/" in one and not one.startswith(("Etc/", "posix/", "right/"))
     )

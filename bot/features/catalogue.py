@@ -41,13 +41,13 @@ FEATURES = (
     sign_in,
     help,
 )
-"""A feature comes after those whose services it finds; words that two could take are the first one's."""
+"""A feature comes after those whose services it uses. If two features match the same words, the first gets them."""
 SUBCOMMANDS = [one for feature in FEATURES for one in getattr(feature, "COMMANDS", ())]
 SPOKEN = [one for feature in FEATURES for one in getattr(feature, "SPOKEN", ())]
 
 
 def register_all(kit: Kit, features: Sequence[ModuleType] = FEATURES) -> None:
-    """Register features, and make the app listen."""
+    """Register the features with the kit, and connect its gate and router to the Bolt app."""
     for feature in features:
         feature.register(kit)
     kit.app.use(kit.gate.check)

@@ -1,4 +1,4 @@
-"""What a feature is given, and what it adds to the bot: `register(kit)` of each is called once, at the start."""
+"""The parts of a bot that features use, and that they add to: each feature's `register(kit)` is called at the start."""
 
 from __future__ import annotations
 
@@ -33,11 +33,15 @@ S = TypeVar("S")
 
 @dataclass(slots=True, kw_only=True)
 class Kit:
-    """The parts of a bot that features stand on, and what they add to it.
+    """The parts of a bot that features use, and the lists that features add to.
 
-    - app, gate, background: Bolt's app, who gets in, and what is done after Slack was told "received".
-    - records: the jobs. `messengers`: the ways to Slack. The other parts are named as their classes are.
+    - app: Bolt's app.
+    - gate: decides who may use the bot.
+    - background: runs work after Slack's event was acknowledged.
+    - records: reads and writes the jobs.
+    - messengers: send to threads, channels and people.
     - url: the address of the workspace's own pages.
+    - The other parts are named as their classes are.
     """
 
     app: AsyncApp
@@ -56,18 +60,18 @@ class Kit:
     router: Router = field(init=False)
     outages: OutageNotices = field(init=False)
     sections: list[HomeSection] = field(default_factory=list)
-    """The sections of everybody's home."""
+    """The sections of the App Home."""
     around: list[Callable[[Effects], Effects]] = field(default_factory=list)
-    """Wrap the effects of jobs, and so see how jobs change."""
+    """Functions that wrap the effects of jobs, to see how jobs change."""
     beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
-    """Tasks that run as long as the bot does."""
+    """Coroutine functions of background tasks, which run as long as the bot does."""
     pages: dict[str, ShowPage] = field(default_factory=dict)
-    """Pages of our own for people's browsers, by their paths: shown in HTTP mode."""
+    """Web pages of the bot by their paths, served in HTTP mode."""
     openers: dict[str, Opener] = field(default_factory=dict)
-    """What opens threads, by the kind of opening."""
+    """Functions that open threads, by the kind of opening."""
 
     def __post_init__(self) -> None:
-        """Make what stands on the other parts."""
+        """Make the router and the outage notices from the other parts."""
         self.router = Router(self.services, self.background)
         self.outages = OutageNotices(self.background)
         self.gate.background = self.background
@@ -82,11 +86,11 @@ class Kit:
         return self.services.find(kind)
 
     def add(self, subcommands: tuple[Subcommand, ...] = (), spoken: tuple[SpokenCommand, ...] = ()) -> None:
-        """Add commands."""
+        """Add subcommands and spoken commands to the router."""
         self.router.subcommands += subcommands
         self.router.spoken += spoken
         self.gate.deeds |= {f"/{one.name}": one.deed for one in subcommands}
 
     def note_deeds(self, deeds: Mapping[str, Deed]) -> None:
-        """Tell the audit what clicks would do, by the action_id or its beginning; else it is `asked`."""
+        """Set the deed that the audit records for clicks, by action_id or its prefix; without one, it is `asked`."""
         self.gate.deeds |= deeds

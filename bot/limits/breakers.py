@@ -1,7 +1,7 @@
-"""Circuit breakers: a model or specialist that keeps failing is left alone by all instances, then tried by one.
+"""Circuit breakers: all instances stop calling a model or specialist that keeps failing, until a probe succeeds.
 
-An instance acts on what it last heard of a breaker, and asks the store only to
-become its probe. It reports failures, and the first success after them.
+An instance acts on the breaker state that it last received from the store. It asks the store only to become the
+breaker's probe. It reports failures, and the first success after failures.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ log = logging.getLogger(__name__)
 RULES: Mapping[str, BreakerRule] = {"specialist": BreakerRule(3), "model": BreakerRule(5), "made": BreakerRule(10)}
 """The rule of each kind of breaker. The kind is the first word of a breaker's name."""
 MADE = "made:specialist"
-"""The one breaker of all specialists made for jobs: a planner names them, so none has a key of its own.
+"""The breaker that all ad-hoc specialists share: a planner invents their names, so none has a breaker of its own.
 
-It opens later than others, so that the brief of one job does not take them from all other jobs.
+It opens after more failures than others, so that one job's bad brief does not stop the ad-hoc specialists of all jobs.
 """
 CALL_ERRORS: frozenset[ModelErrorKind] = frozenset({"bad_request", "too_long"})
-"""Faults that say nothing of the model, only of the call."""
+"""Errors that the call itself causes: they do not count against the model."""
 PROVIDER_ERRORS: frozenset[ModelErrorKind] = frozenset({"unavailable", "rate_limited", "auth", "quota"})
-"""Faults that say nothing of the specialist whose call it was."""
+"""Errors that the provider causes: they do not count against the specialist that made the call."""
 POLL_SECONDS = (0.1, 1.0)
-"""Seconds between two looks at something that all instances share: the first, and the longest."""
+"""Seconds between two polls of state that all instances share: a pair of the first and the longest pause."""
 ADVICE = "Mention me again in a few minutes. If it still fails, ask whoever runs me to run `leadhand check`."
 
 
 Probes = dict[str, str]
-"""A call's breakers by name, each with the id of the probe that the call is; empty for an ordinary call."""
+"""The breakers of a call by name, each with the call's id as a probe, or "" where the call is an ordinary one."""
 
 
 def breaker_of(purpose: str) -> str:
-    """Return the name of the breaker of the specialist that makes calls of that purpose; empty if it has none."""
+    """Return the name of the specialist's breaker for calls with this purpose, or "" if they have none."""
     kind, _, name = purpose.partition(":")
     if kind == "made":
         return MADE
@@ -51,7 +51,7 @@ def breaker_of(purpose: str) -> str:
 
 
 class Breakers:
-    """The breakers of specialists and models. `clock` is the store's. With `on` false, none ever opens."""
+    """The breakers of specialists and models. `clock` is the store's clock. If `on` is False, no breaker opens."""
 
     def __init__(self, counters: Counters, clock: Callable[[], float], *, on: bool) -> None:
         self._counters = counters
@@ -61,11 +61,11 @@ class Breakers:
         self._ended = asyncio.Event()
 
     def is_open(self, specialist: str) -> bool:
-        """Return True if a specialist's breaker is open, as far as this instance has heard."""
+        """Return True if a specialist's breaker is open in the state that this instance last received."""
         return self._on and self._counters.last_heard(f"specialist:{specialist}").state(self._clock()) == "open"
 
     async def status(self) -> list[str]:
-        """Ask which breakers are open, and say so, a line each. Raises StoreError."""
+        """Read the breakers from the store and describe the open ones, one line each. Raises StoreError."""
         now = self._clock()
         known = await self._counters.breakers() if self._on else {}
         return [
@@ -76,12 +76,13 @@ class Breakers:
     async def admit_call(
         self, names: Sequence[str], *, patience: float, hold: float, last: bool = False
     ) -> AsyncIterator[float]:
-        """Let a call through, as a probe of each breaker whose rest is over, and tell the store how it ends.
+        """Admit a call, as a probe of each breaker whose pause is over, and report the outcome to the store.
 
-        A call waits at most `patience` seconds for the end of a model's rest, or of another call's probe of the model.
-        It never waits for a specialist's rest: another specialist may do its work. A probe keeps its place during the
-        call; if its instance dies, for another `hold` seconds. With `last`, breakers of specialists stop no call.
-        Yields the seconds waited. Raises Withheld and StoreError.
+        A call waits at most `patience` seconds for the end of a model's pause, or of another call's probe of the model.
+        It never waits for a specialist's pause: another specialist may do the work. A probe keeps its place during the
+        call; if its instance dies, the place is free after `hold` seconds. With `last`, no specialist's breaker stops
+        the call.
+        Yields the seconds waited. Raises CallWithheld and StoreError.
         """
         began = time.monotonic()
         probes: Probes = {}
@@ -135,7 +136,7 @@ class Breakers:
                     log.warning("the probe of %s could not be renewed and is tried again: %s", name, error)
 
     async def _wait_for_breaker(self, name: str, ends: float, hold: float) -> str:
-        """Wait until a call may be made, and return its id as a probe; empty for an ordinary call."""
+        """Wait until a call may be made. Returns its id as a probe, or "" for an ordinary call. Raises CallWithheld."""
         probe, pause = secrets.token_hex(8), POLL_SECONDS[0]
         if _is_specialist_breaker(name):
             await self._wait_for_turn(name, ends)
@@ -177,17 +178,17 @@ class Breakers:
                 await self._report_outcome(name, probe, rest=min(error.pause, RULES["model"].longest))
 
     async def _give_back(self, probes: Probes) -> None:
-        """Give up the places of the probes: nothing was found out, so another call may try at once."""
+        """Release the probes' places so that another call may probe at once: this call neither succeeded nor failed."""
         for name, probe in probes.items():
             if not probe:
                 continue
             try:
                 await self._counters.try_breaker(name, probe=probe, hold=0.0)
-            except StoreError as error:  # then it is held until its time is up
+            except StoreError as error:  # then the place stays taken until `hold` seconds have passed
                 log.warning("the probe of %s could not be given back: %s", name, error)
 
     async def specialist_failed(self, purpose: str) -> None:
-        """Count a failure that no model call shows: a specialist's tool broke, or it was silent to its deadline."""
+        """Count a failure that no model call shows: a specialist's tool broke, or its deadline passed in silence."""
         if self._on and (name := breaker_of(purpose)):
             await self._report_outcome(name, "")
 
@@ -202,7 +203,7 @@ class Breakers:
             else:
                 rule = RULES[name.partition(":")[0]]
                 breaker = await self._counters.breaker_failed(name, operation, rule, probe=probe, rest=rest)
-        except StoreError as error:  # whoever works on the job will hear of it
+        except StoreError as error:  # the job's runner meets the same outage and reports it
             log.warning("the failure of %s could not be counted: %s", name, error)
             return
         if breaker.openings > known.openings:
@@ -211,7 +212,7 @@ class Breakers:
 
 
 def _is_specialist_breaker(name: str) -> bool:
-    """Return True for a specialist's breaker, and for the one of all specialists made for jobs."""
+    """Return True for the breaker of a specialist, the shared breaker of ad-hoc specialists included."""
     return not name.startswith("model:")
 
 

@@ -1,9 +1,9 @@
-"""Decides whether a model call may be made: breakers, rates, calls at once and budgets, shared by all instances.
+"""Decides whether a model call may be made: breakers, rates, concurrent calls and budgets, shared by all instances.
 
 If no limit is set and nothing fails, a call costs no round trip to the store.
 The limits that channels set are read every other second.
-If something is counted, a call costs one round trip. It also reports what earlier
-calls really used, which is sent by itself only if no call follows soon.
+A call that is counted costs one round trip, which also reports the real usage of earlier calls. That usage is sent
+separately only if no call follows soon.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from specialists.model import CallWithheld, Model, ModelCall, ModelError, Withhe
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 0.25
-"""Seconds until the usage of a call is sent by itself, if no other call carries it along."""
+"""Seconds until the usage of a call is sent separately, if no later call has carried it along."""
 MOST_OWED = 1_000
-"""Settlements kept while the store is away; for older ones the estimate stands."""
+"""Maximum number of settlements kept while the store is away; calls of older ones keep their estimates."""
 WAITS = 0.75
-"""The share of its deadline that a call may wait, so that there is time left for its answer."""
+"""The share of its deadline that a call may spend waiting, so that time is left for the model's reply."""
 LONGEST_WAIT = 120.0
-"""Seconds that a call waits at most, however long it may take to be answered."""
+"""Maximum seconds that a call waits, whatever its deadline."""
 ESTIMATED_TOKENS_OUT = 500
-"""Tokens that a reply is estimated to have, before it is there."""
+"""Estimated tokens of a reply, counted before the call is made."""
 NOT_MADE = Usage()
 """Usage of a call that was admitted and then not made."""
 
 ChannelRules = Callable[[LimitRules, str, str], Awaitable[LimitRules]]
-"""Gives the limits as they hold in a channel of a team."""
+"""A function of (rules, team, channel) that returns the limits that apply in the channel."""
 
 
 async def keep_rules(rules: LimitRules, _team: str, _channel: str) -> LimitRules:
-    """Leave the limits as they are."""
+    """Return the limits unchanged: channels have no limits of their own."""
     return rules
 
 
@@ -55,13 +55,13 @@ class CallLimits:
     """The limits on the model calls of one instance.
 
     Args:
-        counters: The store's.
-        model: The model that is called in the end; its calls go through `bound`.
+        counters: The store's counters.
+        model: The model behind all calls; each job calls it through what `bind` returns.
         rules: The limits that are set.
         clock: The store's clock.
         named: Models that specialists name in place of a tier, as the provider calls them.
-        rules_in: Gives the limits of a channel, with a budget of its own; asked before each call.
-        several_teams: True if several workspaces share the rates: none of them is told how much is used.
+        rules_in: Returns the limits that apply in a channel, its own budget included; awaited before each call.
+        several_teams: True if several workspaces share the rates: then no workspace is shown how much is used.
 
     `on_wait` is called with the seconds that a call waited, `on_withheld` with the reason why one was not made.
     """
@@ -95,7 +95,7 @@ class CallLimits:
             log.warning("%s", strays)
 
     def bind(self, payer: Payer) -> Model:
-        """Return the model for one job and person: calls through it are on their account."""
+        """Return a model for one job and person: calls through it are charged to them."""
         return _BoundModel(self, self._model, payer)
 
     async def reply(self, payer: Payer, call: ModelCall) -> Turn:
@@ -133,7 +133,10 @@ class CallLimits:
     async def _admit_call(
         self, payer: Payer, call: ModelCall, ends: float
     ) -> tuple[list[CounterLimit], _Ticket | None]:
-        """Count the call by all limits that are set, after a wait where that helps. Raises Withheld."""
+        """Count the call against all limits that are set, after a wait if that helps. Raises CallWithheld.
+
+        Returns the limits and the call's ticket; the ticket is None if nothing is counted.
+        """
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
         if not rules.needs_counting:
             return [], None
@@ -164,7 +167,7 @@ class CallLimits:
             pause = min(2 * pause, POLL_SECONDS[1])
 
     async def _wait_for_prices(self, ends: float) -> None:
-        """Wait until prices are known: a call of unknown cost would pass by the budgets in dollars. Raises Withheld."""
+        """Wait until prices are known: a call without a price would bypass budgets in dollars. Raises CallWithheld."""
         try:
             async with asyncio.timeout(ends - time.monotonic()):
                 await self._model.warm()
@@ -176,7 +179,7 @@ class CallLimits:
     async def _ask_store(
         self, operation: str, limits: Sequence[CounterLimit], call: ModelCall, *, patience: float
     ) -> AdmitReply:
-        """Ask the store to admit the call. If this is cancelled meanwhile, what the store admits is given back."""
+        """Ask the store to admit the call. If the task is cancelled while it waits, the admission is given back."""
         asking = asyncio.create_task(self._admit(operation, limits, call, patience=patience))
         try:
             return await asyncio.shield(asking)
@@ -259,7 +262,7 @@ class CallLimits:
                 return
 
     async def close(self, seconds: float = 1.0) -> None:
-        """Send the usage still to be sent, within so many seconds: for the rest the estimates stand."""
+        """Stop renewals and send the remaining usage, each step within `seconds`. Unsent usage stays an estimate."""
         await self._held_slots.close()
         if self._abandoned:
             await asyncio.wait(self._abandoned, timeout=seconds)
@@ -273,7 +276,7 @@ class CallLimits:
     # Words for people -------------------------------------------------------------------------------
 
     async def find_used_up_budget(self, payer: Payer) -> CounterLimit | None:
-        """Return the budget that stands in the way of a new request; None if there is none. Raises StoreError."""
+        """Return the used-up budget that blocks a new request, or None if no budget does. Raises StoreError."""
         kept = list_budgets(await self._rules_in(self.rules, payer.team, payer.channel), payer)
         full = [
             limit
@@ -291,9 +294,9 @@ class CallLimits:
         return None
 
     async def raise_budget(self, payer: Payer, scope: Scope, operation: str) -> str:
-        """Raise the budgets of a scope by as much again, once for the operation. Returns them in words.
+        """Raise the budgets of a scope by their own amount again, once per operation id. Raises StoreError.
 
-        Empty if there is no such budget. Raises StoreError.
+        Returns a sentence with the new budgets, or "" if the scope has no budget.
         """
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
         kept = [limit for limit in list_budgets(rules, payer) if limit.scope == scope]
@@ -303,9 +306,9 @@ class CallLimits:
         return f"{kept[0].budget_title} is now {' and '.join(whole)}." if kept else ""
 
     async def status(self, payer: Payer) -> list[str]:
-        """Say how much of each limit is used, a line each, then which breakers are open. Raises StoreError.
+        """Describe how much of each limit is used, one line each, then the open breakers. Raises StoreError.
 
-        The budget of a job is included only if the payer names one.
+        The budget of a job is included only if the payer names a job.
         """
         every: dict[CounterLimit, None] = {}
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
@@ -325,7 +328,7 @@ class CallLimits:
         return dict(zip(of_money, await self._counters.read_raises([one.counter for one in of_money]), strict=True))
 
     async def claim_hourly_mark(self, mark: str) -> bool:
-        """Return True if nobody asked for this mark within the last hour."""
+        """Claim a mark for one hour. Returns False if it is claimed already."""
         return await self._counters.claim_mark(mark, seconds=3600.0)
 
     async def _read_spending(self, kept: Sequence[CounterLimit]) -> list[int]:
@@ -334,7 +337,7 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class _Ticket:
-    """A call that was admitted after `wait` seconds."""
+    """An admitted call: its operation id, the second at which it was booked, and the seconds that it waited."""
 
     operation: str
     second: int
@@ -342,7 +345,7 @@ class _Ticket:
 
 
 class _BoundModel:
-    """A `Model` whose calls are on one account."""
+    """A `Model` whose calls are charged to one payer."""
 
     def __init__(self, limits: CallLimits, model: ChosenModel, payer: Payer) -> None:
         self._limits = limits

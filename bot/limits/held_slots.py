@@ -1,6 +1,6 @@
-"""The slots of the calls that are under way in this instance, renewed every few seconds.
+"""Renews the slots of the calls that run in this instance, every few seconds.
 
-So the slots of an instance that died are soon free, and the others need not wait for the deadlines of its calls.
+So the slots of a dead instance are soon free, and other instances need not wait for the deadlines of its calls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bot.store.values import StoreError
 log = logging.getLogger(__name__)
 
 HOLD = 15.0
-"""Seconds that a slot, or the place of a breaker's probe, is kept for an instance that is not heard of."""
+"""Seconds that a slot, or the place of a breaker's probe, stays taken without a renewal."""
 RENEWS = HOLD / 3
 """Seconds between two renewals: most calls are over before the first."""
 
@@ -30,7 +30,7 @@ class HeldSlots:
         self._renewing: asyncio.Task[None] | None = None
 
     def take(self, operation: str, counters: Sequence[Counter]) -> None:
-        """Keep the slots that an operation was given, if any, until `release`."""
+        """Renew the slots among an operation's counters, if there are any, until `release` is called."""
         slots = tuple(one for one in counters if one.kind == "slots")
         if not slots:
             return

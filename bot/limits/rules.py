@@ -1,4 +1,4 @@
-"""Limits as people set them: how they are read, which counters they mean for a call, and their words for people."""
+"""Limits as people set them: the parsers, the counters that they mean for a call, and their texts for people."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 class BadLimit(ValueError):
-    """A limit is not written as it must be. The text says how to write it."""
+    """A limit is written in an invalid form. The text says how to write it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """Calls and tokens a minute at most; 0: no limit."""
+    """The maximum of requests and tokens per minute; 0 means no limit."""
 
     requests: int = 0
     tokens: int = 0
@@ -33,7 +33,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class SpendingBudget:
-    """Money and tokens at most; 0: no limit. `micros` are millionths of a dollar."""
+    """The maximum of money and tokens; 0 means no limit. `micros` are millionths of a dollar."""
 
     micros: int = 0
     tokens: int = 0
@@ -41,7 +41,7 @@ class SpendingBudget:
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """The account that a call is made on: Slack's ids, and the job's."""
+    """Who pays for a call: the Slack ids of workspace, channel and person, and the id of the job."""
 
     team: str
     channel: str
@@ -50,13 +50,17 @@ class Payer:
 
 
 def payer_of(job: Job, ask: RequestState) -> Payer:
-    """Return the account that the work on a request is paid from."""
+    """Return the payer of the work on a request."""
     return Payer(job.place.team, job.place.channel, ask.request.user, job.id)
 
 
 @dataclass(frozen=True, slots=True)
 class LimitRules:
-    """All limits. `rates` are by a model's or a provider's name; `""` is for each model without a rate of its own."""
+    """All limits that are set.
+
+    `rates` are by the name of a model or a provider; `""` is for each model without a rate of its own. `at_once` is the
+    maximum of concurrent calls in a workspace; 0 means no limit.
+    """
 
     breakers: bool = True
     rates: Mapping[str, RateLimit] = field(default_factory=dict)
@@ -74,7 +78,7 @@ class LimitRules:
         return any(budget.micros for budget in self.budgets.values())
 
     def stray_rates(self, provider: str, models: Iterable[str]) -> str:
-        """Say which rates limit nothing, because no provider or model in use has their name; empty if none does so."""
+        """Return a sentence naming the rates that apply to no provider or model in use, or "" if there are none."""
         known = tuple(dict.fromkeys((provider, *sorted(set(models)))))
         strays = sorted(name for name in self.rates if name and name not in known)
         if not strays:
@@ -85,7 +89,7 @@ class LimitRules:
 
 @dataclass(frozen=True, slots=True)
 class CounterLimit:
-    """A counter and its meaning: whose it is and what it counts."""
+    """A counter with its meaning: the scope it limits and the unit it counts. `of` is a rate's model or provider."""
 
     counter: Counter
     scope: Scope | Literal["rate", "slots"]
@@ -93,7 +97,7 @@ class CounterLimit:
     of: str = ""
 
     def explain_reached(self, wait: float) -> str:
-        """Say why a call is not made. `wait` is how many seconds would have to pass."""
+        """Return a sentence that says why a call is not made. `wait` is the seconds until a rate admits it."""
         if self.scope == "rate":
             what = f"{self.counter.limit:,} {self.unit} a minute for {self.of}"
             return f"The limit of {what} is used up for the next {wait:.0f} seconds."
@@ -118,21 +122,21 @@ class CounterLimit:
 
     @property
     def refusal(self) -> str:
-        """Say that a budget is used up, so that a request was not begun, and what to do."""
+        """The refusal of a new request because its budget is used up, with what people can do."""
         return f"{self.explain_reached(0.0)} I have not started on your request. {self.advice}"
 
     @property
     def advice(self) -> str:
-        """What people can do once the limit is reached."""
+        """Advice for people once the limit is reached."""
         if self.scope in {"rate", "slots"}:
             return "Mention me again in a minute or two."
         form = ", or an admin with `/leadhand settings`" if self.scope == "channel" else ""
         return f"{_WHEN[self.scope]} Whoever runs me can raise it (LEADHAND_BUDGET_{self.scope.upper()}){form}."
 
     def status(self, spent: int, raised: int = 0) -> str:
-        """Say in a line how much of a budget is spent and left, or how much of another limit is taken.
+        """Describe in one line how much of a budget is spent, or how much of another limit is taken.
 
-        `raised` is by how much an admin raised it.
+        `raised` is the amount by which an admin raised the budget.
         """
         if self.scope == "rate":
             return f"{self.of}: {spent:,} of {self.counter.limit:,} {self.unit} used this minute"
@@ -146,7 +150,7 @@ class CounterLimit:
         return f"{_NAME[self.scope]}: {self.format_amount(spent)} of {budget}{by} used."
 
     def format_amount(self, amount: int) -> str:
-        """Write an amount with its unit."""
+        """Render an amount with its unit."""
         if self.unit != "dollars":
             return f"{amount:,} {self.unit}"
         return format_dollars(amount / MICROS)
@@ -173,7 +177,7 @@ _NAME: Mapping[str, str] = {
 
 
 def status_lines(limits: Sequence[CounterLimit], spent: Sequence[int], raised: Mapping[CounterLimit, int]) -> list[str]:
-    """Say how much of each limit is used, a line each. Of a budget's dollars and tokens, the one that ends sooner."""
+    """Describe how much of each limit is used, one line each; of a budget's dollars and tokens, the fuller one."""
     lines: dict[str, tuple[float, str]] = {}
     for limit, used in zip(limits, spent, strict=True):
         more = raised.get(limit, 0)
@@ -184,7 +188,7 @@ def status_lines(limits: Sequence[CounterLimit], spent: Sequence[int], raised: M
 
 
 def list_budgets(rules: LimitRules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> list[CounterLimit]:
-    """List the budgets that a call of so many tokens and millionths of a dollar is paid from, narrowest first."""
+    """List the budgets that pay for a call of this many tokens and millionths of a dollar, narrowest scope first."""
     of: Mapping[Scope, str] = {"job": payer.job, "person": payer.user, "channel": payer.channel, "day": "all"}
     found = []
     for scope in SCOPES:
@@ -200,7 +204,7 @@ def list_budgets(rules: LimitRules, payer: Payer, *, tokens: int = 0, micros: in
 
 
 def list_erasable_counters(team: str, job: str, person: str) -> list[Counter]:
-    """List the counters that are named after a job and, if one is given, after a person."""
+    """List the budget counters of a job and, unless `person` is empty, of a person."""
     units = ("micros", "tokens")
     of_person = [Counter(f"person:{team}/{person}:{unit}", "day", 0) for unit in units if person]
     return [*(Counter(f"job:{team}/{job}:{unit}", "life", 0) for unit in units), *of_person]
@@ -223,7 +227,7 @@ def list_limits(
 
 
 def read_rates(text: str) -> dict[str, RateLimit]:
-    """Read rates such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`. Raises BadLimit."""
+    """Parse rates such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`. Raises BadLimit."""
     rates: dict[str, RateLimit] = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         name, colon, amounts = part.rpartition(":")  # the name of a model or a host may have a colon in it
@@ -236,7 +240,7 @@ def read_rates(text: str) -> dict[str, RateLimit]:
 
 
 def read_budget(text: str) -> SpendingBudget | None:
-    """Read a budget such as `$2.50, 400k tokens`; None for an empty text. Raises BadLimit."""
+    """Parse a budget such as `$2.50, 400k tokens`; None for an empty text. Raises BadLimit."""
     if not text.strip():
         return None
     found = _parse_amounts(text)
@@ -246,7 +250,7 @@ def read_budget(text: str) -> SpendingBudget | None:
 
 
 def _parse_amounts(text: str) -> dict[str, float]:
-    """Read amounts by their unit; an empty dict if any part is no amount above zero."""
+    """Parse amounts into a dict by unit; empty if any part is not an amount above zero."""
     found: dict[str, float] = {}
     for part in text.split(","):
         match = _AMOUNT.fullmatch(part.strip())

@@ -1,4 +1,4 @@
-"""What people have spent in a month: counted once for each request, when it ends. It limits nothing."""
+"""Counts what people spend in a month: once for each request, when it ends. It limits nothing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from handoff.contracts import Usage
 
 _UNITS = ("micros", "tokens", "requests")
 EVERYBODY = "*"
-"""In place of a person: the whole workspace."""
+"""Stands for the whole workspace in place of a person's id."""
 
 
 @dataclass(frozen=True, slots=True)
 class MonthSpending:
-    """What was spent in a month: dollars (where prices are known), tokens, and the number of requests that ended."""
+    """The spending of a month: dollars (where prices are known), tokens, and the number of requests that ended."""
 
     dollars: float = 0.0
     tokens: int = 0
@@ -29,7 +29,7 @@ class MonthSpending:
 
 @dataclass(frozen=True, slots=True)
 class EndedRequest:
-    """A request that ended: `mark` names it, `at` says when (seconds since the epoch)."""
+    """A request that ended. `mark` is its unique name; `at` is its end in seconds since the epoch."""
 
     team: str
     user: str
@@ -39,7 +39,7 @@ class EndedRequest:
 
 
 class Spending:
-    """Counts what is spent, in the store that all share."""
+    """Counts spending in the store that all instances share."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -49,12 +49,12 @@ class Spending:
         await self._counters.settle([_make_settlement(one) for one in ended])
 
     async def read_month(self, team: str, user: str, at: float) -> MonthSpending:
-        """Return what a person, or `EVERYBODY` together, spent in the month (UTC) of a time. Raises StoreError."""
+        """Return the spending of a person, or of `EVERYBODY`, in the month (UTC) that `at` is in. Raises StoreError."""
         micros, tokens, requests = await self._counters.read_spending(month_counters(team, user, at))
         return MonthSpending(micros / MICROS, tokens, requests)
 
     async def budgets_left(self, rules: LimitRules, payer: Payer) -> list[str]:
-        """Say how much of each budget is used, a line each. Raises StoreError."""
+        """Read and describe how much of each budget is used, one line each. Raises StoreError."""
         kept = [limit for limit in list_budgets(rules, payer) if payer.job or limit.scope != "job"]
         counters = [limit.counter for limit in kept]
         spent, raised = await self._counters.read_spending(counters), await self._counters.read_raises(counters)
@@ -62,13 +62,13 @@ class Spending:
 
 
 def month_counters(team: str, user: str, at: float) -> list[Counter]:
-    """List the counters of a person in the month of that time."""
+    """List the counters of a person for the month that `at` is in."""
     month = time.strftime("%Y-%m", time.gmtime(at))
     return [Counter(f"month:{team}/{user}:{month}:{unit}", "life", 0, 0) for unit in _UNITS]
 
 
 def list_kept_counters(team: str, user: str, at: float) -> list[Counter]:
-    """List the counters of a person that may still be kept at that time: of that month and the one before."""
+    """List the counters of a person that the store may still hold: for the month that `at` is in and the one before."""
     first = datetime.fromtimestamp(at, UTC).replace(day=1)
     before = (first - timedelta(days=1)).timestamp()
     return [*month_counters(team, user, at), *month_counters(team, user, before)]
@@ -78,5 +78,5 @@ def _make_settlement(one: EndedRequest) -> Settlement:
     usage = one.usage
     taken = (round((usage.cost or 0.0) * MICROS), usage.tokens_in + usage.tokens_out, 1)
     counters = [*month_counters(one.team, one.user, one.at), *month_counters(one.team, EVERYBODY, one.at)]
-    mark = hashlib.sha256(one.mark.encode()).hexdigest()[:24]  # it outlives a job that is forgotten
+    mark = hashlib.sha256(one.mark.encode()).hexdigest()[:24]  # hashed, as it outlives a job that is erased
     return Settlement(f"month:{mark}", 0, tuple(counters), (*taken, *taken))

@@ -1,6 +1,6 @@
-"""The audit: notes deeds that follow from no event of a job, and reads all deeds.
+"""The audit log: stores entries for actions that no job event records, and reads all entries.
 
-Deeds that follow from events (`handoff.summaries.audit_events`) are written by the commit of the event.
+Entries for actions that a job event records (`handoff.summaries.audit_events`) are written in the event's commit.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ log = logging.getLogger(__name__)
 
 
 class AuditLog:
-    """Notes what people did or were refused."""
+    """Stores an audit entry for each action that a person took or was refused."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def note(self, entry: AuditEntry) -> None:
-        """Keep an entry, and write it to the log. Raises nothing: what was refused stays refused without a store."""
+        """Log an entry and store it. Raises nothing: if the store fails, the entry is in this instance's log alone."""
         log_audit_entry(entry)
         try:
             await self._store.audit.note(entry.team, entry.job, line_of(entry))
@@ -36,7 +36,10 @@ class AuditLog:
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """The entries that somebody asks for; an empty field takes any. Times are seconds since the epoch."""
+    """A filter for audit entries; an empty field matches any value.
+
+    Times are seconds since the epoch: `since` is included, `until` is not.
+    """
 
     since: float = 0.0
     until: float = float("inf")
@@ -46,15 +49,15 @@ class AuditQuery:
     team: str = ""
 
     def __contains__(self, entry: AuditEntry) -> bool:
-        """Return whether an entry is one of those asked for."""
+        """Return whether an entry matches the filter."""
         named = ((self.user, entry.user), (self.job, entry.job), (self.deed, entry.deed), (self.team, entry.team))
         return self.since <= entry.at < self.until and all(not wanted or wanted == given for wanted, given in named)
 
 
 async def entries(store: Store, wanted: AuditQuery) -> AsyncIterator[AuditEntry]:
-    """Read the entries that are wanted, in the order in which they were kept. Raises StoreError.
+    """Read the entries that match the filter, in the order in which they were stored. Raises StoreError.
 
-    An entry that a newer release wrote in a way of its own is left out, with a line in the log.
+    An entry that this release cannot parse, such as one of a newer release, is skipped with a warning in the log.
     """
     async for line in store.audit.read(since=wanted.since):
         try:
@@ -67,5 +70,5 @@ async def entries(store: Store, wanted: AuditQuery) -> AsyncIterator[AuditEntry]
 
 
 def line_of(entry: AuditEntry) -> str:
-    """Write an entry as one line of JSON, without what is empty."""
+    """Render an entry as one line of JSON, without empty fields."""
     return entry.model_dump_json(exclude_defaults=True)

@@ -1,4 +1,4 @@
-"""The health server: whether an instance lives and can take work, over HTTP, beside its metrics."""
+"""The health server: answers liveness and readiness probes over HTTP, and serves the instance's metrics."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from bot.store.values import StoreError
 ANSWER_SECONDS = 2.0
 """Seconds that the store may take to answer a probe."""
 IDLE_SECONDS = 20.0
-"""Seconds without a look for work after which an instance is not ready; it looks every few seconds."""
+"""Seconds since the last poll for work after which an instance is not ready; it polls every few seconds."""
 DEAD_SECONDS = 90.0
-"""Seconds after which it will not look again: a store that is away delays a look for less."""
+"""Seconds since the last poll after which only a restart helps; a store outage delays a poll by less."""
 SERVER = "leadhand"
 
 Measure = Callable[[], Awaitable[None]]
@@ -42,15 +42,15 @@ class HealthState:
     heartbeat: Heartbeat = field(default_factory=Heartbeat)
     store: Store | None = None
     claiming: Callable[[], bool] | None = None
-    """Tells whether the instance still looks for work; None before it has started."""
+    """Returns whether the instance still polls for work; None before it has started."""
     slack_connected: Callable[[], Awaitable[bool]] | None = None
-    """Tells whether Slack reaches us; None before it does."""
+    """Returns whether the connection to Slack is up; None before there is a connection."""
     token_fault: Callable[[], str] = str
-    """Says why Slack does not take the bot's token; empty while it does."""
+    """Returns why Slack refuses the bot's token, or "" while Slack accepts it."""
     stopping: bool = False
 
     def list_liveness_faults(self) -> list[str]:
-        """Return why only a restart will help, a line each; empty while the instance is healthy."""
+        """Return the faults that only a restart fixes, one line each; empty while the instance is healthy."""
         if self.stopping or self.claiming is None:
             return []
         if not self.claiming():
@@ -60,7 +60,7 @@ class HealthState:
         return []
 
     async def list_readiness_faults(self) -> list[str]:
-        """Return why the instance should be given no work, a line each; empty if it is ready."""
+        """Return the reasons why the instance is not ready for work, one line each; empty if it is ready."""
         if self.stopping:
             return ["stopping"]
         reasons = self.list_liveness_faults()
@@ -93,10 +93,10 @@ async def _store_faults(store: Store) -> list[str]:
 async def health_server(
     address: Address | None, state: HealthState, metrics: Metrics, measure: Measure
 ) -> AsyncIterator[str]:
-    """Serve `/healthz`, `/readyz` and `/metrics`. Yields the URL that they are under; empty if they are off.
+    """Serve `/healthz`, `/readyz` and `/metrics`. Yields their base URL, or "" if `address` is None.
 
-    `measure` is awaited before metrics are shown, to look up those that are not counted as they happen.
-    Raises SettingsError if the address was asked for and cannot be had.
+    `measure` is awaited before each reply to `/metrics`, to read the figures that are not counted as they happen.
+    Raises SettingsError if the server cannot listen on the address.
     """
     if address is None:
         yield ""
@@ -113,7 +113,7 @@ async def health_server(
 
 
 async def _listen(runner: web.AppRunner, address: Address) -> int:
-    """Listen on the port, or on a free one if none was asked for. Returns the port."""
+    """Listen on the address's port and return it. Falls back to a free port unless the address is `fixed`."""
     ports = (address.port,) if address.fixed else (address.port, 0)
     for port in ports:
         try:
@@ -153,7 +153,7 @@ def _make_application(host: str, state: HealthState, metrics: Metrics, measure: 
 
 
 def _restrict_host(own: str) -> Any:
-    """Refuse requests for a foreign host name: a web page may point its own name at this server (DNS rebinding)."""
+    """Return a middleware that refuses requests for a foreign host name: it stops DNS rebinding by a web page."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""The instrumentation of one instance: wraps its parts to count them, and serves its health and metrics."""
+"""The instrumentation of one instance: wraps its parts to count their calls, and serves its health and metrics."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from specialists.several_crews import Crews
 
 
 class Instrumentation:
-    """The instrumentation of an instance. Wrap each part with it once, and use what it returns.
+    """The instrumentation of an instance. Wrap each part with it once, and use the wrapped part.
 
-    `traces`, where a collector is set, are sent to it.
+    `traces` exports the traces of ended requests; None if no collector is set.
     """
 
     def __init__(self, traces: TraceExport | None = None) -> None:
@@ -48,12 +48,12 @@ class Instrumentation:
         return Crews({name: metered_crew(crew, self.metrics) for name, crew in crews.by_name.items()})
 
     def wrap_effects(self, effects: Effects) -> Effects:
-        """Return the effects with the ends of requests counted, and their traces sent."""
+        """Return effects that also count how requests end, and export the requests' traces if a collector is set."""
         metered = MeteredEffects(effects, self.metrics)
         return TracedEffects(metered, self._traces.send_soon) if self._traces is not None else metered
 
     def serve_health(self, address: Address | None) -> contextlib.AbstractAsyncContextManager[str]:
-        """Serve health and metrics, see `health_server`."""
+        """Serve health and metrics inside the `with` block. Yields the base URL, or "" if `address` is None."""
         return health_server(address, self.health, self.metrics, self._measure)
 
     @contextlib.contextmanager
@@ -62,7 +62,7 @@ class Instrumentation:
     ) -> Iterator[None]:
         """Watch an instance and its log records inside the `with` block. `work` is the task that claims jobs.
 
-        `token_fault` says why Slack does not take the bot's token, empty while it does.
+        `token_fault` returns why Slack refuses the bot's token, or "" while Slack accepts it.
         """
         self.health.claiming = lambda: not work.done()
         self.health.token_fault = token_fault

@@ -1,4 +1,4 @@
-"""Parts of the bot that count what goes through them: each wraps the part itself, and changes nothing."""
+"""Wrappers of the bot's parts that count calls and otherwise change nothing."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ class MeteredModel:
         await self._model.close()
 
     async def register_models(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Make models known that specialists name; return by its name why one cannot be had."""
+        """Register the models that specialists name. Returns the reason for each unavailable one, by its name."""
         return await self._model.register_models(names)
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
-        """Return the dollars of so many tokens, None if no price is known."""
+        """Return the price of a call in dollars, or None if no price is known."""
         return self._model.price(tier, tokens_in, tokens_out, model)
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Make a turn, and count how it ended: "cancelled" is an end, too."""
+        """Make a turn, and count it by its outcome: "ok", "cancelled" or the kind of the ModelError."""
         began = time.perf_counter()
         outcome, usage = "cancelled", Usage()
         try:
@@ -93,7 +93,7 @@ class MeteredEffects(PassedEffects):
         self._metrics = metrics
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """Count the requests that ended with this, and pass it on."""
+        """Count the requests that this change ended, and pass the change on."""
         for ask, was in after.changes_since(before):
             if ask.is_over and not (was is not None and was.is_over) and not ask.request.opens:
                 seconds = (ask.ended or ask.request.at) - ask.request.at
@@ -133,7 +133,7 @@ def _meter_tool(tool: Tool, metrics: Metrics) -> Tool:
 
 
 def _outcome_of(ask: RequestState) -> str:
-    """Return how people saw a request end: an answer with gaps is a partial one."""
+    """Return how people saw a request end: its state, or "partial" for an answer with gaps."""
     return (
         "partial"
         if ask.state == "completed" and (list_missing_subtasks(ask, ask.run) or (ask.run.plan and ask.run.plan.missing))
@@ -143,26 +143,32 @@ def _outcome_of(ask: RequestState) -> str:
 
 Call = Callable[..., Awaitable[Any]]
 CallObserver = Callable[[tuple[Any, ...], Any], None]
+<<<<<<< HEAD
 """Is called after a call of the store, with its arguments and its answer."""
 POLLING_CALLS = frozenset({"jobs.claim", "jobs.next_due", "store.explain_fullness"})
 """The calls that an instance makes again and again while it looks for work."""
+=======
+"""A function that is called after a store call, with the call's positional arguments and its result."""
+POLLING_CALLS = frozenset({"jobs.claim", "jobs.next_due", "explain_fullness"})
+"""The store calls that an instance repeats while it polls for work."""
+>>>>>>> a0c1d424 (docs(bot): say what features, access, limits and operation do plainly)
 MOST_CLAIMS = 1000
-"""Claims that are remembered until their first commit."""
+"""Maximum number of claims that are remembered until their first commit."""
 
 
 class Heartbeat:
-    """The time at which the instance last looked for work. `last` is in seconds on the monotonic clock."""
+    """The time at which the instance last polled for work. `last` is in seconds on the monotonic clock."""
 
     def __init__(self) -> None:
         self.last = time.monotonic()
 
     def age(self) -> float:
-        """Return the seconds since the instance last looked for work."""
+        """Return the seconds since the instance last polled for work."""
         return time.monotonic() - self.last
 
 
 def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store:
-    """Give the same store, with what goes through it counted."""
+    """Return a proxy of the store that counts failed calls and changes of jobs, and updates the heartbeat."""
     jobs = _JobCounts(metrics)
     parts = {
         "jobs": _Metered(store.jobs, metrics, heartbeat, name="jobs", seen=jobs.seen),
@@ -181,10 +187,15 @@ def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store
 
 
 class _Metered:
-    """A store or a part of one. Passes every call on; methods are wrapped when they are first asked for, and kept.
+    """A proxy of a store, or of a part of it, that counts failed calls. Each method is wrapped at its first use.
 
+<<<<<<< HEAD
     Errors are counted under the name of the part. `seen` is called with the answers of a method, by its
     name; `parts` replace those of the store.
+=======
+    Errors are counted under the names of the part and the method. `seen` maps method names to observers of their calls;
+    `parts` replace the store's attributes of the same names.
+>>>>>>> a0c1d424 (docs(bot): say what features, access, limits and operation do plainly)
     """
 
     def __init__(
@@ -223,7 +234,7 @@ class _Metered:
             try:
                 answer = await call(*given, **named)
             except PayloadTooLarge:
-                raise  # the caller's fault, and no trouble of the store's
+                raise  # the caller's fault, not a failure of the store
             except StoreError:
                 self._metrics.store_failed(self._name)
                 raise
@@ -235,7 +246,7 @@ class _Metered:
 
 
 class _JobCounts:
-    """Counts of what was done with jobs, by the answers of the store."""
+    """Counts claims, commits and releases of jobs, from the results of store calls."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -252,7 +263,7 @@ class _JobCounts:
         if claim is not None:
             self._metrics.count_claim(claim.key.team)
             self._claimed[claim.owner] = time.monotonic()
-            if len(self._claimed) > MOST_CLAIMS:  # a job that was lost before its first commit is never heard of again
+            if len(self._claimed) > MOST_CLAIMS:  # jobs lost before their first commit pile up
                 del self._claimed[next(iter(self._claimed))]
 
     def _after_commit(self, given: tuple[Any, ...], outcome: Commit) -> None:
@@ -267,7 +278,7 @@ class _JobCounts:
             self._metrics.count_event("let_go")
 
     def _after_quarantine(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
-        del done  # counted from the log, by whoever decided it
+        del done  # counted from the log record of the instance that set the job aside
         self._claimed.pop(given[0].owner, None)
 
     def _after_release_quarantined(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same

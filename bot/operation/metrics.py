@@ -1,4 +1,4 @@
-"""Counts what an instance does, for Prometheus. One `Metrics` an instance, with a registry of its own."""
+"""The Prometheus metrics of an instance. Each instance has one `Metrics` with its own registry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SHORT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 LONG = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
-"""The bounds of histograms, in seconds."""
+"""Bucket bounds of histograms, in seconds: `SHORT` for store calls, `LONG` for models and requests."""
 
 EVENTS: Mapping[str, tuple[str, str]] = {
     "taken_over": ("job_takeovers", "Jobs taken over from an owner that was lost."),
@@ -27,7 +27,7 @@ EVENTS: Mapping[str, tuple[str, str]] = {
     "token_refused": ("slack_token_refusals", "Times that Slack began to refuse the bot's token."),
     "memory_full": ("store_memory_full", "Times that the store's memory was found too full to claim jobs."),
 }
-"""Events that are counted as they happen, mostly from log records: the record's `event`, its counter and its help."""
+"""Events counted as they happen, mostly from the `event` of log records: event -> (counter name, help text)."""
 
 
 class Metrics:
@@ -105,17 +105,17 @@ class Metrics:
             self._breakers.labels(name).set(1.0 if state == "open" else 0.5)
 
     def tool_ended(self, tool: str, outcome: str) -> None:
-        """Count a call of a tool: ok, failed (in words for the model), cut (its time was up) or broke (a bug)."""
+        """Count a tool call: ok, failed (told to the model), cut (cancelled or its files away) or broke (a bug)."""
         self._tools.labels(tool, outcome).inc()
 
     def slack_called(self, method: str, outcome: str) -> None:
-        """Count one try at a call to Slack: ok, limited (429), failed (5xx, no answer) or refused."""
+        """Count one attempt at a Slack call by outcome: ok, limited (429), failed (5xx, no answer) or refused."""
         self._slack.labels(method, outcome).inc()
         if outcome == "limited":
             self._limited.labels(method).inc()
 
     def request_ended(self, end: str, seconds: float, team: str) -> None:
-        """Count the end of a team's request as people saw it: completed, partial, failed or cancelled."""
+        """Count a request and its duration by the end people saw: completed, partial, failed or cancelled."""
         self._requests.labels(end, team).inc()
         self._request_seconds.labels(end).observe(seconds)
 
@@ -125,7 +125,7 @@ class Metrics:
         self._limit.set(limit)
 
     def show_walls(self, standing: Mapping[str, bool], landlock: int) -> None:
-        """Show which of the kernel's walls stand round children, and the version of Landlock."""
+        """Set the gauges for the kernel protections of child processes: whether each holds, and Landlock's version."""
         for wall, stands in standing.items():
             self._walls.labels(wall).set(float(stands))
         self._landlock.set(landlock)

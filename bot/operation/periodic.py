@@ -1,8 +1,8 @@
-"""Periodic work of one instance alone: how it is run, and the check of a running store's settings.
+"""Periodic work of a single instance: runs it, and checks the store's settings.
 
-APScheduler keeps the time. It goes by the machine's clock, which people can set: so only work that may come late
-belongs here, never a lease or a slot. Work that must happen once in all instances together is a schedule in the store,
-see `Schedules` in `bot.store.values`.
+APScheduler uses the machine's clock, which people can set. So only work that may run late belongs here, never the
+renewal of a lease or a slot. Work that must run once across all instances is a schedule in the store, see `Schedules`
+in `bot.store.values`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.store.redis.redis_store import Store
 def repeat_every(seconds: float, work: Callable[[], Awaitable[None]]) -> Iterator[None]:
     """Run `work` every so many seconds inside the `with` block, first after `seconds`, and never twice at once.
 
-    Runs that were missed while the machine slept are made up for by one. Exceptions are logged.
+    All runs that were missed while the machine slept are replaced by a single run. Exceptions are logged.
     """
     from apscheduler.schedulers.asyncio import AsyncIOScheduler  # noqa: PLC0415 - only a running bot pays for the import
 
@@ -35,18 +35,18 @@ def repeat_every(seconds: float, work: Callable[[], Awaitable[None]]) -> Iterato
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 600.0
-"""Seconds between two checks."""
+"""Seconds between two checks of the store's settings."""
 
 
 class StoreCheck:
-    """The faults of a store's settings, each logged once when it appears and once when it is mended."""
+    """Checks a store's settings. Logs each fault once when it appears and once when it is gone."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: Sequence[str] = ()
 
     async def run(self) -> None:
-        """Ask the store, and log what has changed."""
+        """Check the store's settings, and log the faults that appeared or are gone since the last check."""
         found = await self._store.check()
         for fault in found:
             if fault not in self._known:

@@ -1,4 +1,4 @@
-"""What a killed process left on this machine, swept when the next one starts."""
+"""Removes what killed processes left on this machine. It runs when the next process starts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from specialists.tools.tables.table_cache import TableCache, cache_folder
 log = logging.getLogger(__name__)
 
 TRIAL = "leadhand-try-"
-"""What the folder of a `leadhand try --ask` starts with: it holds the data of a server, which outlives a killed bot."""
+"""Prefix of the data folder of a `leadhand try --ask`. Its store server outlives a killed bot, so it is stopped."""
 
 
 async def remove_leftovers() -> None:
-    """Remove the working folders of dead processes, and cached tables that nobody needs."""
+    """Remove the working folders of dead processes, and cached tables that are out of date."""
     swept = 0
     for folder in find_abandoned_folders():
         for data in folder.glob(f"{TRIAL}*"):

@@ -1,7 +1,7 @@
 """Sends the trace of each request that ended to an OpenTelemetry collector, from the job's log.
 
-Nothing is recorded while work is under way: a trace is read off the log once its request is over. So it is whole, also
-where several instances worked on it, and a collector that is away delays nothing.
+A trace is built from the log once its request is over; nothing is recorded during the work. So a trace is complete
+even if several instances worked on the request, and an unreachable collector delays nothing.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ CONTENTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 TIMEOUT = 5.0
 """Seconds that a collector gets to take the spans of one request."""
 AGAIN_AFTER = 10.0
-"""Seconds after which a collector that is away is tried again."""
+"""Seconds between two attempts to reach a collector that is away."""
 LAST_TRY = 0.5
-"""Seconds that what is left gets when the instance stops."""
+"""Seconds for sending the remaining traces when the instance stops."""
 MOST_WAITING = 1_000
-"""Requests whose traces wait to be sent; of more the oldest are left out."""
+"""Maximum number of traces that wait to be sent; beyond it, the oldest are dropped."""
 _LATER = frozenset({408, 429, 500, 502, 503, 504})
-"""Answers that mean: try again."""
+"""HTTP statuses of a collector after which a trace is sent again."""
 
 
 class NoCollector(Exception):
@@ -49,21 +49,21 @@ class NoCollector(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExportOutcome:
-    """What a collector said. `fault` is empty if it took the spans; with `later`, it may take them another time."""
+    """The outcome of sending spans. `fault` is "" if the collector accepted them; with `later`, a retry may help."""
 
     fault: str = ""
     later: bool = False
 
 
 class SpanSender:
-    """Sends spans to the collector of the environment, by OTLP over HTTP.
+    """Sends spans by OTLP over HTTP to the collector that the environment variables name.
 
     Args:
-        env: Where OpenTelemetry's own variables are read: see `NAMES` in `bot.settings`.
+        env: The environment with OpenTelemetry's own variables, which `bot.settings` lists.
         provider: The models' provider.
         names: The names of the crews' specialists and tools.
 
-    Raises NoCollector if it cannot be used.
+    Raises NoCollector if the collector cannot be used.
     """
 
     def __init__(self, env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> None:
@@ -85,7 +85,7 @@ class SpanSender:
         self._sending = SpanConverter(service, release, provider, names, contents=self.contents)
 
     async def send(self, key: JobKey, found: Sequence[Span]) -> ExportOutcome:
-        """Send the spans that have ended."""
+        """Send the spans that have ended; spans without an end are left out."""
         body = await asyncio.to_thread(self._sending.encode, key.team, key.job, found)
         try:
             async with (
@@ -99,7 +99,7 @@ class SpanSender:
             return ExportOutcome(f"cannot be reached ({network_fault(error) or type(error).__name__})", later=True)
 
     async def find_fault(self) -> str:
-        """Say what is wrong with the collector; empty if it takes a request without spans."""
+        """Send a request without spans to the collector. Returns the fault, or "" if the collector accepts it."""
         return (await self.send(JobKey("", ""), ())).fault
 
 
@@ -109,7 +109,7 @@ def open_sender(env: Mapping[str, str], *, provider: str = "", names: Collection
 
 
 class TraceExport:
-    """The traces that are still to be sent by this instance, oldest first."""
+    """The queue of traces that this instance still has to send, oldest first."""
 
     def __init__(self, sender: SpanSender, *, again_after: float = AGAIN_AFTER) -> None:
         self._sender = sender
@@ -119,7 +119,7 @@ class TraceExport:
         self._away = ""
 
     def send_soon(self, key: JobKey, request: str) -> None:
-        """Have the trace of a request sent soon."""
+        """Queue the trace of a request for sending. If the queue is full, the oldest one is dropped."""
         self._waiting[key, request] = None
         if len(self._waiting) > MOST_WAITING:
             lost = next(iter(self._waiting))
@@ -129,7 +129,7 @@ class TraceExport:
 
     @contextlib.asynccontextmanager
     async def send_in_background(self, store: Store) -> AsyncIterator[None]:
-        """Send inside the `with` block. At its end what is left gets one try."""
+        """Send queued traces inside the `with` block. At its end, the remaining ones get one attempt."""
         work = asyncio.create_task(self._send_waiting(store))
         try:
             yield
@@ -159,7 +159,7 @@ class TraceExport:
                     await asyncio.sleep(self._again_after)
 
     async def _send_first(self, store: Store) -> bool:
-        """Send the oldest trace. Returns False if it has to wait."""
+        """Send the oldest trace. Returns False if the store or the collector is away, so that the trace has to wait."""
         key, request = next(iter(self._waiting))
         try:
             entries = await store.jobs.log(key)
@@ -178,7 +178,7 @@ class TraceExport:
         return True
 
     def _log_collector_state(self, sent: ExportOutcome) -> None:
-        """Log when the collector goes away, and when it is back; once each."""
+        """Log once when the collector goes away, and once when it is back."""
         away = sent.fault if sent.later else ""
         if away and not self._away:
             log.warning("traces wait: the collector at %s %s", self._sender.endpoint, away)
@@ -188,7 +188,7 @@ class TraceExport:
 
 
 class TracedEffects(PassedEffects):
-    """`Effects` that have the trace of each request sent when its job is released."""
+    """`Effects` that also queue the traces of a job's ended requests for sending when the job is released."""
 
     def __init__(self, effects: Effects, ended: Callable[[JobKey, str], None]) -> None:
         super().__init__(effects)
@@ -196,7 +196,7 @@ class TracedEffects(PassedEffects):
         self._over: dict[JobKey, set[str]] = {}
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """Note the requests that ended with this, and pass it on."""
+        """Note the requests that this change ended, and pass the change on."""
         known = before if after.takeovers == before.takeovers else None  # a lost owner may not have sent its traces
         ended = {
             ask.id for ask, was in after.changes_since(known) if ask.is_over and not (was is not None and was.is_over)
@@ -206,7 +206,7 @@ class TracedEffects(PassedEffects):
         super().job_changed(runner, before, after)
 
     async def job_released(self, runner: JobRunner) -> bool:
-        """Have the traces sent, once the last messages of the requests are in the log."""
+        """Pass the release on and queue the traces: the last messages of the requests are now in the log."""
         told = await super().job_released(runner)
         for request in sorted(self._over.pop(runner.claim.key, ())):
             self._ended(runner.claim.key, request)
@@ -214,12 +214,12 @@ class TracedEffects(PassedEffects):
 
 
 def _parse_headers(text: str) -> dict[str, str]:
-    """Read `name=value` pairs with commas, as OpenTelemetry writes them; values may be percent-encoded."""
+    """Parse comma-separated `name=value` pairs in OpenTelemetry's format; values may be percent-encoded."""
     pairs = (part.partition("=") for part in text.split(",") if "=" in part)
     return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
 
 
 def _find_collector_address(env: Mapping[str, str]) -> str:
-    """Return where traces are sent; empty if nowhere."""
+    """Return the URL that traces are sent to, or "" if none is set."""
     base = env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
     return env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "") or (f"{base}/v1/traces" if base else "")

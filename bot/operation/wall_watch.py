@@ -1,4 +1,4 @@
-"""Says at the start of an instance which of the walls round its children are missing, in the log and as metrics."""
+"""Reports at startup which kernel protections of child processes are missing, in the log and as metrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 async def report_walls(metrics: Metrics) -> None:
-    """Have a child try to get out, show the walls that stand, and log those that are missing with what follows."""
+    """Test the protections with a child process, set their metrics, and log the missing ones with what they expose."""
     try:
         report = await prove_walls()
     except ChildBroken as error:

@@ -1,4 +1,4 @@
-"""People decide on calls of tools before they are made: approve, edit, deny."""
+"""The approvals feature: people approve, edit or deny tool calls before they are made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT
 
 
 def register(kit: Kit) -> None:
-    """Listen to the cards of approvals, and to their windows."""
+    """Register the listeners for approval cards and their windows."""
     of = kit.records
 
     def desk() -> ApprovalDesk:

@@ -1,4 +1,4 @@
-"""Clicks on the card of an approval, and its windows. Whoever comes too late, or may not, is told so, alone."""
+"""Handles clicks on approval cards, and their windows. A person whose decision does not count gets a private note."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _CHOICES: Mapping[str, ApprovalChoice] = {APPROVE: "approve", ALIKE: "approve_al
 
 
 class ApprovalClicks:
-    """The listeners of approvals."""
+    """The listeners for approval cards and their windows."""
 
     def __init__(self, approvals: ApprovalDesk, background: Background) -> None:
         self._approvals = approvals
         self._background = background
 
     def register(self, router: Router) -> None:
-        """Listen to the buttons of the cards, and to the windows."""
+        """Register the listeners for the buttons of the cards, and for the windows."""
         for action in _CHOICES:
             router.on_click(action, self.on_decision)
         for action in (EDIT, DENY, SHOW):
@@ -62,7 +62,7 @@ class ApprovalClicks:
         router.on_window(DENIED, self.on_denied)
 
     async def on_decision(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Take a click that decides at once: to approve, to approve similar calls too, to decide one by one."""
+        """Record the decision of a click: approve, approve similar calls too, or decide one by one."""
         del client
         spot = _read_spot(click)
         if spot is None:
@@ -72,7 +72,7 @@ class ApprovalClicks:
         return refusal(verdict) if isinstance(verdict, DecisionRefused) else None
 
     async def on_window(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Open the window to edit, to deny, or with all of the arguments."""
+        """Open the window for a click: to edit the arguments, to deny the call, or to see all arguments."""
         spot = _read_spot(click)
         if spot is None:
             return notices.OLD_BUTTON
@@ -83,7 +83,7 @@ class ApprovalClicks:
         return None if await open_window(client, click.trigger, window) else notices.NO_WINDOW
 
     async def on_edited(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Take edited arguments; what does not fit the tool is said beside its field."""
+        """Record an approval with edited arguments. Returns a field error if the tool does not accept an argument."""
         about = _read_window_data(sent)
         if about is None:
             return None
@@ -109,7 +109,7 @@ class ApprovalClicks:
         return await self._approvals.decide(about.place, about.spot, sent.user, decision, dedupe=sent.dedupe)
 
     async def on_denied(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Take a denial with its reason."""
+        """Record a denial with its reason."""
         about = _read_window_data(sent)
         if about is None:
             return None
@@ -124,7 +124,7 @@ class ApprovalClicks:
 
 
 def _read_spot(click: Click) -> ApprovalRef | None:
-    """Read which approval a button is about; None if it is none of this thread."""
+    """Return the approval that a button belongs to, or None if it is not one of this thread."""
     spot = decode_data(click.value, ApprovalRef)
     return spot if spot is not None and spot.job == click.place.job_id else None
 
@@ -137,7 +137,7 @@ def _read_window_data(sent: ViewSubmission) -> AboutApproval | None:
 
 
 def refusal(refused: DecisionRefused) -> str:
-    """Say to a person why the decision does not count, and what holds instead."""
+    """Return a text for the person: why their decision does not count, and how the approval stands."""
     if refused.ruling is not None:
         return _describe_ruling(refused.ruling)
     may = name_deciders(refused.whom) if refused.whom else "others"
@@ -174,7 +174,7 @@ def _draw_window(kind: str, found: ApprovalSubject, metadata: str) -> dict[str, 
 
 
 def _read_values(sent: ViewSubmission) -> dict[str, str]:
-    """Return what stands in the fields, by argument."""
+    """Return the texts of the window's fields, by the name of the argument."""
     found: dict[str, str] = {}
     for block, elements in sent.values.items():
         for element in elements.values() if block.startswith(FIELD) and isinstance(elements, Mapping) else ():

@@ -1,7 +1,7 @@
-"""The approval desk: takes people's decisions on open approvals, and tells who comes too late or may not.
+"""The approval service: records people's decisions on open approvals, and refuses those that do not count.
 
-A decision is recorded in the job's inbox; the core counts it when it is folded. Of two that come at once the first in
-the log counts: each is looked up after it was recorded, so that whoever came second is told.
+A decision is recorded in the job's inbox; the core counts it when it folds the log. Of two simultaneous decisions the
+first in the log counts. Each is checked again after it was recorded, so that the second person can be told.
 """
 
 from __future__ import annotations
@@ -40,21 +40,24 @@ RefusalReason = Literal[
 ]
 """Why a decision does not count.
 
-- `late`: somebody else decided, or it expired.
-- `over`: the work on it ended before anybody decided.
+- `unknown`: the job has no such approval.
+- `late`: somebody else decided, or the approval expired.
+- `over`: the work that needed the approval ended before anybody decided.
 - `apart`: somebody chose to decide one by one.
-- `changed`: the arguments are others by now.
-- `own`: the requester may not approve it, where others may.
-- `again`: this person has approved it, and others are waited for.
+- `changed`: the arguments have changed since the card was drawn.
+- `not_yours`: only others may decide.
+- `own`: the requester may not approve it, only others may.
+- `again`: this person has approved it already, and more approvals are needed.
+- `no_tool`, `no_server`: the tool, or the server to sign in to, is gone.
 - `wrong`: the edited arguments do not fit the tool.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecision:
-    """What a person chose, with the arguments of an edit and the reason of a denial.
+    """A person's choice, with the arguments of an edit or the reason of a denial.
 
-    `signed_in`: they did sign in, which is the only way to approve a sign-in.
+    `signed_in`: the person has signed in, which is the only way to approve a sign-in.
     """
 
     choice: ApprovalChoice
@@ -70,7 +73,10 @@ class DecisionTaken:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRefused:
-    """The decision does not count: why, who may decide instead, how it ended, or what is wrong with which argument."""
+    """The decision does not count.
+
+    `whom` may decide instead. `ruling` is how the approval ended. `words` say what is wrong with the argument `field`.
+    """
 
     why: RefusalReason
     whom: tuple[str, ...] = ()
@@ -84,24 +90,24 @@ DecisionOutcome = DecisionTaken | DecisionRefused
 
 @dataclass(frozen=True, slots=True)
 class ApprovalSubject:
-    """What an approval is about, and the JSON schema of the tool's arguments (empty if the tool is gone)."""
+    """An approval with the JSON schema of its tool's arguments (empty if the tool is gone)."""
 
     approval: Approval
     schema: Mapping[str, Any]
 
 
 class ApprovalDesk:
-    """Where decisions are handed in. A call that returns was recorded; a StoreError means that it was not.
+    """Records decisions on approvals. After a StoreError, the decision is not recorded.
 
     Args:
-        store: Where jobs live.
-        nudge: Wakes a job when somebody decided.
-        crews: Whose tools are asked about: they check arguments that people edit.
+        store: The store of the jobs.
+        nudge: Wakes the runner of a job after a decision.
+        crews: The crews whose tools check the arguments that people edit.
         admins: Slack ids of the admins.
-        groups: Gives the user groups of a person, by their ids.
-        standing: Gives a person as they are now, in a place.
-        approvers_in: Gives the ids of those who approve in a channel of a team by now; none: as the crew says.
-        note: Keeps in the audit who was refused.
+        groups: Returns the ids of a person's user groups.
+        standing: Returns a person's present rights in a place; None if they may not act there any more.
+        approvers_in: Returns the ids of those who may now approve in a channel of a team; empty: as the crew says.
+        note: Stores an audit entry for each person who was refused.
     """
 
     def __init__(
@@ -128,7 +134,7 @@ class ApprovalDesk:
     async def find_subject(
         self, place: Place, spot: ApprovalRef, user: str, *, decides: bool
     ) -> ApprovalSubject | DecisionRefused:
-        """Return what an approval is about; with `decides`, only to a person who may decide on it now."""
+        """Return an approval and its tool's schema; with `decides`, only for a person who may decide on it now."""
         job = await self._read_job(place)
         refused = await self._find_refusal(job, spot, place, user) if decides else None
         if refused is not None:
@@ -147,7 +153,7 @@ class ApprovalDesk:
     async def decide(
         self, place: Place, spot: ApprovalRef, user: str, decision: ApprovalDecision, *, dedupe: tuple[str, ...]
     ) -> DecisionOutcome:
-        """Record a decision. Returns whether it counts, as the log stands now."""
+        """Record a decision. Returns whether it counts, by the log after the decision was recorded."""
         job = await self._read_job(place)
         refused = await self._find_refusal(job, spot, place, user)
         asked = _find_approval(job, spot)
@@ -187,7 +193,7 @@ class ApprovalDesk:
     async def _find_lapsed_voters(
         self, job: Job | None, spot: ApprovalRef, place: Place, question: Question
     ) -> tuple[str, ...]:
-        """Return who of those who approved it so far may not decide on it any more."""
+        """Return the people among the earlier approvers who may not decide on the approval any more."""
         ask = job.find_request(spot.request) if job is not None else None
         if ask is None or question.approval is None:
             return ()
@@ -205,7 +211,7 @@ class ApprovalDesk:
         crew = self._crews.find(ask.request.crew) if ask is not None else None
         if crew is None or found.approval.kind != "sign_in":
             return DecisionRefused("no_server")
-        # Not by the name of who works: those who are made for one plan alone are in no crew.
+        # The tool is not looked up by the specialist's name: ad-hoc specialists are in no crew.
         ways = (
             one.signs_in for one in _iterate_tools(crew) if one.name == found.approval.tool and one.signs_in is not None
         )
@@ -221,13 +227,13 @@ class ApprovalDesk:
         approval: Approval | None,
         decision: ApprovalDecision,
     ) -> dict[str, Any] | DecisionRefused:
-        """Check edited arguments as the tool does, and return those that the tool would run with."""
+        """Check edited arguments as the tool does. Returns the event's fields for them; empty if nothing was edited."""
         if decision.choice != "edit" or approval is None:
             return {}
         tool = self._find_call_tool(job, spot, work, approval)
         if tool is None:
             return DecisionRefused("no_tool")
-        before = approval.arguments  # with what the tool filled in itself, which its schema does not list
+        before = approval.arguments  # with values that the tool filled in, which its schema does not list
         edits = {name: to for name, to in decision.arguments.items() if name not in before or before[name] != to}
         if fault := name_fault(tool.arguments, edits):
             return DecisionRefused("wrong", words=f"That is not sent: {fault}.")
@@ -249,7 +255,7 @@ class ApprovalDesk:
     async def _find_refusal(
         self, job: Job | None, spot: ApprovalRef, place: Place, user: str
     ) -> DecisionRefused | None:
-        """Say why a person's decision would not count; None if it would."""
+        """Return why a person's decision would not count, or None if it would."""
         ask = job.find_request(spot.request) if job is not None else None
         if ask is None or spot.subtask not in ask.work:
             return DecisionRefused("unknown")
@@ -263,7 +269,7 @@ class ApprovalDesk:
             own = user == ask.request.user and not question.approval.terms.own
             return DecisionRefused("own" if own else "not_yours", whom=question.whom)
         named = await self._approvers_in(place.team, place.channel) or ()
-        now = question.approval.terms.with_approvers(named)  # the channel's approvers may be others by now
+        now = question.approval.terms.with_approvers(named)  # the channel's approvers may have changed
         if list_excluded_users(now, ask.request.user, [user], {user: actor}):
             return DecisionRefused("not_yours", whom=deciders(now, ask.request.user))
         if any(vote.user == user for vote in question.votes):
@@ -271,19 +277,19 @@ class ApprovalDesk:
         return None
 
     async def _refuse(self, place: Place, spot: ApprovalRef, user: str, deed: Deed, refused: DecisionRefused) -> None:
-        """Keep in the audit that a person may not decide, or comes too late."""
+        """Store in the audit that a person's decision was refused."""
         of = {"at": self._store.clock(), "team": place.team, "channel": place.channel, "job": place.job_id}
         what = {"request": spot.request[:80], "target": spot.subtask[:80], "why": refused.why}
         await self._note(AuditEntry(deed=deed, user=user, outcome="refused", **of, **what))
 
     async def _read_job(self, place: Place) -> Job | None:
-        """Read the job with all that came in, also what its owner has not taken yet; None if it cannot be read."""
+        """Read the job with its inbox, even events that its owner has not folded yet; None if it is unreadable."""
         found = await read_job(self._store.jobs, JobKey(place.team, place.job_id))
         return found if isinstance(found, Job) else None
 
 
 def _render_edited_call(tool: Tool, arguments: BaseModel) -> dict[str, Any] | DecisionRefused:
-    """Word a call with the arguments that a person gave it, as its card words it."""
+    """Return the event's fields for a call with edited arguments: the arguments, and the texts for its card."""
     sends = tool.sends(arguments) if tool.sends is not None else None
     leaves = leaving_text(sends) if sends is not None else ""
     if leaves is None:
@@ -300,7 +306,7 @@ def _render_edited_call(tool: Tool, arguments: BaseModel) -> dict[str, Any] | De
 
 
 def _iterate_tools(crew: Crew) -> Iterator[Tool]:
-    """Give all tools of a crew and of those inside it, also those that it only lends."""
+    """Yield all tools of a crew and of the crews inside it, even tools that it only lends."""
     for specialist in crew.specialists.values():
         yield from specialist.tools
     yield from crew.lent.values()
@@ -309,7 +315,7 @@ def _iterate_tools(crew: Crew) -> Iterator[Tool]:
 
 
 def _find_approval(job: Job | None, spot: ApprovalRef) -> tuple[Question, SubtaskState] | None:
-    """Return the approval that a card is about, open or closed, with its subtask; None if it is not known."""
+    """Return the question of an approval, open or closed, and its subtask; None if there is no such approval."""
     ask = job.find_request(spot.request) if job is not None else None
     work = ask.work.get(spot.subtask) if ask is not None else None
     if work is None:
@@ -326,7 +332,7 @@ def _find_closed_question(ask: RequestState, spot: ApprovalRef) -> QuestionAnswe
 
 
 def _refuse_closed_approval(ask: RequestState, spot: ApprovalRef) -> DecisionRefused:
-    """Say how an approval that is not open any more has ended."""
+    """Return the refusal for an approval that is not open any more: it says how the approval ended."""
     closed = _find_closed_question(ask, spot)
     if closed is None:
         return DecisionRefused("over")
@@ -334,7 +340,7 @@ def _refuse_closed_approval(ask: RequestState, spot: ApprovalRef) -> DecisionRef
 
 
 def _judge_recorded_decision(job: Job | None, spot: ApprovalRef, event: ev.ApprovalDecided) -> DecisionOutcome:
-    """Say whether a decision that was recorded counts: another may have come just before it."""
+    """Return whether a recorded decision counts: another one may have been recorded just before."""
     ask = job.find_request(spot.request) if job is not None else None
     if ask is None:
         return DecisionRefused("unknown")

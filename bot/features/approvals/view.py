@@ -1,4 +1,4 @@
-"""The windows of an approval: all of its arguments, to edit them, and to deny it with a reason."""
+"""Builds the windows of an approval: to see all arguments, to edit them, and to deny the call with a reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REASON_LIMIT = 500
 
 
 def arguments_window(asked: Approval) -> Block:
-    """Show all of the arguments, and all that would leave."""
+    """Build the window that shows all arguments, and all content that the call would send out."""
     blocks: list[Block] = []
     for n, one in enumerate(asked.calls, 1):
         if asked.parts:
@@ -38,7 +38,7 @@ def arguments_window(asked: Approval) -> Block:
 
 
 def edit_window(asked: Approval, schema: Mapping[str, Any], metadata: str) -> Block:
-    """Offer one field for each argument. `metadata` comes back with what is put in."""
+    """Build the window with a field for each argument. Slack returns `metadata` with the submission."""
     inputs = fields(asked.arguments, schema)
     long = [name for name, value in asked.arguments.items() if not is_editable(value)]
     told = "It runs once, with exactly these values. The specialist is told what you changed."
@@ -50,7 +50,7 @@ def edit_window(asked: Approval, schema: Mapping[str, Any], metadata: str) -> Bl
 
 
 def deny_window(asked: Approval, metadata: str) -> Block:
-    """Ask for a reason, which may be left out."""
+    """Build the window that asks for the reason of a denial, which may be left empty."""
     field: Block = {
         "type": "input",
         "block_id": REASON_BLOCK,
@@ -69,14 +69,14 @@ def deny_window(asked: Approval, metadata: str) -> Block:
 
 @dataclass(frozen=True, slots=True)
 class AboutApproval:
-    """What a window carries: the thread, and the approval in it."""
+    """The metadata of an approval window: the thread, and the approval in it."""
 
     place: Place
     spot: ApprovalRef
 
 
 def read_window_data(metadata: str) -> AboutApproval | None:
-    """Read what a window is about. None if it is none of ours."""
+    """Parse the metadata of an approval window; None if it is not valid, or not from this job."""
     about = decode_data(metadata, AboutApproval)
     return about if about is not None and about.spot.job == about.place.job_id else None
 

@@ -1,4 +1,4 @@
-"""What was spent, what is left, and how people get more at a cap."""
+"""The budgets feature: shows what was spent and what is left, and lets admins raise a budget that is used up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMMANDS = (Subcommand("budget", (("", "what you spent this month, and what is l
 
 
 def register(kit: Kit) -> None:
-    """Add the command, the buttons at a cap, and the sections of the home on money."""
+    """Register the command, the buttons at a used-up budget, and the App Home sections on spending."""
     budgets = kit.offer(BudgetDesk, lambda: BudgetDesk(kit.records, kit.limits))
     kit.add(COMMANDS)
     BudgetClicks(budgets, kit.records.admins, kit.background).register(kit.router)

@@ -1,4 +1,4 @@
-"""`/leadhand budget`, the buttons at a cap, and the sections of the home on money."""
+"""`/leadhand budget`, the buttons at a used-up budget, and the sections of the App Home on spending."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bot.slack.views.paging import HomePart, make_page
 
 
 class BudgetClicks:
-    """The listeners of the two buttons."""
+    """The listeners for the buttons to ask for more and to allow more."""
 
     def __init__(self, budgets: BudgetDesk, admins: frozenset[str], background: Background) -> None:
         self._budgets = budgets
@@ -34,12 +34,12 @@ class BudgetClicks:
         self._background = background
 
     def register(self, router: Router) -> None:
-        """Listen to the buttons."""
+        """Register the listeners for both buttons."""
         router.on_click(ASK_MORE, self.on_ask)
         router.on_click(ALLOW_MORE, self.on_allow)
 
     async def on_ask(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Send the admins what a person asks for, once an hour for a budget."""
+        """Send the admins a person's wish for more budget, once an hour for each budget."""
         wanted = decode_data(click.value, BudgetRequest)
         if wanted is None or wanted.user != click.user:
             return notices.OLD_BUTTON
@@ -52,7 +52,7 @@ class BudgetClicks:
         return notices.ASKED_FOR_MORE
 
     async def on_allow(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Raise a budget, and tell who asked for it."""
+        """Raise a budget, and tell the person who asked for more."""
         wanted = decode_data(click.value, BudgetRequest)
         if wanted is None:
             return notices.OLD_BUTTON
@@ -70,7 +70,7 @@ class BudgetClicks:
 
 
 async def budget(given: CommandContext) -> Outgoing:
-    """Say what was spent and is left; to an admin, also of the workspace."""
+    """Render what the person spent and has left; for an admin, also the whole workspace's spending."""
     money = given.find(BudgetDesk)
     lines = [*await money.lines(given.team, given.user, given.channel)]
     if len(lines) == 1:
@@ -82,18 +82,18 @@ async def budget(given: CommandContext) -> Outgoing:
 
 
 class MoneyParts:
-    """What was spent, and what budgets hold."""
+    """The sections of the App Home that show spending and budgets."""
 
     def __init__(self, budgets: BudgetDesk) -> None:
         self._budgets = budgets
 
     async def show_own_spending(self, team: str, user: str, page: int) -> HomePart:
-        """Show what a person spent this month, and what is left of their budgets. Raises StoreError."""
+        """Render what a person spent this month, and the use of their budgets. Raises StoreError."""
         del page
         lines = await self._budgets.lines(team, user)
         return HomePart("This month", make_page([tuple(sections(lines))], 1, 1))
 
     async def show_all_spending(self, team: str, user: str, page: int) -> HomePart:
-        """Show an admin what all spent together, and every limit. Raises StoreError."""
+        """Render for an admin what all people spent together, and the use of every limit. Raises StoreError."""
         del page
         return HomePart("The workspace", make_page([tuple(sections(await self._budgets.all_lines(team, user)))], 1, 1))

@@ -1,4 +1,4 @@
-"""What was spent and what budgets hold; at a cap, what people are told, and how an admin allows more."""
+"""The budgets service: describes spending, finds used-up budgets, and lets admins raise them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handoff.text.counts import format_count, format_dollars, format_short_numbe
 
 
 def spent_words(spent: MonthSpending, now: float, *, everybody: bool = False) -> str:
-    """Say what a person, or everybody together, spent in the month (UTC) of `now`, a time in seconds."""
+    """Render a line on the spending of a person, or of all with `everybody`, in the month (UTC) of `now` (seconds)."""
     month = time.strftime("%B", time.gmtime(now)) + (", everybody together" if everybody else "")
     requests = f" on {format_count(spent.requests, 'request')}" if spent.requests else ""
     if not spent.tokens:
@@ -31,7 +31,7 @@ RAISED_REASON = "raised by as much again"
 
 @dataclass(frozen=True, slots=True)
 class OverBudget:
-    """A budget that is used up: its scope, its name in words, and what its author is told; empty if that was told."""
+    """A used-up budget: its scope, its name in words, and the text for the requester, empty if it was sent already."""
 
     scope: str
     named: str
@@ -39,7 +39,7 @@ class OverBudget:
 
 
 class BudgetDesk:
-    """The budgets of a running bot. Everything raises StoreError."""
+    """The budgets of a running bot. Each coroutine raises StoreError."""
 
     def __init__(self, records: JobRecords, limits: CallLimits) -> None:
         self._records = records
@@ -52,7 +52,7 @@ class BudgetDesk:
         return bool(self._records.admins)
 
     async def find_exceeded_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
-        """Return the budget that a request (its id is `ts`) goes beyond; None if it can be paid for.
+        """Return the used-up budget that a new request (its id is `ts`) needs; None if its budgets suffice.
 
         Costs nothing if no budget is set.
         """
@@ -63,13 +63,13 @@ class BudgetDesk:
         return OverBudget(limit.scope, limit.budget_phrase, "" if told else limit.refusal)
 
     async def should_ask_admins(self, place: Place, user: str, scope: str) -> bool:
-        """Return True if the admins are to be asked for more of a budget: once an hour."""
+        """Return True if the admins are to be asked for more of a budget: at most once an hour."""
         return await self._limits.claim_hourly_mark(f"more:{place.team}/{place.channel}/{user}/{scope}")
 
     async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
-        """Let an admin raise a budget by as much again, once for the operation. Returns what it is now, in words.
+        """Raise a budget by its own amount for the admin `by`, once per operation id. Returns a sentence for it.
 
-        `place` and `user` are whose budget it is. None: that person is no admin. Empty: there is no such budget.
+        `place` and `user` say whose budget it is. Returns None if `by` is no admin, and "" if there is no such budget.
         """
         key, target = key_of(place), f"budget {scope}"
         if by not in self._records.admins:
@@ -85,18 +85,18 @@ class BudgetDesk:
         return now
 
     async def list_left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
-        """Say what is spent and left of each budget, a line each; that of a job only if one is named."""
+        """Describe the use of each limit, one line each; the budget of a job only if `job` is given."""
         return await self._limits.status(Payer(team, channel, user, job))
 
     async def lines(self, team: str, user: str, channel: str = "") -> list[str]:
-        """Say what a person spent this month, and what is left of the budgets that hold for them there."""
+        """Describe, one line each, what a person spent this month, and the use of the budgets that apply to them."""
         now = self._records.clock()
         spent = await self._spending.read_month(team, user, now)
         left = await self._spending.budgets_left(self._limits.rules, Payer(team, channel, user, ""))
         return [spent_words(spent, now), *(f"• {clean(plain(line, 200))}" for line in left)]
 
     async def all_lines(self, team: str, user: str) -> list[str]:
-        """Say what all spent together this month, and how much of each limit is taken. Raises StoreError."""
+        """Describe, one line each, what all people spent this month, and the use of each limit. Raises StoreError."""
         now = self._records.clock()
         spent = await self._spending.read_month(team, EVERYBODY, now)
         left = await self._limits.status(Payer(team, "", user, ""))

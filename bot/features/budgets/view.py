@@ -1,4 +1,4 @@
-"""A budget that is used up: what its author is told, what admins are asked, and what came of it."""
+"""Renders the messages on a used-up budget: to the requester, to the admins, and once an admin has raised it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALLOW_MORE = "allow_more"
 
 @dataclass(frozen=True, slots=True)
 class BudgetRequest:
-    """The value of both buttons: which budget, and where its request is. `ask` names the request to the admins."""
+    """The data of both buttons: the budget, and the place of the request; `ask` is the id of the request."""
 
     scope: str
     named: str
@@ -26,7 +26,7 @@ class BudgetRequest:
 
 
 def render_used_up_budget(words: str, wanted: BudgetRequest, *, admins: bool) -> Outgoing:
-    """Tell that a request was not begun; with a way to ask for more, if there are admins to ask."""
+    """Render the refusal of a request, with a button to ask for more if there are admins."""
     blocks = [section(clean(words))]
     if admins:
         blocks.append(actions([button("Ask an admin for more", ASK_MORE, encode_data(wanted))]))
@@ -34,7 +34,7 @@ def render_used_up_budget(words: str, wanted: BudgetRequest, *, admins: bool) ->
 
 
 def render_budget_request(wanted: BudgetRequest) -> Outgoing:
-    """Ask an admin to allow more."""
+    """Render the message that asks an admin to allow more."""
     where = f" in <#{wanted.channel}>" if wanted.scope != "day" else ""
     text = f"{mention(wanted.user)} asks for more{where}: {clean(wanted.named)} is used up."
     allow = button("Allow as much again", ALLOW_MORE, encode_data(wanted))
@@ -43,11 +43,11 @@ def render_budget_request(wanted: BudgetRequest) -> Outgoing:
 
 
 def render_allowed_request(wanted: BudgetRequest, by: str, now: str) -> Outgoing:
-    """Redraw what an admin was asked: who allowed it, and what the budget is now."""
+    """Render the admin's message anew after a click: who allowed more, and what the budget is now."""
     text = f"{mention(wanted.user)} asked for more. {mention(by)} allowed it: {clean(now)}"
     return Outgoing(text=text, blocks=(section(text),))
 
 
 def make_request_place(wanted: BudgetRequest, team: str) -> Place:
-    """Return where the request was made."""
+    """Return the place of the request that needs the budget."""
     return Place(team=team, channel=wanted.channel, thread_ts=wanted.thread_ts)

@@ -1,4 +1,4 @@
-"""What holds in a channel: who may use the bot there, and more. Admins change it."""
+"""The channel settings feature: shows the settings of a channel, such as who may use the bot; admins change them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMANDS = (
 
 
 def register(kit: Kit) -> None:
-    """Add the command, its buttons and its windows."""
+    """Register the command, its buttons and its windows."""
     of, people = kit.records, kit.gate.people
     form = kit.offer(SettingsForm, lambda: SettingsForm(kit.channels, people, clock=of.clock, note=of.note))
     kit.add(COMMANDS)

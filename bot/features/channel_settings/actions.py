@@ -1,4 +1,4 @@
-"""`/leadhand settings`: what holds in a channel, and for admins the windows in which they change it."""
+"""`/leadhand settings`: shows a channel's settings, and opens and saves the windows in which admins change them."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class SettingsForm:
     """Shows and changes the settings of channels.
 
     Args:
-        settings: What holds, and where the form's values are kept.
-        people: Knows our workspace, its user groups, and the admins, who may change them.
+        settings: The settings of channels, with the form's values.
+        people: The people of our workspace, its user groups, and the admins, who may change settings.
         clock: The store's time, for the audit.
-        note: Keeps an entry of the audit.
+        note: Stores an entry of the audit.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class SettingsForm:
         self._background = Background()
 
     def register(self, router: Router, background: Background) -> None:
-        """Listen to the buttons and the windows."""
+        """Register the listeners for the buttons and the windows."""
         self._background = background
         router.on_click(re.compile(f"{CHANGE}.+"), self.on_change, fault=notices.NOT_READ)
         router.on_window(SETTINGS, self.on_save)
 
     async def show(self, command: SlashCommand) -> Outgoing:
-        """Give the values of the channel, with buttons that change them for an admin. Raises StoreError."""
+        """Render the values of the command's channel, for an admin with buttons to change them. Raises StoreError."""
         return await self._render_settings(command.team, command.channel, admin=command.user in self._people.admins)
 
     async def _render_settings(self, team: str, channel: str, *, admin: bool) -> Outgoing:
@@ -83,11 +83,11 @@ class SettingsForm:
         return settings_text(channel, access, handles, form=admin, crews=crews, newer=form.newer)
 
     async def _find_handles(self, access: Access) -> dict[str, str]:
-        """Look up the handles of the user groups that are named, if any is."""
+        """Look up the handles of user groups by their ids; empty if the channel's values name no group."""
         return dict(await self._people.groups()) if access.groups else {}
 
     async def on_change(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Open the window of a section for an admin; refuse anybody else."""
+        """Open the window of a section for an admin, and refuse it to all others."""
         key = click.action.removeprefix(CHANGE)
         section = next((one for one in SECTIONS if one.key == key), None)
         if section is None:
@@ -109,7 +109,7 @@ class SettingsForm:
         shown: ChannelValues | None = None,
         told: tuple[str, ...] = (),
     ) -> WindowContent:
-        """Gather what a window is drawn with, as it is now; `form` is what the form set."""
+        """Gather the present content of a window. `form` has the values that the form set."""
         channel = window.channel
         return WindowContent(
             window.section,
@@ -126,7 +126,7 @@ class SettingsForm:
         )
 
     async def on_save(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Keep what an admin put into the window; refuse anybody else."""
+        """Save the values from an admin's window, and refuse all others. Returns an update of the window, or None."""
         window = read_window_data(sent.metadata)
         if window is None:
             log.warning("a window of settings without its channel was left alone")
@@ -154,7 +154,7 @@ class SettingsForm:
     async def _save(
         self, place: Place, user: str, window: SettingsWindow, found: ChannelValues
     ) -> tuple[str, ...] | dict[str, Any] | str:
-        """Keep the values of a window. Returns those that changed, or the window anew, or why nothing was kept."""
+        """Save a window's values. Returns the changed names, a new view after a conflict, or why nothing was saved."""
         names = names_in(window.section, window.channel, tuple(self._settings.crews))
         kept = await self._settings.save_form(
             place.team, window.channel, found, user=user, names=names, seen=dict(window.seen)
@@ -168,7 +168,7 @@ class SettingsForm:
     async def _redraw_after_conflict(
         self, team: str, window: SettingsWindow, found: ChannelValues, form: FormValues, names: tuple[str, ...]
     ) -> WindowContent:
-        """Draw a window again after others saved: with what was typed, and what they changed meanwhile."""
+        """Gather the content of a window after others saved: what the admin typed, and what the others changed."""
         changed = [name for name in names if form.stamp(name) != window.seen.get(name, form.stamp(name))]
         shown, both = merge_edits(found, window, form, names)
         told = describe_conflicts(await self._settings.read_access(team, window.channel), changed, both)
@@ -176,7 +176,7 @@ class SettingsForm:
         return await self._gather_window_data(team, next_round, form, shown=shown, told=tuple(told))
 
     async def _confirm_change(self, client: AsyncWebClient, place: Place, user: str, changed: tuple[str, ...]) -> None:
-        """Record what an admin changed, and show them what holds now."""
+        """Record in the audit what an admin changed, and send them the present settings."""
         for name in changed:
             await self._audit_change(place, user, "done", "", name)
         await tell(client, place, user, await self._render_settings(place.team, place.channel, admin=True))
@@ -189,5 +189,5 @@ class SettingsForm:
 
 
 async def settings(given: CommandContext) -> Outgoing:
-    """Say what holds in the channel; for an admin with buttons that open a window."""
+    """Render the settings of the channel, for an admin with buttons that open a window."""
     return await given.find(SettingsForm).show(given.command)

@@ -1,4 +1,4 @@
-"""Reads what was put into the window of a channel's settings. Pure."""
+"""Parses the submitted window of a channel's settings. No I/O."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bot.features.channel_settings.window import AS_BEFORE, ROUND_SEPARATOR, Set
 from bot.slack.views.channel_words import CHOICES, EVERYBODY, NO, YES, names_in
 
 _FIELDS = {"users": "users_people", "approvers": "approvers_people", "strangers": "strangers_teams"}
-"""The blocks in which what is wrong with a list is shown."""
+"""The blocks at which the faults of a list of ids are shown, by the name of the value."""
 _MENU_VALUES = frozenset({*CHOICES, "crew", "highest_tier"})
 
 
 @dataclass(frozen=True, slots=True)
 class FormFaults:
-    """What is wrong with a form, by the block that it stands in."""
+    """The faults of a submitted window: error texts by block id."""
 
     errors: Mapping[str, str]
 
@@ -27,9 +27,9 @@ class FormFaults:
 def parse_settings(
     state: Mapping[str, Any], known: ChannelValues, window: SettingsWindow, crews: Sequence[str] = ()
 ) -> ChannelValues | FormFaults:
-    """Read what was put into a window (its `state.values`); `known` is what the form set before.
+    """Parse a submitted window (its `state.values`). `known` has the values that the form set before.
 
-    Groups that Slack did not list when the window was opened stay as they were.
+    If the window had no menu of groups, the groups stay as they were.
     """
     values = {block.partition(ROUND_SEPARATOR)[0]: held for block, held in state.items()}
     read: dict[str, Any] = {}
@@ -55,12 +55,12 @@ def parse_settings(
 
 
 def field_of(name: str, window: SettingsWindow) -> str:
-    """Return the id that a block has in a window."""
+    """Return the id of a value's block in a window."""
     return f"{name}{ROUND_SEPARATOR}{window.round}" if window.round else name
 
 
 def _read_value(values: Mapping[str, Any], name: str, known: ChannelValues) -> object:
-    """Return what was put in for a value; None: it is left to the other sources."""
+    """Return what was entered for a value; None if the value is left to the other sources."""
     if name not in _MENU_VALUES:
         return str(_find_input(values, name, name).get("value") or "").strip() or None
     chosen = _read_option(values, name)

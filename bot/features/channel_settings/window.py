@@ -1,4 +1,4 @@
-"""The settings of a channel as they read, and the window in which admins change a section of them. Pure."""
+"""Renders the settings of a channel, and the window in which admins change a section of them. No I/O."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ SETTINGS = "channel_settings"
 """The callback_id of the window."""
 AS_BEFORE = "as_before"
 ROUND_SEPARATOR = "."
-"""Stands between a block's name and the number of times that the window was drawn again: Slack leaves what was typed
-into a block, whatever it is drawn with, as long as its id stays the same."""
+"""Separates a block's name from the number of times that the window was redrawn. Slack keeps what was typed into a
+block, whatever it is redrawn with, as long as the block's id stays the same."""
 FIRST_CHOICE = "A menu left at its first choice and an empty field set nothing here."
 MEANWHILE = (
     ":warning: *Somebody else saved while this was open.* Nothing of yours is lost: it stands below. Look it over, and "
@@ -59,19 +59,19 @@ _TYPED = ("instructions", "budget", "quiet_hours", "zone")
 
 @dataclass(frozen=True, slots=True)
 class WindowContent:
-    """What a window is drawn with.
+    """The content of a window.
 
-    - section: what it changes.
+    - section: the section that it changes.
     - channel: the channel's id.
-    - without: what would hold if the form had set nothing.
-    - access: what holds.
-    - form: what the form set so far: its stamps are what the window was drawn by.
-    - shown: the values that stand in the fields; those of `form` unless somebody typed others.
-    - groups: the workspace's user groups by id and handle.
-    - crews: the names to choose from where there are several.
+    - without: the values that would apply if the form had set none.
+    - access: the values that apply.
+    - form: the values that the form has set; the window carries their stamps.
+    - shown: the values in the fields; None for those of `form`.
+    - groups: the workspace's user groups as pairs of id and handle.
+    - crews: the names of the crews to choose from, if there are several.
     - models: the name of each tier's model.
-    - told: lines on top, of what happened meanwhile.
-    - round: how often it was drawn again.
+    - told: lines at the top, on what others changed meanwhile.
+    - round: the number of times that the window was redrawn.
     """
 
     section: SettingsSection
@@ -89,7 +89,7 @@ class WindowContent:
 
 @dataclass(frozen=True, slots=True)
 class SettingsWindow:
-    """What a window carries: where it was opened, for what, and the stamps of the values that it was drawn by."""
+    """The decoded metadata of a window: its channel, its section, and the stamps of the values that it showed."""
 
     channel: str
     section: SettingsSection
@@ -99,7 +99,7 @@ class SettingsWindow:
 
 @dataclass(frozen=True, slots=True)
 class AboutSettings:
-    """What a window carries: a `SettingsWindow` with the key of its section."""
+    """The metadata as it is encoded in a window: a `SettingsWindow` with the key of its section."""
 
     channel: str
     section: str
@@ -108,7 +108,7 @@ class AboutSettings:
 
 
 def settings_modal(drawn: WindowContent) -> Block:
-    """Make the window."""
+    """Build the window as a Slack modal."""
     names = names_in(drawn.section, drawn.channel, drawn.crews)
     shown = drawn.shown or drawn.form.values
     blocks: list[Block] = [section(line) for line in drawn.told]
@@ -140,7 +140,7 @@ def settings_modal(drawn: WindowContent) -> Block:
 
 
 def read_window_data(metadata: str) -> SettingsWindow | None:
-    """Read what a window carries. None if it is none of ours."""
+    """Decode a window's metadata; None if it is not that of a settings window."""
     about = decode_data(metadata, AboutSettings)
     of = next((one for one in SECTIONS if about is not None and one.key == about.section), None)
     if about is None or of is None or not about.channel:
@@ -151,9 +151,9 @@ def read_window_data(metadata: str) -> SettingsWindow | None:
 def merge_edits(
     given: ChannelValues, window: SettingsWindow, now: FormValues, names: Iterable[str]
 ) -> tuple[ChannelValues, tuple[str, ...]]:
-    """Merge what somebody typed with what others set meanwhile: a value that they did not touch is the others'.
+    """Merge an admin's edits with what others saved meanwhile: values that the admin did not change are the others'.
 
-    Also returns the values that both changed.
+    Returns the merged values, and the names of those that both changed.
     """
     touched = [name for name in names if make_stamp(given, name) != window.seen.get(name, "")]
     both = tuple(name for name in touched if now.stamp(name) != window.seen.get(name, now.stamp(name)))
@@ -161,7 +161,7 @@ def merge_edits(
 
 
 def describe_conflicts(now: Access, changed: Iterable[str], both: Sequence[str]) -> list[str]:
-    """Say what others changed while a window was open, and what stands there now, in mrkdwn."""
+    """Describe in mrkdwn what others changed while a window was open, and which value its fields show now."""
     lines = [MEANWHILE]
     for name in changed:
         by = now.origin(name)
@@ -190,7 +190,7 @@ def _choice_block(name: str, drawn: WindowContent, shown: ChannelValues) -> Bloc
 
 
 def choices(name: str, shown: ChannelValues, drawn: WindowContent) -> list[tuple[str, str]]:
-    """List what a value may be set to, each with its words. The crew that is set stays on the list."""
+    """List the choices for a value as pairs of (value, label). The crew that is set stays on the list."""
     if name == "crew":
         return [(one, one) for one in dict.fromkeys((*drawn.crews, *([shown.crew] if shown.crew else [])))]
     if name == "highest_tier":
@@ -215,7 +215,7 @@ def _field_block(name: str, drawn: WindowContent, shown: ChannelValues) -> Block
 
 
 def _describe_inherited(name: str, drawn: WindowContent) -> str:
-    """Say what holds where the form sets nothing, and where that comes from."""
+    """Describe the value that applies if the form sets none, and its source."""
     return f"{LEFT_TO.get(drawn.without.origin(name).source, '')}: {describe_value_briefly(name, drawn.without)}"
 
 
@@ -239,7 +239,7 @@ def _picker_blocks(name: str, named: tuple[str, ...], groups: Sequence[tuple[str
         element["initial_users"] = people
     blocks = [_optional_block(f"{name}_people", f"People {_PICKED[name]}", element)]
     handles = dict(groups)
-    # Those that are named come first: what is not offered would be lost when the window is saved.
+    # Groups already chosen come first: a group that the menu does not offer would be lost when the window is saved.
     keys = list(dict.fromkeys([*sorted(groups_in(named)), *handles]))[:MOST_NAMED]
     options = [_option_object(key, f"@{handles[key]}" if handles.get(key) else key) for key in keys]
     if options:
@@ -276,7 +276,7 @@ def _text_object(words: str, most: int = 150) -> Block:
 
 
 CHANGE = "change_settings_"
-"""What the action_ids of the buttons begin with; the section's key follows."""
+"""Prefix of the buttons' action_ids; the section's key follows."""
 ADMINS_CHANGE = "Admins change this with `/leadhand settings` in the channel."
 NEWER = (
     ":warning: A newer release set values here that this one does not know, so the channel is closed to be on the safe "
@@ -293,16 +293,16 @@ def settings_text(
     crews: Sequence[str] = (),
     newer: bool = False,
 ) -> Outgoing:
-    """Say what holds in a channel and where each value comes from; of the crew only if there are several `crews`.
+    """Render the settings of a channel and the source of each value; the crew only if there are several `crews`.
 
-    `handles` are those of the user groups that are named, by id. `form`: the reader is an admin, who gets a
-    button for each section. `newer`: a newer release set values that this one cannot read.
+    `handles` has the handles of user groups by id. `form`: the reader is an admin, who gets a button for each
+    section. `newer`: a newer release set values that this one cannot read.
     """
     title = f"What holds in {describe_channel(channel)}"
     blocks: list[Block] = [section(NEWER)] if newer else []
     for one in SECTIONS:
         lines = [describe_value(name, access, handles) for name in names_in(one, channel, crews)]
-        head = section(f"*{one.title}*")  # alone beside its button, so that the lines have all of a phone's width
+        head = section(f"*{one.title}*")  # in its own block, so that the button does not narrow the lines
         if form and not newer:
             head["accessory"] = button("Change", f"{CHANGE}{one.key}", channel)
         blocks += [head, *sections(lines)]

@@ -1,4 +1,4 @@
-"""Who works here, and who would get a request."""
+"""The crews feature: shows the members of a channel's crew, and which specialists a request would go to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMANDS = (
 
 
 def register(kit: Kit) -> None:
-    """Add the commands."""
+    """Register the commands."""
     store, terms = kit.records.store, kit.settings.terms
     kit.offer(CrewDesk, lambda: CrewDesk(store, kit.crews, kit.channels, kit.limits, kit.model, terms))
     kit.add(COMMANDS)

@@ -1,4 +1,4 @@
-"""`/leadhand crew` and `/leadhand route`: who works here, and who would get a request."""
+"""`/leadhand crew` and `/leadhand route`: the members of a crew, and the specialists that a request would go to."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from handoff.contracts import Place
 log = logging.getLogger(__name__)
 
 LONGEST = 2000
-"""Characters of a request of which it is said who would get it."""
+"""Maximum characters of a request that is routed; the rest is cut off."""
 NO_TEXT = "Which request? `/leadhand route TEXT` says who would get it, and why, without any work being done."
 LOOKING = "I am checking who would get that. The answer comes here, for you alone; no work is done."
 
 
 async def crew(given: CommandContext) -> Outgoing:
-    """List who works here, by the page."""
+    """Render a page of the crew's members."""
     guide = given.find(CrewDesk)
     name = given.rest.strip("`")
     found = await guide.members(given.team, given.channel, name)
@@ -34,7 +34,7 @@ async def crew(given: CommandContext) -> Outgoing:
 
 
 async def route(given: CommandContext) -> Outgoing:
-    """Say who would get a request. The reply follows later, as a planner may have to be asked."""
+    """Start to look up who would get a request. The result follows later, as the planner may have to be called."""
     if not given.rest:
         return make_note(NO_TEXT)
     given.background.start(_route(given, given.find(CrewDesk)), "say who would get a request")

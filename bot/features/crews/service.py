@@ -1,4 +1,4 @@
-"""What people may know of the crew of a channel: who is in it, what can be asked, who would get a request."""
+"""The crews service: lists a crew's members and its example requests, and finds who would get a request."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MOST_EXAMPLES = 3
 
 
 class CrewDesk:
-    """What people may know of crews. All raise StoreError.
+    """Answers questions about crews. Each coroutine raises StoreError.
 
     Args:
-        store: For its clock.
+        store: The store, used for its clock.
         crews: All crews.
-        channels: Says which crew is the usual one in a channel.
-        limits: Counts what a question to the planner costs, for the person who asks.
+        channels: The settings of channels, which name the crew of a channel.
+        limits: Charges calls of the planner to the person who asks.
         model: The planner's model.
         terms: The settings' terms of model calls.
     """
@@ -51,13 +51,13 @@ class CrewDesk:
         self._terms = terms
 
     async def _find_crew(self, team: str, channel: str, name: str = "") -> Crew | None:
-        """Find the crew of that name, else the one that works in a channel."""
+        """Find the crew with this name, or without a name the channel's crew; None if there is no crew of the name."""
         if not name and self._crews.names:
             name = (await self._channels.read_access(team, channel)).crew
         return self._crews.find(name) or (None if name else self._crews.usual)
 
     async def members(self, team: str, channel: str, name: str) -> CrewPage | None:
-        """Return a crew by its name, or with an empty name the channel's; None if there is no such crew."""
+        """Return a crew by its name, or the channel's crew if the name is empty; None if there is no such crew."""
         crew = await self._find_crew(team, channel, name)
         return None if crew is None else CrewPage(crew.name, tuple(self._list_members(crew)), self._crews.names)
 
@@ -81,9 +81,9 @@ class CrewDesk:
         return own + inside
 
     async def examples(self, team: str, channel: str) -> Sequence[str]:
-        """Return up to three requests that the crew of a channel can do: its own, else those of its specialists.
+        """Return example requests for the channel's crew: all of its own, or else up to three of its specialists'.
 
-        Those of specialists who rest at the moment are left out.
+        Examples of specialists that are paused after failures are left out.
         """
         crew = await self._find_crew(team, channel) or self._crews.usual
         if crew.requests:
@@ -94,7 +94,7 @@ class CrewDesk:
         return list(dict.fromkeys([*firsts, *others]))[:MOST_EXAMPLES]
 
     async def route(self, team: str, channel: str, user: str, text: str) -> str:
-        """Say in lines who would get a request, on the account of who asks. May take some seconds."""
+        """Describe who would get a request. It may call the planner for some seconds, which is charged to `user`."""
         payer = Payer(team, channel, user, "")
         if (limit := await self._limits.find_used_up_budget(payer)) is not None:
             return limit.refusal

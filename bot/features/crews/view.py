@@ -1,4 +1,4 @@
-"""Who is in a crew, by the page."""
+"""Renders the members of a crew, page by page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.slack.views.paging import page_buttons, take_page
 
 @dataclass(frozen=True, slots=True)
 class CrewRow:
-    """Who works in a crew: a specialist, or a whole crew. `out`: it paused after repeated failures."""
+    """A member of a crew: a specialist, or with `crew` an inner crew. `out`: it is paused after repeated failures."""
 
     name: str
     description: str
@@ -25,7 +25,7 @@ class CrewRow:
 
 @dataclass(frozen=True, slots=True)
 class CrewPage:
-    """A crew with its members. `crews` are the names to choose from, if there are several."""
+    """A crew with its members. `crews` are the names of all crews, if there are several."""
 
     name: str
     members: tuple[CrewRow, ...]
@@ -33,7 +33,7 @@ class CrewPage:
 
 
 def crew_page(crew: CrewPage, page: int, asked: str) -> Outgoing:
-    """Show a page of the members of a crew; `asked` is the name by which it was asked for (may be empty)."""
+    """Render a page of a crew's members. `asked` is the crew's name in the command, which may be empty."""
     found = take_page(crew.members, page)
     title = f"Crew {plain(crew.name, 60)}"
     rows = [section(_render_member(one)) for one in found.rows]

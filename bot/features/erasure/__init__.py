@@ -1,4 +1,4 @@
-"""People have a job, or all that they asked for, erased: in the store, and what was posted for it."""
+"""The erasure feature: people erase a job, or all that they asked for, in the store and in Slack."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ COMMANDS = (
         ask_to_forget,
         "words",
         "forgot",
-        text_after="",  # what somebody wants forgotten is never posted as a request
+        text_after="",  # the text of an erasure is never posted as a request
     ),
 )
 
 
 def register(kit: Kit) -> None:
-    """Add the command and its window, and erase what is to be erased."""
+    """Register the command, its window, and the background task that carries out erasures."""
     of = kit.records
 
     def service() -> ErasureDesk:

@@ -1,4 +1,4 @@
-"""`/leadhand forget`: the window that asks before anything is erased, and what is sent from it."""
+"""`/leadhand forget`: opens the window that asks for confirmation, and starts the erasure when it is submitted."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _find_person(given: CommandContext) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AboutErasure:
-    """What the window carries: where it was opened, and the job or the person whose jobs are erased."""
+    """The metadata of the window: where it was opened, and the job or the person whose data is erased."""
 
     team: str
     channel: str
@@ -80,18 +80,18 @@ class AboutErasure:
 
 
 class ForgetWindow:
-    """The listener of the window."""
+    """The listener for the window."""
 
     def __init__(self, forgetting: ErasureDesk, background: Background) -> None:
         self._forgetting = forgetting
         self._background = background
 
     def register(self, router: Router) -> None:
-        """Listen to the window."""
+        """Register the listener for the window."""
         router.on_window(FORGET, self.on_forget)
 
     async def on_forget(self, sent: ViewSubmission, client: AsyncWebClient) -> None:
-        """Erase what the window named. Whether the person may is checked again: much can happen while it is open."""
+        """Start the erasure that the window names. The person's right is checked again: it may have changed."""
         wish = decode_data(sent.metadata, AboutErasure)
         if wish is None:
             log.warning("a window without its wish was left alone")

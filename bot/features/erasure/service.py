@@ -1,8 +1,7 @@
-"""Has jobs forgotten: erases them in the store, takes back in Slack what they posted, and tells who asked.
+"""The erasure service: erases jobs in the store, deletes their posts in Slack, and sends a receipt.
 
-What is to be done lies in the store as a schedule, so that another instance goes on with it where this one stopped. It
-holds ids and counts. Every step may be repeated: a job that was asked for again meanwhile is a new one, and is left
-alone.
+Each erasure is kept in the store as a schedule with ids and counts, so that another instance can go on with it. Every
+step may be repeated. A job that was started anew in the same thread meanwhile is left alone.
 """
 
 from __future__ import annotations
@@ -38,29 +37,29 @@ from specialists.tools.tables.table_cache import TableCache, cache_folder
 log = logging.getLogger(__name__)
 
 NAME = "forget:"
-"""What the names of its schedules start with."""
+"""Prefix of the names of erasures among the store's schedules."""
 LOOK = 5.0
-"""Seconds between two looks for what another instance has left undone."""
+"""Seconds between two polls for erasures that other instances left unfinished."""
 TAKEOVER_SECONDS = 300.0
-"""Seconds after which another instance goes on, if no step was done in between."""
+"""Seconds without progress after which another instance takes over an erasure."""
 TRIES = 20
-"""Looks at a Slack that does not answer, `TAKEOVER_SECONDS` seconds apart, before the receipt says so."""
+"""Tries while Slack does not answer, `TAKEOVER_SECONDS` apart, before the receipt says that it did not."""
 MOST_JOBS = 20_000
 AT_ONCE = 16
 NO_ANSWER = "Slack did not answer"
 
 
 class ErasureDesk:
-    """Forgets jobs of a team. One for an instance and team.
+    """Erases jobs of a team. An instance has one for each team.
 
     Args:
-        store: Where jobs are.
-        outbox: The way to Slack.
-        team: Whose jobs are forgotten; empty: those of all teams.
-        admins: Slack ids of people who may have anything forgotten.
-        note: Keeps refusals.
-        tables: The tables of files that this machine has read.
-        memories: What people had remembered. It is erased with all of a person's jobs.
+        store: The store of the jobs.
+        outbox: Calls Slack.
+        team: The team whose jobs are erased; empty for all teams.
+        admins: Slack ids of people who may have anything erased.
+        note: Stores an audit entry for each refusal.
+        tables: The cached tables of files that this machine has read.
+        memories: The remembered things, which are erased with all of a person's jobs.
     """
 
     def __init__(
@@ -83,10 +82,10 @@ class ErasureDesk:
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # -- what there is to forget, and who may --------------------------------------------------------
+    # -- the data to erase, and the right to erase it ------------------------------------------------
 
     async def find(self, team: str, user: str, *, job: str = "", person: str = "") -> ErasureTarget | None:
-        """Return what would be erased: one job, or all of a person's. None if `user` may not; the audit records it."""
+        """Return what an erasure would delete, or None if `user` may not erase it: the audit records the refusal."""
         admin = user in self._admins
         if person:
             if person != user and not admin:
@@ -106,14 +105,14 @@ class ErasureDesk:
     async def find_target(
         self, team: str, user: str, *, job: str = "", person: str = ""
     ) -> ErasureTarget | DenialReason:
-        """List the data that an erasure would delete, for one job or one person; or say why `user` may not."""
+        """Return what an erasure of one job or one person would delete, or the reason why it is not possible."""
         found = await self.find(team, user, job=job.upper(), person=person)
         if found is None:
             return "not_yours"
         return found if found.jobs or not job else await self._explain_missing_job(JobKey(team, job.upper()))
 
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
-        """Begin an erasure, once for each `mark`. False if there is nothing to erase, or `user` may not."""
+        """Start an erasure, once for each `mark`. Returns False if there is nothing to erase, or `user` may not."""
         found = await self.find_target(team, user, job=job, person=person)
         something = not isinstance(found, str) and (found.jobs or found.remembered or found.schedules)
         if isinstance(found, str) or not something:
@@ -140,7 +139,7 @@ class ErasureDesk:
         return ErasureTarget(own, shared, person, remembered, len(schedules))
 
     async def _inspect_job(self, head: Head) -> tuple[JobToForget, set[str]]:
-        """Return what is kept of a job, and who asked for something in it: {""} if nobody can tell."""
+        """Return the data that is kept of a job, and the ids of its requesters: {""} if they cannot be read."""
         key = head.key
         found_job = await read_job(self._store.jobs, key)
         job = found_job if isinstance(found_job, Job) else None
@@ -172,7 +171,7 @@ class ErasureDesk:
     # -- the work ------------------------------------------------------------------------------------
 
     async def begin(self, team: str, user: str, found: ErasureTarget, mark: str) -> None:
-        """Record an erasure, which is then sure to be carried out. A repeat with the same `mark` changes nothing."""
+        """Store an erasure, so that some instance will carry it out. A repeat with the same `mark` changes nothing."""
         jobs = [{**dataclasses.asdict(one), "title": ""} for one in found.jobs]
         work = {"by": user, "person": found.person, "shared": found.shared, "jobs": jobs, "done": {}, "tries": 0}
         work["begun"] = await self._store.now()
@@ -180,7 +179,7 @@ class ErasureDesk:
         self._wake.set()
 
     async def run(self) -> None:
-        """Carry out erasures, also those that other instances left undone, until cancelled."""
+        """Carry out erasures, including those that other instances left unfinished, until cancelled."""
         try:
             while True:
                 self._wake.clear()
@@ -227,7 +226,7 @@ class ErasureDesk:
             log.exception("forgetting broke; it is tried again later")
 
     async def _forget_remembered(self, team: str, name: str, work: dict[str, Any]) -> None:
-        """Forget what a person had remembered, and keep how much that was, for the receipt."""
+        """Erase what a person had the bot remember, and add the count to `work` for the receipt."""
         if not work["person"] or self._memories is None:
             return
         if done := await self._memories.forget_all_of(team, work["person"], by=work["by"]):
@@ -235,7 +234,7 @@ class ErasureDesk:
             await self._keep_work(team, name, work)
 
     async def _forget_schedules(self, team: str, name: str, work: dict[str, Any]) -> None:
-        """Remove what a person had scheduled, and keep how much that was, for the receipt."""
+        """Remove a person's schedules, and add the count to `work` for the receipt."""
         rows = await self._store.schedules.list_all(team, f"{KIND}{work['person']}:") if work["person"] else []
         for schedule, _, _ in rows:
             await self._store.schedules.put(team, schedule, "", None)
@@ -244,7 +243,7 @@ class ErasureDesk:
             await self._keep_work(team, name, work)
 
     async def _erase(self, team: str, one: JobToForget, work: dict[str, Any]) -> None:
-        """Erase a job in the store, once: a job that was begun in its place since is left alone."""
+        """Erase a job in the store, once: a job that was started in its thread since then is left alone."""
         key = JobKey(team, one.job)
         if (await self._store.jobs.read_forget_time(key) or 0.0) >= work["begun"]:
             return

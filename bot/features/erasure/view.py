@@ -1,4 +1,4 @@
-"""The window that asks before something is forgotten, and the receipt of what was erased where. Pure."""
+"""Renders the window that asks before an erasure, and the receipt after it. No I/O."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from bot.slack.views.outgoing import Block, Outgoing, context, sections
 from handoff.text.counts import format_count
 
 FORGET = "forget"
-"""The callback of the window."""
+"""The callback_id of the window."""
 SHOWN = 10
-"""Jobs that are named one by one."""
+"""Maximum number of jobs that are listed by name."""
 MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class JobToForget:
-    """One job that is to be forgotten: what is kept of it. `bytes` are those of its `files`.
+    """A job to be erased, with counts of the data that is kept of it. `bytes` is the size of its `files`.
 
-    `askers` are people by the ids of their requests. `digests` name what it read and made, `sources` files in Slack.
+    `askers` are the requesters by request id. `digests` name the files that it read and made; `sources` are the ids of
+    files in Slack.
     """
 
     job: str
@@ -39,10 +40,10 @@ class JobToForget:
 
 @dataclass(frozen=True, slots=True)
 class ErasureTarget:
-    """What would be forgotten: the jobs, and the names of those that stay, as others asked for things in them too.
+    """What an erasure would delete. `shared` are the jobs that stay, as other people asked for things in them too.
 
-    `person` is whose jobs they are; empty: one job alone was named. `remembered` counts what they had remembered,
-    `schedules` what they had scheduled.
+    `person` is the person whose jobs they are; empty if one job was named. `remembered` and `schedules` count that
+    person's remembered things and schedules.
     """
 
     jobs: tuple[JobToForget, ...]
@@ -54,7 +55,7 @@ class ErasureTarget:
 
 @dataclass(frozen=True, slots=True)
 class ErasureReport:
-    """What was erased, for the receipt. `kept` counts what was not erased in Slack, by the reason."""
+    """What was erased, for the receipt. `kept` counts the posts that could not be deleted in Slack, by the reason."""
 
     jobs: tuple[str, ...]
     shared: tuple[str, ...]
@@ -70,7 +71,7 @@ class ErasureReport:
 
 
 def forget_modal(found: ErasureTarget, reader: str, metadata: str) -> Block:
-    """Make the window: it says exactly what will be erased, and what cannot be."""
+    """Build the window that lists what will be erased, and what cannot be."""
     lines = _describe_data(found, reader)
     return {
         "type": "modal",
@@ -114,7 +115,7 @@ def _describe_data(found: ErasureTarget, reader: str) -> list[str]:
 
 
 def receipt(done: ErasureReport, reader: str) -> Outgoing:
-    """Make the receipt: what was erased where, and what could not be."""
+    """Render the receipt: what was erased in the store and in Slack, and what could not be."""
     named = ", ".join(f"`{job}`" for job in done.jobs[:SHOWN]) + (" …" if len(done.jobs) > SHOWN else "")
     whose = " that you asked for" if done.person == reader else f" of {mention(done.person)}" if done.person else ""
     messages, files = format_count(done.messages, "message"), format_count(done.posted_files, "file")
@@ -148,7 +149,7 @@ def receipt(done: ErasureReport, reader: str) -> Outgoing:
 
 
 def nothing_to_forget(found: ErasureTarget) -> str:
-    """Say why there is nothing that could be forgotten."""
+    """Return a sentence that says why there is nothing to erase."""
     if found.shared:
         return _describe_shared_jobs(found.shared)
     return "There is nothing to forget: I keep no job that only this person asked for."

@@ -1,4 +1,4 @@
-"""Thumbs on answers, and the reason of a thumb down."""
+"""The feedback feature: thumbs on answers, and the reason of a thumb down."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from bot.features.kit import Kit
 
 
 def register(kit: Kit) -> None:
-    """Listen to the buttons below answers, and to emoji on them."""
+    """Register the listeners for the buttons below answers, and for emoji on answers."""
     feedback = kit.offer(FeedbackDesk, lambda: FeedbackDesk(kit.records))
     ThumbClicks(feedback, kit.background).register(kit.router)

@@ -1,4 +1,4 @@
-"""Thumbs: buttons below an answer, emoji on it, and the reason of a thumb down, which is asked for once."""
+"""Handles thumbs: buttons below an answer, emoji on it, and the question for the reason of a first thumb down."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from handoff.effects import find_answered_request
 
 
 class ThumbClicks:
-    """The listeners of thumbs."""
+    """The listeners for thumbs."""
 
     def __init__(self, feedback: FeedbackDesk, background: Background) -> None:
         self._feedback = feedback
         self._background = background
 
     def register(self, router: Router) -> None:
-        """Listen to the buttons, and to emoji."""
+        """Register the listeners for buttons and emoji."""
         router.on_click(FEEDBACK, self.on_feedback)
         router.on_click(SEND_WHY, self.on_why)
         router.on_click(WHY_TEXT, self.on_why)
         router.on_event(Reaction, self.on_reaction)
 
     async def on_feedback(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Record a thumb below an answer."""
+        """Record the thumb of a button below an answer."""
         del client
         thumb = decode_data(click.value, Thumb)
         if thumb is None:
@@ -48,7 +48,7 @@ class ThumbClicks:
         return notices.FORGOTTEN if came == "forgotten" else notices.THANKS
 
     async def on_why(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Keep the reason of a thumb down."""
+        """Record the reason of a thumb down."""
         request, why = read_reason_fields(click.values)
         if not request:
             return notices.OLD_BUTTON
@@ -61,7 +61,7 @@ class ThumbClicks:
         return None
 
     async def on_reaction(self, found: Reaction, client: AsyncWebClient) -> None:
-        """Record a thumb that was put on a message of ours, or taken away."""
+        """Record a thumb emoji that was added to a message of the bot, or removed from it."""
         self._background.start(self._record_thumb(found, client), "take in a thumb")
 
     async def _record_thumb(self, found: Reaction, client: AsyncWebClient) -> None:
@@ -77,7 +77,7 @@ class ThumbClicks:
 
 
 SEND_WHY, WHY_TEXT = "feedback_why", "feedback_why_text"
-"""The action_ids of the button, and of the line itself."""
+"""The action_ids of the button, and of the field for the reason."""
 LONGEST_WHY = 300
 _BLOCK = "why"
 ASK = "Thank you, that is recorded. A line on why helps whoever looks into it. You can leave it out."
@@ -86,7 +86,7 @@ NOTHING = "Write what was wrong first. You can also leave it out: the thumb is r
 
 
 def ask_why(request: str) -> Outgoing:
-    """Make the message that asks why, for the request of that id."""
+    """Render the message that asks for the reason of a thumb down. `request` is the id of the request."""
     field: Block = {
         "type": "plain_text_input",
         "action_id": WHY_TEXT,
@@ -107,7 +107,7 @@ def ask_why(request: str) -> Outgoing:
 
 
 def read_reason_fields(values: object) -> tuple[str, str]:
-    """Read the request and the line from the values of the message's fields; both empty if they are none of ours."""
+    """Parse the request's id and the reason from a message's field values; both are "" if the field is missing."""
     for name, fields in values.items() if isinstance(values, dict) else ():
         kind, _, request = str(name).partition("|")
         typed = fields.get(WHY_TEXT) if isinstance(fields, dict) and kind == _BLOCK else None

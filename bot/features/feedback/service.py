@@ -1,4 +1,4 @@
-"""Keeps what people say of an answer: with its request, in the job's log."""
+"""The feedback service: records thumbs on an answer and their reasons in the job's log."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from handoff import events as ev
 from handoff.contracts import Place
 
 ThumbOutcome = Literal["recorded", "ask", "again", "forgotten"]
-"""What became of a thumb. `ask`: it is the person's first one down, so that they may be asked why. `again`: nothing
-new. `forgotten`: the job is forgotten by now, or had no such request."""
+"""The outcome of a thumb. `ask`: it is the person's first thumb down, so they may be asked why. `again`: it adds
+nothing new. `forgotten`: the job was erased, or has no such request."""
 MOST_THUMBS = 5
-"""Thumbs of one person on one answer that are recorded: up, down and up again are changes of mind."""
+"""Maximum thumbs of one person on one answer that are recorded: people change their minds."""
 MOST_REASONS = 2
-"""Reasons of one person for one answer that are kept; the last one counts."""
+"""Maximum reasons of one person for one answer that are recorded; the last one counts."""
 
 
 class FeedbackDesk:
-    """Records what people say of answers. Everything raises StoreError."""
+    """Records people's feedback on answers. Each coroutine raises StoreError."""
 
     def __init__(self, records: JobRecords) -> None:
         self._records = records
@@ -36,7 +36,7 @@ class FeedbackDesk:
         reason: str = "",
         withdrawn: bool = False,
     ) -> ThumbOutcome:
-        """Record a thumb on an answer, the reason of one, or that it was taken back (`withdrawn`)."""
+        """Record a thumb on an answer, the reason of a thumb, or that a thumb was removed (`withdrawn`)."""
         said = {"user": user, "good": good, "reason": reason, "withdrawn": withdrawn}
         event = ev.FeedbackGiven.model_validate({"at": self._records.clock(), "request": request, **said})
         return await record_thumb(self._records, key_of(place), event, dedupe)
@@ -45,7 +45,7 @@ class FeedbackDesk:
 async def record_thumb(
     records: JobRecords, key: JobKey, given: ev.FeedbackGiven, dedupe: tuple[str, ...]
 ) -> ThumbOutcome:
-    """Record a thumb, a reason for one, or that one was taken back. A person's last word counts. Raises StoreError."""
+    """Record a thumb, its reason, or its removal, if that is new. A person's last thumb counts. Raises StoreError."""
     lines = await read_lines(records.store.jobs, key)
     if not any(f'"{given.request}"' in line and '"type":"RequestAdded"' in line for line in lines):
         return "forgotten"

@@ -1,4 +1,4 @@
-"""How to use the bot."""
+"""The help feature: a command that shows how to use the bot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.slack.views.outgoing import Outgoing
 
 
 async def help_me(given: CommandContext) -> Outgoing:
-    """Say how to use the bot."""
+    """Render the help text."""
     examples = await given.find(CrewDesk).examples(given.team, given.channel)
     crews = given.find(RequestDesk).crews
     return help_message(usage_lines(given.subcommands), list_help_words(given.spoken), crews, examples)
@@ -23,5 +23,5 @@ SPOKEN = (SpokenCommand("help", match_alone("help"), help_me, ("help",)),)
 
 
 def register(kit: Kit) -> None:
-    """Add the command."""
+    """Register the command."""
     kit.add(COMMANDS, SPOKEN)

@@ -1,4 +1,4 @@
-"""Everybody's home: their jobs and questions, what they spent, what they could ask, and for admins how the bot is."""
+"""The App Home feature: a person's jobs, questions, spending and prompts; for admins also the state of the bot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.slack.views.paging import HomeSection
 
 
 def register(kit: Kit) -> None:
-    """Draw homes, keep open ones right, suggest prompts, and take clicks in homes as if made in the job's thread."""
+    """Register what renders App Homes, updates open ones, suggests prompts, and maps clicks in them to job threads."""
     of = kit.records
 
     def desk() -> HomeDesk:
@@ -25,7 +25,7 @@ def register(kit: Kit) -> None:
     homes = kit.offer(HomeDesk, desk)
     state = StateParts(kit.crews, kit.limits, kit.board, tuple(dict.fromkeys(kit.model.tiers.values())))
     kit.sections.append(HomeSection("state", state.specialists, admins=True))
-    if not kit.settings.is_installable:  # how much work instances have says something of other workspaces
+    if not kit.settings.is_installable:  # the load of instances would reveal the work of other workspaces
         kit.sections.append(HomeSection("instances", state.instances, admins=True))
     kit.gate.locate = HomeClicks(homes, kit.background).locate
     kit.around.append(homes.wrap_effects)

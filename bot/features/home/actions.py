@@ -1,4 +1,4 @@
-"""Answers in one's own words, given in a window of the home, and the clicks there on buttons of a job."""
+"""Handles the App Home's window for answers in a person's own words, and clicks there on the buttons of a job."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AboutQuestion:
-    """What the window carries: the thread, and the question in it."""
+    """The metadata of the window: the thread, and the question in it."""
 
     place: Place
     choice: AnswerChoice
 
 
 class HomeAnswers:
-    """The listener of the button and of its window."""
+    """The listeners for the button and its window."""
 
     def __init__(self, requests: RequestDesk) -> None:
         self._requests = requests
 
     def register(self, router: Router) -> None:
-        """Listen to both."""
+        """Register the listeners for the button and the window."""
         router.on_click(OWN_WORDS_BUTTON, self.on_button, fault=notices.NO_WINDOW)
         router.on_window(ANSWER_WINDOW, self.on_answer)
 
     async def on_button(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Open the window. Whether the question is still open is checked when the window is sent."""
+        """Open the window. Whether the question is still open is checked when the window is submitted."""
         choice = decode_data(click.value, AnswerChoice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
@@ -53,7 +53,7 @@ class HomeAnswers:
         return None if await open_window(client, click.trigger, window) else notices.NO_WINDOW
 
     async def on_answer(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Record the words as the answer. If they cannot be one any more, the window says why."""
+        """Record the text as the answer. If the question takes no answer any more, the window shows why."""
         del client
         about = decode_data(sent.metadata, AboutQuestion)
         if about is None:
@@ -72,14 +72,14 @@ class HomeAnswers:
 
 
 class HomeClicks:
-    """Finds the thread of what was clicked on in somebody's home."""
+    """Finds the job thread for clicks in a person's App Home."""
 
     def __init__(self, homes: HomeDesk, background: Background) -> None:
         self._homes = homes
         self._background = background
 
     async def locate(self, click: Click, client: AsyncWebClient) -> Click | None:
-        """Put the place of the job's thread into a click; leave it alone if it is about no job."""
+        """Return a click with its job's thread as its place, unchanged without a job; None if it was answered."""
         job = read_job_id(click.value)
         if not job:
             return click
@@ -100,12 +100,12 @@ class HomeClicks:
 
 @dataclass(frozen=True, slots=True)
 class _JobButtonData:
-    """The part that all buttons of a job carry."""
+    """The data that all buttons of a job have in common."""
 
     job: str
 
 
 def read_job_id(value: str) -> str:
-    """Return the job that a button is about; empty for any other."""
+    """Return the id of the job that a button belongs to; empty if the button has no job."""
     found = decode_data(value, _JobButtonData)
     return found.job if found is not None else ""

@@ -1,4 +1,4 @@
-"""The window for an answer in one's own words, and the button in the home that opens it."""
+"""Builds the window for an answer in a person's own words, and the App Home's button that opens it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ WORDS_BLOCK, WORDS_ACTION = "words", "text"
 
 
 def words_button(job: Job, ask: RequestState, subtask: str, number: int) -> Block:
-    """Make the button for a question of a subtask; an empty id: the planner's."""
+    """Build the button for a question of a subtask, or of the planner if `subtask` is empty."""
     value = {"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "option": -1}
     return button("In your own words", OWN_WORDS_BUTTON, json.dumps(value))
 
 
 def answer_window(metadata: str) -> Block:
-    """Make the window. `metadata` comes back with it."""
+    """Build the window. Slack returns `metadata` with the submission."""
     field = {"type": "plain_text_input", "action_id": WORDS_ACTION, "multiline": True, "max_length": 2000}
     label = {"type": "plain_text", "text": "Your answer"}
     return {

@@ -1,4 +1,4 @@
-"""The sections of the home that say how the bot itself is."""
+"""Renders the sections of the App Home that show admins the state of the bot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specialists.several_crews import Crews
 
 
 def model_lines(models: Sequence[str], specialists: int, resting: Sequence[str]) -> list[str]:
-    """Name the models, and say which models and specialists rest now: `resting`, in the words of the limits."""
+    """Render the models, and the paused models and specialists; `resting` has a line for each paused one."""
     named = ", ".join(f"`{clean(plain(one, 80))}`" for one in models) or "none"
     lines = [f"*Models:* {named}"]
     if not resting:
@@ -24,7 +24,7 @@ def model_lines(models: Sequence[str], specialists: int, resting: Sequence[str])
 
 
 def instance_lines(instances: Sequence[InstanceSummary]) -> list[str]:
-    """Tell of each instance in a line. One that is silent for half a minute is marked: it may be gone."""
+    """Render a line for each instance. One that has been silent for a while is marked: it may be gone."""
     return [_render_instance(one) for one in sorted(instances, key=lambda one: one.name)]
 
 
@@ -38,7 +38,7 @@ def _render_instance(one: InstanceSummary) -> str:
 
 
 class StateParts:
-    """How the bot itself is, for admins."""
+    """The sections of the App Home with the state of the bot, for admins."""
 
     def __init__(self, crews: Crews, limits: CallLimits, board: InstanceBoard, models: Sequence[str]) -> None:
         self._crews = crews
@@ -47,14 +47,14 @@ class StateParts:
         self._models = tuple(models)
 
     async def specialists(self, team: str, user: str, page: int) -> HomePart:
-        """Show the models, and which specialists and models rest now. Raises StoreError."""
+        """Render the models, and which specialists and models are paused. Raises StoreError."""
         del team, user, page
         names = [name for crew in self._crews.by_name.values() for name in crew.all_specialists]
         lines = model_lines(self._models, len(names), await self._limits.breakers.status())
         return HomePart("Specialists and models", make_page([tuple(sections(lines))], 1, 1))
 
     async def instances(self, team: str, user: str, page: int) -> HomePart:
-        """Show the instances that are heard of. Raises StoreError."""
+        """Render the instances that report to the store. Raises StoreError."""
         del team, user
         known = await self._board.list_instances()
         found = take_page(instance_lines(known), page)

@@ -1,7 +1,7 @@
-"""Suggests in a direct message what to ask about the channel, thread or canvas that its person has open.
+"""Suggests prompts in a person's direct message, for the channel, thread or canvas that they have open in Slack.
 
-What somebody has open stays in memory for as long as it takes to suggest something, and is written nowhere. The
-prompts name no channel: the one that is open when they are clicked is meant.
+The open view stays in memory only until the prompts are set, and is stored nowhere. The
+prompts name no channel: they mean the one that is open when they are clicked.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bot.slack.show.directory import Directory
 from bot.slack.views.home import suggested_prompts
 
 PAUSE = 2.0
-"""Seconds between two sets of prompts for one person: who leafs through channels gets those of the last one."""
+"""Seconds between two sets of prompts for one person, who may switch channels quickly: the last channel counts."""
 MOST_KEPT = 2_000
-"""People whose prompts are remembered."""
+"""Maximum number of people whose shown prompts are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class ShownPrompts:
 
 
 class PromptDesk:
-    """Suggests prompts to people, and other ones once these fit better.
+    """Suggests prompts to people, and replaces them when they open another view.
 
     Args:
-        client: Calls Slack.
+        client: The Slack client.
         calls: The shared budget of calls.
-        directory: Knows which channels the bot is in: it offers to summarise those alone.
-        background: For what is done after Slack was told "received".
+        directory: Knows which channels the bot is in: it offers to summarise only those.
+        background: Runs work after Slack's event was acknowledged.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class PromptDesk:
         self._suggest(opened.user, opened.place.channel, opened.looks_at)
 
     async def on_view_changed(self, changed: ViewChanged, client: AsyncWebClient) -> None:
-        """Suggest other prompts to a person who opened something else, without waiting for that."""
+        """Start to suggest other prompts to a person who opened another view."""
         del client
         self._suggest(changed.user, changed.place.channel, changed.looks_at)
 
@@ -70,7 +70,7 @@ class PromptDesk:
             self._background.start(self._show_newest(user), "suggest prompts")
 
     async def _show_newest(self, user: str) -> None:
-        """Show the prompts for the newest view, until there is no newer one."""
+        """Set the prompts for a person's newest view, and repeat this while a newer one arrives."""
         done: tuple[str, OpenView | None] | None = None
         try:
             while self._wanted[user] is not done:
@@ -82,7 +82,7 @@ class PromptDesk:
             del self._wanted[user]
 
     async def _show_prompts(self, user: str, channel: str, view: OpenView | None) -> None:
-        """Set the prompts of a person, unless they see these already."""
+        """Set the prompts of a person, unless these are shown already."""
         prompts, shown = suggested_prompts(await self._view_kind(view)), self._shown.get(user)
         if shown is not None and shown.prompts == prompts:
             return
@@ -98,7 +98,7 @@ class PromptDesk:
             self._shown.popitem(last=False)
 
     async def _view_kind(self, view: OpenView | None) -> str:
-        """Return what there is to suggest something about: a thread, channel or canvas; empty if nothing."""
+        """Return the kind of view that prompts can be suggested for: thread, channel or canvas; otherwise ""."""
         if view is None:
             return ""
         if view.canvas:

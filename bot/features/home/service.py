@@ -1,8 +1,8 @@
-"""Keeps open homes right: what changed in jobs that run here, whom that concerns, and whose home is open.
+"""Updates open App Homes when jobs that run in this instance change.
 
-Slack tells when a home is opened, never that it was closed: one counts as open for `OPEN_FOR` seconds after its person
-last did something in it. Whichever instance commits a change draws the homes that it concerns. The store knows
-whose homes are open, and is asked only if something changed.
+Slack sends an event when a home is opened, but not when it is closed. A home counts as open for `OPEN_FOR` seconds
+after its person last did something in it. The instance that commits a change redraws the homes of the people whom it
+concerns. The store holds the open homes, and is read only after a change.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from handoff.summaries.summary import QuarantineNotice
 log = logging.getLogger(__name__)
 
 Pages = Mapping[str, int]
-"""The page of each section that is not at its first, by the section's name."""
+"""Page numbers by section name, for sections that do not show their first page."""
 Publish = Callable[[str, Pages, str], Awaitable[str]]
-"""Draws a person's home, unless it looks as the digest says. Returns the digest of how it looks now."""
+"""A function of (user, pages, digest) that publishes a home unless it has that digest. Returns the new digest."""
 
 ROUND = 1.0
-"""Seconds between two looks at what changed."""
+"""Seconds between two rounds of redrawing homes."""
 ADMIN_ROUND = 4.0
-"""Seconds between two looks at the homes of admins: instances and breakers change without a job's change."""
+"""Seconds between two redraws of admins' homes: instances and breakers change without a change of a job."""
 OPEN_FOR = 1800.0
 JUST_ENDED = 120.0
-"""Seconds for which a request counts as just ended: a job that is read anew also has earlier ones."""
+"""Seconds for which a request counts as just ended: a log that is read again also has requests ended long ago."""
 AT_ONCE = 6
-"""Homes that are drawn at once."""
+"""Maximum number of homes that are drawn concurrently."""
 
 
 @dataclass(slots=True)
 class _OpenHome:
-    """A home as the store knows it: when its person last did something in it, its pages, and what it looks like."""
+    """An open home as it is stored: the time of its person's last action, its pages, and the digest of its view."""
 
     at: float
     pages: dict[str, int] = field(default_factory=dict)
@@ -56,14 +56,14 @@ class _OpenHome:
 
 
 class HomeDesk:
-    """The homes of a running bot.
+    """The App Homes of a running bot.
 
     Args:
-        store: Where open homes are known.
+        store: The store, which holds the open homes.
         team: Our workspace.
         calls: The shared budget of calls to Slack.
-        admins: Slack ids of the admins: their homes show more.
-        groups_of: The user groups of a person.
+        admins: Slack ids of the admins, whose homes show more.
+        groups_of: Returns the user groups of a person.
     """
 
     def __init__(
@@ -84,30 +84,30 @@ class HomeDesk:
         self._publish: Publish | None = None
         self._touched: set[str] = set()
         self._again: set[str] = set()
-        """Who was drawn in the last round: another instance may have drawn something older just after."""
+        """People whose homes were drawn in the last round: another instance may have published an older view since."""
         self._unsaid: dict[JobKey, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        """For each job that the store has not been told of yet: for whom it waits now, and did before."""
+        """Changes still to be stored, by job: a pair of whom the job waits for now, and whom it waited for before."""
         self._ended: list[EndedRequest] = []
         self._counted: OrderedDict[str, float] = OrderedDict()
-        """When each request ended that is counted, or will be: those of the last `JUST_ENDED` seconds."""
+        """The ends of requests that are counted already, by their mark: those of the last `JUST_ENDED` seconds."""
         self._admins_at = 0.0
 
     def wrap_effects(self, effects: Effects) -> Effects:
-        """Wrap effects, so that this desk sees the changes of jobs."""
+        """Return effects that also report the changes of jobs to this service."""
         return _SeenEffects(effects, self)
 
     def set_publisher(self, publish: Publish) -> None:
-        """Publish homes by this call from now on."""
+        """Set the function that publishes homes."""
         self._publish = publish
 
     def mark_changed(self, *who: str) -> None:
-        """Say that something changed for these people and user groups: open homes of theirs are drawn anew."""
+        """Mark these people and user groups as changed: their open homes are redrawn in the next round."""
         self._touched.update(who)
 
     async def note_opening(self, user: str, turned: Mapping[str, int] | None = None) -> Pages:
-        """Note that somebody opened their home, or did something in it, and give its pages. Raises StoreError.
+        """Store that a person opened their home or turned pages in it, and return its pages. Raises StoreError.
 
-        A home that is opened anew begins with its first pages; `turned` are the pages that were turned in it.
+        Without `turned`, the home was opened and shows its first pages; `turned` are page numbers by section name.
         """
         pages: dict[str, int] = {}
         if turned is not None:
@@ -120,16 +120,16 @@ class HomeDesk:
         return (await self._store.homes.rows(self.team)).get(user, "")
 
     def note_change(self, before: Job, after: Job) -> None:
-        """Take in a change of a job. Costs no call."""
+        """Note a change of a job in memory, to be stored and drawn later."""
         now, was = _list_awaited(after), _list_awaited(before)
         key = JobKey(after.place.team, after.id)
-        if now != was or after.takeovers != before.takeovers:  # who was lost may not have told the store
+        if now != was or after.takeovers != before.takeovers:  # a lost owner may not have stored its changes
             self._queue_change(key, now, was)
         self.mark_changed(*(ask.request.user for ask in after.asks[-5:]), *now, *was)
         self._note_ended(before, after)
 
     def _note_ended(self, before: Job, after: Job) -> None:
-        """Count each request that just ended, once. A lost owner may not have told the store of all of them."""
+        """Queue each request that just ended to be counted once. A lost owner may not have counted all of them."""
         just = self._store.clock() - JUST_ENDED
         while self._counted and next(iter(self._counted.values())) <= just:
             self._counted.popitem(last=False)
@@ -144,7 +144,7 @@ class HomeDesk:
                 self._ended.append(EndedRequest(after.place.team, ask.request.user, mark, ask.usage, at))
 
     def note_quarantine(self, key: JobKey, user: str) -> None:
-        """Take in that a job was set aside."""
+        """Note in memory that a job was set aside."""
         self._queue_change(key, (EVERYBODY,), ())
         self.mark_changed(user, *self.admins)
 
@@ -153,7 +153,7 @@ class HomeDesk:
         self._unsaid[key] = (tuple(now), tuple({*earlier, *before}))
 
     async def note_release(self, key: JobKey) -> None:
-        """Tell the store for whom a released job waits; later if the store is away."""
+        """Store for whom a released job waits, and the spending of ended requests; later, if the store is away."""
         try:
             await self._store_waiting(key)
             await self._tell_spent()
@@ -161,7 +161,7 @@ class HomeDesk:
             log.info("for whom job %s waits is noted later: %s", key.job, error)
 
     async def find_place(self, job: str) -> Place | None:
-        """Return the thread of a job of our workspace; None if there is no such job any more. Raises StoreError."""
+        """Return the thread of a job of our workspace; None if the job does not exist any more. Raises StoreError."""
         head = await self._store.jobs.head(JobKey(self.team, job)) if job.isalnum() else None
         if head is None:
             return None
@@ -169,7 +169,7 @@ class HomeDesk:
         return place if place.job_id == job else None
 
     async def run(self) -> None:
-        """Draw open homes again and again as things change, until cancelled."""
+        """Redraw open homes after changes, until cancelled."""
         while True:
             await asyncio.sleep(ROUND)
             try:
@@ -229,7 +229,7 @@ class HomeDesk:
         return any(one.startswith("S") for one in touched) and bool(touched.intersection(await self._groups_of(user)))
 
     async def _open_homes(self) -> dict[str, _OpenHome]:
-        """Read whose home is open, and drop those that are not any more."""
+        """Read the open homes by user id, and delete the rows of homes that no longer count as open."""
         now = self._store.clock()
         rows = {user: _parse_home(row) for user, row in (await self._store.homes.rows(self.team)).items()}
         homes = {user: home for user, home in rows.items() if home is not None and now - home.at <= OPEN_FOR}
@@ -246,7 +246,7 @@ class HomeDesk:
                 await self.note_drawing(user, digest)
 
     async def note_drawing(self, user: str, digest: str) -> None:
-        """Note what a home looks like now, so that nobody draws the same again. Raises StoreError."""
+        """Store the digest of a home's view, so that no instance publishes the same view again. Raises StoreError."""
         home = _parse_home(await self._read_row(user))
         if home is not None:
             home.digest = digest
@@ -259,11 +259,11 @@ def _parse_home(row: str) -> _OpenHome | None:
         pages = {str(name): int(page) for name, page in fields["pages"].items()}
         return _OpenHome(float(fields["at"]), pages, str(fields["digest"]))
     except (ValueError, KeyError, TypeError, AttributeError):
-        return None  # a newer release wrote it, or there is none
+        return None  # a newer release wrote it, or there is no row
 
 
 def _list_awaited(job: Job) -> tuple[str, ...]:
-    """Return for whom a job waits: people, user groups, and `EVERYBODY` if it waits at all."""
+    """List whom a job waits for: ids of people and user groups, and `EVERYBODY` if it waits for anybody."""
     if not job.asks:
         return ()
     ask = job.latest
@@ -272,23 +272,23 @@ def _list_awaited(job: Job) -> tuple[str, ...]:
 
 
 class _SeenEffects(PassedEffects):
-    """`Effects` whose changes of jobs a desk sees."""
+    """`Effects` that also report the changes of jobs to a `HomeDesk`."""
 
     def __init__(self, effects: Effects, desk: HomeDesk) -> None:
         super().__init__(effects)
         self._desk = desk
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """Show the desk what changed, and pass it on."""
+        """Note the change of a job, and pass it on."""
         self._desk.note_change(before, after)
         super().job_changed(runner, before, after)
 
     async def job_released(self, runner: JobRunner) -> bool:
-        """Tell the desk, and pass it on."""
+        """Note the release of a job, and pass it on."""
         await self._desk.note_release(runner.claim.key)
         return await super().job_released(runner)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """Tell the desk, and pass it on."""
+        """Note the quarantine of a job, and pass it on."""
         self._desk.note_quarantine(claim.key, notice.user)
         await super().job_quarantined(claim, notice)

@@ -1,4 +1,4 @@
-"""The app's home: what it shows somebody, when they open it, turn a page, or something changes while it is open."""
+"""Renders and publishes the App Home: when a person opens it or turns a page, and when something in it changes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ log = logging.getLogger(__name__)
 
 
 ORDER = ("asks", "running", "recent", "schedules", "month", "aside", "state", "budgets", "instances")
-"""The sections of a home, the first on top."""
+"""The names of the sections of a home, from the top."""
 
 
 class HomeTab:
-    """Draws homes.
+    """Renders and publishes App Homes.
 
     Args:
-        client: Calls Slack.
-        homes: Knows whose home is open.
-        sections: What a home is made of. Features that come later add to it; `ORDER` gives their order.
-        background: For what is drawn after Slack was told "received".
-        prompts: Suggests what to ask in direct messages.
+        client: The Slack client.
+        homes: Knows which homes are open.
+        sections: The sections of a home, which features may still add to; `ORDER` gives their order.
+        background: Runs work after Slack's event was acknowledged.
+        prompts: Suggests prompts in direct messages.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class HomeTab:
         homes.set_publisher(self.publish)
 
     async def on_home(self, opened: HomeOpened, client: AsyncWebClient) -> None:
-        """Show a person who opened the app's home their jobs. In a direct message, suggest prompts."""
+        """Publish the home of a person who opened it. In a direct message, suggest prompts instead."""
         del client
         if opened.direct:
             self._prompts.suggest(opened)
@@ -61,21 +61,21 @@ class HomeTab:
             self.open(opened.user)
 
     def turn(self, user: str, section: str, page: int) -> None:
-        """Show somebody another page of a section."""
+        """Start to publish a home with another page of a section."""
         self.open(user, {section: page})
 
     def open(self, user: str, turned: Mapping[str, int] | None = None) -> None:
-        """Show somebody their home, or other pages of it, without waiting for that."""
+        """Start to publish a person's home in the background; `turned` are page numbers by section name."""
         self._background.start(self._open(user, turned), "show the home")
 
     async def _open(self, user: str, turned: Mapping[str, int] | None) -> None:
         pages = await self._homes.note_opening(user, turned)
         digest = await self.publish(user, pages, "")
         await self._homes.note_drawing(user, digest)
-        self._homes.mark_changed(user)  # what came while it was drawn is looked at once more
+        self._homes.mark_changed(user)  # to redraw it for changes that came meanwhile
 
     async def publish(self, user: str, pages: Pages, known: str) -> str:
-        """Draw a home, unless it looks as `known` says. Returns the digest of how it looks."""
+        """Publish a home, unless the digest of its view is `known`. Returns the digest."""
         view = await self.view(user, pages)
         digest = hashlib.sha256(json.dumps(view, sort_keys=True).encode()).hexdigest()[:20]
         if digest != known:
@@ -88,7 +88,7 @@ class HomeTab:
         return digest
 
     async def view(self, user: str, pages: Pages) -> dict[str, Any]:
-        """Put a home together. In place of a section that breaks stands a line that says so."""
+        """Build the view of a home. A section that cannot be read is replaced by a line that says so."""
         admin = user in self._homes.admins
         shown = sorted(
             (one for one in self._sections if admin or not one.admins), key=lambda one: ORDER.index(one.name)

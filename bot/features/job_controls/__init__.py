@@ -1,4 +1,4 @@
-"""What people do with a job beside asking: look at it, list theirs, stop it, let it go on."""
+"""The job controls feature: people list their jobs, look at one, stop it, or release it from quarantine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SPOKEN = (
 
 
 def register(kit: Kit) -> None:
-    """Add the commands, the buttons that stop a job, and the sections of the home that list jobs."""
+    """Register the commands, the buttons that stop a job, and the sections of the App Home that list jobs."""
     records = kit.records
     controls = kit.offer(JobControlDesk, lambda: JobControlDesk(records))
     lists = kit.offer(

@@ -1,4 +1,4 @@
-"""Stop, the subcommands about jobs (`status`, `jobs`, `cancel`, `release`), and the sections of the home on jobs."""
+"""Handles Stop buttons and the subcommands `status`, `jobs`, `cancel`, `release`, and renders App Home sections."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from handoff.state.job_state import Job
 
 
 class StopClicks:
-    """The listener of both buttons."""
+    """The listeners for the card's Stop button and Slack's own."""
 
     def __init__(self, controls: JobControlDesk, background: Background, outages: OutageNotices) -> None:
         self._controls, self._background, self._outages = controls, background, outages
 
     def register(self, router: Router) -> None:
-        """Listen to both."""
+        """Register the listeners for both buttons."""
         router.on_click(STOP, self.on_stop)
         router.on_event(StopPressed, self.on_session_stopped)
 
     async def on_stop(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Take a click on the Stop button of a card."""
+        """Stop a job after a click on the Stop button of its card."""
         del client
         return stop_words(await self._controls.cancel(click.place.team, None, click.place, user=click.user))
 
     async def on_session_stopped(self, stopped: StopPressed, client: AsyncWebClient) -> None:
-        """Take a click on Slack's own Stop button."""
+        """Stop a job after a click on Slack's own Stop button."""
         try:
             words = await stop(self._controls, stopped, client, self._background)
             if words is not None:
@@ -55,7 +55,7 @@ class StopClicks:
 
 
 async def stop_here(given: CommandContext) -> Reply:
-    """Stop the job of the thread that it was said in."""
+    """Stop the job of the thread in which a person said "stop"."""
     if given.said is None:
         return "no_command"
     stopped = StopPressed(given.said.place, given.user)
@@ -71,7 +71,7 @@ async def stop(
     *,
     spoken: bool = False,
 ) -> Outgoing | None:
-    """Stop the job of a thread. Returns what the person is told; None: they see it in the thread."""
+    """Stop the job of a thread. Returns the reply to the person, or None if the thread shows the stop."""
     place = stopped.place
     came = await controls.cancel(place.team, None, place, user=stopped.user)
     if came.verdict in {"nothing", "unknown"}:
@@ -83,7 +83,7 @@ async def stop(
 
 
 async def _tell_idle(client: AsyncWebClient, stopped: StopPressed) -> None:
-    """Tell Slack that the session is idle, which it shows as busy until then."""
+    """Set the status of Slack's session to idle: Slack shows it as busy until then."""
     await client.agents_sessions_setStatus(
         channel_id=stopped.place.channel, thread_ts=stopped.place.thread_ts, status="active"
     )
@@ -100,7 +100,7 @@ DENIED: dict[DenialReason, str] = {
 
 
 async def status(given: CommandContext) -> Outgoing:
-    """Show one job in detail: the one that is named, or that of the thread; else list the person's jobs."""
+    """Render one job in detail: the named one, or the thread's. Without either, list the person's jobs."""
     from bot.slack.views.status import status_job  # noqa: PLC0415 - only for those who ask
 
     records, job = given.find(JobRecords), given.job
@@ -115,7 +115,7 @@ async def status(given: CommandContext) -> Outgoing:
 
 
 async def jobs(given: CommandContext) -> Outgoing:
-    """List the person's jobs, all or those in one state; for an admin also those of all that are under way."""
+    """Render the person's jobs, all or those in one state; for an admin, "all" lists everybody's running jobs."""
     word = given.rest.lower().strip("`")
     if word == "all":
         if given.user not in given.find(JobRecords).admins:
@@ -143,7 +143,7 @@ async def _list_jobs(given: CommandContext, kind: Filter, *, everybody: bool = F
 
 
 async def list_budgets_left(given: CommandContext, job: Job) -> list[str]:
-    """Say what is spent and left of the budgets of a job's latest request: to its author and to admins alone."""
+    """Describe the use of the budgets of a job's latest request; empty for all but its requester and admins."""
     asker = job.latest.request.user
     if given.user not in {asker, *given.find(JobRecords).admins}:
         return []
@@ -151,13 +151,13 @@ async def list_budgets_left(given: CommandContext, job: Job) -> list[str]:
 
 
 async def cancel(given: CommandContext) -> Outgoing:
-    """Stop a job."""
+    """Stop the job that the command names."""
     stop = await given.find(JobControlDesk).cancel(given.team, given.job, None, user=given.user)
     return make_note(f"{given.job} is over already." if stop.verdict == "nothing" else stop_words(stop))
 
 
 async def release(given: CommandContext) -> Outgoing:
-    """Let a job in quarantine go on."""
+    """Release the job that the command names from quarantine."""
     verdict = await given.find(JobControlDesk).release(given.team, given.job, user=given.user)
     admins = ", ".join(mention(admin) for admin in sorted(given.find(JobRecords).admins))
     words: dict[ReleaseVerdict, str] = {
@@ -171,13 +171,13 @@ async def release(given: CommandContext) -> Outgoing:
 
 
 class JobParts:
-    """Jobs under way, and those that ended."""
+    """The sections of the App Home that list jobs: running, recent and quarantined."""
 
     def __init__(self, lists: JobLists) -> None:
         self._lists = lists
 
     async def running(self, team: str, user: str, page: int) -> HomePart:
-        """Show a person's jobs under way with the rows of their cards. Raises StoreError."""
+        """Render a person's running jobs with the rows of their cards. Raises StoreError."""
         found = await self._lists.list_own(team, user, page, "open")
         rows: list[Row] = []
         for line in found.rows:
@@ -186,13 +186,13 @@ class JobParts:
         return HomePart("Under way", _page_of_rows(found, rows), "Nothing is under way.")
 
     async def recent(self, team: str, user: str, page: int) -> HomePart:
-        """Show a person's jobs that ended. Raises StoreError."""
+        """Render a person's jobs that ended. Raises StoreError."""
         found = await self._lists.list_own(team, user, page, "over")
         rows = [tuple(sections(job_line(line, user, name=False) for line in found.rows))] if found.rows else []
         return HomePart("Recent", _page_of_rows(found, rows), "None yet.")
 
     async def show_quarantined(self, team: str, user: str, page: int) -> HomePart:
-        """Show the jobs that are set aside. Raises StoreError."""
+        """Render the jobs in quarantine. Raises StoreError."""
         lines = [self._lists.line(head) for head in await self._lists.read_quarantined(team)]
         found = take_page(lines, page)
         rows = [tuple(sections(job_line(line, user, asker=True) for line in found.rows))] if lines else []

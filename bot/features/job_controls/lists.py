@@ -1,4 +1,4 @@
-"""Lists of jobs, read from their heads: of a person, of those that wait for somebody, of all that are under way."""
+"""Lists jobs by their heads: a person's jobs, those that wait for somebody, those of all that are not over."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from handoff.summaries.card_rows import rows_of
 from handoff.summaries.summary import merge_answerers, open_questions
 
 Filter = Literal["", "open", "waiting", "over", "done", "failed", "stopped"]
-"""Which jobs of a list: all, those not over, those that wait for people, those over, or those that ended so."""
+"""A filter of jobs: "" for all, "open" for those not over, "waiting" for those that wait for people, "over" for those
+that ended, and the others for those that ended in this way."""
 LOOKED_AT = 200
-"""The newest jobs of a person, in which those of one state are looked for."""
+"""Maximum number of a person's newest jobs that a filter searches, and of jobs that are listed as running."""
 
 
 class JobLists:
-    """Lists of jobs by the page, from their heads, for a bot and for the terminal. All raise StoreError.
+    """Lists jobs page by page from their heads, for the bot and the terminal. Each coroutine raises StoreError.
 
     Args:
-        store: Where jobs live.
-        url: The workspace's own address, for links to threads; empty: there are none.
+        store: The store of the jobs.
+        url: The workspace's own address, for links to threads; empty for no links.
         admins: Slack ids of the admins.
-        groups_of: The user groups of a person.
+        groups_of: Returns the user groups of a person.
     """
 
     def __init__(
@@ -57,11 +58,11 @@ class JobLists:
         return make_page([self.line(head) for head in heads], number, total)
 
     async def list_running(self, team: str, page: int = 1) -> ListPage[JobLine]:
-        """List the jobs of all people that are not over, those changed last first."""
+        """List everybody's jobs that are not over, the last changed first."""
         return await self._read_page(await self._keys_under_way([team]), page)
 
     async def read_running_heads(self, teams: Sequence[str]) -> list[Head]:
-        """Read the heads of the jobs of teams that are not over, those changed last first. Raises StoreError."""
+        """Read the heads of the teams' jobs that are not over, the last changed first. Raises StoreError."""
         return await self._store.jobs.heads(await self._keys_under_way(teams))
 
     async def _keys_under_way(self, teams: Sequence[str]) -> list[JobKey]:
@@ -74,24 +75,24 @@ class JobLists:
         return [one.key for one in sorted(found, key=lambda one: one.updated, reverse=True)][:LOOKED_AT]
 
     async def _read_page(self, keys: Sequence[JobKey], page: int) -> ListPage[JobLine]:
-        """Read the heads of one page alone."""
+        """Read only the heads of one page."""
         found = take_page(keys, page)
         lines = [self.line(head) for head in await self._store.jobs.heads(found.rows)]
         return ListPage(tuple(lines), found.number, found.pages, found.total)
 
     async def read_waiting_heads(self, team: str, user: str) -> list[Head]:
-        """Read the heads of jobs that may wait for a person: who waits longest first. Raises StoreError."""
+        """Read the heads of jobs that may wait for a person, the longest waiting first. Raises StoreError."""
         who = [user, *await self._groups_of(user), *([ADMINS] if user in self._admins else [])]
         heads = await self._store.jobs.heads(await self._store.homes.list_waiting_jobs(team, who))
         return [head for head in heads if open_questions(head.fields)]
 
     async def read_quarantined(self, team: str) -> list[Head]:
-        """Read the heads of the jobs that are set aside. Raises StoreError."""
+        """Read the heads of the jobs in quarantine. Raises StoreError."""
         heads = await self._store.jobs.heads(await self._store.homes.list_waiting_jobs(team, [EVERYBODY]))
         return [head for head in heads if head.quarantined]
 
     def line(self, head: Head) -> JobLine:
-        """Make a line of a head."""
+        """Return a job's line for a list, from its head."""
         fields, asked = head.fields, open_questions(head.fields)
         rows, more = rows_of(fields)
         return JobLine(

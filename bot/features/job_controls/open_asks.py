@@ -1,6 +1,7 @@
-"""The open questions and approvals that a person may answer, drawn as their threads show them.
+"""Lists the open questions and approvals that a person may answer, rendered as in their threads.
 
-Which jobs to look at is known without a replay; those that are shown are read, once for each change of their log.
+The store knows which jobs wait for a person. The log of such a job is read only when it is shown, and once for each
+change.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from handoff.summaries.summary import open_questions
 TITLE = "Waiting for you"
 NONE = "Nothing waits for you."
 TOO_LONG = 3000
-"""Events in a job's log from which on no list reads it: people find its questions in its thread."""
+"""Maximum events of a job's log that is read for the list: of a longer one, the list only links to the thread."""
 MOST_CACHED = 64
 _REPLY = re.compile(r": (choose one, or )?reply in this thread( in your own words)?\.")
-"""What a question says of replies: at home a button takes them."""
+"""The hint of a question to reply in its thread: in the App Home a button takes replies instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DrawnQuestion:
-    """An open question with whose it is, and how it looks."""
+    """An open question with its request's author, and its rendered row."""
 
     question: Question
     requester: str
@@ -46,13 +47,13 @@ class _DrawnQuestion:
 
 
 class OpenQuestionsSection:
-    """Finds and draws what people are asked.
+    """The section of the App Home with the questions and approvals that a person may answer.
 
     Args:
-        store: Where jobs live.
-        lists: Knows which jobs wait for whom.
+        store: The store of the jobs.
+        lists: Finds the jobs that wait for a person.
         admins: Slack ids of the admins.
-        groups_of: The user groups of a person.
+        groups_of: Returns the user groups of a person.
         url: The workspace's own address, for links to threads.
     """
 
@@ -73,7 +74,7 @@ class OpenQuestionsSection:
         self._drawn: OrderedDict[JobKey, tuple[int, tuple[_DrawnQuestion, ...]]] = OrderedDict()
 
     async def part(self, team: str, user: str, page: int) -> HomePart:
-        """Give the section of a home, with buttons that decide right there. Raises StoreError."""
+        """Render a page of the section, with buttons that answer and decide. Raises StoreError."""
         groups = await self._groups_of(user)
         rows: list[Row] = []
         for head in await self._lists.read_waiting_heads(team, user):
@@ -95,7 +96,7 @@ class OpenQuestionsSection:
         return not voted and may_decide(one, asked.requester, user, groups, admin=admin)
 
     async def _list_asked(self, head: Head) -> tuple[_DrawnQuestion, ...]:
-        """Return the open questions of a job, by its log; none while the log cannot be read."""
+        """Return the open questions of a job from its log, rendered; none while the log cannot be read."""
         known = self._drawn.get(head.key)
         if known is not None and known[0] == head.seq:
             self._drawn.move_to_end(head.key)
@@ -130,7 +131,7 @@ class OpenQuestionsSection:
 
 
 def _add_own_words_button(blocks: Sequence[Block], own: Block) -> list[Block]:
-    """Put the button for one's own words behind the likely answers: in the thread they would be a reply."""
+    """Add the button for an answer in own words after the likely answers. In the thread, a reply takes its place."""
     *above, row, small_print = blocks
     if row["type"] == "actions":
         return [*above, actions([*row["elements"], own]), small_print]
@@ -138,7 +139,7 @@ def _add_own_words_button(blocks: Sequence[Block], own: Block) -> list[Block]:
 
 
 def _reword_for_elsewhere(block: Block) -> Block:
-    """Reword our own small print that speaks of "this thread", for places outside of the thread."""
+    """Reword the small print that speaks of "this thread" for display outside the thread."""
     if block["type"] != "context":
         return block
     elements = [

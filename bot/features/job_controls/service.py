@@ -1,4 +1,4 @@
-"""What people do with a job beside asking: look at it, stop it, let it go on."""
+"""The job controls service: reads a job for a person, stops it, and releases it from quarantine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from handoff.contracts import Place
 from handoff.state.job_state import Job
 
 CancelVerdict = Literal["cancelling", "noted", "nothing", "not_yours", "unknown", "forgotten"]
-"""`noted`: the job is set aside with requests of others, so the Stop counts once it is released. `nothing`: the job is
-over. `unknown`: there is no such job, or none in that thread. `forgotten`: it was erased on somebody's wish."""
+"""`noted`: the job is in quarantine with requests of others, so the stop takes effect once it is released.
+`nothing`: the job is over. `unknown`: there is no such job, or none in that thread. `forgotten`: it was erased at
+somebody's request."""
 ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown", "forgotten"]
 NOT_THEIRS = "neither asked for something in it nor an admin"
 NOT_THERE = "said nothing in the thread"
@@ -23,20 +24,20 @@ NO_ADMIN = "not an admin"
 
 @dataclass(frozen=True, slots=True)
 class StopOutcome:
-    """What became of a Stop. `others` are the Slack ids of people whose requests in the job go on."""
+    """The outcome of a stop. `others` are the Slack ids of people whose requests in the job go on."""
 
     verdict: CancelVerdict
     others: tuple[str, ...] = ()
 
 
 class JobControlDesk:
-    """Jobs as people look at them and stop them. Who may is decided here. Everything raises StoreError."""
+    """Lets people read, stop and release jobs, and checks their rights. Each coroutine raises StoreError."""
 
     def __init__(self, records: JobRecords) -> None:
         self._records = records
 
     async def job(self, team: str, job: str, user: str) -> Job | DenialReason:
-        """Give one job, if the person may see what its thread showed: if they spoke in it."""
+        """Return a job if the person spoke in its thread and so may see it; otherwise the reason for the denial."""
         key = JobKey(team, job.upper())
         head = await self._records.store.jobs.head(key)
         if head is None:
@@ -53,9 +54,10 @@ class JobControlDesk:
         return found
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> StopOutcome:
-        """Stop what the person may stop of a job, named by its id or by its place: their requests, for an admin all.
+        """Stop the requests in a job that the person may stop: their own, or for an admin all.
 
-        What ends is decided by the job when the event comes; this says what to expect.
+        The job is named by its id or by its place. The job itself decides what ends when it reads the event; the
+        result says what to expect.
         """
         key = key_of(place) if place is not None else JobKey(team, (job or "").upper())
         head = await self._records.store.jobs.head(key)
@@ -63,7 +65,7 @@ class JobControlDesk:
             return StopOutcome(await self._records.explain_missing(key))
         actor = await self._records.actor(user)
         found = await read_job(self._records.store.jobs, key)
-        if isinstance(found, str):  # its owner cannot say who asked for what; the head knows who asked last
+        if isinstance(found, str):  # unreadable: only its head says who asked last
             mine = actor.admin or head.fields.get("user") == user
             ends, others = int(mine), tuple(one for one in (head.fields.get("user", ""),) if not mine)
         else:
@@ -74,7 +76,7 @@ class JobControlDesk:
             await self._records.record_refusal("stopped", key, head, user, NOT_THEIRS)
             return StopOutcome("not_yours", others if place is not None else ())
         event = ev.CancelRequested(at=self._records.clock(), user=user, groups=actor.groups, admin=actor.admin)
-        # A job in quarantine is released for it, to end with its report; but not to go on with what others asked for.
+        # A stop releases a job from quarantine to end with its report, unless others' requests would go on.
         free = not head.quarantined or others
         if free or not await self._records.store.jobs.release_quarantined(key, ev.dump(event)):
             await self._records.store.jobs.signal(key, ev.dump(event), dedupe=())
@@ -82,7 +84,7 @@ class JobControlDesk:
         return StopOutcome("noted" if head.quarantined and others else "cancelling", others)
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
-        """Release a job from quarantine. Only admins may."""
+        """Release a job from quarantine. Only admins may do this."""
         key = JobKey(team, job.upper())
         head = await self._records.store.jobs.head(key)
         if user not in self._records.admins:
@@ -97,5 +99,5 @@ class JobControlDesk:
         return "released"
 
     async def find_halt_reason(self) -> str:
-        """Return the reason why no new work is begun now, in words for people; empty if there is none."""
+        """Return the reason why no new work is started now, in words for people, or "" if there is none."""
         return await self._records.store.explain_fullness()

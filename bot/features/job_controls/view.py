@@ -1,4 +1,4 @@
-"""What is said to people who stop a job."""
+"""Renders the reply to a person who stopped a job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.slack.views.waiting import join_in_row
 
 
 def stop_words(stop: StopOutcome) -> str:
-    """Tell the person who stopped a job what became of that."""
+    """Render the reply to a person who stopped a job."""
     if stop.verdict == "cancelling" and stop.others:
         goes_on = f"What {_mention_people(stop.others, 'and')} asked for goes on: only they or an admin can stop it."
         return f"Stopping what you asked for. A report of what was done follows in the thread. {goes_on}"

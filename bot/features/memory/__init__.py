@@ -1,4 +1,4 @@
-"""What people have the bot remember, for a channel or about themselves."""
+"""The memory feature: people have the bot remember things, for a channel or about themselves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPOKEN = (
 
 
 def register(kit: Kit) -> None:
-    """Add the commands and the window, and take in edits of what was remembered."""
+    """Register the commands, the window, and the listeners for edits of messages that were remembered."""
     of = kit.records
     memories = kit.offer(
         MemoryDesk, lambda: MemoryDesk(of.store, of.nudge, admins=of.admins, pages=kit.url, note=of.note)

@@ -1,4 +1,4 @@
-"""Clicks on what is remembered: the Forget button of a message, and the window with its pages, edits and additions."""
+"""Handles the Forget button of a message, and the memory window: its pages, edits and additions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ _UNSAVED: dict[ChangeOutcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class OpenMemoryWindow:
-    """A window that is open: whose, in which workspace, its id, what it shows, and what opens another on top of it."""
+    """An open memory window: its workspace, its user, its view id (`window`), what it shows, and a trigger.
+
+    The trigger of the click opens another window on top of it.
+    """
 
     team: str
     user: str
@@ -63,14 +66,14 @@ class OpenMemoryWindow:
 
 
 class MemoryClicks:
-    """The listeners of buttons and windows."""
+    """The listeners for the memory's buttons and windows."""
 
     def __init__(self, book: MemoryDesk, background: Background) -> None:
         self._book = book
         self._background = background
 
     def register(self, router: Router) -> None:
-        """Listen to them, and to edits of messages."""
+        """Register the listeners for buttons and windows, and for edits of messages."""
         router.on_click(FORGET_ONE, self.on_forget)
         router.on_click(_PAGES, self.on_page, fault=notices.NOT_READ)
         router.on_click(ROW_MENU, self.on_row)
@@ -80,7 +83,7 @@ class MemoryClicks:
         router.on_event(MessageDeleted, self.on_change)
 
     async def on_forget(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Forget the thing that the button of a message names."""
+        """Forget the memory that the button of a message names."""
         found = decode_data(click.value, AboutMemory)
         if found is None:
             return notices.OLD_BUTTON
@@ -93,7 +96,7 @@ class MemoryClicks:
         return words.get(verdict, CHANGED)
 
     async def on_page(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Turn the page of the window, or to the other side of it."""
+        """Show another page of the window, or its other side: the channel's or the person's memories."""
         seen = _read_window_click(click)
         if seen is not None:
             side, _, page = click.value.partition(" ")
@@ -102,7 +105,7 @@ class MemoryClicks:
         return None
 
     async def on_row(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Edit or forget what a row of the window shows."""
+        """Edit or forget the memory in a row of the window."""
         seen, (does, _, name) = _read_window_click(click), click.value.partition(" ")
         if seen is None or not name:
             return notices.OLD_BUTTON
@@ -124,14 +127,14 @@ class MemoryClicks:
         await self._draw(client, seen, NOT_YOURS if kept else GONE)
 
     async def on_add(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Open the window for something new."""
+        """Open the window for a new memory."""
         seen = _read_window_click(click)
         if seen is not None:
             await open_on_top(client, seen.trigger, words_window(seen.spot))
         return None
 
     async def on_save(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Keep what was typed, and show the window below anew."""
+        """Save the typed text, and redraw the window below."""
         about = decode_data(sent.metadata, AboutMemoryEdit)
         if about is None:
             log.warning("a window without what it shows was left alone")
@@ -146,7 +149,7 @@ class MemoryClicks:
         return None
 
     async def _save(self, sent: ViewSubmission, about: AboutMemoryEdit) -> str:
-        """Keep what was typed; returns what is wrong with it, empty if nothing is."""
+        """Save the typed text. Returns its fault as a sentence, or "" if it was saved."""
         spot, text = about.spot, sent.read_text(WORDS_BLOCK, WORDS_ACTION)
         place = sent.user if spot.mine else spot.channel
         if about.name:
@@ -164,7 +167,7 @@ class MemoryClicks:
         )
 
     async def on_change(self, change: MessageEdited | MessageDeleted, client: AsyncWebClient) -> None:
-        """Take in that a message was edited or deleted, and tell its author what is remembered of it now."""
+        """Apply a message's edit or deletion to the memory made from it, and tell its author the result of an edit."""
         text = change.text if isinstance(change, MessageEdited) else None
         now = await self._book.follow_edit(change.place, change.ts, text, user=change.user)
         if now is not None and isinstance(change, MessageEdited):
@@ -178,7 +181,7 @@ class MemoryClicks:
 
 
 def _read_window_click(click: Click) -> OpenMemoryWindow | None:
-    """Read a click in the window; None if it is none."""
+    """Return the window of a click; None if the click was not in a memory window."""
     spot = decode_data(click.metadata, MemoryPlace)
     if spot is None or not click.window:
         return None

@@ -1,7 +1,7 @@
-"""Remember and forget: said after a mention, in a direct message, or with `/leadhand memory`.
+"""The commands to remember and to forget: after a mention, in a direct message, or as `/leadhand memory`.
 
-Only what a person says to the bot themselves comes here: no tool writes what is remembered, and words of a page, a
-file, a quotation or a forwarded message are no command.
+Only a person's own message to the bot is a command: no tool writes memories, and the words of a page, a
+file, a quotation or a forwarded message are never a command.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ CHANGED = "Somebody changed that at the same moment, so nothing was forgotten. L
 
 
 def remember_words(text: str) -> str | None:
-    """Match words that ask to remember something."""
+    """Return the thing that a message asks to remember; None if it asks for nothing of the kind."""
     return _match_wish(text, "remember")
 
 
 def forget_words(text: str) -> str | None:
-    """Match words that ask to forget something that may be remembered."""
+    """Return the thing that a message asks to forget; None if it asks for nothing of the kind."""
     return _match_wish(text, "forget")
 
 
@@ -56,7 +56,7 @@ def _match_wish(text: str, verb: str) -> str | None:
 
 
 async def remember_this(given: CommandContext) -> Reply:
-    """Remember what was said, and say so in the thread; in a channel, what is about a person is told to them alone."""
+    """Remember a message's text and confirm it in the thread; in a channel, privately if it is about the person."""
     said, book = given.said, given.find(MemoryDesk)
     wish = wish_in(said.text) if said is not None else None
     if said is None or wish is None:
@@ -79,7 +79,7 @@ def _render_receipt(kept: MemoryEntry, given: CommandContext) -> Outgoing:
 
 
 async def forget_this(given: CommandContext) -> Reply:
-    """Forget what was meant, if that is plain, and say so; else ask which, or take it for a request."""
+    """Forget the memory that a message means, or ask which one. Without a match, the message may be a request."""
     said, book = given.said, given.find(MemoryDesk)
     wish = wish_in(said.text) if said is not None else None
     if said is None or wish is None:
@@ -106,7 +106,7 @@ async def _forget(given: CommandContext, book: MemoryDesk, kept: MemoryEntry, th
 
 
 async def memory(given: CommandContext) -> Outgoing:
-    """Show what is remembered in a window, or a list where none can be opened; or remember something."""
+    """Open the memory window, or render a list if none can be opened; `add TEXT` remembers a text."""
     book, (word, _, rest) = given.find(MemoryDesk), given.rest.partition(" ")
     if word.lower() == "add":
         return await _add(given, book, rest)
@@ -131,14 +131,14 @@ async def _add(given: CommandContext, book: MemoryDesk, rest: str) -> Outgoing:
 
 
 def list_shown(user: str, kept: Collection[MemoryEntry], book: MemoryDesk) -> list[MemoryRow]:
-    """Give the rows that a person is shown of memories, each with whether they may change it."""
+    """Return memories as rows for a person, each with whether that person may change it."""
     return [MemoryRow(one.place, one.name, one.memory, book.may_change(one, user)) for one in kept]
 
 
 async def draw_memory_window(
     book: MemoryDesk, team: str, user: str, spot: MemoryPlace, told: str = ""
 ) -> dict[str, object]:
-    """Draw the window for a person. What is about them is found by their id, whatever a window carries."""
+    """Build the memory window for a person. Personal memories are looked up by the user's id, not by window data."""
     own = list_shown(user, await book.list_entries(team, user), book)
     here = [] if spot.channel.startswith("D") else list_shown(user, await book.list_entries(team, spot.channel), book)
     rows = own if spot.mine else here

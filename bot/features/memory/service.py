@@ -1,4 +1,4 @@
-"""The desk where people have things remembered, changed and forgotten: who may is decided here, and recorded."""
+"""The memory service: remembers, changes and forgets things for people, checks their rights, and keeps the audit."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from handoff.conversation.message_kinds import words_of
 from handoff.materials.memory_text import SOURCE
 
 MOST_MARKS = 200
-"""Commands to forget that are remembered, so that a second delivery is known as such."""
+"""Maximum number of commands to forget that are kept in memory, to recognise a second delivery."""
 CACHE_SECONDS = 2.0
-"""Seconds for which the places with memories are not read again. What this instance changed itself holds at once."""
+"""Seconds for which the places with memories are cached. Changes made by this instance apply at once."""
 NOT_THEIRS = "neither said it nor an admin"
 
 
 NotKeptReason = Literal["empty", "too_long", "full"]
-"""Why a thing is not remembered. `empty`: its message has no words of the person's own."""
+"""Why a text is not remembered. `empty`: the message has no words of the person's own."""
 ChangeOutcome = Literal["done", "not_yours", "gone", "changed", "empty", "too_long"]
-"""What became of an edit or of forgetting. `gone`: it is forgotten by now. `changed`: somebody changed it meanwhile."""
+"""The outcome of an edit or of forgetting. `gone`: already forgotten. `changed`: somebody changed it meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """A thing that is remembered: for which place (the id of a channel or a person), under which name.
+    """A memory with its place (the id of a channel or a person) and its name there.
 
     `new`: it was not remembered before. `again`: it was, from the very same message or command.
     """
@@ -47,16 +47,16 @@ class MemoryEntry:
 
 
 class MemoryDesk:
-    """What is remembered. Whoever calls has passed the gate: who may use the bot in a place may have it remember there.
+    """The memories of channels and people. Callers have passed the gate: they may use the bot in the place.
 
-    Everything raises StoreError while the store is away.
+    Each coroutine raises StoreError while the store is away.
 
     Args:
-        store: Where it is kept.
-        nudge: Wakes the jobs from which something is to be taken out.
+        store: The store of the memories.
+        nudge: Wakes the runners of jobs that have to drop a copy of a memory.
         admins: Slack ids of people who may change and forget what others said in channels.
-        pages: The address of the workspace's pages; empty: there are no links to messages.
-        note: Keeps entries of the audit.
+        pages: The address of the workspace's pages, for links to messages; empty for no links.
+        note: Stores entries of the audit.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class MemoryDesk:
     # -- for requests --------------------------------------------------------------------------------
 
     async def has_memories_for(self, place: Place, user: str) -> bool:
-        """Return True if something is remembered that a request there may need. Raises StoreError."""
+        """Return True if the place of a request has memories that apply to it. Raises StoreError."""
         return place_for(place.channel, user) in await self._find_places(place.team)
 
     async def has_memories(self, place: Place) -> bool:
-        """Return True if anything is remembered in the workspace of a place: then an edit may be about that."""
+        """Return True if a place's workspace has any memories: then an edited message may have been remembered."""
         return bool(await self._find_places(place.team))
 
     async def _find_places(self, team: str) -> frozenset[str]:
@@ -98,7 +98,7 @@ class MemoryDesk:
     async def remember(
         self, place: Place, text: str, *, user: str, mine: bool, mark: str, message: str = ""
     ) -> MemoryEntry | NotKeptReason:
-        """Remember a text that a person said. `mark` names the command; `message` is the ts of what they wrote."""
+        """Remember a text of a person. `mark` identifies the command; `message` is the ts of the person's message."""
         words, where = drop_quoted_lines(text), place_for(place.channel, user, mine=mine)
         if not words:
             return "empty"
@@ -124,21 +124,21 @@ class MemoryDesk:
         return MemoryEntry(where, name, memory, new=new, again=not new)
 
     async def list_entries(self, team: str, place: str) -> list[MemoryEntry]:
-        """List what is remembered for a place, the newest first."""
+        """List the memories of a place, newest first."""
         kept = await memories_of(self._store, team, place)
         return [MemoryEntry(place, name, one, new=False) for name, one in sort_by_age(kept)]
 
     def may_change(self, kept: MemoryEntry, user: str) -> bool:
-        """Return True if a person may edit and forget it: who said it, or an admin.
+        """Return True if a person may edit and forget a memory: its author, or an admin.
 
-        What a person had remembered of themselves is theirs alone.
+        Only the person themselves may change a memory about a person.
         """
         if _is_person(kept.place):
             return kept.place == user
         return may_change(kept.memory, user, admin=user in self._admins)
 
     async def edit(self, team: str, place: str, name: str, text: str, *, user: str, was: str) -> ChangeOutcome:
-        """Change the words of a memory, if they are still `was`, which the person saw."""
+        """Change the text of a memory, if it is still `was`, the text that the person saw."""
         words = drop_quoted_lines(text)
         if not words or len(words) > LONGEST:
             return "too_long" if words else "empty"
@@ -159,9 +159,9 @@ class MemoryDesk:
     async def forget(
         self, team: str, place: str, name: str, *, user: str, mark: str = ""
     ) -> tuple[ChangeOutcome, Memory | None]:
-        """Forget one memory for good, and return it, to be named once more. `mark` names the command, if any.
+        """Erase one memory, and return it so that it can be named. `mark` identifies the command, if there is one.
 
-        If two people forget it at once, both are told that it is done.
+        If two people forget it at the same time, both get the outcome `done`.
         """
         before = await self._find_changeable(team, place, name, user)
         if isinstance(before, str):
@@ -172,9 +172,9 @@ class MemoryDesk:
         return came, before
 
     def has_forgotten(self, mark: str) -> bool:
-        """Return True if that command has forgotten something: it was delivered again.
+        """Return True if this command has forgotten something: then it was delivered twice.
 
-        Another instance does not know: then the words are a request.
+        Another instance does not know this: there the text counts as a request.
         """
         return mark in self._forgot
 
@@ -187,14 +187,14 @@ class MemoryDesk:
         return "done"
 
     async def _remove_copies(self, team: str, source: str) -> None:
-        """Have the jobs that were given a memory drop their copies, as of a file that was deleted."""
+        """Tell the jobs that read a memory to drop their copies, by the event for a deleted file."""
         for key in await self._store.blobs.jobs_that_read(team, source):
             event = ev.FileDeleted(at=self._store.clock(), file=source)
             await self._store.jobs.signal(key, ev.dump(event), dedupe=(f"file_deleted:{source}",))
             self._nudge(key)
 
     async def forget_all_of(self, team: str, person: str, *, by: str) -> int:
-        """Forget all that a person had remembered, wherever, and tell how much that was. Raises StoreError."""
+        """Forget all memories that a person wrote or that are about them. Returns their number. Raises StoreError."""
         done = 0
         for place in sorted(await self._store.memories.places(team)):
             for name, one in (await memories_of(self._store, team, place)).items():
@@ -203,7 +203,7 @@ class MemoryDesk:
         return done
 
     async def count_of(self, team: str, person: str) -> int:
-        """Count what `forget_all_of` would forget. Raises StoreError."""
+        """Count the memories that `forget_all_of` would forget. Raises StoreError."""
         count = 0
         for place in await self._store.memories.places(team):
             kept = await memories_of(self._store, team, place)
@@ -211,9 +211,9 @@ class MemoryDesk:
         return count
 
     async def follow_edit(self, place: Place, message: str, text: str | None, *, user: str) -> Memory | None:
-        """Take in that a message was edited, or (None) deleted: what was remembered of it goes with it.
+        """Apply the edit of a message, or its deletion if `text` is None, to the memory made from it.
 
-        Returns the memory as it is now, with empty words if it is forgotten; None if the message had none.
+        Returns the memory as it is now, with an empty text if it was forgotten; None if the message had no memory.
         """
         name = f"{place.channel}/{message}"
         for where in (user, place.channel):
@@ -236,7 +236,7 @@ class MemoryDesk:
         return before.model_copy(update={"text": wish.text})
 
     async def _find_changeable(self, team: str, place: str, name: str, user: str) -> Memory | ChangeOutcome:
-        """Return a memory that this person may change, or the reason why they may not. A refusal is recorded."""
+        """Return a memory that this person may change, or the reason why they may not. A refusal goes to the audit."""
         found = (await memories_of(self._store, team, place)).get(name)
         if found is None:
             return "gone"

@@ -1,4 +1,4 @@
-"""What is remembered, as people see it: the message that says so, the lists, and the windows. Pure."""
+"""Renders memories for people: messages, lists and windows. No I/O."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bot.slack.views.paging import ROWS, ListPage, page_buttons
 from handoff.conversation.memory import LONGEST, Memory
 
 WINDOW, EDIT_WINDOW = "memory", "memory_edit"
-"""The callback_ids of the window that shows what is remembered, and of the one with the words of one thing."""
+"""The callback_ids of the window that lists memories, and of the window that edits one."""
 FORGET_ONE, SHOW_PAGE, ROW_MENU, ADD = "memory_forget", "memory_page", "memory_row", "memory_add"
-"""The action_ids: of the button that forgets one thing; of those that turn pages and change sides, with more behind it;
-of the menu of a row; of the button that adds one."""
+"""The action_ids of the button that forgets one memory, of those that turn pages and sides (as a prefix), of the menu
+of a row, and of the button that adds a memory."""
 WORDS_BLOCK, WORDS_ACTION = "words", "text"
 EMPTY_CHANNEL = "Nothing yet. Say “@leadhand remember that our fiscal year starts in April”, or press *Add*."
 EMPTY_OWN = "Nothing yet. Say “remember that I prefer tables” in our direct messages, or press *Add*."
@@ -27,7 +27,7 @@ _EXCERPT = 120
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """One thing that is remembered, for the eyes of somebody who may change it or not."""
+    """A memory as it is shown to a person, with whether that person may change it."""
 
     place: str
     name: str
@@ -37,7 +37,7 @@ class MemoryRow:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlace:
-    """What a window shows: the memory of the channel that it was opened in, or (`mine`) of the person; and a page."""
+    """What a window shows: the memories of its channel, or with `mine` those of the person; and the page."""
 
     channel: str
     mine: bool = False
@@ -45,33 +45,33 @@ class MemoryPlace:
 
     @property
     def side(self) -> str:
-        """The side of the window, as its buttons name it."""
+        """The window's side in its buttons' values: "mine" or "here"."""
         return "mine" if self.mine else "here"
 
 
 @dataclass(frozen=True, slots=True)
 class AboutMemoryEdit(MemoryPlace):
-    """What a window with the words of one thing carries: its name and its words, both empty for a new one."""
+    """The metadata of the window that edits a memory: its name and its text, both empty for a new one."""
 
     name: str = ""
     was: str = ""
 
     @property
     def spot(self) -> MemoryPlace:
-        """What the window below shows."""
+        """What the window below this one shows."""
         return MemoryPlace(self.channel, self.mine, self.page)
 
 
 @dataclass(frozen=True, slots=True)
 class AboutMemory:
-    """What a button to forget carries: the thing's place and name."""
+    """The data of a Forget button: the memory's place and name."""
 
     place: str
     name: str
 
 
 def remembered_message(one: MemoryRow, reader: str) -> Outgoing:
-    """Say what is remembered, for whom it is used, and how to undo it."""
+    """Render the confirmation of a new memory: its text, for whom it is used, and how to undo it."""
     text = clean(one.memory.text)
     if one.place == reader:
         head = f":memo: *I remember about you:* {text}"
@@ -86,21 +86,21 @@ def remembered_message(one: MemoryRow, reader: str) -> Outgoing:
 
 
 def render_known_already(one: MemoryRow) -> Outgoing:
-    """Say that the same is remembered."""
+    """Render the reply that the same text is remembered already."""
     text = f"I already remember that: {clean(one.memory.text)}"
     short = clean(f"I already remember that: {one.memory.text}", limit=300)
     return Outgoing(text=short, blocks=(section(text), context(describe_source(one.memory))))
 
 
 def forgotten_message(memory: Memory, by: str) -> Outgoing:
-    """Say that a memory is forgotten: in place of the message with the button, or below the words that asked for it."""
+    """Render the message that a memory is forgotten. It replaces the message with the button, or is a reply."""
     text = f"Forgotten by {mention(by)}: {clean(plain(memory.text, _EXCERPT))}"
     later = "From the next request on it is not used, and requests that had it keep no copy of its words."
     return Outgoing(text="Forgotten.", blocks=(section(text), context(later)))
 
 
 def ask_which_one(found: Sequence[MemoryRow]) -> Outgoing:
-    """Ask which one is to be forgotten, where words leave that open."""
+    """Render the question which memory is to be forgotten, with a button for each that the person may change."""
     blocks: list[Block] = [section("Which one shall I forget?")]
     for one in found:
         row = section(f"{clean(one.memory.text)}\n{describe_source(one.memory)}")
@@ -111,7 +111,7 @@ def ask_which_one(found: Sequence[MemoryRow]) -> Outgoing:
 
 
 def memory_list(page: ListPage[MemoryRow], *, mine: bool) -> Outgoing:
-    """List what is remembered, for one person: where Slack opens no window, after a mention."""
+    """Render a page of memories as a message, for use after a mention, where Slack opens no window."""
     title = "What I remember about you" if mine else "What I remember for this channel"
     rows = [section(f"{clean(one.memory.text)}\n{describe_source(one.memory)}") for one in page.rows]
     blocks = [section(f"*{title}*"), *(rows or [context(EMPTY_OWN if mine else EMPTY_CHANNEL)])]
@@ -120,7 +120,7 @@ def memory_list(page: ListPage[MemoryRow], *, mine: bool) -> Outgoing:
 
 
 def memory_window(spot: MemoryPlace, page: ListPage[MemoryRow], counts: tuple[int, int], told: str = "") -> Block:
-    """Make the window. `counts` are the things of the channel and of the person; `told` is a line of ours on top."""
+    """Build the memory window. `counts` are a pair for the channel and the person; `told` is a line at the top."""
     blocks: list[Block] = [_scope_buttons(spot, counts)]
     blocks += [context(told)] if told else []
     blocks += [context(USED_OWN if spot.mine else USED_HERE)]
@@ -139,7 +139,7 @@ def memory_window(spot: MemoryPlace, page: ListPage[MemoryRow], counts: tuple[in
 
 
 def words_window(spot: MemoryPlace, one: MemoryRow | None = None) -> Block:
-    """Make the window with the words of one thing that is remembered, or of a new one."""
+    """Build the window with the text of one memory, or of a new one if `one` is None."""
     where = "about you" if spot.mine else "for this channel"
     field: Block = {
         "type": "plain_text_input",
@@ -172,7 +172,7 @@ def words_window(spot: MemoryPlace, one: MemoryRow | None = None) -> Block:
 
 
 def describe_source(memory: Memory) -> str:
-    """Say who said it when, with a link to the message where there is one."""
+    """Render who wrote a memory and when, with a link to the message if there is one."""
     said = [mention(memory.user), _date_markup(memory.at)]
     if memory.edited_by:
         said.append(f"changed by {mention(memory.edited_by)}, {_date_markup(memory.edited)}")
@@ -191,7 +191,7 @@ def _forget_button(one: MemoryRow) -> Block:
 
 
 def _scope_buttons(spot: MemoryPlace, counts: tuple[int, int]) -> Block:
-    """Make the two buttons that choose whose memory is shown, the one that is shown marked, and the one that adds."""
+    """Build the row of buttons: two that choose whose memories are shown, the present one marked, and one that adds."""
     here, mine = counts
     add = button("Add", ADD, spot.side)
     if spot.channel.startswith("D"):

@@ -1,4 +1,4 @@
-"""What people ask for, and what becomes of their messages: requests, replies, edits, answers to questions."""
+"""The requests feature: turns people's messages into requests, replies, edits, and answers to questions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handoff.contracts import Place
 
 
 def register(kit: Kit) -> None:
-    """Listen to messages, the shortcut and likely answers."""
+    """Register the listeners for messages, the shortcut and the buttons with likely answers."""
 
     async def recalls(place: Place, user: str) -> bool:
         return await kit.find(MemoryDesk).has_memories_for(place, user)

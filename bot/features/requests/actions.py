@@ -1,4 +1,4 @@
-"""Clicks and windows: answers to questions, and "Start a job from this"."""
+"""Handles clicks on likely answers, and the shortcut "Start a job from this" with its window."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from bot.slack.views.question import ANSWER, AnswerChoice
 from handoff.contracts import Request
 
 METADATA_LIMIT = 2900
-"""Characters; Slack carries 3,000."""
+"""Maximum characters of a window's metadata; Slack allows 3,000."""
 _MOST_FILES, _LONGEST_NAME, _LONGEST_URL = 8, 80, 500
 
 
 def encode_metadata(shortcut: MessageShortcut) -> str:
-    """Encode the message that a window is opened on; leave out files beyond what Slack carries back.
+    """Encode the message that a window is opened on. Text and files beyond Slack's limit are cut off.
 
-    What it says is read again when the job begins, whole.
+    The whole message is read again when the job begins.
     """
     files = tuple(
         file.model_copy(
@@ -52,7 +52,7 @@ def encode_metadata(shortcut: MessageShortcut) -> str:
 
 
 def decode_metadata(encoded: str, user: str) -> MessageShortcut | None:
-    """Decode what `encode_metadata` gave; `user` is who sent the window. None if it is none of ours."""
+    """Decode the result of `encode_metadata`; None if it is invalid. `user` is the person who submitted the window."""
     found = decode_data(encoded, MessageShortcut)
     return replace(found, user=user) if found is not None else None
 
@@ -63,38 +63,38 @@ ANSWER_ACTIONS = re.compile(rf"^{ANSWER}\d+$")
 
 
 class RequestClicks:
-    """The listeners of clicks on likely answers, of the shortcut and of its window."""
+    """The listeners for clicks on likely answers, for the shortcut, and for its window."""
 
     def __init__(self, requests: RequestDesk, background: Background) -> None:
         self._requests = requests
         self._background = background
 
     def register(self, router: Router) -> None:
-        """Listen to them."""
+        """Register the listeners."""
         router.on_click(ANSWER_ACTIONS, self.on_answer)
         router.on_shortcut(START_JOB, self.on_shortcut)
         router.on_window(START_JOB, self.on_start_job)
 
     async def on_answer(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Take a click on a likely answer."""
+        """Record a click on a likely answer."""
         del client
         choice = decode_data(click.value, AnswerChoice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
         answer = await self._requests.record_choice(click.place, choice, user=click.user, dedupe=click.dedupe)
-        # A click that is taken closes the question once it is in the log: of two, only the first counts.
+        # A recorded click closes the question once it is in the log: of two clicks, only the first counts.
         if answer.verdict == "taken":
             return None
         refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
         return refusals.get(answer.verdict) or notices.describe_addressees(answer.whom)
 
     async def on_shortcut(self, shortcut: MessageShortcut, client: AsyncWebClient) -> ClickReply:
-        """Open the window in which the request can be edited."""
+        """Open the window in which the person can edit the request."""
         window = start_job_modal(shortcut.text, encode_metadata(shortcut))
         return None if await open_window(client, shortcut.trigger, window) else notices.NO_WINDOW
 
     async def on_start_job(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Start a job in the message's thread: the window was sent."""
+        """Start a job in the message's thread, after the window was submitted."""
         shortcut = decode_metadata(sent.metadata, sent.user)
         if shortcut is None:
             log.warning("a window without its message was left alone")
@@ -120,9 +120,9 @@ class RequestClicks:
 
 
 def find_quoted_text(text: str, shortcut: MessageShortcut) -> str:
-    """Return the part of a request that somebody else may have written, as it was started from their message.
+    """Return the part of a request that another person may have written, as it was started from their message.
 
-    If the window carries only the beginning of a long message, all of the text may be theirs.
+    If the window carries only the beginning of a long message, all of the text may be that person's.
     """
     if shortcut.author == shortcut.user:
         return ""

@@ -1,4 +1,4 @@
-"""What people say: each message is recorded first, and only then is Slack told that it was received.
+"""Handles messages: each one is recorded first, and only then acknowledged to Slack.
 
 The app must be made with `process_before_response=True`. Then an exception
 here (the store is away, say) leaves the event unacknowledged, and Slack sends
@@ -46,27 +46,27 @@ ONLY_FILES = (
 )
 
 FORWARDED = "Read the message that I forward here, and say what it asks for. If that leaves open what to do, ask me."
-"""The request of somebody who forwards a message to the bot and says nothing."""
+"""The request text of a person who forwards a message to the bot without words of their own."""
 FORWARDED_TO_ALL = "(Somebody forwards a message here, and says nothing about it.)"
-"""The words of a message in a thread that forwards another one without saying so to the bot."""
+"""The text of a message in a thread that forwards another message, without words and without a mention."""
 
 MOST_NAMED = 10
-"""Channels, or people, of one message whose names are looked up."""
+"""Maximum number of channels, and of people, in one message whose names are looked up."""
 _CHANNEL = re.compile(r"#([CG][A-Z0-9]{6,20})\b")
 _PERSON = re.compile(r"@([UW][A-Z0-9]{6,20})\b")
 
 
 class MessageListener:
-    """The listener of messages, and of what becomes of them.
+    """The listener for messages, and for their edits and deletions.
 
     Args:
-        requests: Where they are recorded.
-        services: Has the budgets, which say whether a request can be paid for.
-        router: Knows the commands that can be spoken, and who else is told of changes.
-        background: For what is done after Slack was told "received".
-        outages: Tells what was not recorded.
-        people: Knows the names of channels.
-        directory: Knows who may read a channel that a request points at.
+        requests: Records the messages.
+        services: Has the budgets service, which says whether a request can be paid for.
+        router: Knows the commands that can be spoken.
+        background: Runs work after Slack's event was acknowledged.
+        outages: Tells people that a message was not recorded.
+        people: Knows the names of channels and people.
+        directory: Knows who may read a channel that a request refers to.
     """
 
     def __init__(
@@ -88,43 +88,43 @@ class MessageListener:
         self._outages = outages
 
     def register(self, router: Router) -> None:
-        """Listen to what is said, and to what becomes of it."""
+        """Register the listeners for messages, edits and deletions."""
         router.on_event(IncomingMessage, self.on_message)
         router.on_event(MessageEdited, self.on_edited)
         router.on_event(MessageDeleted, self.on_deleted)
         router.on_event(FileRemoved, self.on_file_deleted)
 
     async def on_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
-        """Take in a message, with or without a mention."""
+        """Record a message, with or without a mention."""
         text = await self.write_channel_names(incoming.text)
         await self._record(replace(incoming, text=text), client)
 
     async def write_channel_names(self, text: str) -> str:
-        """Write the names of public channels in place of their ids: Slack mentions channels by these alone."""
+        """Replace the ids of public channels by their names: Slack mentions channels only by id."""
         ids = tuple(dict.fromkeys(_CHANNEL.findall(text)))[:MOST_NAMED]
         names = await self._people.public_names(ids) if ids and self._people is not None else {}
         return _CHANNEL.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
 
     async def write_people_names(self, text: str) -> str:
-        """Write people's names in place of their ids, so that the words ping nobody."""
+        """Replace the ids of people by their names, so that the text notifies nobody."""
         ids = tuple(dict.fromkeys(_PERSON.findall(text)))[:MOST_NAMED]
         known = [(one, await self._people.name(one)) for one in ids] if self._people is not None else []
         names = {one: name for one, name in known if name}
         return _PERSON.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
 
     async def on_edited(self, edited: MessageEdited, client: AsyncWebClient) -> None:
-        """Take in an edit. Slack sends it again if that cannot be recorded."""
+        """Record an edit. Slack sends the event again if it cannot be recorded."""
         del client
         text = await self.write_channel_names(edited.text)
         await self._requests.record_edit(replace(edited, text=text))
 
     async def on_deleted(self, deleted: MessageDeleted, client: AsyncWebClient) -> None:
-        """Take in that a message was deleted. Slack sends it again if that cannot be recorded."""
+        """Record that a message was deleted. Slack sends the event again if it cannot be recorded."""
         del client
         await self._requests.record_deletion(deleted.place, deleted.ts, dedupe=deleted.dedupe)
 
     async def on_file_deleted(self, deleted: FileRemoved, client: AsyncWebClient) -> None:
-        """Take in that a file was deleted. Slack says it again if it is not recorded."""
+        """Record that a file was deleted. Slack sends the event again if it cannot be recorded."""
         del client
         await self._requests.record_file_deletion(deleted.team, deleted.file)
 
@@ -138,7 +138,7 @@ class MessageListener:
         except StoreError as error:
             if addressed or (incoming.in_thread and self._outages.was_lately_used(incoming.place, incoming.user)):
                 self._outages.tell_not_recorded(client, incoming.private_place, incoming.user, incoming.ts, error)
-            if not isinstance(error, PayloadTooLarge):  # which it would be at each delivery
+            if not isinstance(error, PayloadTooLarge):  # a second delivery would be too large again
                 raise
 
     async def _take_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
@@ -164,7 +164,7 @@ class MessageListener:
             self._background.start(words, "tell what became of a mention")
 
     def _acknowledge_reply(self, incoming: IncomingMessage, reply: AnswerOutcome, client: AsyncWebClient) -> None:
-        """Show who replied that it was taken, or tell them alone why not."""
+        """Show the author that their reply was recorded, or tell them privately why it was not."""
         place, user = incoming.place, incoming.user
         if reply.verdict == "not_yours":
             if reply.whom:
@@ -177,7 +177,7 @@ class MessageListener:
                 self._background.start(told, "tell that a file was not taken")
 
     async def _turn_away(self, incoming: IncomingMessage) -> None:
-        """Tell another bot that mentions us why that does nothing, once in a while."""
+        """Refuse the mention of another bot with a message in the thread, at most once an hour."""
         if await self._requests.should_turn_away(incoming.place, incoming.user):
             request = Request(id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time())
             await self._requests.record_request(
@@ -210,19 +210,19 @@ class MessageListener:
         return new
 
     async def _run_command(self, incoming: IncomingMessage, client: AsyncWebClient) -> bool:
-        """Carry out a message that is a command: a slash command cannot be given inside a thread. False if it is none.
+        """Run a message that is a command, as threads take no slash commands. Returns False if it is no command.
 
-        If a message comes twice, its `app_mention` is carried out, and its twin left alone.
+        If Slack sends two events for a message, only its `app_mention` is run.
         """
         for one, about in self._router.find_commands(incoming.text, files=bool(incoming.attachments)):
-            if incoming.twin:  # its app_mention is on its way
+            if incoming.twin:  # Slack also sends an app_mention for it
                 return True
             if (
                 one.name != "cancel"
                 and incoming.in_thread
                 and await self._requests.is_offered_answer(incoming.place, incoming.text)
             ):
-                return False  # it answers a question; but Stop stops, whatever is asked
+                return False  # it answers a question; only Stop has precedence over that
             place, mark = incoming.place, f"{incoming.place.channel}/{incoming.ts}"
             command = SlashCommand(place.team, place.channel, incoming.user, one.name, about)
             reply = await one.run(self._router.make_context(command, client, said=incoming, mark=mark))

@@ -1,6 +1,6 @@
-"""Finds what a request in a direct message points at: the channel, thread or canvas that its author has open.
+"""Finds the channel, thread or canvas that a request in a direct message refers to: the one its author has open.
 
-What somebody has open is used for such a request alone. Otherwise it is neither kept nor looked up.
+The open view is used only for such a request. Otherwise it is neither stored nor looked up.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from handoff.contracts import Attachment, ChannelSpan
 from handoff.conversation.pointing import Pointer, find_pointer
 
 LOOK_BACK = 7 * 86_400.0
-"""Seconds that are read back in a channel."""
+"""Seconds of a channel's past that are read."""
 LOOK_SECONDS = 1.5
-"""Seconds that a look at what is open may take: Slack waits for three in all."""
+"""Maximum seconds for looking up the open view: Slack waits three in all for an acknowledgement."""
 MOST_CHANNELS = 3
-"""Channels of a canvas that are looked at."""
+"""Maximum number of a canvas's channels that are checked."""
 _STAMP = re.compile(r"\d{1,12}\.\d{1,9}")
 ATTACH_IT = "I cannot tell if you may read the canvas that you have open. Attach it to your message, and I read it."
 
 
 @dataclass(frozen=True, slots=True)
 class Referent:
-    """What a request points at, as its request carries it. `refusal` says why it cannot be read, and what to do."""
+    """The things that a request refers to. `refusal` says why they cannot be read and what to do; else it is empty."""
 
     reads: tuple[ChannelSpan, ...] = ()
     attachments: tuple[Attachment, ...] = ()
@@ -46,7 +46,7 @@ NOTHING = Referent()
 
 
 async def find_referent(incoming: IncomingMessage, directory: Directory, client: AsyncWebClient) -> Referent:
-    """Return what a message points at. It points at nothing if it stands in a thread or brings something."""
+    """Return what a message refers to: nothing, if it is not a direct message, is in a thread or has attachments."""
     view = incoming.looks_at
     if view is None or not incoming.direct or incoming.in_thread or incoming.attachments:
         return NOTHING
@@ -59,7 +59,7 @@ async def find_referent(incoming: IncomingMessage, directory: Directory, client:
 
 
 def _match_view(view: OpenView, pointer: Pointer) -> OpenView | None:
-    """Return what of a view is meant; None if the words mean something of another kind, or nothing."""
+    """Return the part of a view that a message refers to; None if it refers to no view, or to another kind of one."""
     if pointer == "channel":
         return replace(view, thread_ts="") if view.channel else None
     fits = {"view": True, "thread": bool(view.thread_ts), "canvas": bool(view.canvas), "": False}
@@ -67,7 +67,7 @@ def _match_view(view: OpenView, pointer: Pointer) -> OpenView | None:
 
 
 async def _find_channel(meant: OpenView, incoming: IncomingMessage, directory: Directory) -> Referent:
-    """Return a channel or a thread. Where Slack is slow to say who may read it, that is asked before it is read."""
+    """Return the span of a channel or thread to read. If Slack is slow, the right to read it is checked later."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(LOOK_SECONDS):
             found = await find_readable(directory, meant.channel, incoming.user)
@@ -96,7 +96,7 @@ async def _find_canvas(
 
 
 async def _may_read(file: Mapping[str, Any], incoming: IncomingMessage, directory: Directory) -> bool:
-    """Return True for a canvas of the person's own, or one that is where they may read it."""
+    """Return True if a canvas is the person's own, was shared with them, or is in a channel that they may read."""
     shared = [one.get("user_id") for one in file.get("dm_mpdm_users_with_file_access") or ()]
     if incoming.user in (file.get("user"), *shared) or incoming.place.channel in (file.get("ims") or ()):
         return True

@@ -1,4 +1,4 @@
-"""Takes in what people say to the bot: requests, messages in a thread, edits, deletions, and answers to questions."""
+"""The requests service: records requests, messages in threads, edits, deletions, and answers to questions."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
     from bot.slack.views.question import AnswerChoice
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown", "forgotten"]
-"""`stale`: the question is answered or its request over. `not_yours`: it is for somebody else."""
+"""`stale`: the question was answered before, or its request is over. `not_yours`: it is for somebody else."""
 ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined", "not_yours"]
-"""`taken`: it answers a question. `heard`: it was recorded, and the job finds out what it is for. `not_yours`: it
-answers a question that is for somebody else.
-`quarantined`: ignored, as the thread's job is in quarantine."""
+"""`taken`: it answers a question. `heard`: it was recorded, and the job decides what it is for. `ignored`: it was not
+recorded. `not_yours`: it answers a question that is for somebody else. `quarantined`: it was not recorded, as the
+thread's job is in quarantine."""
 
 _TS = re.compile(r"\d{1,12}\.\d{1,9}")
 NOT_ASKED = "the question is for somebody else"
 MOST_HEARD = 5_000
-"""Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
+"""Maximum events of a job's log up to which replies without a mention are recorded: it keeps the log bounded."""
 
 Recalls = Callable[[Place, str], Awaitable[bool]]
 
 
 async def recall_nothing(_place: Place, _user: str) -> bool:
-    """Remember nothing."""
+    """Return False: no memories apply to a request."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
-    """What became of an answer, or of a message that may be one.
+    """The outcome of an answer, or of a message that may be one.
 
     `whom` is set if the person may answer none of the open questions: it names those who may.
     """
@@ -57,16 +57,16 @@ class AnswerOutcome:
 
 
 class RequestDesk:
-    """Records what people say. A call that returns was recorded; a StoreError means that it was not.
+    """Records what people say to the bot. After a StoreError, nothing was recorded.
 
-    `dedupe` ids name what happened, so that a second delivery changes nothing and is answered as the first was. Who
-    may do what is decided here, not by the listeners.
+    `dedupe` ids identify an event, so that a second delivery changes nothing and has the same result. People's rights
+    are checked here, not by the listeners.
 
     Args:
-        records: The jobs.
-        limits: Counts what is told once an hour.
-        settings: What holds in each channel: where messages without a mention are heard, and the usual crew.
-        recalls: Says if something is remembered that a person's request in a place may need.
+        records: Reads and writes the jobs.
+        limits: Limits some notices to one an hour.
+        settings: The settings of channels: where messages without a mention are read, and the default crew.
+        recalls: Returns whether there are memories that apply to a person's request in a place.
     """
 
     def __init__(
@@ -109,11 +109,11 @@ class RequestDesk:
         return await self._records.has_job(place)
 
     async def should_turn_away(self, place: Place, bot: str) -> bool:
-        """Return True if another bot is to be told that it asks in vain: once an hour in a channel."""
+        """Return True if another bot is to be told that it cannot ask: once an hour in a channel."""
         return await self._limits.claim_hourly_mark(f"bot:{place.team}/{place.channel}/{bot}")
 
     async def is_offered_answer(self, place: Place, text: str) -> bool:
-        """Return True if an open question of the thread offers just these words as an answer."""
+        """Return True if an open question of the thread offers exactly this text as an answer."""
         said = text.strip(" .!").casefold()
         options = (
             option
@@ -125,19 +125,19 @@ class RequestDesk:
     async def record_reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
     ) -> AnswerOutcome:
-        """Take a message in the thread if it answers an open question, or may be for its job; else ignore it.
+        """Record a message in a thread if it answers an open question or may concern the job; otherwise ignore it.
 
         `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot.
-        What is ignored leaves no trace: its dedupe ids may come again with `record_request`, as when a mention begins
-        something new. What was taken counts as taken also when it is delivered again.
+        An ignored message leaves no trace: its dedupe ids may be used again with `record_request`, as when a mention
+        begins something new. A message that was recorded has the same outcome when it is delivered again.
 
-        A message that is no plain answer is left to the job: it knows what is under way.
+        A message that is no plain answer is recorded for the job to decide: it knows the work in progress.
         """
         key, text, user = key_of(place), message.text, message.user
         head = await self._records.store.jobs.head(key)
         if head is None:
             return AnswerOutcome("ignored")
-        if mentioned and self._split_crew_word(text)[0]:  # whoever names a crew asks for something
+        if mentioned and self._split_crew_word(text)[0]:  # a text that names a crew is a request
             return AnswerOutcome("quarantined" if head.quarantined else "ignored")
         groups = await self._records.groups_of(user) if _list_open_questions(head) else ()
         asked = [one for one in _list_open_questions(head) if one.may_answer(user, groups)]
@@ -148,7 +148,7 @@ class RequestDesk:
             )
             return AnswerOutcome("taken")
         if not others and not asked and (whom := self._answers_for_others(head, text)):
-            once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # a mention comes twice
+            once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # Slack sends two events for a mention
             if not await self._limits.claim_hourly_mark(once):
                 return AnswerOutcome("not_yours")
             await self._records.record_refusal("answered", key, head, user, NOT_ASKED)
@@ -166,17 +166,17 @@ class RequestDesk:
         return AnswerOutcome("heard")
 
     def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
-        """Return who was asked the questions that a text plainly answers; none if it answers none, or only thanks."""
+        """Return the people whose open question a text plainly answers; none if it answers none, or only thanks."""
         asked = [one for one in _list_open_questions(head) if not one.approval]
         named = [one for one in asked if names_option(text, one.options)]
         fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]
         return merge_answerers([one.whom for one in fitting]) if not is_thanks(text) else ()
 
     async def _may_concern_job(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
-        """Return True if a message may be for the job: an ordinary request of somebody who mentions the bot is not."""
+        """Return True if a message may concern the job. A mention is usually a new request, and does not."""
         if asked or (mentioned and is_thanks(message.text) and not message.attachments):
             return True
-        if mentioned:  # the requester may want to change what is under way
+        if mentioned:  # the requester may want to change the running request
             own = head.fields.get("state") not in ENDED and head.fields.get("user") == message.user
             return own and not message.attachments
         access, now = (
@@ -186,19 +186,19 @@ class RequestDesk:
         return access.follow_ups and head.seq < MOST_HEARD and access.find_quiet_end(now) == now
 
     async def record_edit(self, edit: MessageEdited) -> bool:
-        """Record that a message was edited. False if the job does not know the message."""
+        """Record that a message was edited. Returns False if the job does not know the message."""
         crew, text = self._split_crew_word(edit.text)
         of = {"message": edit.ts, "user": edit.user, "text": text, "tables": edit.tables, "stamp": edit.stamp}
         event = ev.RequestEdited.model_validate({"at": self._records.clock(), **of, "crew": crew})
         return await self._record_change(edit.place, edit.ts, event, edit.dedupe)
 
     async def record_deletion(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
-        """Record that a message was deleted. False if the job does not know the message."""
+        """Record that a message was deleted. Returns False if the job does not know the message."""
         event = ev.RequestWithdrawn(at=self._records.clock(), message=message)
         return await self._record_change(place, message, event, dedupe, read=True)
 
     async def record_file_deletion(self, team: str, file: str) -> int:
-        """Record that a file was deleted, in all jobs that read it. Returns how many these are."""
+        """Record that a file was deleted in all jobs that read it. Returns the number of jobs that were told."""
         told = 0
         for key in await self._records.store.blobs.jobs_that_read(team, file):
             event = ev.FileDeleted(at=self._records.clock(), file=file)
@@ -209,7 +209,7 @@ class RequestDesk:
     async def _record_change(
         self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...], *, read: bool = False
     ) -> bool:
-        """Record a change of a message that is recorded or, with `read`, that was read with its thread."""
+        """Record a change of a message if the job recorded it or, with `read`, read it with its thread. Else False."""
         key = key_of(place)
         if await self._records.store.jobs.head(key) is None:
             return False
@@ -219,7 +219,7 @@ class RequestDesk:
         return True
 
     async def _was_read(self, key: JobKey, message: str) -> bool:
-        """Return True if what a message said or brought is among the materials."""
+        """Return True if a message's text or files are among the job's materials."""
         named = f'"message":{json.dumps(message)}'
         entries = await self._records.store.jobs.log(key)
         return any('"type":"MaterialGathered"' in one.payload and named in one.payload for one in entries)
@@ -227,9 +227,9 @@ class RequestDesk:
     async def record_choice(
         self, place: Place, choice: AnswerChoice, *, user: str, dedupe: tuple[str, ...], words: str = ""
     ) -> AnswerOutcome:
-        """Record a click on an answer's button; with `words`, these in place of what the button says.
+        """Record a click on an answer's button; with `words`, they are the answer in place of the button's option.
 
-        Only what the question offers is an answer, whatever a button says.
+        An option that the question does not offer is no answer: then the outcome is `stale`.
         """
         key = key_of(place)
         head = await self._records.store.jobs.head(key)
@@ -264,7 +264,7 @@ class RequestDesk:
         await self._records.record(key_of(place), event, dedupe)
 
     def _split_crew_word(self, text: str) -> tuple[str, str]:
-        """Return the crew that a text begins with, and the rest of it."""
+        """Return a pair: the crew's name that a text begins with, or "", and the rest of the text."""
         return split_crew_name(text, self.crews)
 
 
@@ -273,19 +273,19 @@ def _list_open_questions(head: Head | None) -> tuple[OpenQuestion, ...]:
 
 
 def _find_answered_question(asked: Sequence[OpenQuestion], text: str) -> OpenQuestion | None:
-    """Return the question that a text plainly answers; None if that is none, or the job has to find out which."""
+    """Return the question that a text plainly answers; None if it answers none, or if several are open."""
     if len(asked) > 1:
         return None
     return next((one for one in asked if answers_plainly(text, one.options)), None)
 
 
 def _find_option(question: OpenQuestion, option: int | str) -> str | None:
-    """Return the option that a button stands for; None if the question offers none such."""
+    """Return the option that a button stands for; None if the question does not offer it."""
     if isinstance(option, int):
         return question.options[option] if 0 <= option < len(question.options) else None
     return next((one for one in question.options if option and one.strip().startswith(option)), None)
 
 
 def _read_request_time(request: Request) -> float | None:
-    """Return when a request was made, by Slack's clock: its message's `ts`. One from a window was made just now."""
+    """Return the time of a request by Slack's clock, from its message's `ts`; None if it came from a window."""
     return float(request.id) if _TS.fullmatch(request.id) else None

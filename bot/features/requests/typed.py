@@ -1,7 +1,7 @@
-"""Requests that are typed after `/leadhand`: recorded at once, and asked in a thread that a message of ours opens.
+"""Handles requests typed after `/leadhand`: records them at once, and opens a thread for each with a message.
 
-The words lie beside the opening job as long as it has no thread, and go once the thread's own job has them: what people
-have forgotten there is nowhere else.
+The text is stored with the opening job until the thread's own job has it, and is then deleted. So after an erasure of
+the thread's job, no copy is left.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OPENER = "typed"
-"""The kind of opening that typed requests are."""
+"""The kind of opening for typed requests."""
 LINE = "typed:line"
 """The outbox key of the message that opens the thread."""
 WORD = "typed:word"
-"""The outbox key of the word to the requester that there is no thread."""
+"""The outbox key of the message to the requester that the thread could not be opened."""
 TITLE = "A request after /leadhand"
 BEGUN = "I have posted your request here. The answer comes in its thread."
 ABSENT = (
@@ -53,22 +53,22 @@ ABSENT = (
 NOT_OPENED = "I could not post your request in <#{channel}> ({why}), so nothing was started. You typed:"
 _ABSENT = frozenset({"not_in_channel", "channel_not_found"})
 LOOK_SECONDS = 0.5
-"""Seconds that a look at a channel may take before a command is answered: Slack waits for three in all."""
+"""Maximum seconds for looking up a channel before a command is answered: Slack waits three in all."""
 IN_NOTIFICATION = 1_000
-"""Characters of a request that a notification shows, cleaned."""
+"""Maximum characters of a request in a notification, after cleaning."""
 SHOWN = 8_000
-"""Characters of a request that the message shows; the job has all of it."""
+"""Maximum characters of a request that the message shows; the job has the whole text."""
 CUT = "… (The rest is not shown here. I have all of it.)"
 
 
 class TypedRequests:
-    """Takes requests after `/leadhand`, and opens their threads.
+    """Records requests typed after `/leadhand`, and opens their threads.
 
     Args:
-        requests: Where the thread's request is recorded.
-        records: The jobs.
-        outbox: The way of the first message to Slack.
-        messages: Writes names in place of ids.
+        requests: Records the thread's request.
+        records: Reads and writes the jobs.
+        outbox: Posts the first message.
+        messages: Replaces ids in the text by names.
     """
 
     def __init__(self, requests: RequestDesk, records: JobRecords, outbox: Outbox, messages: MessageListener) -> None:
@@ -78,7 +78,7 @@ class TypedRequests:
         self._messages = messages
 
     async def record_typed_request(self, given: CommandContext) -> Outgoing:
-        """Record a request, and say what comes of it. A second delivery of the same command begins nothing."""
+        """Record a request, and return the reply to its author. A second delivery of a command starts nothing."""
         command, text = given.command, given.command.text
         if await is_absent(given.client, command.channel):
             return make_note_with_input(ABSENT, text)
@@ -101,9 +101,9 @@ class TypedRequests:
         return make_note(BEGUN)
 
     async def open(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
-        """Post the message that stands for the request, once, and hand the request in as the first of its thread.
+        """Post the message for the request once, and record the request as the first one of its thread.
 
-        Returns the message's `ts`, or why there is none; and False, as that is never as it should be.
+        Returns the message's `ts` or "", the reason why there is none, and False, as an `Opener` does.
         """
         store, key = self._records.store, runner.claim.key
         digest = request.opens.rpartition(":")[2]
@@ -111,7 +111,7 @@ class TypedRequests:
             typed = (await store.blobs.get(key, digest)).decode()
         except KeyError:
             posted = (await store.outbox.messages(key)).get(LINE)
-            if posted is not None and posted.ts:  # an earlier owner had done all of it, and could not say so
+            if posted is not None and posted.ts:  # an earlier owner did all of it, but died before it recorded that
                 return posted.ts, "", False
             return "", "the words were kept no longer", False
         text = await self._messages.write_channel_names(typed)
@@ -132,14 +132,14 @@ class TypedRequests:
 
 
 def request_line(text: str, user: str) -> Outgoing:
-    """Make the message that stands for a request in its channel: who asks what."""
+    """Render the message that opens the thread of a request in its channel: who asks what."""
     head = f"{mention(user)} asks:"
     shown = text if len(text) <= SHOWN else text[:SHOWN] + CUT
     return Outgoing(text=f"{head} {clean(text, limit=IN_NOTIFICATION)}", blocks=(section(head), rich_text(shown)))
 
 
 async def is_absent(client: AsyncWebClient, channel: str) -> bool:
-    """Return True if we are not in a conversation. If that cannot be told in time, we are taken to be."""
+    """Return True if the bot is not in a conversation; False as well if Slack does not tell in time."""
     try:
         async with asyncio.timeout(LOOK_SECONDS):
             await client.conversations_history(channel=channel, limit=1)

@@ -1,4 +1,4 @@
-"""Second tries: what failed or was stopped is run again, by words, by a button or by a command."""
+"""The retries feature: runs again what failed or was stopped, by a message, by a button or by a command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPOKEN = (
 
 
 def register(kit: Kit) -> None:
-    """Add the commands and the buttons below an end."""
+    """Register the commands, and the buttons below a request's end."""
     of = kit.records
     tries = kit.offer(
         RetryDesk, lambda: RetryDesk(of.store, of.nudge, admins=of.admins, groups=of.groups_of, note=of.note)

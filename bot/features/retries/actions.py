@@ -1,4 +1,4 @@
-"""People have something tried again: by words in its thread, by a button below its end, by `/leadhand retry`."""
+"""Handles retries: by a message in the thread, by a button below a request's end, or by `/leadhand retry`."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ SCHEDULE = "schedule"
 
 
 class RetryClicks:
-    """The listeners of the buttons below an end."""
+    """The listeners for the buttons below a request's end."""
 
     def __init__(self, tries: RetryDesk, services: FeatureServices) -> None:
         self._tries, self._services = tries, services
 
     def register(self, router: Router) -> None:
-        """Listen to the buttons."""
+        """Register the listeners for the buttons."""
         router.on_click(TRY_AGAIN, partial(self.on_press, mode="retry"))
         router.on_click(GO_ON, partial(self.on_press, mode="continue"))
 
     async def on_press(self, click: Click, client: AsyncWebClient, *, mode: AgainMode) -> ClickReply:
-        """Run again what failed, or go on with what was stopped."""
+        """Retry the parts that failed, or continue a request that was stopped."""
         del client
         about = decode_data(click.value, AboutRequest)
         if about is None or about.job != click.place.job_id:
@@ -49,7 +49,7 @@ class RetryClicks:
         return await self._begin_retry(click, RetryWish(mode, request=about.request))
 
     async def _begin_retry(self, click: Click, wish: RetryWish) -> Outgoing | None:
-        """Begin a second try. Returns what the clicker is told; None: they see it in the thread."""
+        """Start a retry. Returns the reply to the person, or None if the thread shows the retry."""
         place, user = click.place, click.user
         budgets = self._services.find(BudgetDesk)
         over = await budgets.find_exceeded_budget(place, user, click.dedupe[0])
@@ -70,12 +70,12 @@ def _render_over_budget(over: OverBudget, place: Place, user: str, ts: str, *, a
 
 
 def match_retry(text: str) -> str | None:
-    """Return the text itself if it wants something tried again; None if it is a request like any other."""
+    """Return the text if it asks for a retry; None if it is an ordinary request."""
     return text if wish_of(text) is not None else None
 
 
 async def retry_here(given: CommandContext) -> Reply:
-    """Carry out “retry”, “retry from STEP”, “continue” and “again” in the thread that they were said in."""
+    """Run “retry”, “retry from STEP”, “continue” and “again” for the job of their thread."""
     said, wish, tries = given.said, wish_of(given.rest), given.find(RetryDesk)
     if said is None or wish is None:
         return "no_command"
@@ -100,7 +100,7 @@ async def retry_here(given: CommandContext) -> Reply:
 
 
 async def _schedule_retry(given: CommandContext, wish: RetryWish, job: str) -> Reply:
-    """Have it done again at another time: a schedule of the same words and files, which says what it understood."""
+    """Repeat a request at another time: propose a schedule with its text and files, and the time in `wish.when`."""
     said, tries = given.said, given.find(RetryDesk)
     if said is None:
         return "no_command"
@@ -117,7 +117,7 @@ async def _schedule_retry(given: CommandContext, wish: RetryWish, job: str) -> R
 
 
 async def retry(given: CommandContext) -> Outgoing:
-    """Carry out `/leadhand retry JOB [STEP]`."""
+    """Run `/leadhand retry JOB [STEP]`."""
     tries = given.find(RetryDesk)
     words = given.rest.strip()
     wish = wish_of(words) if words else RetryWish()
@@ -137,7 +137,7 @@ _TITLE = 60
 
 
 def describe_begun(tried: RetryRecorded) -> str:
-    """Say to who gave a command what is tried again, and where it is to be seen."""
+    """Render the reply to a command: which steps are run again, and in which thread."""
     place = tried.place
     where = f"in its thread in <#{place.channel}>"
     if not tried.steps:
@@ -148,7 +148,7 @@ def describe_begun(tried: RetryRecorded) -> str:
 
 
 def later_words(when: str, text: str) -> str:
-    """Say how to have something done at another time where that cannot be arranged here."""
+    """Render how to schedule a retry: a sentence with a text that the person can use for a schedule."""
     return f"To have it done {clean(plain(when, 60))}, make a schedule with these words: “{clean(plain(text, 300))}”"
 
 
@@ -167,7 +167,7 @@ _UNTRIED: Mapping[RetryRefusalReason, str] = {
 
 
 def describe_refusal(untried: RetryRefused) -> str:
-    """Say why nothing is tried again, and what to do instead."""
+    """Render why there is no retry, and what to do instead."""
     people = join_in_row([mention(one) for one in untried.users], "or")
     if untried.why == "under_way":
         return f"{people or 'Somebody'} is having that tried again already: see the thread."

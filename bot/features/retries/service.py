@@ -1,8 +1,8 @@
-"""The retry desk: records that a request is to be taken up again, or says why it is not.
+"""The retries service: records the retry of a request, or returns why there is none.
 
-What is kept, and whether a person may, is decided in the core when the request is folded; here it is looked at before,
-so that who may not, or asks for nothing, is told alone. Of two who ask at once for the same, on whatever instances, one
-is recorded: both name the second try by the number of requests that the job had when they looked.
+The core decides what a retry keeps and whether the person may have it, when the request is folded. Both are checked
+here first, so that a refusal can be told privately. Of two simultaneous retries of the same request, on any instances,
+only one is recorded: both have a dedupe id with the number of requests that the job had.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from handoff.summaries.summary import build_initial_summary, title_of
 
 NOT_THEIRS = "neither who asked for it nor an admin"
 MOST_LOOKED_AT = 40
-"""Files that are looked for in the store before a second try."""
+"""Maximum number of files that are looked up in the store before a retry."""
 
 
 RetryRefusalReason = Literal[
@@ -46,17 +46,17 @@ RetryRefusalReason = Literal[
     "no_step",
     "asked",
 ]
-"""Why nothing is tried again.
+"""Why there is no retry.
 
-- `nothing`: nobody asked for anything that ended. `going_on`: it has not ended yet. `under_way`: it is being tried.
-- `done`: nothing of it failed. `no_step`: no step, or more than one, is meant by those words.
+- `nothing`: the job has no request. `going_on`: its request has not ended. `under_way`: it is being retried already.
+- `done`: nothing of it failed. `no_step`: the words match no step, or more than one.
 - `asked`: the words answer a question that is open in the thread.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RetryRecorded:
-    """A second try that is recorded: its thread, and the steps that it runs again, in words, out of `parts`."""
+    """A recorded retry: its thread, the titles of the steps that it runs again, and the number of all parts."""
 
     place: Place
     mode: AgainMode
@@ -66,7 +66,7 @@ class RetryRecorded:
 
 @dataclass(frozen=True, slots=True)
 class RetryRefused:
-    """Why nothing was recorded. `users` asked for it, or try it already; `steps` are the nearest ones, in words."""
+    """Why no retry was recorded. `users` are the requesters, or those who retry it now; `steps` the nearest matches."""
 
     why: RetryRefusalReason
     users: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class RetryRefused:
 
 @dataclass(frozen=True, slots=True)
 class RetryTask:
-    """What is to be done again at another time: the words of the request, and the files that came with it."""
+    """A request to repeat at another time: its thread, its text, and the files that came with it."""
 
     place: Place
     text: str
@@ -84,7 +84,7 @@ class RetryTask:
 
 @dataclass(frozen=True, slots=True)
 class RetryAsked:
-    """Who has something tried again, and in which words. `message` is the id of theirs; empty: a click or a command."""
+    """Who asks for a retry, and in which words. `message` is the id of their message, "" for a click or a command."""
 
     user: str
     words: str
@@ -93,14 +93,14 @@ class RetryAsked:
 
 
 class RetryDesk:
-    """Where second tries begin. A call that returns was recorded; a StoreError means that it was not.
+    """Records retries. After a StoreError, nothing was recorded.
 
     Args:
-        store: Where jobs live.
-        nudge: Wakes a job when something is to be tried again.
+        store: The store of the jobs.
+        nudge: Wakes the runner of a job after a retry was recorded.
         admins: Slack ids of the admins.
-        groups: Gives the user groups of a person, by their ids.
-        note: Keeps in the audit who was refused.
+        groups: Returns the ids of a person's user groups.
+        note: Stores an audit entry for each person who was refused.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class RetryDesk:
     async def begin(
         self, team: str, job: str, wish: RetryWish, asked: RetryAsked, *, dedupe: tuple[str, ...]
     ) -> RetryRecorded | RetryRefused:
-        """Record a second try of a job's request, if there is something to try, and the person may."""
+        """Record a retry of a job's request, if there is something to retry and the person may have it."""
         key = JobKey(team, job)
         found = await self._read_job(key)
         if isinstance(found, RetryRefused):
@@ -135,7 +135,7 @@ class RetryDesk:
             return wanted
         before, again = wanted
         if (other := retry.find_open_retry(found, before)) is not None:
-            mine = asked.message == other.id  # Slack told of it twice
+            mine = asked.message == other.id  # Slack delivered the message twice
             return (
                 _summarize_retry(found, before, again)
                 if mine
@@ -157,7 +157,7 @@ class RetryDesk:
         return RetryRefused(found) if isinstance(found, str) else found
 
     async def _record(self, key: JobKey, job: Job, again: RetryRef, asked: RetryAsked, dedupe: tuple[str, ...]) -> bool:
-        """Record the second try; False if it, or another as the next request of the job, was recorded meanwhile."""
+        """Record the retry. Returns False if it, or another next request of the job, was recorded meanwhile."""
         number = len(job.asks)
         request = Request(
             id=asked.message or f"{again.of.partition('-')[0]}-again{number}",
@@ -181,7 +181,7 @@ class RetryDesk:
     async def _report_conflict(
         self, key: JobKey, job: Job, before: RequestState, again: RetryRef, asked: RetryAsked
     ) -> RetryRecorded | RetryRefused:
-        """Say what was recorded in its place: the same, delivered twice, or somebody else's."""
+        """Return which retry was recorded instead: the same one, delivered twice, or another person's."""
         now = await self._read_job(key)
         if isinstance(now, RetryRefused):
             return now
@@ -191,7 +191,7 @@ class RetryDesk:
         return RetryRefused("under_way", users=(tries[-1].request.user,) if tries else ())
 
     async def _find_lost_files(self, key: JobKey, job: Job, before: RequestState, again: RetryRef) -> tuple[str, ...]:
-        """Name the files that a second try needs, and that are no longer in the store."""
+        """Return the names of the files that a retry needs and that are no longer in the store."""
         works = [before.work[name] for name in sorted(retry.list_rerun_subtasks(before, again))]
         needed = [one for work in works for one in find_needed_material(job, before, work).all]
         needed += before.materials if before.run.plan is None else ()
@@ -208,7 +208,7 @@ class RetryDesk:
         return True
 
     async def text_of(self, team: str, job: str, user: str) -> RetryTask | RetryRefused:
-        """Return the words and files of the last request in a job that this person may have tried again."""
+        """Return the text and files of the last request in a job that this person may have retried."""
         key = JobKey(team, job)
         found = await self._read_job(key)
         if isinstance(found, RetryRefused):
@@ -226,14 +226,14 @@ class RetryDesk:
         return rights.Actor(user, await self._groups(user), user in self._admins)
 
     async def _audit_refusal(self, key: JobKey, job: Job, user: str) -> None:
-        """Keep in the audit that a person may not have something tried again."""
+        """Store in the audit that a person was refused a retry."""
         of = {"at": self._store.clock(), "team": key.team, "channel": job.place.channel, "job": key.job}
         what = {"target": "again", "why": NOT_THEIRS}
         await self._note(AuditEntry(deed="asked", user=user, outcome="refused", **of, **what))
 
 
 def _resolve_retry(job: Job, wish: RetryWish, actor: rights.Actor) -> tuple[RequestState, RetryRef] | RetryRefused:
-    """Return the request to take up, and how; or why there is none."""
+    """Return the request to retry with the retry's reference, or why there is none."""
     before = _find_request(job, wish, actor)
     if isinstance(before, RetryRefused):
         return before
@@ -247,7 +247,7 @@ def _resolve_retry(job: Job, wish: RetryWish, actor: rights.Actor) -> tuple[Requ
 
 
 def _find_request(job: Job, wish: RetryWish, actor: rights.Actor) -> RequestState | RetryRefused:
-    """Return the request that is meant; or why there is none."""
+    """Return the request to retry, or why there is none."""
     before = retry.find_request_to_retry(job, actor, wish.request)
     if before is not None:
         return before
@@ -259,9 +259,9 @@ def _find_request(job: Job, wish: RetryWish, actor: rights.Actor) -> RequestStat
 
 
 def _answers_question(job: Job, actor: rights.Actor, asked: RetryAsked, wish: RetryWish) -> bool:
-    """Return True if words answer a question that is open in the thread, and that this person may answer.
+    """Return True if the words answer a question that is open in the thread, and that this person may answer.
 
-    “Go on” answers any: there is nothing else that it could be about.
+    “Go on” answers any question: it cannot mean a retry while one is open.
     """
     questions = job.current.open_questions.values() if job.current is not None and asked.message else ()
     may = (one for one in questions if one.may_answer(actor.user, actor.groups))

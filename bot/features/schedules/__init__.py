@@ -1,4 +1,4 @@
-"""Work at certain times: said, shown back, saved, and begun in a thread of its own."""
+"""The schedules feature: people describe a schedule, confirm it, and each run starts in a thread of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPOKEN = (SpokenCommand("schedule", match_words, spoken_schedule, files=True, ty
 
 
 def register(kit: Kit) -> None:
-    """Add the commands, the form and the section of the home; begin runs, and open their threads."""
+    """Register the commands, the form, the App Home section, and what starts runs and opens their threads."""
     of, requests = kit.records, kit.find(RequestDesk)
 
     def service() -> InstanceSchedules:
@@ -53,13 +53,13 @@ class InstanceSchedules:
     """The schedules of an instance.
 
     Args:
-        store: Where they are kept.
-        messengers: The ways to Slack.
-        channels: Who may use the bot where.
-        limits: Counts what runs cost, and the model that reads times, for the person whose schedule it is.
-        terms: The settings of calls.
-        note: Keeps entries of the audit.
-        touch: Is told the owner of a schedule that changed.
+        store: The store of the schedules.
+        messengers: Send to threads, channels and people.
+        channels: The settings of channels, which say who may use the bot.
+        limits: Charges runs, and the model that reads times, to the owner of a schedule.
+        terms: The settings of model calls.
+        note: Stores entries of the audit.
+        touch: Is called with the owner of a schedule that changed.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class InstanceSchedules:
         self._loop = ScheduleLoop(store, self.desk, channels.find_quiet_end, team=people.home.team)
 
     async def run(self, begin: Begin) -> None:
-        """Begin what is due until cancelled; `begin` records the requests of runs."""
+        """Start due runs until cancelled; `begin` records the requests of runs."""
         self.opener.begin = begin
         await self._loop.run()
 

@@ -1,4 +1,4 @@
-"""Clicks on a schedule that was shown, on the list of schedules, and the pages of the form."""
+"""Handles clicks on a proposed schedule and on the list of schedules, and the pages of the form."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DEEDS = {PAUSE: "pause", RESUME: "resume", RUN: "run", REMOVE: "remove"}
 
 
 class ScheduleClicks:
-    """Listens to the buttons of schedules, and to the windows in which they are edited and confirmed."""
+    """The listeners for the buttons of schedules, and for the windows in which they are edited and confirmed."""
 
     def __init__(
         self, talk: ScheduleTalk, requests: RequestDesk, services: FeatureServices, background: Background
@@ -62,14 +62,14 @@ class ScheduleClicks:
         self._talk, self._requests, self._services, self._background = talk, requests, services, background
 
     def register(self, router: Router) -> None:
-        """Listen to buttons and windows."""
+        """Register the listeners for buttons and windows."""
         for action in (SAVE, DISCARD, CHANGE, NOW, EDIT, NEW, *DEEDS):
             router.on_click(action, self.on_click)
         router.on_window(page.FORM, self.on_form)
         router.on_window(page.CONFIRM, self.on_confirm)
 
     async def on_click(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Take a click: the message that only this person sees is drawn anew."""
+        """Carry out a click, and redraw the message, which only this person sees."""
         shown = await self._carry_out_click(click, client)
         if shown is None or click.window or not click.response_url:
             return shown
@@ -103,7 +103,7 @@ class ScheduleClicks:
         return render_list(take_page(await desk.list_schedules(click.place.team, click.user), 1), click.user, said)
 
     async def _take_as_request(self, one: Schedule, click: Click, client: AsyncWebClient) -> Outgoing:
-        """Take the message that a draft was read from for a request after all."""
+        """Record the message that a draft was read from as a request instead, and remove the draft."""
         if one.state != "draft" or not one.said_ts or one.owner != click.user:
             return make_note(GONE)
         place = Place(team=one.team, channel=one.channel, thread_ts=one.said_thread or one.said_ts)
@@ -125,7 +125,7 @@ class ScheduleClicks:
         return make_note(NOW_INSTEAD)
 
     async def on_form(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any]:
-        """Take the first page: show back what it says, or what is wrong with it, field by field."""
+        """Handle the form's first page: show the schedule for confirmation, or the faults beside their fields."""
         del client
         found = await self._read_form(sent)
         if isinstance(found, dict):
@@ -133,7 +133,7 @@ class ScheduleClicks:
         return push_view(render_confirmation(found, self._talk.desk.clock(), encode_metadata(found, whole=True)))
 
     async def _read_form(self, sent: ViewSubmission) -> Schedule | dict[str, str]:
-        """Read the form; errors by the field that they are about."""
+        """Parse the form into a schedule, or return error texts by field."""
         known = decode_data(sent.metadata, Schedule)
         if known is None:
             return {page.WHEN: GONE}
@@ -159,7 +159,7 @@ class ScheduleClicks:
         return one
 
     async def on_confirm(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Save what the second page showed."""
+        """Save the schedule that the form's second page showed."""
         one = decode_data(sent.metadata, Schedule)
         if one is None:
             log.warning("a window of a schedule without it was left alone")
@@ -187,14 +187,14 @@ EDITED = ("channel", "asks", "rule", "zone", "until", "missed", "only_if_new", "
 
 
 def read_when(typed: str, base: Schedule, zone: str, now: float) -> ParsedSchedule | ScheduleRefusal:
-    """Read when, as it was typed into the form of a schedule. Words that nobody changed keep its rule. Pure."""
+    """Parse the time typed into the form of a schedule. An unchanged text keeps the schedule's rule. No I/O."""
     if typed and typed == page.initial_when(base) and zone == base.zone:
-        return ParsedSchedule("", base.rule)  # a model may have read it
+        return ParsedSchedule("", base.rule)  # a model may have parsed it, and nothing else can
     return parse_when(typed, now=now, zone=zone) or ScheduleRefusal(words=f"I cannot read that. {FORMS}")
 
 
 def read_choices(values: Mapping[str, Any], parsed: ParsedSchedule, zone: str) -> tuple[ParsedSchedule, dict[str, str]]:
-    """Read the rest of the form into what was parsed, and give the fields of the schedule that are chosen. Pure."""
+    """Parse the form's other fields. Returns the parsed schedule with them, and the chosen fields. No I/O."""
 
     def of(name: str) -> Mapping[str, Any]:
         block = values.get(name)

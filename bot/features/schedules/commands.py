@@ -1,4 +1,4 @@
-"""`/leadhand schedule` and the words after a mention that make a schedule, list them or change one."""
+"""`/leadhand schedule` and its form as a mention: they make a schedule, list schedules or change one."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ NO_SCHEDULE = (
     f"#sales`. {FORMS}"
 )
 LONGEST = 2_500
-"""Characters of a message that may be a schedule: what is longer is work to be done now."""
+"""Maximum characters of a message that may be a schedule: a longer one is an ordinary request."""
 LOOK_SECONDS = 1.0
-"""Seconds that a look for files may take: Slack waits for three in all."""
+"""Maximum seconds for looking up files: Slack waits three in all for an acknowledgement."""
 _NOW = 1_800_000_000.0
-"""Stands for any time: where it is used, only whether words can be read matters."""
+"""An arbitrary time for parsing, where only the fact that a text can be parsed matters."""
 _DEED = re.compile(
     r"(?:(pause|resume|remove|delete|run|edit)(?:\s+now)?(?:\s+schedule)?\s+`?(S[2-9A-Z]{6})`?)", re.IGNORECASE
 )
@@ -48,7 +48,7 @@ _ALONE = re.compile(r"(?:my |the )?schedules?[.!?]?", re.IGNORECASE)
 
 
 def match_words(text: str) -> str | None:
-    """Return a text that makes a schedule, or is about one; None if it is a request. Pure."""
+    """Return a text that makes or concerns a schedule, "" for a list of all, None for a request. No I/O."""
     said = text.strip()
     if len(said) > LONGEST:
         return None
@@ -63,7 +63,7 @@ def match_words(text: str) -> str | None:
 
 
 async def schedule(given: CommandContext) -> Outgoing:
-    """List the schedules of a person, change one, or show a new one back before it is saved."""
+    """List a person's schedules, change one, or show a new one for confirmation."""
     talk = given.find(ScheduleTalk)
     if not given.rest.strip():
         return render_list(take_page(await talk.desk.list_schedules(given.team, given.user), given.page), given.user)
@@ -75,7 +75,7 @@ async def schedule(given: CommandContext) -> Outgoing:
 
 
 async def spoken_schedule(given: CommandContext) -> Reply:
-    """Show a schedule that was said after a mention to its author alone, before Slack is told "received"."""
+    """Show a schedule that was given in a mention only to its author, before the event is acknowledged."""
     talk = given.find(ScheduleTalk)
     if given.said is None:
         return "no_command"
@@ -88,7 +88,7 @@ async def spoken_schedule(given: CommandContext) -> Reply:
 
 
 async def _propose(given: CommandContext, talk: ScheduleTalk) -> Outgoing | None:
-    """Read a new schedule. Where none of the forms says when, a model is asked meanwhile; None if it is no schedule."""
+    """Propose a new schedule; a model reads a time that no rule can parse. None if a mention is no schedule."""
     zone = await talk.zone(given.user)
     parsed = parse_schedule(given.rest, now=talk.desk.clock(), zone=zone)
     if isinstance(parsed, ScheduleRefusal):
@@ -109,7 +109,7 @@ async def _propose(given: CommandContext, talk: ScheduleTalk) -> Outgoing | None
 
 
 async def _files_of(said: IncomingMessage, client: AsyncWebClient) -> tuple[Attachment, ...]:
-    """Look up the files of a message whose event may lack them; none if Slack does not tell."""
+    """Look up the files of a message whose event may lack them; none if Slack does not answer in time."""
     try:
         async with asyncio.timeout(LOOK_SECONDS):
             place = said.place
@@ -133,7 +133,7 @@ async def _read_with_model(given: CommandContext, talk: ScheduleTalk, one: Sched
 
 
 async def _change_schedule(given: CommandContext, talk: ScheduleTalk, deed: str, named: str) -> Outgoing:
-    """Pause, resume, run, remove or edit the schedule of that id."""
+    """Pause, resume, run, remove or edit the schedule with the id `named`."""
     one = await talk.desk.find(given.team, named, given.user)
     if one is None or one.state == "draft":
         return make_note(f"You have no schedule `{named}`. `/leadhand schedule` lists yours.")
@@ -144,7 +144,7 @@ async def _change_schedule(given: CommandContext, talk: ScheduleTalk, deed: str,
 
 
 async def apply_deed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) -> str:
-    """Carry out a deed, and say what came of it."""
+    """Pause, resume, run or remove a schedule, as `deed` says. Returns a sentence on the outcome."""
     desk = talk.desk
     if deed in {"remove", "delete"}:
         done = await desk.remove(one, user)

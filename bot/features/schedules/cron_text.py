@@ -1,4 +1,4 @@
-"""Cron text as people and models write it, made into the one form that `ScheduleRule.cron` has, with names. Pure."""
+"""Converts cron text as people and models write it into the normal form of `ScheduleRule.cron`. No I/O."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _RANGES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12)}
 
 
 def normalize_cron(text: str) -> str | ScheduleRefusal:
-    """Return cron text in its normal form, with names of weekdays; or say what is wrong with it.
+    """Return cron text in its normal form, with names of weekdays, or a refusal that names its fault.
 
-    In cron, weekday 0 and 7 are Sunday; a program that counts from Monday never sees a number.
+    In cron, weekdays 0 and 7 are Sunday. Names avoid confusion with a library that counts from Monday.
     """
     words = SHORT.get(text.strip().lower(), text).lower().split()
     if len(text) > LONGEST or len(words) != 5:
@@ -57,7 +57,7 @@ def _replace_month_names(text: str) -> str:
 
 
 def _normalize_field(text: str, name: str) -> str:
-    """Return a field whose numbers and steps are in their range, or ""."""
+    """Return a cron field if its numbers and steps are in range, otherwise ""."""
     low, high = _RANGES[name]
     for part in text.split(","):
         found = re.fullmatch(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/([1-9]\d?))?", part)
@@ -71,7 +71,7 @@ def _normalize_field(text: str, name: str) -> str:
 
 
 def _normalize_weekdays(text: str) -> str:
-    """Return the field of weekdays with names, ranges spelled out; empty if it cannot be read."""
+    """Return the field of weekdays with names, ranges spelled out; "" if it is invalid."""
     names: list[str] = []
     for part in text.split(","):
         nth = re.fullmatch(r"([a-z]+|\d)(?:#([1-5]|l|last)|l)", part)
@@ -91,7 +91,7 @@ def _normalize_weekdays(text: str) -> str:
 
 
 def _parse_weekday(word: str) -> int | None:
-    """Return a weekday, Monday as 0. Cron counts from Sunday, which is 0 and 7."""
+    """Return a weekday with Monday as 0; None if the word names none. In cron's numbers, Sunday is 0 and 7."""
     if word.isdigit():
         return (int(word) + 6) % 7 if int(word) <= 7 else None
     return next((place for place, name in enumerate(DAYS) if len(word) > 2 and name.lower().startswith(word)), None)

@@ -1,4 +1,4 @@
-"""The form of a schedule, and the page that shows it back before it is saved. Pure."""
+"""Builds the form of a schedule, and the page that shows the schedule before it is saved. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.features.schedules.view import render_details
 from bot.slack.views.outgoing import Block
 
 FORM, CONFIRM = "schedule_form", "schedule_confirm"
-"""The callbacks of the two pages."""
+"""The callback_ids of the two pages."""
 WHEN, ASKS, WHERE, ZONE, UNTIL, IF_MISSED, IF_NEW = "when", "asks", "where", "zone", "until", "missed", "new"
 """The blocks of the form; the action in each has the same name."""
 CHOICES: dict[Missed, str] = {"once": "One run for all of them", "all": "One run for each", "skip": "None"}
@@ -25,11 +25,11 @@ NEW = "only if something changed"
 
 
 METADATA_LIMIT = 2_900
-"""Characters that a window carries; Slack takes 3,000."""
+"""Maximum characters of a window's metadata; Slack allows 3,000."""
 
 
 def encode_metadata(one: Schedule, *, whole: bool = False) -> str:
-    """Write what a window carries: which schedule it is about, and its last edit; or (`whole`) all of it."""
+    """Encode a window's metadata: which schedule it is about and its last edit, or with `whole` the whole schedule."""
     blank = one.model_copy(update={"rule": ScheduleRule(), "asks": ""})
     kept = {"id", "team", "channel", "owner", "zone", "rule", "asks", "edited_at"}
     kept |= {"until", "missed", "only_if_new", "reads"} if whole else set()
@@ -38,7 +38,7 @@ def encode_metadata(one: Schedule, *, whole: bool = False) -> str:
 
 
 def form(one: Schedule, metadata: str) -> Block:
-    """Make the form, filled in with a schedule as it is so far."""
+    """Build the form, filled in from a schedule."""
     chosen = {"initial_option": _option_object(CHOICES[one.missed], one.missed)}
     missed = [_option_object(words, name) for name, words in CHOICES.items()]
     quiet = [_option_object("Keep quiet if nobody said anything new in the channels it reads", NEW)]
@@ -69,7 +69,7 @@ SELECT = {"type": "conversations_select", "filter": {"include": ["public", "priv
 
 
 def render_confirmation(one: Schedule, now: float, metadata: str) -> Block:
-    """Make the page that shows it back in words, with its next times."""
+    """Build the page that shows a schedule in words, with its next times."""
     return {
         "type": "modal",
         "callback_id": CONFIRM,
@@ -82,7 +82,7 @@ def render_confirmation(one: Schedule, now: float, metadata: str) -> Block:
 
 
 def initial_when(one: Schedule) -> str:
-    """Write the rule in words; as cron text if these words would not be read as the same rule."""
+    """Return a schedule's rule in words, or as cron text if the parser would not read the words as the same rule."""
     if not one.rule.cron and not one.rule.start:
         return ""
     if one.rule.is_once:

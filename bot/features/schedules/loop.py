@@ -1,8 +1,8 @@
-"""Begins the runs of schedules when they are due, each once whatever the number of instances.
+"""Starts the runs of schedules when they are due, each once, whatever the number of instances.
 
-A run begins as a job whose id follows from the schedule and the time. That job is begun first, and then the schedule
-is moved on: an instance that dies in between leaves it due, and the next one begins the same job. From
-then on the run is work like any other: leased, taken over, retried.
+A run starts as a job whose id is derived from the schedule and the time. First the job is started, then the schedule
+is moved to its next time. If an instance dies in between, the schedule stays due, and the next instance starts the
+same job. From then on the run is an ordinary job: leased, taken over, retried.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from bot.store.values import StoreError
 log = logging.getLogger(__name__)
 
 LONGEST_NAP = 30.0
-"""Seconds between two looks, in case another instance has made a schedule that is due before all others."""
+"""Maximum seconds between two polls: another instance may have made a schedule that is due earlier."""
 STORE_NAP = 1.0
 """Seconds to wait after the store could not be reached."""
 GRACE = 600.0
-"""Seconds by which a run may be late without being missed: a restart takes some of them."""
+"""Seconds by which a run may be late without counting as missed: a restart takes some of them."""
 MOST_CAUGHT_UP = 10
-"""The most missed runs that are made up for, if all of them are wanted: the latest ones."""
+"""Maximum number of missed runs that are made up for with `missed` "all": the latest ones."""
 BATCH = 200
 AT_ONCE = 20
-"""Schedules that are looked at side by side: at nine on a Monday many are due."""
+"""Maximum number of schedules that are handled concurrently: at nine on a Monday many are due."""
 
 
 def select_runs(one: Schedule, due: float, times: tuple[float, ...], now: float) -> tuple[float, ...]:
-    """Return the times that get a run: of `due` and the last `times` that have come since then. Pure.
+    """Return which of a schedule's `times` since `due` get a run now, by its rule for missed runs. No I/O.
 
-    A single run for all missed times is that of the first: it stays the same run, however late this is asked.
+    A single run for all missed times is the run of the first time, so that it is the same run whenever this is called.
     """
     if one.missed == "all":
         return times[-MOST_CAUGHT_UP:]
@@ -46,18 +46,18 @@ def select_runs(one: Schedule, due: float, times: tuple[float, ...], now: float)
 
 
 QuietUntil = Callable[[str, str], Awaitable[float]]
-"""Tells, of a channel of a team, when its quiet hours are over; the present or a time before it if it has none now."""
+"""A function of (team, channel) that returns the end of the quiet hours; outside of them, a time not after now."""
 
 
 async def never_quiet(_team: str, _channel: str) -> float:
-    """Find no quiet hours."""
+    """Return 0: there are no quiet hours."""
     return 0.0
 
 
 class ScheduleLoop:
-    """The loop of one instance, for the schedules of one team. `desk` wakes it when one was made or changed here.
+    """The loop of one instance, for the schedules of one team. A change through its `desk` wakes the loop.
 
-    No run begins in the quiet hours of its channel: it begins when they are over.
+    A run that is due in the quiet hours of its channel starts when they end.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ScheduleLoop:
         self._quiet_until = quiet_until
 
     async def run(self) -> None:
-        """Begin what is due, until cancelled."""
+        """Start due runs, until cancelled."""
         while True:
             self._desk.changed.clear()
             try:
@@ -81,30 +81,30 @@ class ScheduleLoop:
                     await self._desk.changed.wait()
 
     async def begin_due_runs(self) -> float:
-        """Begin all that is due, and return the seconds until the next look."""
+        """Start all due runs, and return the seconds until the next poll."""
         while rows := await self._store.schedules.list_due(team=self._team, kind=KIND, limit=BATCH):
-            random.shuffle(rows)  # so that instances do not race for each
+            random.shuffle(rows)  # so that instances do not compete for the same schedules
             for start in range(0, len(rows), AT_ONCE):
                 some = rows[start : start + AT_ONCE]
                 if not all(await asyncio.gather(*(self._begin_runs(*row) for row in some))):
-                    break  # another instance is at these: look again at what is left
+                    break  # another instance handles these: read again which are left
         next_at = await self._store.schedules.next_due(KIND, team=self._team)
         return LONGEST_NAP if next_at is None else min(LONGEST_NAP, max(0.0, next_at - self._store.clock()))
 
     async def _begin_runs(self, team: str, name: str, payload: str, due: float) -> bool:
-        """Begin the runs of one schedule and move it on. False if somebody else was quicker."""
+        """Start the due runs of a schedule and move it to its next time. Returns False if another instance did that."""
         schedules, now = self._store.schedules, self._store.clock()
         try:
             one = Schedule.model_validate_json(payload)
             times, following = missed_times(one, due, now, MOST_CAUGHT_UP) if one.state == "on" else ((), None)
-        except ValueError:  # it is damaged, or a newer release wrote it: the others go on
+        except ValueError:  # damaged, or of a newer release: the other schedules still run
             log.error("schedule %s cannot be read, and is looked at again in an hour", name)  # noqa: TRY400 - one line
             return await schedules.fire(team, name, due, now + 3600.0)
         if one.state == "draft":  # nobody saved it
             return await schedules.swap(team, name, payload, "")
         if one.state == "on":
             until = await self._quiet_until(team, one.channel)
-            if until > self._store.clock():  # nobody asked for it at this hour
+            if until > self._store.clock():  # quiet hours: it runs when they end
                 return await schedules.fire(team, name, due, until)
             for at in select_runs(one, due, times, now):
                 await begin_run(self._store, one, at)

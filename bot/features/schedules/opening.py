@@ -1,7 +1,6 @@
-"""Opens the thread of a schedule's run: looks if it may run at all, posts the line, and hands the work in below it.
+"""Opens the thread of a schedule's run: checks whether it may run, posts the first line, and records the request.
 
-All of it may be repeated by whoever takes over: the line is posted once, by the outbox, and the request is one however
-often it is handed in.
+A new owner may repeat every step: the outbox posts the line only once, and a repeated request is dropped.
 """
 
 from __future__ import annotations
@@ -37,20 +36,20 @@ if TYPE_CHECKING:
     from bot.jobs.job_runner import JobRunner
 
 WORD = "schedule:word"
-"""The outbox key of the word to the owner that a run did not begin."""
+"""The outbox key of the message to the owner that a run did not start."""
 FIRST_LOOK_BACK = 7 * 86_400.0
 MOST_LOOK_BACK = 31 * 86_400.0
-"""Seconds that a run reads back in a channel. The first run reads as far as the times are apart, or a week."""
+"""Maximum seconds of a channel's past that a run reads. The first run reads one interval of its rule, or a week."""
 REMOVED = "The schedule was removed or paused before this run began."
 NOTHING_NEW = "Nothing new was said in {where} since the last run, and it is to run only if something changed."
 
 Begin = Callable[..., Awaitable[bool]]
-"""`RequestDesk.record_request`: records a request at a place."""
+"""A function that records a request at a place, such as `RequestDesk.record_request`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
-    """The run whose thread a request opens."""
+    """The run whose thread a request opens. `asked_for` means that a person started it outside of its times."""
 
     owner: str
     schedule: str
@@ -59,18 +58,18 @@ class RunRef:
 
 
 def line_key(key: JobKey) -> str:
-    """Return the outbox key of the line on top. It names the run: all of a channel is searched for it."""
+    """Return the outbox key of a run's first line. It names the run, as the whole channel is searched for it."""
     return f"schedule:line:{key.job}"
 
 
 def parse_run_ref(opens: str) -> RunRef:
-    """Read what `bot.features.schedules.service.make_run_place` wrote."""
+    """Parse the text that `bot.features.schedules.service.make_run_place` wrote."""
     _, owner, schedule, due, mark = opens.split(":", 4)
     return RunRef(owner, schedule, float(due), bool(mark))
 
 
 class RunOpener:
-    """Opens threads for runs; one for an instance. `begin` records requests, and is set later."""
+    """Opens threads for runs; an instance has one. `begin` records requests, and is set later."""
 
     def __init__(
         self,
@@ -88,7 +87,7 @@ class RunOpener:
         self.begin: Begin | None = None
 
     async def open(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
-        """Open the thread. Returns its `ts`, or why there is none, and whether that is as it should be."""
+        """Open the thread of a run. Returns its `ts` or "", why there is none, and whether that is expected."""
         run = parse_run_ref(request.opens)
         one = await self._desk.read(place.team, run.owner, run.schedule)
         if (known := await self._find_run_outcome(one, runner.claim.key, place)) is not None:
@@ -124,7 +123,7 @@ class RunOpener:
         return sent.ts, "", False
 
     async def _find_run_outcome(self, one: Schedule | None, key: JobKey, place: Place) -> tuple[str, str, bool] | None:
-        """Return what came of a run, if an earlier owner began it and was lost before it could say so; else None."""
+        """Return the result of `open` if an earlier owner started the run before it was lost; otherwise None."""
         if one is not None and one.last is not None and one.last.trace == key.job:
             return one.last.thread_ts, one.last.why, one.last.outcome == "quiet"
         line = (await self._store.outbox.messages(key)).get(line_key(key)) if one is None else None
@@ -148,7 +147,7 @@ class RunOpener:
             await self._desk.remove_finished(one)
 
     async def _report_halt(self, runner: JobRunner, one: Schedule, halt: Halt, last: LastRun, failures: int) -> None:
-        """Tell the owner, once, and pause the schedule if this will not change by itself, or was the third time."""
+        """Tell the owner once, and pause the schedule if the cause is lasting or this was the third failure."""
         failed = failures + (0 if halt.pauses else 1)
         pauses = halt.pauses or failed >= MOST_FAILED
         word = render_not_run(one, halt.why, paused=pauses)
@@ -160,7 +159,7 @@ class RunOpener:
             await self._desk.stop(one, halt.why)
 
     async def _settle_last_run(self, one: Schedule) -> tuple[Schedule, int]:
-        """Look how the run before this one ended, and count the failures in a row."""
+        """Look up how the last run ended. Returns the schedule with that, and its number of failures in a row."""
         last = one.last
         head = await self._store.jobs.head(JobKey(one.team, last.job)) if last and last.job else None
         if last is None or last.outcome or head is None:
@@ -172,7 +171,7 @@ class RunOpener:
         return one, 0 if state in {"completed", "cancelled"} else one.failures
 
     async def _find_halt(self, one: Schedule, place: Place) -> Halt | None:
-        """Find out all that decides whether a run may begin, and decide it."""
+        """Look up the owner's rights, the channel and the budgets. Returns why the run may not start, or None."""
         direct = one.channel.startswith("D")
         return find_halt(
             ruling=await self._find_refusal(one, direct=direct),
@@ -200,20 +199,20 @@ class RunOpener:
         return f"{limit.budget_phrase} is used up" if limit is not None else ""
 
     async def _find_unreadable_channel(self, one: Schedule) -> str:
-        """Say why the owner may not read one of the channels, or have its words told where the schedule runs."""
+        """Return why the owner may not read a channel, or have it quoted where the schedule runs; "" if they may."""
         for channel in one.reads:
             if words := await find_unreadable_reason(self._directory, channel, one.owner, one.channel):
                 return words
         return ""
 
     async def _is_unchanged(self, spans: tuple[ChannelSpan, ...]) -> bool:
-        """Return True if nothing was said in any of the channels; not if Slack does not tell."""
+        """Return True if there are no new messages in any channel; False if Slack does not tell."""
         news = [await self._reader.has_new_messages(span) for span in spans]
         return bool(news) and not any(new or new is None for new in news)
 
 
 def _find_read_start(one: Schedule, due: float) -> float:
-    """Return from when on a run reads: from the last run that did not fail, else as far as the times are apart."""
+    """Return the time from which a run reads channels: the last run that did not fail, or else one interval ago."""
     if one.last is not None:
         since = one.last.since if one.last.outcome == "failed" else one.last.at
     else:

@@ -1,8 +1,9 @@
-"""Reads a schedule from what somebody wrote: cron text or one of six forms, with a time and its zone. Pure.
+"""Parses a schedule from a message: cron text or one of six forms, with a time and its zone. No I/O.
 
-A form at the beginning ("every Monday at 9 summarise #sales") is a schedule if an order follows. At the end ("summarise
-#sales every Monday at 9") it needs a time, so that "write a plan for every Monday meeting" stays a request. `UNREAD` is
-what says when in other words: a model reads it. Whatever is read is shown to people before it is saved.
+A form at the beginning ("every Monday at 9 summarise #sales") is a schedule if an order follows. At the end
+("summarise #sales every Monday at 9") it needs a time, so that "write a plan for every Monday meeting" stays a
+request. A text that describes times in other words is `UNREAD`: a model parses it. The result is always shown to
+people before it is saved.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ FORMS = (
 
 @dataclass
 class _When:
-    """What words say about when, and where they end. `fault` is a sentence why that cannot be, or None."""
+    """The parsed time of a schedule. `end` is the index at which its words end; `fault` says why it is impossible."""
 
     days: Days
     end: int = 0
@@ -64,9 +65,9 @@ class _When:
 
 
 def parse_schedule(text: str, *, now: float, zone: str) -> Parsed:
-    """Read a schedule and its task. `UNREAD`: a model has to read it; None: it is a request; else why it cannot be.
+    """Parse a schedule and its task. Returns `UNREAD` if a model has to parse it, None for an ordinary request.
 
-    `zone` is the zone of the person, in which times are meant unless another is named.
+    Returns a refusal if the schedule is impossible. `zone` is the person's zone, for times without a zone.
     """
     said = text.strip().strip("`").strip()
     here = datetime.fromtimestamp(now, find_zone(zone))
@@ -85,7 +86,7 @@ def parse_schedule(text: str, *, now: float, zone: str) -> Parsed:
 
 
 def parse_when(text: str, *, now: float, zone: str) -> ParsedSchedule | ScheduleRefusal | None:
-    """Read words that only say when ("on Friday at 9"); None if they are none of the forms. The task is empty."""
+    """Parse a text that gives only times ("on Friday at 9"); None if it has no known form. The task is empty."""
     said = text.strip().strip("`").rstrip(" .!")
     here = datetime.fromtimestamp(now, find_zone(zone))
     when = _match_when(said, here, zone)
@@ -93,7 +94,7 @@ def parse_when(text: str, *, now: float, zone: str) -> ParsedSchedule | Schedule
 
 
 def _match_when(text: str, now: datetime, own: str) -> _When | None:
-    """Read the days at the beginning, and the time, the zones and the end that follow them."""
+    """Parse the days at the beginning, with the time, zones and last day after them; None without such days."""
     matched = match_days(text, now.date())
     if matched is None:
         return None
@@ -124,7 +125,7 @@ _EXTRA = re.compile(
     r"(?:something|anything)\s+(?:has\s+changed|is\s+new|changed|changes|new))(?!\w)",
     re.IGNORECASE,
 )
-"""What may follow the time, or end the task: the last day, and "only if anything is new"."""
+"""Additions after the time or at the end of the task: the last day, and "only if anything is new"."""
 
 
 def _take_extras(when: _When, text: str, now: datetime) -> None:
@@ -139,7 +140,7 @@ def _take_extras(when: _When, text: str, now: datetime) -> None:
 
 
 def _take_end(when: _When, rest: str, now: datetime) -> str:
-    """Read what the end of a task says about its schedule, and return the task without it."""
+    """Parse additions to the schedule at the end of a task into `when`, and return the task without them."""
     said = rest.rstrip(" .!")
     for start in _EXTRA.finditer(said, max(0, len(said) - LONGEST_END)):
         when.end = start.start()
@@ -155,7 +156,7 @@ _ZONE_LIKE = re.compile(r"[\s,]*(?:in\s+)?(\([^)]*\)|[A-Z][\w/+-]*(?:\s+[A-Z]\w*
 
 
 def _parse_end(said: str, now: datetime, own: str) -> Parsed:
-    """Read a schedule at the end of its task."""
+    """Parse a schedule that stands at the end of its task."""
     closed = _CLOSING.sub("", said)
     if ends_schedule(closed, is_time_first=True):
         return UNREAD
@@ -190,7 +191,7 @@ def _make_schedule(when: _When, task: str, own: str) -> ParsedSchedule | Schedul
 
 
 def _ask_about(unread: str, when: str, rest: str) -> ScheduleRefusal:
-    """Ask about words between a time and a task: they may change the one or belong to the other."""
+    """Return a question about words between a time and a task, as they may belong to either."""
     return ScheduleRefusal(
         words=(
             f"I did not understand “{unread}” after the time. If it is a time zone, name a city of it (Berlin time). "
@@ -200,7 +201,7 @@ def _ask_about(unread: str, when: str, rest: str) -> ScheduleRefusal:
 
 
 LONGEST_END = 200
-"""Characters at the end of a text in which a schedule may stand."""
+"""Maximum characters at the end of a text that are searched for a schedule."""
 _NUMBER = r"(?:\d[\w:.]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _UNIT = r"(?:minute|hour|day|weekday|workday|week|weekend|month|quarter|year|morning|evening|night|noon|afternoon)s?"
 _NTH = rf"(?:first|second|third|fourth|fifth|last|{ORDINAL})"
@@ -216,12 +217,12 @@ _CLOCK = (
     rf"{_NUMBER})\b|\d{{1,2}}(?::\d\d|\s?[ap]m)\b|{_DAY_PART})(?:[\s,-]*(?:[ap]\.?m\b\.?|(?:uhr|o'?clock|sharp|past|to|"
     rf"and|until|time|noon|midnight|thirty|fifteen|{_DAY_PART}|{_NUMBER}|(?-i:\(?[A-Z][\w/+-]*))\b\)?)){{0,8}}"
 )
-"""Times in more words than `match_time` reads, with what may follow them."""
+"""Times in words that `match_time` does not parse, with the words that may follow them."""
 _EXCEPTION = (
     r"\(?(?:except(?:ing)?|excluding|unless|apart\s+from|other\s+than|(?:but\s+|and\s+)?not\s+(?:on|in|at|during))\b"
     rf"[^:.;!?]{{1,60}}?(?=\s*:|\s+{ORDER}|$)"
 )
-"""Words that leave days out: no form has them, and as a part of the task they would be lost."""
+"""Words that exclude days. No form can express them, and as a part of the task they would be lost."""
 _OTHER_TIME = re.compile(
     rf"[\s,]*(?:{_EXCEPTION}|(?:morning|afternoon|evening|night)s?\b(?:\s+{_CLOCK})?|{_CLOCK})", re.IGNORECASE
 )
@@ -245,17 +246,17 @@ _CLAUSE = re.compile(r"\b(?:we|they|you|i|he|she|it|who|which|that|what|how)\b(?
 
 
 def begins_other_time(rest: str) -> bool:
-    """Return True if words behind the days of a form go on with a time in more words: "at half past nine"."""
+    """Return True if the text after a form's days begins with a time in words, such as "at half past nine"."""
     return _OTHER_TIME.match(rest) is not None
 
 
 def ends_with_exception(rest: str) -> bool:
-    """Return True if words behind the days and time of a form leave days out: "except on holidays"."""
+    """Return True if the text after a form's days and time excludes days, such as "except on holidays"."""
     return re.fullmatch(rf"[\s,]*{_EXCEPTION}", rest, re.IGNORECASE) is not None
 
 
 def has_task(rest: str, *, is_timed: bool = False, is_once: bool = False) -> bool:
-    """Return True if a task follows words about the time; the time alone may answer a question."""
+    """Return True if a task follows the time; a time alone may be the answer to a question."""
     time = _OTHER_TIME.match(rest)
     task = rest[time.end() :] if time is not None else rest
     if is_once or not (is_timed or time is not None):
@@ -264,7 +265,7 @@ def has_task(rest: str, *, is_timed: bool = False, is_once: bool = False) -> boo
 
 
 def begins_schedule(said: str) -> bool:
-    """Return True if words at the beginning say when, and a task follows."""
+    """Return True if a text begins with the times of a schedule and a task follows."""
     if _NAMED.match(said) or _OTHER_TONGUES.match(said):
         return True
     found = _BEGINS.match(said)
@@ -274,12 +275,12 @@ def begins_schedule(said: str) -> bool:
 
 
 def ends_schedule(said: str, *, is_time_first: bool = False) -> bool:
-    """Return True if words at the end say when, behind a task: days and a time, or a time and days."""
+    """Return True if a text ends with the times of a schedule after a task: days and a time, or a time and days."""
     pattern = _ENDS_TIME_FIRST if is_time_first else _ENDS
     found = pattern.search(said, max(0, len(said) - LONGEST_END))
     return found is not None and " " in said[: found.start()].strip() and not ends_clause(said[: found.start()])
 
 
 def ends_clause(text: str) -> bool:
-    """Return True if a text ends with a clause about what happens then, as in "we meet every Monday"."""
+    """Return True if a text ends with the beginning of a clause, such as "we meet", which "every Monday" would end."""
     return _CLAUSE.search(text) is not None

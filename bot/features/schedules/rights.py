@@ -1,4 +1,4 @@
-"""Who may change a schedule, and whether a run of it may begin: decided here, from what is known. Pure."""
+"""Decides who may change a schedule, whether a schedule is valid, and whether a run may start. No I/O."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bot.features.schedules.rule_times import least_gap, next_time
 from bot.features.schedules.schedule import Schedule, ScheduleRefusal, ScheduleRule
 
 LEAST_GAP = 900.0
-"""Seconds between two runs at least; admins may have one a minute."""
+"""Minimum seconds between two runs; an admin's schedule may run once a minute."""
 LEAST_OF_ADMINS = 60.0
 MOST_FAILED = 3
 """Failed runs in a row after which a schedule is paused."""
 LONGEST_ASK = 2_000
-"""Characters of what a schedule asks."""
+"""Maximum characters of a schedule's task."""
 MOST_OWN = 100
-"""Schedules of one person."""
+"""Maximum number of schedules of one person."""
 
 RULED_OUT: dict[RulingReason, str] = {
     "gone": "its owner has left the workspace",
@@ -30,9 +30,9 @@ RULED_OUT: dict[RulingReason, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """Why a run does not begin, in words that go on "it did not run: ...".
+    """Why a run does not start, in words that continue "it did not run: ...".
 
-    `pauses`: nothing will change by itself, so that the schedule is paused; else the run counts as failed.
+    `pauses`: the cause will not pass by itself, so the schedule is paused. Otherwise the run counts as failed.
     """
 
     why: str
@@ -45,7 +45,7 @@ def may_change(one: Schedule, user: str, *, admin: bool) -> bool:
 
 
 def find_fault(one: Schedule, now: float, *, admin: bool) -> ScheduleRefusal | None:
-    """Say what is wrong with a schedule that somebody wants; None if nothing is."""
+    """Return what is wrong with a schedule that a person wants, or None if it is valid."""
     if not one.asks.strip():
         words = "Say also what I should do then, for example: “every Monday at 9 summarise #sales”."
         return ScheduleRefusal(words=words)
@@ -58,7 +58,7 @@ def find_fault(one: Schedule, now: float, *, admin: bool) -> ScheduleRefusal | N
 def find_rule_fault(
     rule: ScheduleRule, zone: str, until: float | None, now: float, *, admin: bool
 ) -> ScheduleRefusal | None:
-    """Say what is wrong with a rule: it never comes up, or too often."""
+    """Return what is wrong with a rule, that it has no time or comes too often, or None if it is valid."""
     if next_time(rule, zone, now, until) is None:
         over = next_time(rule, zone, now) is not None
         past = rule.is_once and not over
@@ -80,13 +80,13 @@ def find_rule_fault(
 
 
 def find_halt(*, ruling: RulingReason | None, channel: str, budget: str, reads: str) -> Halt | None:
-    """Decide whether a run may begin, from what was found out; None: it may.
+    """Return why a run may not start, by what was looked up before, or None if it may.
 
     Args:
-        ruling: why the owner may not use the bot there.
-        channel: what is wrong with the channel, in words; empty: nothing.
-        budget: the budget that is used up, in words; empty: none.
-        reads: what it is to read and the owner may not, in words; empty: nothing.
+        ruling: why the owner may not use the bot there; None if they may.
+        channel: what is wrong with the channel, in words; empty if nothing is.
+        budget: the budget that is used up, in words; empty if none is.
+        reads: why the owner may not read a channel, in words; empty if they may read all.
     """
     if ruling == "unknown":
         return Halt("Slack could not be asked if its owner may still use me there", pauses=False)

@@ -1,8 +1,8 @@
-"""When a rule comes up. APScheduler says which days and times a cron rule names; the clock is here. Pure.
+"""Computes the times of a rule. APScheduler finds a cron rule's local times; changes of the clocks are handled here.
 
-All times are seconds since the epoch, and only such are compared: local times go back in autumn. A local time that
-summer time skips comes up once, when the clocks have gone forward; one that comes twice in autumn comes up the first
-time. Only a rule for every hour goes by real time.
+All times are seconds since the epoch, and only these are compared: local times go back in autumn. A local time that
+summer time skips counts once, when the clocks have gone forward. One that occurs twice in autumn counts the first
+time. Only a rule for every hour follows real time. No I/O.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from bot.features.schedules.schedule import Schedule, ScheduleRule
 
 DAY = 86_400.0
 FARTHEST = 90_000.0
-"""Seconds within which a change of the clocks moves a local time: a day (Samoa left one out), and a little more."""
+"""Maximum seconds by which a change of the clocks moves a local time: a day (Samoa skipped one), and a margin."""
 EVERY_HOUR = frozenset({"*", "*/1", "0-23", "0-23/1"})
-"""Fields of hours that name each of them."""
+"""Cron fields of hours that include every hour."""
 PATIENCE = 500
-"""Missed times that are counted one by one. Beyond them, only those of the last two days are looked at."""
+"""Maximum number of missed times that are iterated one by one. Beyond it, only the last two days are iterated."""
 COMPARED_TIMES = 50
-"""Times of a rule that are compared to find out how often it comes up."""
+"""Number of a rule's next times that are compared to find its shortest interval."""
 ORDINALS = {"1": "1st", "2": "2nd", "3": "3rd", "4": "4th", "5": "5th", "last": "last"}
 
 
 def next_time(rule: ScheduleRule, zone: str, after: float, until: float | None = None) -> float | None:
-    """Return the first time after a moment, and not after `until`; None if there is none."""
+    """Return a rule's first time after `after` and not after `until`; None if there is none."""
     return next(iterate_times(rule, zone, after, until), None)
 
 
 def iterate_times(rule: ScheduleRule, zone: str, after: float, until: float | None = None) -> Iterator[float]:
-    """Give the times after a moment and not after `until`, each once and in order."""
+    """Yield a rule's times after `after` and not after `until`, each once and in order."""
     tz = find_zone(zone) or UTC
     last = after
     for at in _iterate_cron_times(rule.cron, tz, after) if rule.cron else _iterate_interval(rule, tz, after):
@@ -48,12 +48,12 @@ def iterate_times(rule: ScheduleRule, zone: str, after: float, until: float | No
 
 
 def next_times(one: Schedule, now: float, number: int = 3) -> tuple[float, ...]:
-    """Return the next times of a schedule."""
+    """Return the next `number` times of a schedule."""
     return tuple(islice(iterate_times(one.rule, one.zone, now, one.until), number))
 
 
 def missed_times(one: Schedule, due: float, now: float, most: int) -> tuple[tuple[float, ...], float | None]:
-    """Return the last times from `due` up to now, `most` at most, and the next one after now."""
+    """Return a pair: the last times from `due` up to now, `most` at most, and the next time after now or None."""
     times = deque([due], maxlen=most)
     for number, at in enumerate(iterate_times(one.rule, one.zone, due, one.until)):
         if at > now:
@@ -71,13 +71,13 @@ def missed_times(one: Schedule, due: float, now: float, most: int) -> tuple[tupl
 
 
 def least_gap(rule: ScheduleRule, zone: str, now: float) -> float | None:
-    """Return the fewest seconds between two times that follow each other; None if there are not two."""
+    """Return the shortest interval between a rule's next times in seconds; None if it has fewer than two."""
     times = islice(iterate_times(rule, zone, now), COMPARED_TIMES)
     return min((later - at for at, later in pairwise(times)), default=None)
 
 
 def _iterate_interval(rule: ScheduleRule, tz: tzinfo, after: float) -> Iterator[float]:
-    """Give the times of a rule without cron that come after a moment, in order; some of them twice."""
+    """Yield the times of a rule without cron from about `after` on, in order; they may repeat or be earlier."""
     if rule.days:
         first = datetime.fromtimestamp(rule.start, tz).replace(tzinfo=None)
         number = max(0, int((after - rule.start) // (rule.days * DAY)) - 1)
@@ -89,10 +89,10 @@ def _iterate_interval(rule: ScheduleRule, tz: tzinfo, after: float) -> Iterator[
 
 
 def _iterate_cron_times(cron: str, tz: tzinfo, after: float) -> Iterator[float]:
-    """Give the times of a cron rule that come after a moment, in order; some of them twice.
+    """Yield the times of a cron rule from about `after` on, in order; they may repeat or be earlier.
 
-    They are found as local times, which do not come in the order of real ones: what was found waits in `due` until no
-    later local time can come before it.
+    The triggers find local times, whose order is not that of real times. So each time waits in `due` until no later
+    local time can precede it.
     """
     triggers, every_hour = _make_triggers(cron)
     lowest = min(_offset_at(after + away, tz) for away in (-FARTHEST, 0.0, FARTHEST))
@@ -110,7 +110,7 @@ def _iterate_cron_times(cron: str, tz: tzinfo, after: float) -> Iterator[float]:
 
 
 def _iterate_fire_times(trigger: Any, since: datetime) -> Iterator[datetime]:
-    """Give the local times of a trigger from `since` on, without a zone."""
+    """Yield the local times of a trigger from `since` on, without a zone."""
     at = trigger.get_next_fire_time(None, since)
     while at is not None:
         yield at.replace(tzinfo=None)
@@ -118,7 +118,7 @@ def _iterate_fire_times(trigger: Any, since: datetime) -> Iterator[datetime]:
 
 
 def _resolve_local_time(wall: datetime, tz: tzinfo, *, fold: int = 0) -> float:
-    """Return the moment of a local time: one that summer time skips is as long after the change as it would be."""
+    """Return a local time in seconds since the epoch. A time that summer time skips is moved behind the change."""
     return wall.replace(tzinfo=tz, fold=fold).timestamp()
 
 
@@ -128,10 +128,10 @@ def _offset_at(at: float, tz: tzinfo) -> timedelta:
 
 @lru_cache(maxsize=10_000)
 def _make_triggers(cron: str) -> tuple[tuple[Any, ...], bool]:
-    """Make the triggers of a normal rule (see `cron_text`), which name local times, and tell if it names each hour.
+    """Make the triggers for a cron rule in normal form (see `cron_text`), and return whether it includes every hour.
 
-    They are in UTC, which has no summer time: in any other zone APScheduler leaves days out. If both a day of the month
-    and a weekday are given, either is enough: so it is in cron, but not in APScheduler.
+    The triggers are in UTC, which has no summer time: in other zones APScheduler skips days. If a rule has both a day
+    of the month and a weekday, either one suffices, as in cron but not in APScheduler.
     """
     from apscheduler.triggers.cron import CronTrigger  # noqa: PLC0415 - only where there are schedules
 

@@ -1,4 +1,4 @@
-"""A rule in words for people. Pure."""
+"""Describes the rule of a schedule in words for people. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NTH = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "
 
 
 def rule_words(rule: ScheduleRule, zone: str) -> str:
-    """Say when a rule comes up, such as "every Monday at 9:00"."""
+    """Describe the times of a rule, such as "every Monday at 9:00"."""
     if rule.cron:
         return _describe_cron(rule.cron) or f"at the times of the cron rule `{rule.cron}`"
     at = datetime.fromtimestamp(rule.start, find_zone(zone))
@@ -28,7 +28,7 @@ def rule_words(rule: ScheduleRule, zone: str) -> str:
 
 
 def describe_schedule_time(one: Schedule) -> str:
-    """Say when a schedule runs, with its zone and its end, such as "every Monday at 9:00 (Berlin time)"."""
+    """Describe when a schedule runs, with its zone and its end, such as "every Monday at 9:00 (Berlin time)"."""
     ends = ""
     if one.until is not None:
         ends = f", until {day_words(datetime.fromtimestamp(one.until, find_zone(one.zone)))}"
@@ -36,7 +36,7 @@ def describe_schedule_time(one: Schedule) -> str:
 
 
 def zone_words(zone: str) -> str:
-    """Name a zone as people do: Berlin time, UTC+2."""
+    """Render a zone for people: Berlin time, UTC+2."""
     if zone.startswith("UTC"):
         return re.sub(r"^UTC([+-])0?(\d+)(?::00|(:\d+))$", r"UTC\1\2\3", zone)
     city = zone.rpartition("/")[2].replace("_", " ")
@@ -44,23 +44,23 @@ def zone_words(zone: str) -> str:
 
 
 def day_words(at: datetime) -> str:
-    """Name a day: Monday 1 March 2027."""
+    """Render a day: Monday 1 March 2027."""
     return f"{DAYS[at.weekday()]} {at.day} {MONTHS[at.month - 1]} {at.year}"
 
 
 def time_words(at: float, zone: str) -> str:
-    """Name a time in a zone: Monday 1 March 2027, 9:00."""
+    """Render a time in a zone: Monday 1 March 2027, 9:00."""
     when = datetime.fromtimestamp(at, find_zone(zone))
     return f"{day_words(when)}, {when:%-H:%M}"
 
 
 def capitalize(words: str) -> str:
-    """Begin with a capital letter."""
+    """Return the words with a capital first letter."""
     return words[:1].upper() + words[1:]
 
 
 def _describe_cron(cron: str) -> str:
-    """Say the rules that people have; empty for the rest."""
+    """Describe a common cron rule in words; empty for any other rule."""
     if len(cron.split()) != 5:  # a newer release wrote it
         return ""
     minute, hour, day, month, week = cron.split()
@@ -118,5 +118,5 @@ def _format_ordinal(number: str) -> str:
 
 
 def join_list(names: Sequence[str]) -> str:
-    """List names as people do: a, b and c."""
+    """Join names as a list in a sentence: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

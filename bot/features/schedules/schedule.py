@@ -1,4 +1,4 @@
-"""A schedule: work that somebody wants again and again, or once at a time. Frozen values, pure."""
+"""The values of a schedule: work that a person wants repeatedly, or once at a given time. Frozen, no I/O."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pydantic import Field
 from handoff.contracts import Attachment, Contract
 
 Missed = Literal["once", "all", "skip"]
-"""What becomes of the times at which no bot was running: one run for all of them, one for each, or none."""
+"""The rule for times that were missed while no bot was running: one run for all of them, one for each, or none."""
 ScheduleState = Literal["draft", "on", "paused"]
-"""`draft`: it was shown to its owner, who has not saved it yet."""
+"""`draft`: the schedule was shown to its owner, who has not saved it yet."""
 
 
 class ScheduleRule(Contract):
-    """The times of a schedule: `cron`, else every `days`, else once, at `start`.
+    """The times of a schedule: by `cron`, or else every `days` days, or else once, at `start`.
 
     `cron` is five fields with names of weekdays and months, such as `0 9 * * mon-fri`; a day may also be `last`, and a
     weekday `mon#1` (the first Monday) or `fri#last`. `start` (seconds since the epoch) is what days count from.
-    Days are those of the calendar, at the same time of the day, whatever becomes of summer time.
+    Days are calendar days, at the same local time, in summer time as well.
     """
 
     cron: str = ""
@@ -29,15 +29,16 @@ class ScheduleRule(Contract):
 
     @property
     def is_once(self) -> bool:
-        """True if there is but one time."""
+        """True if the rule has only one time."""
         return not (self.cron or self.days)
 
 
 class LastRun(Contract):
-    """What became of the latest run. `due` is the time it was meant for, `at` when it began (both in seconds).
+    """The latest run. `due` is the time for which it was scheduled, `at` the time when it started (both in seconds).
 
-    `job` is the job of its thread, empty if none was opened; `trace` is the job that was to open it, and says why
-    not. `since` is the time from which it read its channels. `outcome`, once known, is how it ended, and `why`.
+    `job` is the job of its thread, empty if none was opened; `trace` is the job that was to open the thread. `since` is
+    the time from which the run read its channels. `outcome` is how it ended, "" while that is unknown, and `why` the
+    reason.
     """
 
     due: float
@@ -51,12 +52,17 @@ class LastRun(Contract):
 
 
 class Schedule(Contract):
-    """A schedule as the store keeps it. Times are seconds since the epoch.
+    """A schedule as it is stored. Times are seconds since the epoch.
 
-    `asks` is what is to be done each time, in its owner's words. It runs in `channel`, with the rights and the budgets
-    of `owner`, by a rule in the zone `zone` (an IANA name), until `until` (the last moment at which it may; None: for
-    good). `reads` are the channels whose messages since the last run it works on; `only_if_new`: without any it keeps
-    quiet. `why` says why it is paused, if nobody paused it. `next_at`, which is not kept with it, is when it runs next.
+    - asks: the task of each run, in its owner's words.
+    - channel, owner: where it runs, and the person whose rights and budgets apply.
+    - rule, zone: its times, and their zone (an IANA name).
+    - until: the last moment at which it may run; None for no end.
+    - reads: the channels whose messages since the last run it works on.
+    - only_if_new: it does not run if these channels have no new messages.
+    - why: the reason why it is paused, if no person paused it.
+    - failures: the number of failed runs in a row.
+    - next_at: its next time, which is not stored.
     """
 
     id: str = ""
@@ -77,7 +83,7 @@ class Schedule(Contract):
     last: LastRun | None = None
     crew: str = ""
     said: str = ""
-    """Of a draft: the message that it was read from, whole, so that it can still be taken for a request."""
+    """The whole message that a draft was parsed from, so that it can still become a request."""
     said_ts: str = ""
     said_thread: str = ""
     made_by: str = ""
@@ -89,7 +95,7 @@ class Schedule(Contract):
 
 @dataclass(frozen=True, slots=True)
 class ParsedSchedule:
-    """A schedule as it was read from words. `zone` is "" if none was named, `until` the last moment or None."""
+    """A schedule as it was parsed from a text. `zone` is "" if none was named, `until` the last moment or None."""
 
     asks: str
     rule: ScheduleRule
@@ -99,7 +105,7 @@ class ParsedSchedule:
 
 
 KIND = "work:"
-"""What the names of schedules in the store start with; an owner and an id follow."""
+"""Prefix of the names of schedules in the store; the owner and the id follow."""
 
 
 def make_name(one: Schedule) -> str:
@@ -108,6 +114,6 @@ def make_name(one: Schedule) -> str:
 
 
 class ScheduleRefusal(Contract):
-    """Why a schedule was not made or changed, in a sentence for whoever wanted it."""
+    """Why a schedule was not made or changed, in a sentence for the person who wanted it."""
 
     words: str

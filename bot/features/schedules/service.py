@@ -1,4 +1,4 @@
-"""The desk of schedules: makes, lists and changes them, decides who may, and keeps that in the audit."""
+"""The schedules service: makes, lists and changes schedules, checks people's rights, and keeps the audit."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place
 
 OPENER = "schedule"
-"""The kind of opening that runs of schedules are."""
+"""The kind of opening for runs of schedules."""
 DRAFT_FOR = 86_400.0
 """Seconds after which a draft that nobody saved is dropped."""
 TRIES = 8
-"""Tries to change a schedule that others change at the same time."""
+"""Maximum number of tries to change a schedule that others change at the same time."""
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 GONE = ScheduleRefusal(words="That schedule is not there any more. `/leadhand schedule` lists yours.")
@@ -45,17 +45,17 @@ def new_id(mark: str = "") -> str:
 
 
 def _ignore_change(_owner: str) -> None:
-    """Tell nobody of a change."""
+    """Do nothing: nobody is told of a change."""
 
 
 class ScheduleDesk:
-    """The schedules of a running bot. A change is recorded once its call returns; StoreError means that it is not.
+    """The schedules of a running bot. After a StoreError, the change is not recorded.
 
     Args:
-        store: Where they are kept.
+        store: The store of the schedules.
         admins: Slack ids of people who may change every schedule.
-        note: Keeps in the audit who made and changed one.
-        touch: Is told the owner of one that was made, changed or run.
+        note: Stores an audit entry for each change and refusal.
+        touch: Is called with the owner of a schedule that was made, changed or run.
     """
 
     def __init__(
@@ -71,21 +71,21 @@ class ScheduleDesk:
         self._note = note
         self._touch = touch
         self.changed = asyncio.Event()
-        """Set whenever a schedule was made or changed here: it may be due before all others."""
+        """Set when a schedule was made or changed in this instance: it may be due before all others."""
 
     def clock(self) -> float:
         """Return the time on the store's clock."""
         return self._store.clock()
 
     async def list_schedules(self, team: str, user: str = "") -> tuple[Schedule, ...]:
-        """List a person's schedules, or without a person all: the next one to run first, those that are paused last."""
+        """List a person's schedules, or all if `user` is empty: by their next run, the paused ones last."""
         rows = await self._store.schedules.list_all(team, f"{KIND}{user}:" if user else KIND)
         found = [_parse_schedule(payload, due) for _, payload, due in rows]
         listed = [one for one in found if one is not None and one.state != "draft"]
         return tuple(sorted(listed, key=lambda one: (one.next_at is None, one.next_at or 0.0, one.id)))
 
     async def find(self, team: str, schedule: str, user: str) -> Schedule | None:
-        """Find a schedule by its id, a draft too; one of somebody else's only for an admin."""
+        """Find a schedule or draft by its id; None if there is none, or it is another person's and `user` no admin."""
         own = await self.read(team, user, schedule.upper())
         if own is not None or user not in self._admins:
             return own
@@ -98,9 +98,9 @@ class ScheduleDesk:
         return user in self._admins
 
     async def make(self, wanted: Schedule, *, mark: str = "") -> Schedule | ScheduleRefusal:
-        """Keep a new schedule, whose `id` is drawn if it has none: `on`, or a `draft` that is dropped after a day.
+        """Store a new schedule, either `on` or a `draft`, which is dropped after a day. Without an `id` it gets one.
 
-        `mark` names the command: its second delivery finds the schedule of the first.
+        `mark` identifies the command: its second delivery returns the schedule of the first.
         """
         now = self._store.clock()
         of = {"id": wanted.id or new_id(mark), "made_by": wanted.made_by or wanted.owner, "made_at": now}
@@ -127,10 +127,10 @@ class ScheduleDesk:
     async def edit(
         self, one: Schedule, user: str, change: Change, why: str, *, seen: float | None = None
     ) -> Schedule | ScheduleRefusal:
-        """Let a person change a schedule, and switch it on at its next time, or off if it is paused.
+        """Change a schedule for a person, and set its next time; a paused one has none.
 
-        `why` is the deed in the audit's words. `seen` is the time of the last edit that the person knows: after a
-        later one they have to look again first.
+        `why` is the change in the audit's words. `seen` is the time of the last edit that the person saw: after a later
+        one, the change is refused.
         """
         admin = user in self._admins
 
@@ -154,7 +154,7 @@ class ScheduleDesk:
         return after
 
     async def remove(self, one: Schedule, user: str) -> Schedule | ScheduleRefusal:
-        """Let a person remove a schedule, or discard a draft. Returns it as it was."""
+        """Remove a schedule, or discard a draft, for a person. Returns it as it was, or a refusal."""
         if not may_change(one, user, admin=user in self._admins):
             await self._record(one, user, "removed", refused=True)
             return NOT_YOURS
@@ -164,7 +164,7 @@ class ScheduleDesk:
         return one
 
     async def run_now(self, one: Schedule, user: str) -> Schedule | ScheduleRefusal:
-        """Begin a run outside of a schedule's times, also if it is paused."""
+        """Start a run outside of a schedule's times, even if it is paused."""
         if not may_change(one, user, admin=user in self._admins):
             await self._record(one, user, "run now", refused=True)
             return NOT_YOURS
@@ -173,7 +173,7 @@ class ScheduleDesk:
         return one
 
     async def record_run(self, one: Schedule, last: LastRun, *, failures: int) -> None:
-        """Record what became of a run, unless a later run is recorded already."""
+        """Record the outcome of a run, unless a later run is recorded already."""
 
         def noted(now_is: Schedule) -> Schedule:
             if now_is.last is not None and now_is.last.at > last.at:
@@ -183,7 +183,7 @@ class ScheduleDesk:
         await self._swap(one, noted, keep_due=True)
 
     async def stop(self, one: Schedule, why: str) -> None:
-        """Pause a schedule as it cannot go on by itself; `why` goes on "I have paused it: ..."."""
+        """Pause a schedule that cannot run; `why` continues "Paused: ..." in people's lists."""
         after = await self._swap(
             one, lambda now: now.model_copy(update={"state": "paused", "why": why}), keep_due=False
         )
@@ -196,12 +196,12 @@ class ScheduleDesk:
         await self._record(one, "", "over: it has no further time")
 
     async def read(self, team: str, owner: str, schedule: str) -> Schedule | None:
-        """Read one as it stands; None if it is not there any more."""
+        """Read a schedule from the store; None if it is not there any more."""
         found = await self._store.schedules.read(team, f"{KIND}{owner}:{schedule}")
         return _parse_schedule(*found) if found is not None else None
 
     async def _swap(self, one: Schedule, change: Change, *, keep_due: bool) -> Schedule | ScheduleRefusal:
-        """Change a schedule as it stands in the store, however often others change it meanwhile."""
+        """Apply `change` to the stored schedule, again if others changed it meanwhile, at most `TRIES` times."""
         for _ in range(TRIES):
             seen, _ = await self._store.schedules.read(one.team, make_name(one)) or ("", None)
             known = _parse_schedule(seen, None) if seen else None
@@ -226,14 +226,14 @@ class ScheduleDesk:
 
 
 def make_run_place(one: Schedule, due: float, mark: str = "") -> Place:
-    """Return the place of a run that has no thread yet: a job's id follows from it."""
+    """Return the place of a run that has no thread yet; its job's id is derived from the place."""
     return opening_place(one.team, one.channel, OPENER, f"{one.owner}:{one.id}:{due!r}:{mark}")
 
 
 async def begin_run(store: Store, one: Schedule, due: float, mark: str = "") -> JobKey:
-    """Begin the run of a schedule for a time; one that began already is left alone.
+    """Start the run of a schedule for a time, unless it was started already. Returns the key of its job.
 
-    `mark` is empty for a run that is due by the rule, `now` for one that somebody asked for.
+    `mark` is empty for a run that is due by the rule, `now` for one that a person asked for.
     """
     place = make_run_place(one, due, mark)
     await begin_opening(store, place, one.owner, f"Run of schedule {one.id}")
@@ -245,7 +245,7 @@ def _dump_schedule(one: Schedule) -> str:
 
 
 def _parse_schedule(payload: str, due: float | None) -> Schedule | None:
-    """Read a schedule; None if it is damaged, or a newer release wrote it."""
+    """Parse a stored schedule; None if it is damaged, or a newer release wrote it."""
     try:
         one = Schedule.model_validate_json(payload)
     except ValidationError:

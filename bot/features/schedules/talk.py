@@ -1,4 +1,4 @@
-"""What people say of schedules, made into drafts: after `/leadhand schedule`, after a mention, in the form."""
+"""Turns what people say of schedules into drafts: after `/leadhand schedule`, after a mention, in the form."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from handoff.contracts import Place
 from specialists.tools.messenger import Addressee
 
 ReadRule = Callable[[Place, str, str, str], Awaitable[dict[str, Any] | None]]
-"""Asks a model which times words mean: (place, person, words, time zone)."""
+"""A function of (place, person, text, time zone) that has a model parse the times that a text means."""
 
 MOST_DAYS = 1_000
-"""Days between two runs."""
+"""Maximum number of days between two runs."""
 MOST_READ = 5
-"""Channels that one schedule reads."""
+"""Maximum number of channels that one schedule reads."""
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]{4,})(?:\|[^>]*)?>|(?<![\w/&#])#([^\W\d][\w-]{0,79}|\d+[a-z_-][\w-]{0,78})")
 _HERE = re.compile(r"\b(?:this|the|our) channel\b", re.IGNORECASE)
 NOTHING_TO_READ = ScheduleRefusal(
@@ -41,13 +41,13 @@ NOT_READ = ScheduleRefusal(words=f"I could not find out when that should run. {F
 
 
 class ScheduleTalk:
-    """Makes schedules of what people say. `desk` keeps them.
+    """Makes schedules from what people say. `desk` stores them.
 
     Args:
-        desk: Where they are made and changed.
-        people: Knows the zone of a person.
+        desk: Makes and changes schedules.
+        people: Knows the time zone of a person.
         directory: Knows which channels a person may read.
-        reader: Asks a model where none of the forms says when.
+        reader: Has a model parse a text that has none of the known forms.
     """
 
     def __init__(self, desk: ScheduleDesk, people: People, directory: Directory, reader: ReadRule) -> None:
@@ -67,14 +67,14 @@ class ScheduleTalk:
     async def keep_draft(
         self, wanted: Schedule, parsed: ParsedSchedule | None, mark: str
     ) -> Schedule | ScheduleRefusal:
-        """Keep a draft for its owner to save, without times if nothing was read; a refusal if it cannot be kept."""
+        """Store a draft for its owner to save; without times if `parsed` is None. A refusal if it is invalid."""
         one = await self._check(wanted, parsed) if parsed is not None else wanted
         if isinstance(one, ScheduleRefusal):
             return one
         return await self.desk.make(one.model_copy(update={"id": new_id(mark), "state": "draft"}))
 
     async def read_with_model(self, one: Schedule) -> Schedule | ScheduleRefusal | None:
-        """Have a model read when a draft is to run; None if it takes the words for no schedule."""
+        """Have a model parse when a draft is to run, and update the draft; None if the model sees no schedule."""
         place = Place(team=one.team, channel=one.channel, thread_ts="")
         written = await self._reader(place, one.owner, one.said or one.asks, one.zone)
         if written is None:
@@ -95,7 +95,7 @@ class ScheduleTalk:
         return find_fault(one, self.desk.clock(), admin=self.desk.is_admin(one.owner)) or one
 
     async def fill_in(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
-        """Fill in what was read, and which channels it reads; a refusal if its owner may not read one."""
+        """Fill in the parsed values and the channels that the task names. A refusal if the owner may not read one."""
         if _THIS_THREAD.search(parsed.asks):
             return NO_THREAD
         reads = await self.find_channels(parsed.asks, wanted)
@@ -115,7 +115,7 @@ class ScheduleTalk:
         )
 
     async def find_channels(self, text: str, one: Schedule) -> dict[str, str] | ScheduleRefusal:
-        """Return the names of the channels that words name, by id, if the owner may read them and have them told here.
+        """Return the channels that a text names: names by id, or a refusal if the owner may not have one quoted here.
 
         "This channel" has an empty name.
         """
@@ -139,7 +139,7 @@ class ScheduleTalk:
         return found
 
     async def find_channel_trouble(self, channel: str, user: str) -> str:
-        """Say why a schedule cannot run in a channel; empty if it can."""
+        """Return why a schedule cannot run in a channel, or "" if it can."""
         if channel.startswith("D"):
             return ""
         found = await self._directory.find(channel, user)
@@ -147,12 +147,12 @@ class ScheduleTalk:
 
 
 def name_channels(text: str, channels: Mapping[str, str]) -> str:
-    """Write channels by their names in place of their ids, which a spoken message has."""
+    """Replace the ids of channels, as messages have them, by their names."""
     return _CHANNEL.sub(lambda match: f"#{channels.get(match[1] or match[2]) or match[1] or match[2]}", text)
 
 
 def new_schedule(said: IncomingMessage | None, *, team: str, channel: str, user: str, text: str, zone: str) -> Schedule:
-    """Begin a schedule from what somebody said, with the message that it was, so that it can still be a request."""
+    """Return a schedule without times for a text. It keeps the message `said`, which can still become a request."""
     of: dict[str, Any] = {"team": team, "channel": channel, "owner": user, "zone": zone, "asks": text}
     if said is not None:
         of |= {"said": said.text, "said_ts": said.ts, "said_thread": said.place.thread_ts, "files": said.attachments}
@@ -160,7 +160,7 @@ def new_schedule(said: IncomingMessage | None, *, team: str, channel: str, user:
 
 
 def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule | ScheduleRefusal | None:
-    """Check the rule that a model read, as strictly as one from words; None if the model sees no schedule."""
+    """Check a rule that a model wrote, as strictly as a parsed one; None if the model sees no schedule."""
     names = ("asks", "cron", "at", "zone", "until", "cannot")
     field = {name: str(written.get(name) or "").strip() for name in names}
     if written.get("schedule") is not True:
@@ -185,10 +185,10 @@ def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule 
 
 
 def _make_rule(at: datetime, every_days: Any) -> ScheduleRule:
-    """Make the rule for one time, or for every so many days from it on."""
+    """Make the rule for a single time, or for every `every_days` days from that time on."""
     days = min(every_days, MOST_DAYS) if isinstance(every_days, int) and every_days > 0 else 0
     if days and datetime.fromtimestamp(at.timestamp(), at.tzinfo).time() != at.time():
-        at -= timedelta(days=days)  # summer time skips the first: the time is kept in one before it
+        at -= timedelta(days=days)  # summer time skips the first one, so count from the one before
     return ScheduleRule(days=days, start=at.timestamp())
 
 

@@ -1,4 +1,4 @@
-"""What people see of schedules: one before it is saved, their list, the line on top of a run. Pure."""
+"""Renders schedules for people: a proposal, the list, and the first line of a run's thread. No I/O."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ MISSED: dict[Missed, str] = {
 }
 SHOWN = 1_200
 LINE_SHOWN = 1_000
-"""Characters of what is asked that the line of a run shows; its thread has all of it."""
+"""Maximum characters of the task in a run's first line; its thread has the whole task."""
 NONE_AT_HOME = "You have none. Mention me with one, such as “every Monday at 9 summarise #sales”."
 
 
 def show_time(at: float, zone: str) -> str:
-    """Show a time in the reader's own zone, or in that of the schedule if Slack cannot."""
+    """Render a time in the reader's own zone, or in the zone of the schedule where Slack cannot."""
     return f"<!date^{int(at)}^{{date_long}} at {{time}}|{time_words(at, zone)} {zone_words(zone)}>"
 
 
 def render_proposal(one: Schedule, now: float) -> Outgoing:
-    """Show a schedule back in words, with its next times, before it is saved."""
+    """Render a schedule in words with its next times, for its owner to save."""
     buttons = [button("Save", SAVE, one.id, style="primary"), button("Change", CHANGE, one.id)]
     buttons += [button("Do it now instead, once", NOW, one.id)] if one.said else []
     blocks = [*render_details(one, now), actions([*buttons, button("Discard", DISCARD, one.id, style="danger")])]
@@ -42,7 +42,7 @@ def render_proposal(one: Schedule, now: float) -> Outgoing:
 
 
 def render_details(one: Schedule, now: float) -> list[Block]:
-    """Say what a schedule does, when it runs next, and by which rules."""
+    """Render what a schedule does, when it runs next, and by which rules."""
     asks = clean(plain(one.asks, SHOWN)).replace("\n", "\n>")
     lines = [f"*{capitalize(describe_schedule_time(one))}*", f">{asks}"]
     times = next_times(one, now)
@@ -61,7 +61,7 @@ def render_details(one: Schedule, now: float) -> list[Block]:
 
 
 def render_saved(one: Schedule) -> Outgoing:
-    """Say that a schedule was saved."""
+    """Render the reply that a schedule was saved."""
     nxt = f" Its next run is {show_time(one.next_at, one.zone)}." if one.next_at is not None else ""
     text = (
         f":white_check_mark: Saved as `{one.id}`: {describe_schedule_time(one)}.{nxt} `/leadhand schedule` lists yours."
@@ -70,7 +70,7 @@ def render_saved(one: Schedule) -> Outgoing:
 
 
 def render_pending(one: Schedule) -> Outgoing:
-    """Say that words sound like a schedule whose times are being worked out, and how else to go on."""
+    """Render the reply while a model parses the times of a schedule, with other ways to go on."""
     text = (
         "This looks like a schedule, but I don't know these words, so I'm working out when it should run. I'll show "
         "it to you here before anything is saved."
@@ -81,7 +81,7 @@ def render_pending(one: Schedule) -> Outgoing:
 
 
 def render_list(page: ListPage[Schedule], user: str, said: str = "") -> Outgoing:
-    """List schedules with what can be done with each; `said` is what was just done."""
+    """Render a page of schedules with buttons for each; `said` is a line on what was just done."""
     head = [section(said)] if said else []
     if not page.total:
         text = (
@@ -99,7 +99,7 @@ def render_list(page: ListPage[Schedule], user: str, said: str = "") -> Outgoing
 
 
 def render_line(one: Schedule, user: str) -> str:
-    """Tell of one schedule in a few lines: when, what, where, its next and its last run."""
+    """Render a schedule in a few lines: when, what, where, its next and its last run."""
     whose = "" if one.owner == user else f", for {mention(one.owner)}"
     words = [f"*{capitalize(describe_schedule_time(one))}* in <#{one.channel}>{whose}", clean(plain(one.asks, 200))]
     if one.state == "paused":
@@ -111,14 +111,14 @@ def render_line(one: Schedule, user: str) -> str:
 
 
 def render_home_part(schedules: Sequence[Schedule], user: str, page: int) -> HomePart:
-    """Make the section of the home: each schedule with its next and its last run."""
+    """Render the section of the App Home: each schedule with its next and its last run."""
     return HomePart(
         "Schedules", take_page([(section(render_line(one, user)),) for one in schedules], page), none=NONE_AT_HOME
     )
 
 
 def render_run_line(one: Schedule, due: float, *, late: bool, asked_for: bool) -> Outgoing:
-    """Make the line: when it runs, what is asked, and by whom; and if it comes late, for which time."""
+    """Render a run's first line: when the schedule runs, its task and its owner; if it is late, also for which time."""
     asks = clean(plain(one.asks, LINE_SHOWN))
     text = f"*{capitalize(describe_schedule_time(one))}*: {asks}, asked by {mention(one.owner)}"
     small = ""
@@ -130,7 +130,7 @@ def render_run_line(one: Schedule, due: float, *, late: bool, asked_for: bool) -
 
 
 def render_not_run(one: Schedule, why: str, *, paused: bool) -> Outgoing:
-    """Tell the owner that a schedule did not run, and what to do."""
+    """Render the message to the owner that a schedule did not run, and what to do."""
     asks, when = clean(plain(one.asks, 200)), describe_schedule_time(one)
     if paused:
         end = f"I have paused it. `/leadhand schedule resume {one.id}` lets it go on, `remove {one.id}` ends it."

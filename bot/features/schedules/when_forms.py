@@ -1,4 +1,4 @@
-"""Reads when: six forms that name days, the time of the day after them, and a zone after the time. Pure.
+"""Parses six forms that name days, the time of the day after them, and a zone after the time. No I/O.
 
 The forms: every day · every weekday, every Monday and Thursday · every 2 hours · on the 1st of every month ·
 tomorrow, on Friday · on 2026-12-01. Times are 9, 9:30, 9h30, 0930, 5pm, noon.
@@ -30,7 +30,7 @@ _ORDERS = """
 """
 _FILLERS = r"(?:please|kindly|just|also|always|then|and|automatically|briefly|quickly)\b"
 ORDER = rf"(?:{_FILLERS}\s+)*(?:{'|'.join(_ORDERS.split())})(?=\s|$|[,:;.!?]|/\w)"
-"""How a task begins: a verb, followed by a space or by one of these marks."""
+"""Matches the verb with which a task begins, followed by a space or by one of these marks."""
 _ORDER = re.compile(ORDER, re.IGNORECASE)
 _OBJECT = re.compile(
     r"\s*$|\s+(?!(?:of|for|on|about|in|from|to|with|and|by|is|are|was|were|will|has)\b)\S", re.IGNORECASE
@@ -44,11 +44,11 @@ _TELLS = re.compile(
 """Words that begin a statement, such as "every Monday we meet"."""
 _CLAUSE_END = re.compile(r"[:;\n!?]|\s[-\u2013\u2014]\s")
 MOST_UNREAD = 5
-"""Words between a time and a task that are looked at."""
+"""Maximum number of words between a time and a task that are checked."""
 
 
 def is_order(rest: str) -> bool:
-    """Return True if a text is an order, or begins with one and its object, such as "report the numbers"."""
+    """Return True if a text is an imperative, or begins with one and its object, such as "report the numbers"."""
     order = _ORDER.match(rest.lstrip(" \t,"))
     return order is not None and _OBJECT.match(order.string, order.end()) is not None
 
@@ -56,7 +56,7 @@ def is_order(rest: str) -> bool:
 def find_unread_words(rest: str) -> str:
     """Return the words between a time and the order after it that belong to neither, or "".
 
-    A colon, a dash or a new line ends the words about the time: all behind it is the task.
+    A colon, a dash or a new line ends the words about the time: all text after it is the task.
     """
     said = rest.lstrip(" \t,")
     clause = _CLAUSE_END.split(said, 1)[0]
@@ -70,9 +70,9 @@ def find_unread_words(rest: str) -> str:
 
 
 def is_statement(rest: str, *, is_timed: bool, is_once: bool) -> bool:
-    """Return True if the words behind a time tell something ("every day matters") and order nothing.
+    """Return True if the text after a time states something ("every day matters") and gives no order.
 
-    Words after a colon are an order. After a single day ("on Friday") a statement is likelier than an order.
+    Text after a colon is an order. After a single day ("on Friday") a statement is likelier than an order.
     """
     if re.match(r"\s*:", rest) or not rest.strip() or (is_timed and not is_once and is_order(rest)):
         return False
@@ -96,9 +96,9 @@ ORDINAL = r"\d{1,2}(?:st|nd|rd|th)"
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """The days of a form: the last three `fields` of cron, one `day`, or a whole `cron` rule.
+    """The days of a form: the last three `fields` of a cron rule, one `day`, or a whole `cron` rule.
 
-    `has_time`: the rule was written as cron text, so that no time follows.
+    `has_time`: the rule was written as cron text, so no time follows it.
     """
 
     fields: str = ""
@@ -108,7 +108,7 @@ class Days:
 
 
 def match_days(text: str, today: date) -> tuple[Days | ScheduleRefusal, int] | None:
-    """Read the form at the beginning, or a sentence why no such days exist, and where it ends."""
+    """Parse the form at the beginning of a text: its days or a refusal, and the index of its end; None without one."""
     for pattern, build in _FORMS:
         found = pattern.match(text)
         if found is not None and (days := build(found, today)) is not None:
@@ -117,7 +117,7 @@ def match_days(text: str, today: date) -> tuple[Days | ScheduleRefusal, int] | N
 
 
 def match_time(text: str, start: int) -> tuple[tuple[int, int] | ScheduleRefusal, int] | None:
-    """Read the hour and minute that stand at `start`, and where they end. A number alone needs "at" before it."""
+    """Parse the hour and minute at `start`, and return the index where they end. A bare number needs "at" before it."""
     found = _TIME.match(text, start)
     if found is None or not (found["at"] or found["minute"] or found["half"] or found["mark"] or found["named"]):
         return None
@@ -131,7 +131,7 @@ def match_time(text: str, start: int) -> tuple[tuple[int, int] | ScheduleRefusal
 
 
 def match_zone(text: str, start: int, own: str) -> tuple[str | ScheduleRefusal, int] | None:
-    """Read the zone that stands at `start` ("" for `own`, the person's), and where it ends.
+    """Parse the zone at `start` ("" for `own`, the person's), and return the index where it ends; None without one.
 
     A city may belong to the task ("at 9 London sales"), so its name alone counts only if no such task can follow.
     """
@@ -152,7 +152,7 @@ def match_zone(text: str, start: int, own: str) -> tuple[str | ScheduleRefusal, 
 
 
 def read_date(text: str, today: date) -> date | None:
-    """Read a date such as 2026-12-01, or 1 December (the next one to come); None if there is no such day."""
+    """Parse a date such as 2026-12-01, or 1 December (the next to come); None if there is no such day."""
     numbers = [int(number) for number in re.findall(r"\d+", text)]
     month = next((place for place, name in enumerate(MONTHS, 1) if name[:3].lower() in text.lower()), 0)
     try:
@@ -176,7 +176,7 @@ def _read_weekdays(found: re.Match[str], _: date) -> Days:
 
 
 def _read_interval(found: re.Match[str], _: date) -> Days | None:
-    """Read "every 2 hours". None for numbers that no clock repeats each hour or day, such as every 5 hours."""
+    """Parse "every 2 hours"; None for numbers that do not divide an hour or day evenly, such as every 5 hours."""
     number, is_hours = int(found["number"] or 1), found["unit"].lower().startswith("hour")
     whole = 24 if is_hours else 60
     if not 0 < number < whole or whole % number:
@@ -259,7 +259,7 @@ _ZONES = tuple(
 _OWN_ZONE = re.compile(r"[\s,]*\(?(?:(?:my|our|your)(?:\s+local)?|local)\s+time\)?(?!\w)", re.IGNORECASE)
 _ABBREVIATIONS = {name for name in (*ZONE_ALIASES, *AMBIGUOUS) if len(name) <= 4}
 _WORDS = frozenset({"cat", "eat", "wat", "west", "wet"})
-"""Abbreviations that count only in capitals, as they are words too."""
+"""Abbreviations that count only in capitals, as they are also words."""
 _ZONE_ENDS = re.compile(
     rf"\s*(?:$|[,:;.!)\u2013]|-\s|{ORDER}|(?:until|till|only|if|when|and|but|on|every|each)\b)", re.IGNORECASE
 )

@@ -1,4 +1,4 @@
-"""People sign in to a server that a tool needs, and the job goes on."""
+"""The sign-in feature: people sign in to a server that a tool needs, and the job goes on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specialists.tools.tool_sign_in import LANDS
 
 
 def register(kit: Kit) -> None:
-    """Listen to the card that asks for a sign-in, and to its window; where browsers can reach us, show them a page."""
+    """Register the listeners for the sign-in card and its window, and in HTTP mode with a URL the page for browsers."""
     people = kit.gate.people
     lands = f"{kit.settings.public_url}{PATH}" if kit.settings.has_pages else LANDS
     standing = Admission(people, kit.channels).find_actor

@@ -1,4 +1,4 @@
-"""Clicks of people who sign in to a server: the link goes to them alone, and what they paste is recorded nowhere."""
+"""Handles clicks of people who sign in to a server. Only they get the link; the address they paste is not stored."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from specialists.tools.tool_sign_in import LANDS
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 2.0
-"""Seconds that a window waits for the server to take what was pasted: Slack waits for three. What comes
-later is told to the person."""
+"""Seconds that a window waits for the server to accept the pasted address: Slack waits three. A later outcome is sent
+to the person."""
 SENT = "I sent you the link in a direct message, with what to do."
 SLOW = "The server is slow. The thread goes on once it has accepted your sign-in."
 IN_ALREADY = "Somebody else has signed in there meanwhile, so the thread goes on."
 
 
 class SignInClicks:
-    """The listeners of sign-ins."""
+    """The listeners for sign-ins."""
 
     def __init__(self, sign_ins: SignInDesk, background: Background) -> None:
         self._sign_ins, self._background = sign_ins, background
 
     def register(self, router: Router) -> None:
-        """Listen to the buttons and the window."""
+        """Register the listeners for the buttons and the window."""
         router.on_click(SIGN_IN, self.on_sign_in)
         router.on_click(PAGE, self.on_page)
         router.on_click(PASTE, self.on_paste_button, fault=notices.NO_WINDOW)
         router.on_window(PASTED, self.on_paste_window)
 
     async def on_sign_in(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Send who clicked the link. The server is asked for it, which takes longer than a click may."""
+        """Start to send the link to the person who clicked: to get it from the server takes longer than a click may."""
         spot = decode_data(click.value, ApprovalRef)
         if spot is None or spot.job != click.place.job_id:
             return notices.OLD_BUTTON
@@ -82,19 +82,19 @@ class SignInClicks:
         )
 
     async def on_page(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Let the link lead to the page: there is nothing to do."""
+        """Do nothing: the button's link opens the page."""
         del click, client
         return None
 
     async def on_paste_button(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Open the window for the address."""
+        """Open the window in which the person pastes the address."""
         if read_window_data(click.value) is None:
             return notices.OLD_BUTTON
         opened = await open_window(client, click.trigger, paste_window(click.value, self._sign_ins.lands))
         return None if opened else notices.NO_WINDOW
 
     async def on_paste_window(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Take the address; what is wrong with it is said in the window, or later to the person alone."""
+        """Finish the sign-in with the pasted address. A fault is shown in the window, or sent privately if late."""
         about = read_window_data(sent.metadata)
         if about is None:
             return None
@@ -106,7 +106,7 @@ class SignInClicks:
         said = work.result()
         if isinstance(said, SignInFault):
             return field_error(ADDRESS_BLOCK, said.words[:150])
-        if words := _explain_failure(said):  # who decided, and when: a window would not show it as people read it
+        if words := _explain_failure(said):  # names and times, which a window cannot render
             self._background.start(tell(client, about.place, sent.user, make_note(words)), "answer a window")
         return None
 
@@ -126,14 +126,14 @@ class SignInClicks:
 
 
 def _explain_failure(said: SignInFault | DecisionOutcome | SignInLink) -> str:
-    """Say why nothing came of it; empty if something did."""
+    """Return why a sign-in failed or does not count, or "" if it counts."""
     if isinstance(said, SignInFault):
         return said.words
     return refusal(said) if isinstance(said, DecisionRefused) else ""
 
 
 PAGE, PASTE = "sign_in:page", "sign_in:paste"
-"""The action_ids of the buttons. `PAGE` only leads to the page; Slack tells us of the click all the same."""
+"""The action_ids of the buttons. `PAGE` only opens the page, but Slack sends a click for it as well."""
 PASTED = "sign_in_pasted"
 """The callback_id of the window."""
 ADDRESS_BLOCK, ADDRESS_ACTION = "address", "text"
@@ -141,7 +141,7 @@ _LONGEST = 3_000
 
 
 def link_message(server: str, host: str, link: str, begins: str, metadata: str) -> Outgoing:
-    """Give a person the link. `begins` is the start of the address on which they land; `metadata` is the window's."""
+    """Render the link. `begins` is the start of the address where the browser lands; `metadata` is for the window."""
     page = urlsplit(link).hostname or ""
     named = f"{clean(server, limit=80)} ({clean(host, limit=200)})"
     first = f"1. Open the sign-in page, which is at {clean(page, limit=200)}, and sign in there.\n"
@@ -169,7 +169,7 @@ def link_message(server: str, host: str, link: str, begins: str, metadata: str) 
 
 
 def paste_window(metadata: str, begins: str) -> Block:
-    """Ask for the address. `metadata` comes back with it."""
+    """Build the window for the address. Slack returns `metadata` with the submission."""
     field: Block = {
         "type": "input",
         "block_id": ADDRESS_BLOCK,

@@ -1,4 +1,4 @@
-"""The page on which a browser ends after a sign-in, in HTTP mode: what came of it, and that it can be closed."""
+"""The page on which a browser lands after a sign-in, in HTTP mode: it says whether the sign-in succeeded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.store.values import StoreError
 
 PATH = "/signed-in"
 LONGEST_WAIT = 30.0
-"""Seconds that a browser waits for the server to give its tokens."""
+"""Seconds that a browser waits for the server to issue its tokens."""
 CLOSE = "You can close this tab."
 USED = OwnPage(
     "This address is no longer good.",
@@ -30,19 +30,19 @@ SLOW = "The server did not answer in time. Press “Sign in” in the thread for
 
 
 class SignInPage:
-    """Takes browsers that come back from a sign-in.
+    """Finishes sign-ins for browsers that return from a server's sign-in page.
 
     Args:
-        desk: Where people sign in.
-        team: Gives the id of our workspace.
-        name: Gives a person's name, or nothing.
+        desk: Finishes the sign-ins.
+        team: Returns the id of our workspace.
+        name: Returns a person's name, or "" if it is unknown.
     """
 
     def __init__(self, desk: SignInDesk, team: Callable[[], str], name: Callable[[str], Awaitable[str]]) -> None:
         self._desk, self._team, self._name = desk, team, name
 
     async def show(self, query: str) -> OwnPage:
-        """Take what a browser brings, and say what came of it."""
+        """Finish the sign-in for a browser's query, and return the page on its outcome."""
         try:
             async with asyncio.timeout(LONGEST_WAIT):
                 said = await self._desk.finish_from_page(self._team(), query)
@@ -59,7 +59,7 @@ class SignInPage:
         return await self._show_signed_in(said)
 
     async def _show_signed_in(self, by: SignedIn) -> OwnPage:
-        """Say that it is done, and whose link it was: somebody may have been talked into following another's."""
+        """Return the page for a success. It names the link's owner: a person may have been lured to another's link."""
         name = await self._name(by.user) or "Somebody"
         warning = (
             f"{name} asked for this sign-in, in Slack. If that is not you, revoke it where you signed in: until then "

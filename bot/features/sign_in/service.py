@@ -1,4 +1,4 @@
-"""The desk where people sign in to servers: it gives the link, takes what came of it, and lets the job go on."""
+"""The sign-in service: makes links to sign in to servers, finishes sign-ins, and lets the job go on."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class SignInFault:
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """A browser has ended a sign-in, and the job goes on. `user` is the id of who got the link."""
+    """A sign-in that was finished in a browser, so that the job goes on. `user` is the id of the link's owner."""
 
     user: str
 
 
 class SignInDesk:
-    """Where people sign in. The approval desk decides who may, and records it.
+    """Starts and finishes sign-ins. The approvals service decides who may sign in, and records it.
 
     Args:
-        store: Where sign-ins lie.
-        desk: Takes the decisions.
-        standing: Gives a person as they are now, in a place: no gate stands before a browser.
-        lands: Where browsers end.
+        store: The store of the sign-ins.
+        desk: Records the decisions.
+        standing: Returns a person's present rights in a place, as no gate checks a browser; None if they may not act.
+        lands: The address on which browsers land.
     """
 
     def __init__(self, store: Store, desk: ApprovalDesk, standing: StandingOf, lands: str = LANDS) -> None:
@@ -65,7 +65,7 @@ class SignInDesk:
     async def begin(
         self, place: Place, spot: ApprovalRef, user: str, *, dedupe: tuple[str, ...]
     ) -> SignInLink | SignInFault | DecisionOutcome:
-        """Make a link for a person. If somebody has signed in meanwhile, the job goes on at once."""
+        """Make a link for a person. If somebody has signed in meanwhile, record the approval at once."""
         way = await self._desk.find_sign_in(place, spot, user)
         if isinstance(way, DecisionRefused):
             return way
@@ -83,7 +83,7 @@ class SignInDesk:
     async def finish(
         self, place: Place, spot: ApprovalRef, user: str, landed: str, *, dedupe: tuple[str, ...]
     ) -> SignInFault | DecisionOutcome:
-        """Take the address on which a person landed. Only if it gave a token is a decision recorded."""
+        """Finish a sign-in with the address on which the browser landed. Records the approval only after a success."""
         way = await self._desk.find_sign_in(place, spot, user)
         if isinstance(way, DecisionRefused):
             return way
@@ -96,9 +96,9 @@ class SignInDesk:
         return await self._desk.decide(place, spot, user, _DONE, dedupe=dedupe)
 
     async def finish_from_page(self, team: str, query: str) -> SignedIn | SignInFault | DecisionRefused | None:
-        """Take the query with which a browser came to our page, for the person who got the link, by its state.
+        """Finish a sign-in by the query of a browser on our page, for the person whose link has its state.
 
-        None: no link of ours has that state, or it was used, or is too old.
+        Returns None if no link has that state, or it was used, or is too old.
         """
         from specialists.mcp.server_sign_in import pending_of  # noqa: PLC0415 - only for a sign-in
 

@@ -1,4 +1,4 @@
-"""What a job did, step by step, and what an answer stands on."""
+"""The traces feature: shows what a job did, step by step, and the evidence for an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMMANDS = (
 
 
 def register(kit: Kit) -> None:
-    """Add the command and the Evidence button."""
+    """Register the command and the Evidence button."""
     traces = kit.offer(TraceDesk, lambda: TraceDesk(kit.records, kit.messengers.people.put_names))
     kit.add(COMMANDS)
     EvidenceClicks(traces).register(kit.router)

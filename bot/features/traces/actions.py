@@ -1,4 +1,4 @@
-"""`/leadhand trace`: a job's timeline, and its whole trace as files; and the Evidence button."""
+"""`/leadhand trace` sends a job's timeline, and its trace as files; the Evidence button opens an answer's sources."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class EvidenceClicks:
-    """The listener of the button."""
+    """The listener for the Evidence button."""
 
     def __init__(self, traces: TraceDesk) -> None:
         self._traces = traces
 
     def register(self, router: Router) -> None:
-        """Listen to the button."""
+        """Register the listener for the button."""
         router.on_click(SHOW_EVIDENCE, self.on_show_evidence, fault=notices.NOT_READ)
 
     async def on_show_evidence(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Open a window with what an answer stands on."""
+        """Open a window with the evidence for an answer."""
         about = decode_data(click.value, AboutRequest)
         if about is None:
             return notices.OLD_BUTTON
@@ -57,7 +57,7 @@ OWN_IN_MESSAGES = (
 
 
 async def trace(given: CommandContext) -> Outgoing:
-    """Show a job's timeline, and send its whole trace as files."""
+    """Render a job's timeline, and start to send its whole trace as files."""
     from bot.slack.views.status import timeline  # noqa: PLC0415 - only for those who ask
     from bot.slack.views.status import trace as trace_message  # noqa: PLC0415 - the same
 
@@ -67,7 +67,7 @@ async def trace(given: CommandContext) -> Outgoing:
         return make_note(notices.NOT_TRACED if found == "not_yours" else DENIED[found])
     left = [] if found.job is None else await list_budgets_left(given, found.job)
     given.background.start(_send(given, replace(found.trace, budgets=tuple(left))), "send a trace")
-    if found.job is None:  # what can be read of it can be told all the same
+    if found.job is None:  # the readable part of the trace is sent nevertheless
         return make_note(f"{DENIED[found.why]} {IN_MESSAGES}")
     shared = not found.whole and len({ask.request.user for ask in found.job.asks}) > 1
     told = await traces.put_names(timeline(found.job.id, found.trace.steps))
@@ -75,7 +75,7 @@ async def trace(given: CommandContext) -> Outgoing:
 
 
 async def _send(given: CommandContext, trace: Trace) -> None:
-    """Send the trace to the person's direct messages: a file cannot be ephemeral."""
+    """Send the trace to the person's direct messages, as Slack has no ephemeral files."""
     client = given.client
     try:
         uploads, comment = await _make_files(trace, given.job)
@@ -90,7 +90,7 @@ async def _send(given: CommandContext, trace: Trace) -> None:
 
 
 async def _make_files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
-    """Make the files, the picture first, and the line that comes with them. It says so if there is no picture."""
+    """Return the files, the picture first, and their comment, which says why if there is no picture."""
     await load("bot.tracing.picture", "bot.tracing.picture_layout", "bot.tracing.trace_page")
     from bot.tracing.export import dump_trace  # noqa: PLC0415 - only for those who ask
     from bot.tracing.picture import draw_picture  # noqa: PLC0415 - the same

@@ -1,4 +1,4 @@
-"""What may be told of the steps of a job: to each person their own, to an admin all of them."""
+"""The traces service: reads the steps of a job, for each person their own requests', for an admin all."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ NOT_THEIRS = "neither asked for something in it nor an admin"
 
 @dataclass(frozen=True, slots=True)
 class VisibleTrace:
-    """The trace of a job that a person may see; `whole`: that is all of it, for an admin.
+    """The part of a job's trace that a person may see; `whole`: it is the whole trace, for an admin.
 
-    `job` is None if its log cannot be read, and `why` says so.
+    `job` is None if the log cannot be folded; `why` is the reason.
     """
 
     trace: Trace
@@ -38,7 +38,7 @@ class VisibleTrace:
 
 
 class TraceDesk:
-    """Reads traces, and keeps in the audit who did. Everything raises StoreError.
+    """Reads traces, and stores in the audit who read them. Each coroutine raises StoreError.
 
     `put_names` returns a text with names for the ids of people and public channels in it.
     """
@@ -48,9 +48,9 @@ class TraceDesk:
         self.put_names = put_names
 
     async def trace(self, team: str, job: str, user: str) -> VisibleTrace | DenialReason:
-        """Give the steps of a person's own requests in a job; all of it to an admin.
+        """Return the steps of a person's own requests in a job, or for an admin all steps, or the reason for a denial.
 
-        If the log cannot be read, nobody knows whose a step is: only admins see them.
+        If the log cannot be folded, the owner of a step is unknown: then only admins get the steps.
         """
         key = JobKey(team, job.upper())
         head = await self._records.store.jobs.head(key)
@@ -91,9 +91,9 @@ class TraceDesk:
             return "unreadable"
 
     async def find_thread_job(self, place: Place) -> Job | None:
-        """Return the job of a thread, for whoever can read the thread; None if it has expired.
+        """Return the job of a thread, for anybody who can read the thread; None if it has expired.
 
-        Unlike the trace, the evidence may be shown to all of them: it says what the answer in the thread stands on.
+        Unlike the trace, the evidence may be shown to all of them: it says what the answer in the thread is based on.
         """
         job = await read_job(self._records.store.jobs, key_of(place))
         return job if isinstance(job, Job) else None
