@@ -143,15 +143,9 @@ def _outcome_of(ask: RequestState) -> str:
 
 Call = Callable[..., Awaitable[Any]]
 CallObserver = Callable[[tuple[Any, ...], Any], None]
-<<<<<<< HEAD
-"""Is called after a call of the store, with its arguments and its answer."""
-POLLING_CALLS = frozenset({"jobs.claim", "jobs.next_due", "store.explain_fullness"})
-"""The calls that an instance makes again and again while it looks for work."""
-=======
 """A function that is called after a store call, with the call's positional arguments and its result."""
-POLLING_CALLS = frozenset({"jobs.claim", "jobs.next_due", "explain_fullness"})
+POLLING_CALLS = frozenset({"jobs.claim", "jobs.next_due", "store.explain_fullness"})
 """The store calls that an instance repeats while it polls for work."""
->>>>>>> a0c1d424 (docs(bot): say what features, access, limits and operation do plainly)
 MOST_CLAIMS = 1000
 """Maximum number of claims that are remembered until their first commit."""
 
@@ -189,13 +183,8 @@ def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store
 class _Metered:
     """A proxy of a store, or of a part of it, that counts failed calls. Each method is wrapped at its first use.
 
-<<<<<<< HEAD
-    Errors are counted under the name of the part. `seen` is called with the answers of a method, by its
-    name; `parts` replace those of the store.
-=======
-    Errors are counted under the names of the part and the method. `seen` maps method names to observers of their calls;
+    Errors are counted under the name of the part. `seen` maps method names to observers of their calls;
     `parts` replace the store's attributes of the same names.
->>>>>>> a0c1d424 (docs(bot): say what features, access, limits and operation do plainly)
     """
 
     def __init__(
