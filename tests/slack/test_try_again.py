@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from bot.features.retries.actions import describe_begun, describe_refusal, later_words
+from bot.features.budgets.service import OverBudget
+from bot.features.retries.actions import describe_begun, describe_refusal, later_words, render_over_budget
 from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused
 from bot.slack.views.answer_message import answer, detail_lines
 from bot.slack.views.outgoing import Outgoing
@@ -87,6 +88,11 @@ def test_the_card_of_what_was_written_says_which_answer_does_it_again() -> None:
     assert "Before I begin: what I would run again has done this already:\n• post A" in text
     assert "Unless you choose “Do it again”, none of it is done again." in text
     assert job.asks[-1].id == AGAIN
+
+
+def test_a_budget_that_is_used_up_is_named_also_the_second_time() -> None:
+    told = render_over_budget(OverBudget("person", "your budget for today", ""), PLACE, "U1", "1.0", admins=False)
+    assert shown(message(told)).startswith("your budget for today is used up.")
 
 
 def test_each_reason_why_nothing_is_tried_has_its_words() -> None:

@@ -54,16 +54,18 @@ class RetryClicks:
         budgets = self._services.find(BudgetDesk)
         over = await budgets.find_exceeded_budget(place, user, click.dedupe[0])
         if over is not None:
-            return _render_over_budget(over, place, user, click.dedupe[0], admins=budgets.can_be_raised)
+            message = render_over_budget(over, place, user, click.dedupe[0], admins=budgets.can_be_raised)
+            return message if over.words else None
         tried = await self._tries.begin(
             place.team, place.job_id, wish, RetryAsked(user, wish.mode), dedupe=click.dedupe
         )
         return make_note(describe_refusal(tried)) if isinstance(tried, RetryRefused) else None
 
 
-def _render_over_budget(over: OverBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
+def render_over_budget(over: OverBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
+    """Render the refusal of a retry for lack of budget, shorter if its text was sent already."""
     wanted = BudgetRequest(over.scope, over.named, user, place.channel, place.thread_ts, ts)
-    return render_used_up_budget(over.words, wanted, admins=admins)
+    return render_used_up_budget(over.words or f"{over.named} is used up.", wanted, admins=admins)
 
 
 # ---------------------------------------------------------------- words
@@ -85,7 +87,7 @@ async def retry_here(given: CommandContext) -> Reply:
     over = await given.find(BudgetDesk).find_exceeded_budget(said.place, given.user, said.ts)
     if over is not None:
         return (
-            _render_over_budget(over, said.place, given.user, said.ts, admins=given.find(BudgetDesk).can_be_raised)
+            render_over_budget(over, said.place, given.user, said.ts, admins=given.find(BudgetDesk).can_be_raised)
             if over.words
             else "told"
         )
@@ -126,7 +128,7 @@ async def retry(given: CommandContext) -> Outgoing:
     place = Place(team=given.team, channel=given.channel, thread_ts="")
     over = await given.find(BudgetDesk).find_exceeded_budget(place, given.user, given.mark)
     if over is not None:
-        return _render_over_budget(over, place, given.user, given.mark, admins=given.find(BudgetDesk).can_be_raised)
+        return render_over_budget(over, place, given.user, given.mark, admins=given.find(BudgetDesk).can_be_raised)
     asked = RetryAsked(given.user, f"retry {words}".strip())
     tried = await tries.begin(given.team, given.job, replace(wish, when=""), asked, dedupe=(f"retry:{given.mark}",))
     return make_note(describe_refusal(tried) if isinstance(tried, RetryRefused) else describe_begun(tried))
